@@ -1,4 +1,4 @@
-"""Overlaps and orphans in SQL over the raw Parquet files of many runs, with duckdb.
+"""Overlaps, orphans and divergence of views in SQL over the raw Parquet files of many runs, with duckdb.
 
 For traces of groups that divide their queues and that have recorded neither the queues that they see nor routes, such
 as random traces; in others a queue is an orphan only while it can be read.
@@ -76,18 +76,62 @@ islands AS (
 SELECT run, "group", topic, broker_name, queue_id, min(t_ns), max(until_ns) FROM islands WHERE lonely
 GROUP BY run, "group", topic, broker_name, queue_id, island HAVING min(t_ns) < max(until_ns) ORDER BY ALL
 """
+VIEWS = """
+WITH recorded AS (
+    SELECT run, role, subject, node, incarnation, t_ns, end_ns, last(value_hash ORDER BY seq) AS hash
+    FROM beliefs LEFT JOIN ends USING (run, node, incarnation)
+    WHERE kind = 'view' AND (end_seq IS NULL OR seq < end_seq) GROUP BY ALL),
+values_of AS (
+    SELECT run, role, subject, node, incarnation, t_ns, hash FROM recorded WHERE end_ns IS NULL OR t_ns < end_ns
+    UNION SELECT run, role, subject, node, incarnation, end_ns, '' FROM recorded WHERE end_ns IS NOT NULL),
+held AS (
+    SELECT *, lead(t_ns, 1, {end_ns}) OVER w AS until_ns FROM values_of
+    WINDOW w AS (PARTITION BY run, role, subject, node, incarnation ORDER BY t_ns)),
+instants AS (SELECT DISTINCT run, role, subject, t_ns FROM values_of),
+counted AS (
+    SELECT i.run, i.role, i.subject, i.t_ns, count(DISTINCT hash) FILTER (hash <> '') AS views
+    FROM instants i LEFT JOIN held h
+    ON i.run = h.run AND i.role = h.role AND i.subject = h.subject AND h.t_ns <= i.t_ns AND i.t_ns < h.until_ns
+    GROUP BY ALL),
+lasting AS (
+    SELECT *, lead(t_ns, 1, {end_ns}) OVER w AS until_ns, views > 1 AND coalesce(lag(views) OVER w, 0) <= 1 AS begins
+    FROM counted WINDOW w AS (PARTITION BY run, role, subject ORDER BY t_ns)),
+islands AS (
+    SELECT *, sum(begins::INT) OVER w AS island FROM lasting
+    WINDOW w AS (PARTITION BY run, role, subject ORDER BY t_ns))
+SELECT run, role, subject, min(t_ns), max(until_ns), max(views) FROM islands WHERE views > 1
+GROUP BY run, role, subject, island HAVING min(t_ns) < max(until_ns) ORDER BY ALL
+"""
+TABLES = ("beliefs", "lifecycle", "ownership")
 
 
 def connection(runs: list[Path], end_ns: int) -> duckdb.DuckDBPyConnection:
     """A data base with the levels of owners of each queue of some runs that end at the same instant."""
     base = duckdb.connect()
-    for table in ("ownership", "lifecycle"):
+    for table in TABLES:
         files = [str(path) for run in runs for path in sorted((run / "trace" / table).glob("*.parquet"))]
         columns = "regexp_extract(filename, '([^/]+)/trace/', 1) AS run, * EXCLUDE filename"
         base.execute(f"CREATE VIEW {table} AS SELECT {columns} FROM read_parquet({files}, filename = true)")
+    return _with_levels(base, end_ns)
+
+
+def landed_connection(dataset: Path, end_ns: int) -> duckdb.DuckDBPyConnection:
+    """As `connection`, of the runs of a dataset of which every file belongs to its snapshot."""
+    base = duckdb.connect()
+    for table in TABLES:
+        base.execute(f"CREATE VIEW {table} AS FROM read_parquet('{dataset}/trace/{table}/*.parquet')")
+    return _with_levels(base, end_ns)
+
+
+def _with_levels(base: duckdb.DuckDBPyConnection, end_ns: int) -> duckdb.DuckDBPyConnection:
     base.execute(CHANGES)
     base.execute(LEVELS.format(end_ns=end_ns))
     return base
+
+
+def views(base: duckdb.DuckDBPyConnection, end_ns: int) -> list[tuple[object, ...]]:
+    """run, role, subject, start_ns, end_ns, views_max."""
+    return base.execute(VIEWS.format(end_ns=end_ns)).fetchall()
 
 
 def overlaps(base: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
