@@ -26,6 +26,7 @@ from emulator.lake.layout import STORED
 from emulator.lake.snapshot import Dataset, FileEntry, open_dataset
 from emulator.lake.sources import RunSource
 from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.cause_windows import cause_windows
 from emulator.pipeline.consumption import broadcasting, consumptions
 from emulator.pipeline.gold import DIVERGENCES, gold
 from emulator.pipeline.holdings import changes_of_values, holdings
@@ -43,7 +44,7 @@ Session = SparkSession
 """A session, of Spark itself or of Spark Connect."""
 GOLD_FOLDER = "gold"
 """Where gold lies in a dataset unless another place is named."""
-SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "rates")
+SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "cause_windows", "rates")
 """Names of the silver tables."""
 _ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
 """Mapping table -> its column with an address of a node."""
@@ -181,6 +182,10 @@ class LandedRuns:
     def consumptions(self) -> DataFrame:
         """Each consumption of a message, and when it was stored."""
         return consumptions(self.bronze.table(MESSAGES), broadcasting(self.bronze.table(BELIEFS)))
+
+    def cause_windows(self) -> DataFrame:
+        """What may make views and owners differ, and for how long it explains that, per group."""
+        return cause_windows(self.bronze)
 
     def rates(self, every_s: int = 1) -> DataFrame:
         """Frames by what they were and what became of them, in each interval of so many seconds.

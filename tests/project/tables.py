@@ -16,7 +16,7 @@ from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
 from emulator.dataset.landed import SILVER, LandedRuns
 from emulator.notebook.traces import Traces
-from emulator.pipeline import consumption, holdings, offsets, processes, queue_holds
+from emulator.pipeline import cause_windows, consumption, holdings, offsets, processes, queue_holds
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.schema import TABLES as TRACE_TABLES
@@ -58,6 +58,7 @@ MADE_BY = {
     "queue_holds": queue_holds.queue_holds,
     "offsets": offsets.offsets,
     "consumptions": consumption.consumptions,
+    "cause_windows": cause_windows.cause_windows,
     "rates": LandedRuns.rates,
 }
 """Mapping silver table -> the function that makes it, whose docstring has its columns."""

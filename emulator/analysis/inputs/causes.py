@@ -232,6 +232,11 @@ class Causes(Watcher):
 
     # --- questions ------------------------------------------------------------------------
 
+    @property
+    def opened(self) -> Mapping[str, Sequence[Window]]:
+        """Mapping group -> its windows without that of the start; an empty name stands for all groups."""
+        return self._windows
+
     def windows(self, group: str, agreed_ns: int | None) -> "Windows":
         """The windows of a group, with that of its start.
 
