@@ -15,10 +15,11 @@ from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.tables import print_report
 from emulator.analysis.report import EXIT_STATUS, Report, Service, Verdict
-from emulator.cli.judging import Judging, is_dataset
+from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, with_limits
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console
 from emulator.dataset.judged import Judged
+from emulator.lake.sources import is_dataset
 
 PICTURE = "ownership.html"
 

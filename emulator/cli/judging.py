@@ -12,10 +12,10 @@ from emulator.base.extra import expect_extra
 from emulator.cli.terminal import complain
 from emulator.dataset.engine import EngineName, engine_of
 from emulator.dataset.judged import Judged, judge_runs
+from emulator.lake.sources import is_dataset
 from emulator.trace.run_directory import open_run
 
 THIS_PROCESS = "this process"
-_SNAPSHOT = "dataset.json"
 
 
 @attrs.frozen
@@ -88,11 +88,6 @@ class Judging:
                 raise
             complain(str(error))
             return None
-
-
-def is_dataset(path: str | Path) -> bool:
-    """Whether a path or a URI names a dataset."""
-    return "://" in str(path) or (Path(path) / _SNAPSHOT).is_file()
 
 
 def _on_spark(session: Any, runs: Sequence[str | Path]) -> Judged:

@@ -17,10 +17,10 @@ from pyarrow import fs
 from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
 from emulator.lake.filesystems import Location, located
 from emulator.lake.layout import FORMAT_VERSION, RUNS, STORED, TRACE
+from emulator.lake.sources import SNAPSHOT
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, running_checksum, sealed, unsealed
 
-SNAPSHOT = "dataset.json"
 _PIECE = 4 * 1024 * 1024
 
 

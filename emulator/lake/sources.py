@@ -10,6 +10,8 @@ from emulator.trace.index import INDEX
 from emulator.trace.run_directory import MANIFEST
 from emulator.trace.segments import FOLDER
 
+SNAPSHOT = "dataset.json"
+"""Name of the file that makes a directory a dataset."""
 RUNS_PER_PART = 200
 BYTES_PER_PART = 256 * 1024 * 1024
 """Of run directories; a larger run is a part of its own."""
@@ -58,6 +60,11 @@ def sources_of(paths: Iterable[Path | str | RunSource]) -> tuple[RunSource, ...]
         for source in every:
             found.setdefault(source.path.resolve(), source)
     return tuple(found.values())
+
+
+def is_dataset(path: object) -> bool:
+    """Whether a path or a URI names a dataset; of a URI only its form is looked at."""
+    return isinstance(path, str | Path) and ("://" in str(path) or (Path(path) / SNAPSHOT).is_file())
 
 
 def is_run(path: Path) -> bool:

@@ -27,8 +27,8 @@ from emulator.campaign.directory import HEAD
 from emulator.campaign.landing import sources_of_campaign
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
-from emulator.lake.snapshot import SNAPSHOT, open_dataset
-from emulator.lake.sources import RunSource
+from emulator.lake.snapshot import open_dataset
+from emulator.lake.sources import RunSource, is_dataset
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.raw_frames import TracesError
@@ -70,7 +70,7 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
     """
     if paths and hasattr(paths[0], "readStream"):
         return _landed(paths[0], paths[1:])
-    if len(paths) == 1 and _is_dataset(paths[0]):
+    if len(paths) == 1 and is_dataset(paths[0]):
         return Traces(OfLanded(_opened(paths[0])))
     places = [place_of(path) for path in paths]
     if engine not in list(EngineName):
@@ -87,7 +87,7 @@ def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
     """The tables of a dataset; runs and campaigns are landed first, for as long as this process runs."""
     from emulator.dataset.landed import land_for_now, open_landed  # noqa: PLC0415 - Spark takes seconds to import
 
-    if len(paths) == 1 and _is_dataset(paths[0]):
+    if len(paths) == 1 and is_dataset(paths[0]):
         return open_landed(spark, paths[0])
     sources: list[Path | RunSource] = []
     for place in map(place_of, paths):
@@ -97,12 +97,6 @@ def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
     if landed is None:
         raise TracesError("expected a run that can be read, a folder of runs, a campaign or a dataset")
     return landed
-
-
-def _is_dataset(path: object) -> bool:
-    if not isinstance(path, str | Path):
-        return False
-    return "://" in str(path) or (Path(path) / SNAPSHOT).is_file()
 
 
 def _opened(uri: Path | str) -> "LandedRuns":

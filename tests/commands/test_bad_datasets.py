@@ -5,7 +5,7 @@ import re
 import pytest
 
 from emulator.lake.landing import land
-from emulator.lake.snapshot import SNAPSHOT
+from emulator.lake.sources import SNAPSHOT
 from emulator.trace.seals import sealed, unsealed
 from lake.landed_runs import write
 from support.rmqemu_process import rmqemu

@@ -7,7 +7,8 @@ import pytest
 from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
 from emulator.lake.landing import land
 from emulator.lake.layout import FORMAT_VERSION
-from emulator.lake.snapshot import SNAPSHOT, Snapshot, open_dataset
+from emulator.lake.snapshot import Snapshot, open_dataset
+from emulator.lake.sources import SNAPSHOT
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import sealed, unsealed
 from lake.landed_runs import write
