@@ -31,22 +31,24 @@ def consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
 
     Returns:
         run, group, topic, broker_name, queue_id, offset, stored_ms, seq, t_ns, node, consumer (the node in a group that
-        broadcasts, else empty), nth (1: the first time for the group, or for the consumer), stored_ns (when a message
-        was stored last at the offset before; null: no row records it).
+        broadcasts, else empty), nth (1: the first time for the group, or for the consumer), stored_ns (when the message
+        was stored; null: no row records it).
     """
-    wanted = messages.where(F.col("event").isin(MessageEvent.STORED.value, MessageEvent.CONSUMED.value))
     is_stored = F.col("event") == MessageEvent.STORED
-    columns = (*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "event")
-    rows = wanted.select(*columns).repartition(*PLACE)
-    of_offset = Window.partitionBy(*PLACE, "offset").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
-    stored_ns = F.last(F.when(is_stored, F.col("t_ns")), ignorenulls=True).over(of_offset)
-    rows = rows.withColumn("stored_ns", stored_ns).where(~is_stored)
+    wanted = messages.where(is_stored | (F.col("event") == MessageEvent.CONSUMED))
+    rows = wanted.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", is_stored.alias("is_stored"))
     rows = rows.join(F.broadcast(groups), ["run", "group"], "left")
     each_consumes = F.coalesce(F.col("since_seq") < F.col("seq"), F.lit(False))
-    rows = rows.withColumn("consumer", F.when(each_consumes, F.col("node")).otherwise(""))
-    message = Window.partitionBy(*PLACE, "offset", "group", "stored_ms", "consumer").orderBy("seq")
-    rows = rows.withColumn("nth", F.row_number().over(message))
-    return rows.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "consumer", "nth", "stored_ns")
+    rows = rows.withColumn("consumer", F.when(each_consumes, F.col("node")).otherwise("")).repartition(*PLACE)
+    # The row of the storing has no group, so it comes first: both windows read the rows in one order.
+    by_message = Window.partitionBy(*PLACE, "offset", "stored_ms").orderBy("group", "consumer", "seq")
+    by_consumer = Window.partitionBy(*PLACE, "offset", "stored_ms", "group", "consumer").orderBy("seq")
+    stored = F.first(F.when(F.col("is_stored"), F.struct("seq", "t_ns")), ignorenulls=True)
+    stored = stored.over(by_message.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    rows = rows.withColumn("stored", stored).withColumn("nth", F.row_number().over(by_consumer))
+    stored_ns = F.when(F.col("stored.seq") < F.col("seq"), F.col("stored.t_ns")).alias("stored_ns")
+    rows = rows.where(~F.col("is_stored"))
+    return rows.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "consumer", "nth", stored_ns)
 
 
 def latencies(consumed: DataFrame) -> DataFrame:

@@ -71,6 +71,13 @@ def test_an_offset_that_is_used_again_has_the_latency_of_each_message():
     assert (latency.messages, latency.p50_ms, latency.most_ms) == (2, 1_000, 2_000)
 
 
+def test_a_message_that_is_consumed_after_its_offset_was_used_again_has_its_own_latency():
+    trace = begun().at(1).message("broker-a", "stored", 0, stored_ms=1)
+    trace.at(10).message("broker-a", "stored", 0, stored_ms=2).at(11).message("c1", "consumed", 0, stored_ms=1)
+    (latency,) = found_in(trace, 60)["latencies"]
+    assert (latency.messages, latency.most_ms, latency.slowest_ns) == (1, 10_000, 1_000_000_000)
+
+
 def test_queues_that_change_in_one_instant_are_added_before_the_most_is_taken():
     trace = begun().own("c1", "acquired", 1, offset=0).at(1).store(0)
     trace.at(2).store(0, queue_id=1).consume("c1", 0)

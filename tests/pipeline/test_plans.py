@@ -26,7 +26,7 @@ WITH_REPEATED = PlanCounts(exchanges=2, broadcasts=0, sorts=2, scans=8, python=1
 SWEEP_IN_SHARES = PlanCounts(exchanges=3, broadcasts=1, sorts=2, scans=19, python=2)
 WINDOWS = {
     "holds": PlanCounts(exchanges=2, broadcasts=3, sorts=1, scans=4, python=0),
-    "latencies": PlanCounts(exchanges=3, broadcasts=2, sorts=3, scans=3, python=0),
+    "latencies": PlanCounts(exchanges=3, broadcasts=2, sorts=2, scans=3, python=0),
     "duplicates": PlanCounts(exchanges=2, broadcasts=2, sorts=1, scans=3, python=0),
 }
 OF_SILVER = {
@@ -34,7 +34,7 @@ OF_SILVER = {
     "holdings": PlanCounts(exchanges=2, broadcasts=1, sorts=2, scans=3, python=0),
     "queue_holds": PlanCounts(exchanges=2, broadcasts=1, sorts=2, scans=2, python=0),
     "offsets": PlanCounts(exchanges=1, broadcasts=1, sorts=1, scans=3, python=0),
-    "consumptions": PlanCounts(exchanges=2, broadcasts=1, sorts=2, scans=2, python=0),
+    "consumptions": PlanCounts(exchanges=2, broadcasts=1, sorts=1, scans=2, python=0),
     "cause_windows": PlanCounts(exchanges=1, broadcasts=0, sorts=1, scans=7, python=1),
     "rates": PlanCounts(exchanges=2, broadcasts=0, sorts=0, scans=2, python=0),
 }

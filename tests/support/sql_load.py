@@ -15,10 +15,9 @@ WITH first AS (
     SELECT "group", topic, broker_name, queue_id, "offset", stored_ms, min(t_ns) AS t_ns FROM messages
     WHERE event = 'consumed' GROUP BY ALL),
 took AS (
-    SELECT "group", first.topic, first.t_ns - s.t_ns AS took_ns FROM first ASOF JOIN (
-        SELECT topic, broker_name, queue_id, "offset", t_ns FROM messages WHERE event = 'stored') s
-    ON first.topic = s.topic AND first.broker_name = s.broker_name AND first.queue_id = s.queue_id
-        AND first."offset" = s."offset" AND first.t_ns >= s.t_ns),
+    SELECT "group", first.topic, first.t_ns - s.t_ns AS took_ns FROM first JOIN (
+        SELECT topic, broker_name, queue_id, "offset", stored_ms, t_ns FROM messages WHERE event = 'stored') s
+    USING (topic, broker_name, queue_id, "offset", stored_ms)),
 ranked AS (
     SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY "group", topic) AS messages FROM took
     WINDOW w AS (PARTITION BY "group", topic ORDER BY took_ns))

@@ -196,28 +196,34 @@ class _Queue:
 
 
 class _Times:
-    """When the message at each offset of a queue was stored."""
+    """When each message of a queue was stored; offsets are used again where a broker has lost messages."""
 
     def __init__(self, first: int) -> None:
         self._first = first
         self._times_ns = array("q")
+        self._stored_ms = array("q")
+        self._lost: dict[tuple[int, int], int] = {}
+        """Of messages whose offsets were used again."""
 
-    def note(self, offset: int, t_ns: int) -> None:
+    def note(self, offset: int, stored_ms: int, t_ns: int) -> None:
         """A message was stored, perhaps where a broker has lost another one."""
         at = offset - self._first
         if at < 0:
-            self._times_ns[:0] = array("q", [-1] * -at)
+            self._times_ns[:0] = self._stored_ms[:0] = array("q", [-1] * -at)
             self._first, at = offset, 0
-        if at < len(self._times_ns):
-            self._times_ns[at] = t_ns
-        else:
-            self._times_ns.extend([-1] * (at - len(self._times_ns)))
-            self._times_ns.append(t_ns)
+        missing = array("q", [-1] * (at + 1 - len(self._times_ns)))
+        self._times_ns.extend(missing)
+        self._stored_ms.extend(missing)
+        if self._times_ns[at] >= 0:
+            self._lost.setdefault((offset, self._stored_ms[at]), self._times_ns[at])
+        self._times_ns[at], self._stored_ms[at] = self._lost.get((offset, stored_ms), t_ns), stored_ms
 
-    def of(self, offset: int) -> int:
+    def of(self, offset: int, stored_ms: int) -> int:
         """-1: not known."""
         at = offset - self._first
-        return self._times_ns[at] if 0 <= at < len(self._times_ns) else -1
+        if 0 <= at < len(self._times_ns) and self._stored_ms[at] == stored_ms:
+            return self._times_ns[at]
+        return self._lost.get((offset, stored_ms), -1)
 
 
 class Lags(Watcher):
@@ -256,9 +262,9 @@ class Lags(Watcher):
             times = self._stored.get(place)
             if times is None:
                 times = self._stored[place] = _Times(row.offset)
-            times.note(row.offset, row.t_ns)
+            times.note(row.offset, row.stored_ms, row.t_ns)
         elif row.event == MessageEvent.CONSUMED and place in self._stored and self._is_first(row):
-            stored_ns = self._stored[place].of(row.offset)
+            stored_ns = self._stored[place].of(row.offset, row.stored_ms)
             if stored_ns >= 0:
                 of, took_ns = (row.group, row.topic), row.t_ns - stored_ns
                 self._latencies_ns.setdefault(of, array("q")).append(took_ns)
