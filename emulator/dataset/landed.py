@@ -344,17 +344,17 @@ class JudgedRuns:
         new = [run for run in landed.dataset.runs if run not in before.runs]
         if not new:
             return before
-        bronze = landed.bronze if len(new) == len(landed.dataset.runs) else _only(landed.bronze, before.runs)
+        bronze = landed.bronze if len(new) == len(landed.dataset.runs) else _only(landed.bronze, new, before.runs)
         rows = written(bronze, location, rows_per_share=landed._rows_per_share).collect()  # noqa: SLF001 - its own
         after = commit_gold(before, [FileEntry(**row.asDict()) for row in rows], new)
         landed.__dict__.pop("_written", None)
         return after
 
 
-def _only(bronze: Bronze, without: Sequence[str]) -> Bronze:
-    """The tables without some runs."""
-    is_new = ~F.col("run").isin(*without)
-    return Bronze(bronze.runs.where(is_new), {name: rows.where(is_new) for name, rows in bronze.tables.items()})
+def _only(bronze: Bronze, runs: Sequence[str], others: Sequence[str]) -> Bronze:
+    """The tables with some runs; the condition names these, or the others if there are fewer of them."""
+    wanted = F.col("run").isin(*runs) if len(runs) <= len(others) else ~F.col("run").isin(*others)
+    return Bronze(bronze.runs.where(wanted), {name: rows.where(wanted) for name, rows in bronze.tables.items()})
 
 
 def read_gold_table(spark: SparkSession, found: Gold, name: str) -> DataFrame:

@@ -15,9 +15,13 @@ from analysis.trace_rows import write_run
 from emulator.analysis.judge import judge_run
 from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
 from emulator.dataset.landed import JudgedRuns, open_landed
+from emulator.lake.filesystems import located
+from emulator.lake.gold import commit_gold, read_gold
 from emulator.lake.landing import land
+from emulator.lake.snapshot import FileEntry
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
-from emulator.pipeline.swept import found
+from emulator.pipeline.swept import found, swept
+from emulator.pipeline.swept import written as written_by_tasks
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.spec.bundled import example
@@ -88,15 +92,40 @@ def test_most_tables_have_rows(expected):
     assert empty == WITHOUT_ROWS
 
 
-@pytest.mark.parametrize("name", ["overlaps", "orphans", "views", "losses", "lags", "rebalances", "keys", RUNS])
-def test_a_table_equals_the_judge_where_runs_are_read_in_shares(landed, expected, name):
-    in_shares = found(landed.bronze, name, rows_per_share=40).toArrow()
-    assert rows(in_shares) == rows(expected[name])
+@pytest.fixture(scope="module")
+def written_in_shares(landed, tmp_path_factory):
+    """All gold tables from one job that reads runs in shares."""
+    location = located(tmp_path_factory.mktemp("shares") / "gold")
+    files = written_by_tasks(landed.bronze, location, rows_per_share=40).collect()
+    return commit_gold(read_gold(location), [FileEntry(**row.asDict()) for row in files], landed.dataset.runs)
 
 
-@pytest.mark.parametrize("name", READS)
-def test_a_table_that_reads_few_rows_equals_the_judge(landed, expected, name):
-    assert rows(gold(landed.bronze, name).toArrow()) == rows(expected[name])
+@pytest.mark.parametrize("name", [RUNS, *TABLES])
+def test_a_table_equals_the_judge_where_runs_are_read_in_shares(spark, written_in_shares, expected, name):
+    assert rows(read(spark, written_in_shares, name)) == rows(expected[name])
+
+
+@pytest.mark.parametrize("reads", dict.fromkeys(READS.values()), ids=lambda reads: f"{reads.messages}-{reads.frames}")
+def test_tables_that_read_few_rows_equal_the_judge(landed, expected, reads):
+    names = [name for name in READS if READS[name] == reads]
+    every = swept(landed.bronze, OfTables(names), OfTables.SCHEMA, reads=reads).collect()
+    for name in names:
+        assert sorted(row.row for row in every if row.table == name) == rows(expected[name]), name
+
+
+class OfTables:
+    """The rows of some tables as texts."""
+
+    SCHEMA = "table string, row string"
+
+    def __init__(self, names):
+        self.names = names
+
+    def __call__(self, reports):
+        for report in reports:
+            for name in self.names:
+                found = pa.array(rows(labelled(report, name)), pa.string())
+                yield pa.RecordBatch.from_pydict({"table": [name] * len(found), "row": found})
 
 
 @pytest.mark.parametrize("name", BY_WINDOWS)
