@@ -124,8 +124,8 @@ class OfTables:
     def __call__(self, reports):
         for report in reports:
             for name in self.names:
-                found = pa.array(rows(labelled(report, name)), pa.string())
-                yield pa.RecordBatch.from_pydict({"table": [name] * len(found), "row": found})
+                for row in rows(labelled(report, name)):
+                    yield pa.RecordBatch.from_pydict({"table": [name], "row": [row]})
 
 
 @pytest.mark.parametrize("name", BY_WINDOWS)
