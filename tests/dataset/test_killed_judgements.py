@@ -1,5 +1,6 @@
 """A judgement that is killed or interrupted: the gold before stays readable, and the next judgement completes it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from emulator.lake.gold import GOLD_TABLES, read_gold
 from emulator.lake.landing import land
 from lake.landed_runs import write
 from support.rmqemu_process import started
+from support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 KILLED_BEFORE_ITS_COMMIT = """
@@ -27,6 +29,17 @@ def blocked(before, files, runs):
 
 landed.commit_gold = blocked
 landed.open_landed(open_session("local[1]", rows=10), sys.argv[1]).judge().write()
+"""
+
+
+JUDGES_IN_MANY_TASKS = """
+import sys
+from emulator.dataset.landed import open_landed
+from emulator.dataset.sessions import open_session
+
+session = open_session("local[1]", rows=10)
+session.conf.set("spark.sql.shuffle.partitions", "16")
+open_landed(session, sys.argv[1]).judge().write()
 """
 
 
@@ -63,6 +76,26 @@ def test_a_judgement_that_is_killed_leaves_the_gold_before_and_the_next_one_comp
     at_once = JudgedRuns(open_landed(spark, dataset)).write(tmp_path / "gold")
     assert completed.runs == at_once.runs == ("a", "b", "demo")
     assert rows(spark, completed) == rows(spark, at_once) != rows_before
+
+
+@pytest.mark.parametrize("files", [1, 20, 40])
+def test_a_judgement_that_is_killed_while_tasks_write_adds_nothing_to_gold(spark, tmp_path, files):
+    dataset = tmp_path / "dataset"
+    runs = [write(tmp_path / "runs", f"run-{number}", number % 5) for number in range(12)]
+    land(runs[:1], dataset)
+    before = JudgedRuns(open_landed(spark, dataset)).write()
+    land(runs, dataset)
+    files_before = set(dataset.glob("gold/*/*.parquet"))
+
+    process = subprocess.Popen([sys.executable, "-c", JUDGES_IN_MANY_TASKS, dataset], start_new_session=True)
+    until(lambda: len(set(dataset.glob("gold/*/*.parquet")) - files_before) >= files)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+    assert read_gold(located(dataset / "gold")) == before
+    completed = JudgedRuns(open_landed(spark, dataset)).write()
+    at_once = JudgedRuns(open_landed(spark, dataset)).write(tmp_path / "gold")
+    assert rows(spark, completed) == rows(spark, at_once)
 
 
 def test_ctrl_c_in_a_judgement_on_spark_is_one_line(tmp_path):
