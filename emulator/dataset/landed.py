@@ -203,16 +203,32 @@ class LandedRuns:
     def gold(self, name: str) -> DataFrame:
         """A gold table: findings of one kind, or `runs` with verdicts and measures.
 
-        It is read where `judge().write()` has written it for all runs of the dataset; else it is judged now.
+        It is read of the runs for which `judge().write()` has written it; the others are judged now.
 
         Raises:
             UserError: there is no such table.
         """
         if name not in GOLD_TABLES:
             raise UserError(nearest("table", name, list(GOLD_TABLES)))
-        if self._written.runs == self.dataset.runs:
-            return read_gold_table(self.spark, self._written, name)
-        return gold(self.bronze, name, rows_per_share=self._rows_per_share)
+        return self._gold(name)
+
+    def _gold(self, *names: str) -> DataFrame:
+        """Gold tables with the same columns as one."""
+        judged, new = self._judged_and_new
+        read = [read_gold_table(self.spark, self._written, name) for name in names if judged]
+        if judged and len(judged) < len(self._written.runs):  # the dataset was opened before the newest runs had landed
+            read = [rows.where(F.col("run").isin(*judged)) for rows in read]
+        if new:
+            bronze = _only(self.bronze, new, judged)
+            read.append(gold(bronze, *names, rows_per_share=self._rows_per_share))
+        return functools.reduce(DataFrame.unionByName, read)
+
+    @property
+    def _judged_and_new(self) -> tuple[list[str], list[str]]:
+        """The runs of the dataset that gold has, and those that it does not have."""
+        written = dict.fromkeys(self._written.runs)
+        runs = self.dataset.runs
+        return [run for run in runs if run in written], [run for run in runs if run not in written]
 
     def runs(self) -> DataFrame:
         """One row per run: variant, condition and campaign, both verdicts and all measures."""
@@ -221,10 +237,7 @@ class LandedRuns:
 
     def divergence(self, kinds: Sequence[str] | None = None) -> DataFrame:
         """When nodes held several values of a subject, of some kinds of beliefs or of all."""
-        if self._written.runs == self.dataset.runs:
-            found = functools.reduce(DataFrame.unionAll, (self.gold(name) for name in DIVERGENCES))
-        else:
-            found = gold(self.bronze, *DIVERGENCES)
+        found = self._gold(*DIVERGENCES)
         return found if kinds is None else found.where(F.col("kind").isin(*kinds))
 
     def overlaps(self) -> DataFrame:
@@ -341,10 +354,11 @@ class JudgedRuns:
         landed = self._landed
         location = located(uri if uri is not None else f"{landed.dataset.uri}/{GOLD_FOLDER}")
         before = read_gold(location)
-        new = [run for run in landed.dataset.runs if run not in before.runs]
+        judged = dict.fromkeys(before.runs)
+        new = [run for run in landed.dataset.runs if run not in judged]
         if not new:
             return before
-        bronze = landed.bronze if len(new) == len(landed.dataset.runs) else _only(landed.bronze, new, before.runs)
+        bronze = _only(landed.bronze, new, [run for run in landed.dataset.runs if run in judged])
         rows = written(bronze, location, rows_per_share=landed._rows_per_share).collect()  # noqa: SLF001 - its own
         after = commit_gold(before, [FileEntry(**row.asDict()) for row in rows], new)
         landed.__dict__.pop("_written", None)
@@ -353,6 +367,8 @@ class JudgedRuns:
 
 def _only(bronze: Bronze, runs: Sequence[str], others: Sequence[str]) -> Bronze:
     """The tables with some runs; the condition names these, or the others if there are fewer of them."""
+    if not others:
+        return bronze
     wanted = F.col("run").isin(*runs) if len(runs) <= len(others) else ~F.col("run").isin(*others)
     return Bronze(bronze.runs.where(wanted), {name: rows.where(wanted) for name, rows in bronze.tables.items()})
 

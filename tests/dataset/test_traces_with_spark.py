@@ -114,6 +114,27 @@ def test_gold_in_the_dataset_is_read_in_place_of_a_judgement(spark, run, tmp_pat
     assert again.gold("holds").count() > 0
 
 
+def test_runs_that_have_landed_since_are_judged_beside_the_gold_that_is_there(spark, run, tmp_path):
+    other = write(two_consumers(), tmp_path / "runs" / "two")
+    land([run], tmp_path / "dataset")
+    emulator.traces(spark, tmp_path / "dataset").judge().write()
+    land([other], tmp_path / "dataset")
+    newer = emulator.traces(spark, tmp_path / "dataset")
+
+    rows = [row.run for row in newer.divergence(["view.cids"]).collect()]
+    assert rows.count("one") == rows.count("two") > 0
+    assert sorted(row.run for row in newer.gold("runs").collect()) == ["one", "two"]
+
+
+def test_a_dataset_that_was_opened_before_more_runs_were_judged_has_its_own_runs(spark, run, tmp_path):
+    land([run], tmp_path / "dataset")
+    before = emulator.traces(spark, tmp_path / "dataset")
+    land([write(two_consumers(), tmp_path / "runs" / "two")], tmp_path / "dataset")
+    emulator.traces(spark, tmp_path / "dataset").judge().write()
+
+    assert [row.run for row in before.gold("runs").collect()] == ["one"]
+
+
 def test_an_address_is_the_name_of_its_node_in_rows_and_in_member_lists(landed):
     views = landed.beliefs("view").where("size(value.cids) > 0").collect()
     assert [(row.node, row.source, row.value.cids) for row in views] == [("a", "broker-a", ["a"])]
