@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -324,8 +326,9 @@ class LandedRuns:
     @cached_property
     def _rows_per_share(self) -> int | None:
         """None: no run has so many messages that it is worth to divide it."""
-        numbers = [dict(one).get(MESSAGES.name, 0) for one in self.dataset.table(RUNS)["rows_of"].to_pylist()]
-        return ROWS_PER_SHARE if max(numbers, default=0) > ROWS_PER_SHARE else None
+        rows_of = self.dataset.table(RUNS)["rows_of"]
+        most = pc.max(pc.map_lookup(rows_of, pa.scalar(MESSAGES.name), "first")).as_py()
+        return ROWS_PER_SHARE if (most or 0) > ROWS_PER_SHARE else None
 
 
 class JudgedRuns:
