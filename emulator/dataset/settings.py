@@ -23,8 +23,8 @@ QUIET = {
 }
 
 _OF_DATASETS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000"}
-"""A table of a dataset is read by the names of its files. To look at more than 32 of them, Spark would start a job for each
-table, which takes half a second; without a job, a look at 1,000 files takes a tenth of a second on a disk."""
+"""A table of a dataset is read by the names of its files. To look at more than 32 of them, Spark would start a job for
+each table, which takes half a second; without a job, a look at 1,000 files takes a tenth of a second on a disk."""
 SMALL_ROWS = 1_000_000
 """Up to this many rows, planning and compiling a query takes longer than running it."""
 FOR_SMALL_RUNS = {

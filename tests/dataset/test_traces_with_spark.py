@@ -10,11 +10,13 @@ import emulator
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.base.errors import UserError
 from emulator.dataset.landed import SILVER
+from emulator.dataset.sessions import open_session
 from emulator.lake.landing import land
 from emulator.pipeline.typed import typed
 from nodes.beliefs import BeliefKind
 from notebook_traces.small_runs import two_consumers, write
 from project.tables import MADE_BY
+from support.plans import jobs
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +79,15 @@ def test_sql_over_views_finds_what_the_dataframe_has(landed):
     held = landed.spark.sql("select sum(end_ns - start_ns) as ns from two_holds").first().ns
     rows = landed.gold("holds").select((F.col("end_ns") - F.col("start_ns")).alias("ns")).collect()
     assert held == sum(row.ns for row in rows) > 0
+
+
+def test_no_job_looks_for_the_files_of_a_table(spark, tmp_path):
+    session = open_session(spark.sparkContext.master, rows=10)
+    for number in range(40):
+        land([write(two_consumers(), tmp_path / "runs" / f"run-{number}")], tmp_path / "dataset")
+    before = jobs(session)
+    assert len(emulator.traces(session, tmp_path / "dataset").table("ownership").inputFiles()) == 40
+    assert jobs(session) == before
 
 
 def test_a_filter_on_the_run_reaches_the_files(landed, capsys):
