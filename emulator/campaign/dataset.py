@@ -1,5 +1,7 @@
 """A campaign as tables: a row for each case, and the findings of all runs, each with its variant and its seed."""
 
+import shlex
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pyarrow.parquet as pq
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import TABLES, CampaignDirectory, first_lines, opened
 from emulator.campaign.played import Outcome, Played
+from emulator.spec.differences import Difference, differences
 from emulator.trace.run_directory import RunDirectory, open_run
 
 _OUTCOMES = pa.schema(
@@ -56,6 +59,31 @@ class Dataset:
         """A sentence for each damaged line; its case is missing, unless another line has it."""
         return self._read[1]
 
+    @property
+    def place(self) -> str:
+        """The directory, for messages."""
+        return str(self.directory.path)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants; the first is what the others are compared with."""
+        return tuple(self.directory.variants)
+
+    @property
+    def conditions(self) -> Mapping[str, str]:
+        """Mapping variant -> the condition in which it is executed; empty: there are no conditions."""
+        return self.directory.conditions
+
+    def changes(self, a: str, b: str) -> tuple[Difference, ...]:
+        """What the scenario of variant b changes in that of a."""
+        return differences(self.directory.variants[a], self.directory.variants[b])
+
+    def storm_command(self, played: Played) -> str:
+        """The command that explains a request storm of a run."""
+        if played.trace:
+            return f"rmqemu why {shlex.quote(str(self.directory.path / played.trace))} storm"
+        return f"{self.directory.command(played.case)}; rmqemu why RUN storm"
+
     def played(self) -> tuple[Played, ...]:
         """What became of each case, in the order in which they are played; `missing` for those without a line."""
         found = self._read[0]
@@ -64,7 +92,8 @@ class Dataset:
     def outcomes(self) -> pa.Table:
         """One row for each case of the campaign, whether it has been played or not.
 
-        Columns: run (`<variant>-seed<seed>`), variant, seed, outcome (`complete`, `crashed`, `hung`, `missing`),
+        Columns: run (`<variant>-seed<seed>`), variant, seed, outcome (`complete`, `executed`, `crashed`, `hung`,
+        `missing`),
         verdict (rules: `valid`, `invalid`, `unknown`), service (`calm`, `degraded`, `paging`; None for a run that did
         not come to its end), reasons, digest, rows, virtual_s, cpu_s, wall_s, trace (the run directory, if it was
         kept), and the command that plays the run again.

@@ -155,6 +155,11 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
     return opened(path)
 
 
+def is_campaign(path: Path | str) -> bool:
+    """Whether a directory looks like a campaign; its head may be damaged."""
+    return (Path(path) / HEAD).exists()
+
+
 def opened(path: Path | str) -> CampaignDirectory:
     """Open the directory of a campaign.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emulator.campaign.campaign import Case
-from emulator.campaign.directory import HEAD, RUNS, UNLANDED, CampaignDirectory, opened, remove
+from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, opened, remove
 from emulator.campaign.played import Played
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
@@ -106,11 +106,6 @@ class CampaignLanding:
         if there is not None and there.digest != played.digest:
             raise DatasetError(another_run(played.case.name, self._location.uri))
         return there is not None
-
-
-def is_campaign(path: Path) -> bool:
-    """Whether a directory looks like a campaign."""
-    return (path / HEAD).exists()
 
 
 def sources_of_campaign(path: Path) -> tuple[RunSource, ...]:

@@ -17,6 +17,8 @@ class Outcome(StrEnum):
 
     COMPLETE = "complete"
     """The run reached its end and was judged."""
+    EXECUTED = "executed"
+    """The run reached its end, and has not been judged yet."""
     CRASHED = "crashed"
     """A node or the emulator raised, or the process was killed."""
     HUNG = "hung"
@@ -53,12 +55,17 @@ class Played:
     @property
     def ended(self) -> bool:
         """Whether the run came to its end; otherwise a repetition may tell more."""
+        return self.outcome in (Outcome.COMPLETE, Outcome.EXECUTED)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the run came to its end and was judged."""
         return self.outcome is Outcome.COMPLETE
 
     @property
     def word(self) -> str:
-        """The verdict of a run that came to its end, else its outcome."""
-        return str(self.verdict) if self.ended else str(self.outcome)
+        """The verdict of a run that was judged, else its outcome."""
+        return str(self.verdict) if self.is_judged else str(self.outcome)
 
 
 WORDS = (*(str(verdict) for verdict in Verdict), *(str(it) for it in Outcome if it is not Outcome.COMPLETE))

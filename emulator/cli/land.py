@@ -5,7 +5,8 @@ from pathlib import Path
 
 from emulator.base.errors import UserError
 from emulator.base.text import listed
-from emulator.campaign.landing import is_campaign, sources_of_campaign
+from emulator.campaign.directory import is_campaign
+from emulator.campaign.landing import sources_of_campaign
 from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import Location, located

@@ -6,7 +6,7 @@ from pathlib import Path
 from emulator.analysis.report import symptoms
 from emulator.base.errors import UserError
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import HEAD
+from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
 from emulator.report import campaign_page, run_page
@@ -35,7 +35,7 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
         UserError: the directory is neither, or cannot be read; or the page cannot be written.
     """
     target, given = out or path / PAGE, read_limits(limits)
-    if (path / HEAD).exists():
+    if is_campaign(path):
         refuse_of_campaign(given)
         _write(target, campaign_page(Dataset(path)))
     else:

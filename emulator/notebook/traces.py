@@ -23,7 +23,7 @@ from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import HEAD
+from emulator.campaign.directory import is_campaign
 from emulator.campaign.landing import sources_of_campaign
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
@@ -75,7 +75,7 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
     places = [place_of(path) for path in paths]
     if engine not in list(EngineName):
         raise TracesError(nearest("engine", str(engine), [name.value for name in EngineName]))
-    campaigns = [place for place in places if (place / HEAD).is_file()]
+    campaigns = [place for place in places if is_campaign(place)]
     if campaigns and len(places) > 1:
         raise TracesError(f"{campaigns[0]} is a campaign; expected it alone, or run directories")
     if campaigns:
@@ -91,8 +91,7 @@ def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
         return open_landed(spark, paths[0])
     sources: list[Path | RunSource] = []
     for place in map(place_of, paths):
-        is_campaign = (place / HEAD).is_file()
-        sources += sources_of_campaign(place) if is_campaign else run_directories([place])
+        sources += sources_of_campaign(place) if is_campaign(place) else run_directories([place])
     landed = land_for_now(spark, sources)
     if landed is None:
         raise TracesError("expected a run that can be read, a folder of runs, a campaign or a dataset")
