@@ -1,4 +1,4 @@
-"""One case, in a process of its own: its run, the judgement of it, and what stays of its trace."""
+"""One case, in a process of its own: its run, the judgement of it if it is judged here, and what stays of its trace."""
 
 import traceback
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, remove
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.played import Outcome, Played, without_judgement
 from emulator.run import run_scenario
 from emulator.run.run import RunError
 from emulator.spec import Scenario, loads
@@ -68,7 +68,9 @@ def judged(run: RunDirectory) -> Judgement:
     return Judgement(report.verdict, report.service, report.reasons, tables_of(report))
 
 
-def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False) -> Played:
+def play_case(
+    case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False, judges: bool = True
+) -> Played:
     """Play a case, judge it, and keep its trace or remove it.
 
     Args:
@@ -77,6 +79,7 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         keep: which traces stay.
         scratch: folder for the run, on the file system of the campaign.
         lands: whether a trace that does not stay is needed until it has been landed.
+        judges: whether its judgement is recorded here; else it follows when the run has landed.
 
     Returns:
         The case without what it has cost.
@@ -85,19 +88,25 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
-    played = play_scenario(case, directory.scenario(case), scratch, directory.level)
-    return stays(played, directory, keep, scratch, lands=lands)
+    # Which traces of failures stay is decided now: a trace that is gone cannot be asked for.
+    judges_now = judges or keep is Keep.FAILURES
+    played = play_scenario(case, directory.scenario(case), scratch, directory.level, judges=judges_now)
+    found = stays(played, directory, keep, scratch, lands=lands)
+    return found if judges else without_judgement(found)
 
 
-def play_scenario(case: Case, scenario: Scenario, scratch: Path, level: TraceLevel = TraceLevel.FULL) -> Played:
-    """Play a scenario as a case, and judge it; its run stays in `scratch`.
+def play_scenario(
+    case: Case, scenario: Scenario, scratch: Path, level: TraceLevel = TraceLevel.FULL, *, judges: bool = True
+) -> Played:
+    """Play a scenario as a case, and judge it if `judges`; its run stays in `scratch`.
 
     Raises:
         DiskError: the trace could not be written.
     """
     try:
-        run = run_scenario(scenario, level=level, runs=scratch, files=_FILES).path
-        return _judged_case(case, open_run(run))
+        run = open_run(run_scenario(scenario, level=level, runs=scratch, files=_FILES).path)
+        executed = _executed(case, run)
+        return _with_judgement(executed, judged(run)) if judges else executed
     except RunError as error:
         if isinstance(error.__cause__, OSError):
             raise DiskError(str(error)) from error
@@ -143,17 +152,23 @@ def warm_up() -> None:
         judged(open_run(run_scenario(loads(_WARM_UP, "warm-up"), runs=Path(folder)).path))
 
 
-def _judged_case(case: Case, run: RunDirectory) -> Played:
-    judgement = judged(run)
+def _executed(case: Case, run: RunDirectory) -> Played:
     return Played(
         case=case,
+        outcome=Outcome.EXECUTED,
+        digest=str(run.manifest["digest"]),
+        rows=sum(run.manifest["rows"].values()),
+        virtual_s=float(run.manifest["virtual_s"]),
+    )
+
+
+def _with_judgement(executed: Played, judgement: Judgement) -> Played:
+    return attrs.evolve(
+        executed,
         outcome=Outcome.COMPLETE,
         verdict=judgement.verdict,
         service=judgement.service,
         reasons=judgement.reasons,
-        digest=str(run.manifest["digest"]),
-        rows=sum(run.manifest["rows"].values()),
-        virtual_s=float(run.manifest["virtual_s"]),
         findings=judgement.findings,
     )
 

@@ -39,6 +39,8 @@ class Terms:
     timeout_ms: int
     to: str | None = None
     """URI of the dataset in which each run is landed."""
+    judges: bool = True
+    """Whether each run is judged where it is executed; else it is judged when it has landed."""
 
 
 def play_here(
@@ -94,8 +96,8 @@ def play_here(
 
 
 def _work(directory: CampaignDirectory, terms: Terms, seat: _Seat) -> bytes:
-    lands = terms.to is not None
-    return answer_of(lambda: play_case(seat.case, directory, terms.keep, seat.scratch, lands=lands))
+    how = {"lands": terms.to is not None, "judges": terms.judges}
+    return answer_of(lambda: play_case(seat.case, directory, terms.keep, seat.scratch, **how))
 
 
 def _played(ended: Ended[_Seat], directory: CampaignDirectory, terms: Terms) -> Played:

@@ -45,6 +45,11 @@ class CampaignLanding:
         with ParquetLanding(self._location.uri):
             pass
 
+    @property
+    def uri(self) -> str:
+        """Of the dataset."""
+        return self._location.uri
+
     def lacks(self, played: Played) -> bool:
         """Whether the run of a case came to its end, but is neither in the dataset nor in the directory.
 

@@ -44,7 +44,7 @@ ToOption = Annotated[
 EngineOption = Annotated[
     EngineName | None,
     typer.Option(
-        help="What judges runs: the tasks of Spark, or this process; RMQEMU_ENGINE names it, too.",
+        help="What executes campaigns and judges runs: tasks of Spark, or this process; RMQEMU_ENGINE names it, too.",
         show_default="spark, where it is installed",
     ),
 ]

@@ -38,7 +38,7 @@ def compare_command(
         from emulator.cli.compare_campaign import compare_campaign, compare_dataset
 
         if is_campaign(first):
-            compare_campaign(first, others, as_json=as_json)
+            compare_campaign(first, others, judging, as_json=as_json)
         else:
             compare_dataset(first, others, judging, as_json=as_json)
         return

@@ -11,12 +11,14 @@ from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants, variant_pairs
 from emulator.campaign.crossed import crossed
 from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import CampaignError
 from emulator.campaign.variant_runs import LandedVariants, VariantRuns
 from emulator.cli.compare_crossed import draw_crossed, print_crossed
 from emulator.cli.judging import Judging
 from emulator.cli.terminal import complain, tables_console
+from emulator.lake.filesystems import located
 from emulator.lake.gold import gold_of
-from emulator.lake.snapshot import open_dataset
+from emulator.lake.snapshot import Snapshot, open_dataset, read_snapshot
 from emulator.statistics import Comparison, Verdict
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
@@ -26,12 +28,13 @@ PICTURE = "conditions.html"
 """Name of the picture of a campaign with conditions, in its directory."""
 
 
-def compare_campaign(path: str, names: Sequence[str], *, as_json: bool) -> None:
-    """Print what the variants of a campaign change.
+def compare_campaign(path: str, names: Sequence[str], judging: Judging, *, as_json: bool) -> None:
+    """Print what the variants of a campaign change; runs that have not been judged are judged first.
 
     Args:
         path: directory of the campaign.
         names: two variants, or none: the first one with each other one.
+        judging: where runs are judged.
         as_json: as JSON.
 
     Raises:
@@ -40,7 +43,27 @@ def compare_campaign(path: str, names: Sequence[str], *, as_json: bool) -> None:
     dataset = Dataset(path)
     for damage in dataset.damages:
         complain(damage)
+    if dataset.unjudged():
+        dataset = _judged(dataset, judging)
     _compare(dataset, names, as_json=as_json, picture=dataset.directory.path / PICTURE)
+
+
+def _judged(dataset: Dataset, judging: Judging) -> Dataset:
+    """The campaign when the runs that it has left have been judged, if they have landed and none is being executed."""
+    directory, left = dataset.directory, dataset.unjudged()
+    uri = directory.dataset_uri
+    landed = {} if uri is None else (read_snapshot(located(uri)) or Snapshot()).runs
+    waiting = [one for one in left if one.case.name in landed]
+    if not waiting:
+        complain(f"{len(left):,} runs have not been judged: the command that executed them judges them")
+        return dataset
+    try:
+        with directory.being_played():
+            complain(f"{len(waiting):,} runs have not been judged: they are judged first")
+            judging.write_gold(str(uri))
+    except CampaignError as error:
+        complain(f"{len(left):,} runs have not been judged: {error}")
+    return Dataset(directory.path)
 
 
 def compare_dataset(uri: str, names: Sequence[str], judging: Judging, *, as_json: bool) -> None:
