@@ -118,10 +118,10 @@ class _OnSpark:
         from emulator.lake.snapshot import open_dataset
 
         self._before_judging()
-        if left:
-            complain(f"{left:,} runs were executed before and have not been judged: they are judged now")
         dataset = open_dataset(uri)
         session = self._session(dataset.rows, uri)
+        if left:
+            complain(f"{left:,} runs were executed before and have not been judged: they are judged now")
         with spark_errors(describe(session)), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
             LandedRuns(session, dataset).judge().write()
 

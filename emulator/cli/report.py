@@ -9,6 +9,7 @@ from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
+from emulator.cli.terminal import complain
 from emulator.report import campaign_page, run_page
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import open_run
@@ -37,7 +38,10 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
     target, given = out or path / PAGE, read_limits(limits)
     if is_campaign(path):
         refuse_of_campaign(given)
-        _write(target, campaign_page(Dataset(path)))
+        dataset = Dataset(path)
+        if unjudged := dataset.unjudged():
+            complain(f"{len(unjudged):,} runs have not been judged: the command that executed them judges them")
+        _write(target, campaign_page(dataset))
     else:
         run = open_run(path)
         report = with_limits(judging.judge([path]).reports[0], given)
