@@ -16,7 +16,7 @@ from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, remove
-from emulator.campaign.played import Outcome, Played, without_judgement
+from emulator.campaign.played import Outcome, Played
 from emulator.run import run_scenario
 from emulator.run.run import RunError
 from emulator.spec import Scenario, loads
@@ -79,7 +79,7 @@ def play_case(
         keep: which traces stay.
         scratch: folder for the run, on the file system of the campaign.
         lands: whether a trace that does not stay is needed until it has been landed.
-        judges: whether its judgement is recorded here; else it follows when the run has landed.
+        judges: whether it is judged here; else when it has landed, and which trace stays is decided then.
 
     Returns:
         The case without what it has cost.
@@ -88,11 +88,8 @@ def play_case(
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
-    # Which traces of failures stay is decided now: a trace that is gone cannot be asked for.
-    judges_now = judges or keep is Keep.FAILURES
-    played = play_scenario(case, directory.scenario(case), scratch, directory.level, judges=judges_now)
-    found = stays(played, directory, keep, scratch, lands=lands)
-    return found if judges else without_judgement(found)
+    played = play_scenario(case, directory.scenario(case), scratch, directory.level, judges=judges)
+    return stays(played, directory, keep, scratch, lands=lands)
 
 
 def play_scenario(
@@ -130,7 +127,8 @@ def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Pat
     trace = f"{RUNS}/{played.case.name}"
     # What an error says of the run must hold where it will be.
     named = attrs.evolve(played, reasons=tuple(reason.replace(str(run), trace) for reason in played.reasons))
-    if keep is Keep.NONE or (keep is Keep.FAILURES and played.verdict is Verdict.VALID):
+    is_no_failure = played.verdict is Verdict.VALID or played.outcome is Outcome.EXECUTED
+    if keep is Keep.NONE or (keep is Keep.FAILURES and is_no_failure):
         if lands and played.ended:
             _move(run, directory.path / UNLANDED / played.case.name)
         return named

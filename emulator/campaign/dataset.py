@@ -6,12 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.campaign.campaign import Case
-from emulator.campaign.directory import TABLES, CampaignDirectory, first_lines, opened
+from emulator.campaign.directory import RUNS, TABLES, CampaignDirectory, first_lines, opened
 from emulator.campaign.played import Outcome, Played
 from emulator.campaign.variant_runs import GoldRuns
 from emulator.lake.filesystems import located
@@ -65,7 +66,16 @@ class Dataset:
         if self._gold is None:
             return lines
         gold = GoldRuns(self._gold)
-        return {case: gold.judged(one) if one.outcome is Outcome.EXECUTED else one for case, one in lines.items()}
+        return {
+            case: self._with_trace(gold.judged(one)) if one.outcome is Outcome.EXECUTED else one
+            for case, one in lines.items()
+        }
+
+    def _with_trace(self, played: Played) -> Played:
+        """A run whose line was written before it was decided whether its trace stays."""
+        trace = f"{RUNS}/{played.case.name}"
+        is_there = not played.trace and played.is_judged and (self.directory.path / trace).is_dir()
+        return attrs.evolve(played, trace=trace) if is_there else played
 
     @cached_property
     def _gold(self) -> Gold | None:

@@ -4,7 +4,7 @@ campaign.json    what is played: variants, seeds, versions
 scenarios/       a scenario file for each variant, to play one of its runs again
 parts/           a line for each ended run
 runs/            the traces that were kept: <variant>-seed<seed>
-unlanded/        other traces that wait until they are in the dataset
+unlanded/        traces that wait until they are in the dataset, or until it is known which of them stay
 landed.json      in which dataset the runs were landed, whose gold has what their lines lack
 dataset/         that dataset, unless --to names another place
 tables/          outcomes and findings as Parquet, made anew at the end
@@ -38,7 +38,7 @@ from nodes.fields import quoted
 HEAD = "campaign.json"
 RUNS, SCENARIOS, TABLES = "runs", "scenarios", "tables"
 UNLANDED = "unlanded"
-"""Folder of the runs whose traces are removed when they have been landed in a dataset."""
+"""Folder of the runs whose traces are removed when they have been landed in a dataset, or judged."""
 UNDER_WAY = ".under-way"
 """Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
 LANDED, DATASET = "landed.json", "dataset"

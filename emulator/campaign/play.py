@@ -84,9 +84,10 @@ def play_campaign(
             for played in engine(directory, cases, terms):
                 tell(played)
             if landings is not None:
-                _land_the_rest(directory, landings)
+                _land_the_rest(directory, landings, terms)
             if judge is not None and landings is not None:
                 _judge_the_rest(judge, landings.landing.uri, left)
+                landings.landing.settle(Dataset(directory.path).played(), campaign.keep)
             return _finished(directory)
         except KeyboardInterrupt:
             raise CampaignInterrupted(directory.path, _kept(directory, campaign, uri)) from None
@@ -167,9 +168,10 @@ def exit_status(every: Sequence[Played], *, service: bool = False) -> int:
     return EXIT_STATUS[found]
 
 
-def _land_the_rest(directory: CampaignDirectory, landings: _Landings) -> None:
+def _land_the_rest(directory: CampaignDirectory, landings: _Landings, terms: Terms) -> None:
     """Land what an interrupted campaign, or a worker that died, has left."""
-    landing, dataset = CampaignLanding(directory, landings.landing.uri), Dataset(directory.path)
+    landing = CampaignLanding(directory, landings.landing.uri, retains=terms.decides_later)
+    dataset = Dataset(directory.path)
     executed = {played.case: played for played in dataset.executed()}
     for played in dataset.played():
         if landings.concern(played, executed):

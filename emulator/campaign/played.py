@@ -109,14 +109,6 @@ def _weight(played: Played) -> tuple[bool, bool]:
     return played.is_judged, played.ended
 
 
-def without_judgement(played: Played) -> Played:
-    """A run that came to its end as it is before it is judged; any other case unchanged."""
-    if not played.ended:
-        return played
-    nothing: Any = {field.name: field.default for field in attrs.fields(Played) if field.name in _JUDGEMENT}
-    return attrs.evolve(played, outcome=Outcome.EXECUTED, findings={}, **nothing)
-
-
 def _written(table: pa.Table) -> dict[str, Any]:
     return {
         "types": {field.name: str(field.type) for field in table.schema},

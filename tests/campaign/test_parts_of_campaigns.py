@@ -10,7 +10,7 @@ from emulator.analysis.report import Verdict
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import first_lines
 from emulator.campaign.parts import Part, PartsReader
-from emulator.campaign.played import Outcome, Played, line_of, read_line, without_judgement
+from emulator.campaign.played import Outcome, Played, line_of, read_line
 from emulator.trace.files import RunFiles
 
 FINDINGS = pa.table(
@@ -24,6 +24,13 @@ FINDINGS = pa.table(
 )
 TABLES = st.sampled_from([{}, {"overlaps": FINDINGS}, {"overlaps": FINDINGS.slice(0, 0), "holds": FINDINGS}])
 CASES = st.builds(Case, st.sampled_from(["a", "b"]), st.integers(0, 3))
+
+
+def unjudged(played):
+    """The run as it is before it is judged."""
+    return attrs.evolve(played, verdict=Verdict.UNKNOWN, reasons=(), findings={})
+
+
 PLAYED = st.builds(
     Played,
     case=CASES,
@@ -35,7 +42,7 @@ PLAYED = st.builds(
     virtual_s=st.floats(0, 1e6),
     cpu_s=st.floats(0, 1e6),
     findings=TABLES,
-).map(lambda played: without_judgement(played) if played.outcome is Outcome.EXECUTED else played)
+).map(lambda played: unjudged(played) if played.outcome is Outcome.EXECUTED else played)
 
 
 def whole(played):

@@ -140,6 +140,7 @@ def test_a_campaign_whose_judging_was_interrupted_is_judged_by_the_same_command(
         f"interrupted; 6 of 6 runs are kept in {path}, 6 of 6 runs are in file://{path}/dataset, 6 have not been "
         "judged; the same command goes on from there"
     )
+    assert len(list((path / "unlanded").iterdir())) == 6, "which traces stay is not known yet"
     left = Dataset(path)
     assert {row["outcome"] for row in left.outcomes().to_pylist()} == {"executed"}
     assert exit_status(left.played()) == 2
@@ -149,6 +150,8 @@ def test_a_campaign_whose_judging_was_interrupted_is_judged_by_the_same_command(
     assert calls == [6]
     assert executions(judged) == 6
     assert results(judged)[:4] == results(here)[:4]
+    assert sorted(path.name for path in (path / "runs").iterdir()) == [f"forgetful-seed{seed}" for seed in (1, 2, 3)]
+    assert not (path / "unlanded").exists()
     play(tmp_path, HERE, no_judge)
 
 
