@@ -75,8 +75,8 @@ def play_campaign(
         found = {played.case: played for played in before.played()}
         asked = [found[case] for case in campaign.cases()]
         cases = _cases_to_play(asked, before, landings, retry=retry, judges=judge is not None)
-        left = sum(one.outcome is Outcome.EXECUTED for one in asked) if judge is not None else 0
-        left -= sum(found[case].outcome is Outcome.EXECUTED for case in cases)
+        again = dict.fromkeys(cases)
+        left = sum(one.outcome is Outcome.EXECUTED and one.case not in again for one in asked)
         tell = watch(asked)
         uri = None if landings is None else landings.landing.uri
         terms = Terms(campaign.keep, campaign.timeout_ms, uri, judges=judge is None)

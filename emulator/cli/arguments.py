@@ -39,7 +39,12 @@ LandedPaths = Annotated[
 LandToOption = Annotated[str, typer.Option("--to", metavar="DATASET", help=DATASET_HELP, show_default=False)]
 ToOption = Annotated[
     str | None,
-    typer.Option("--to", metavar="DATASET", help="Land each run there; see rmqemu land.", show_default=False),
+    typer.Option(
+        "--to",
+        metavar="DATASET",
+        help="Land each run there; see rmqemu land.",
+        show_default="on Spark, dataset in the directory of the campaign",
+    ),
 ]
 EngineOption = Annotated[
     EngineName | None,

@@ -3,13 +3,18 @@
 import json
 from functools import partial
 
+import attrs
 import pytest
 from typer.testing import CliRunner
 
+from emulator.campaign.campaign import Case
+from emulator.campaign.dataset import Dataset
 from emulator.campaign.file import load_campaign
 from emulator.campaign.here import play_here
 from emulator.campaign.landing import sources_of_campaign
 from emulator.campaign.play import play_campaign
+from emulator.campaign.played import Outcome, Played, line_of, read_line
+from emulator.campaign.variant_runs import GoldRuns
 from emulator.cli.judging import Judging
 from emulator.cli.main import app
 from emulator.dataset.judged import judge_runs
@@ -181,3 +186,23 @@ def test_limits_are_those_of_the_runs(small):
     done = compare(small[1], "--limit", "lag_s=1")
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_gold_of_a_run_with_other_rows_is_no_judgement_of_a_run(small):
+    gold = GoldRuns(read_gold(located(f"{small[1]}/{GOLD_FOLDER}")))
+    (there,) = [one for one in Dataset(small[0]).played() if one.case == Case("calm", 2)]
+    executed = Played(case=there.case, outcome=Outcome.EXECUTED, digest=there.digest)
+    others = [attrs.evolve(executed, digest="other"), attrs.evolve(executed, case=Case("calm", 9))]
+
+    judged = gold.judged(executed)
+    assert (judged.outcome, judged.verdict, judged.service) == (there.outcome, there.verdict, there.service)
+    assert judged.findings["symptoms"] == there.findings["symptoms"]
+    assert [gold.judged(one) for one in others] == others
+
+
+def test_the_line_of_a_run_that_was_not_judged_has_no_verdict():
+    executed = Played(case=Case("calm", 1), outcome=Outcome.EXECUTED, digest="d", rows=3)
+
+    assert (executed.word, executed.ended, executed.is_judged) == ("executed", True, False)
+    assert "verdict" not in json.loads(line_of(executed))
+    assert read_line(line_of(executed).encode()) == executed
