@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import emulator
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.campaign import case as case_module
 from emulator.campaign.dataset import Dataset
@@ -122,6 +123,17 @@ def test_traces_of_failures_are_retained_and_are_those_of_the_table(on_spark):
 
     assert kept == {f"forgetful-seed{seed}" for seed in (1, 2, 3)}
     assert {path.name for path in (on_spark.directory.path / "runs").iterdir()} == kept
+
+
+def test_notebooks_read_the_dataset_of_a_campaign_and_its_gold(spark, here, on_spark):
+    path = on_spark.directory.path
+    landed = emulator.traces(spark, path)
+    frames, frames_of_here = emulator.traces(path), emulator.traces(here.directory.path)
+
+    assert landed.dataset.uri == on_spark.directory.dataset_uri
+    assert landed.runs().count() == 6
+    assert frames.orphans().equals(frames_of_here.orphans())
+    assert frames.runs()["verdict"].tolist() == frames_of_here.runs()["verdict"].tolist()
 
 
 def test_a_campaign_that_moves_takes_its_dataset_along(on_spark, tmp_path):
