@@ -1,4 +1,4 @@
-"""One case, in a process of its own: its run, the judgement of it, and what stays of its trace."""
+"""One case, in a process of its own: its run, the judgement of it if it is judged here, and what stays of its trace."""
 
 import traceback
 from collections.abc import Mapping
@@ -68,7 +68,9 @@ def judged(run: RunDirectory) -> Judgement:
     return Judgement(report.verdict, report.service, report.reasons, tables_of(report))
 
 
-def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False) -> Played:
+def play_case(
+    case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False, judges: bool = True
+) -> Played:
     """Play a case, judge it, and keep its trace or remove it.
 
     Args:
@@ -77,6 +79,7 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         keep: which traces stay.
         scratch: folder for the run, on the file system of the campaign.
         lands: whether a trace that does not stay is needed until it has been landed.
+        judges: whether it is judged here; else when it has landed, and which trace stays is decided then.
 
     Returns:
         The case without what it has cost.
@@ -85,19 +88,22 @@ def play_case(case: Case, directory: CampaignDirectory, keep: Keep, scratch: Pat
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
-    played = play_scenario(case, directory.scenario(case), scratch, directory.level)
+    played = play_scenario(case, directory.scenario(case), scratch, directory.level, judges=judges)
     return stays(played, directory, keep, scratch, lands=lands)
 
 
-def play_scenario(case: Case, scenario: Scenario, scratch: Path, level: TraceLevel = TraceLevel.FULL) -> Played:
-    """Play a scenario as a case, and judge it; its run stays in `scratch`.
+def play_scenario(
+    case: Case, scenario: Scenario, scratch: Path, level: TraceLevel = TraceLevel.FULL, *, judges: bool = True
+) -> Played:
+    """Play a scenario as a case, and judge it if `judges`; its run stays in `scratch`.
 
     Raises:
         DiskError: the trace could not be written.
     """
     try:
-        run = run_scenario(scenario, level=level, runs=scratch, files=_FILES).path
-        return _judged_case(case, open_run(run))
+        run = open_run(run_scenario(scenario, level=level, runs=scratch, files=_FILES).path)
+        executed = _executed(case, run)
+        return _with_judgement(executed, judged(run)) if judges else executed
     except RunError as error:
         if isinstance(error.__cause__, OSError):
             raise DiskError(str(error)) from error
@@ -121,7 +127,8 @@ def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Pat
     trace = f"{RUNS}/{played.case.name}"
     # What an error says of the run must hold where it will be.
     named = attrs.evolve(played, reasons=tuple(reason.replace(str(run), trace) for reason in played.reasons))
-    if keep is Keep.NONE or (keep is Keep.FAILURES and played.verdict is Verdict.VALID):
+    is_no_failure = played.verdict is Verdict.VALID or played.outcome is Outcome.EXECUTED
+    if keep is Keep.NONE or (keep is Keep.FAILURES and is_no_failure):
         if lands and played.ended:
             _move(run, directory.path / UNLANDED / played.case.name)
         return named
@@ -143,17 +150,23 @@ def warm_up() -> None:
         judged(open_run(run_scenario(loads(_WARM_UP, "warm-up"), runs=Path(folder)).path))
 
 
-def _judged_case(case: Case, run: RunDirectory) -> Played:
-    judgement = judged(run)
+def _executed(case: Case, run: RunDirectory) -> Played:
     return Played(
         case=case,
+        outcome=Outcome.EXECUTED,
+        digest=str(run.manifest["digest"]),
+        rows=sum(run.manifest["rows"].values()),
+        virtual_s=float(run.manifest["virtual_s"]),
+    )
+
+
+def _with_judgement(executed: Played, judgement: Judgement) -> Played:
+    return attrs.evolve(
+        executed,
         outcome=Outcome.COMPLETE,
         verdict=judgement.verdict,
         service=judgement.service,
         reasons=judgement.reasons,
-        digest=str(run.manifest["digest"]),
-        rows=sum(run.manifest["rows"].values()),
-        virtual_s=float(run.manifest["virtual_s"]),
         findings=judgement.findings,
     )
 

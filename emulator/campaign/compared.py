@@ -1,4 +1,4 @@
-"""What one variant of a campaign changes against another, measure by measure, over the seeds that both have."""
+"""What one variant changes against another, measure by measure, over the seeds that both have."""
 
 import math
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ import attrs
 
 from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.text import nearest
-from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.headline import Counts, counts_of, headline_of, pairs_of
 from emulator.campaign.measured import by_variant, frame_of
 from emulator.campaign.played import Outcome, Played
-from emulator.spec.differences import Difference, differences
+from emulator.campaign.variant_runs import VariantRuns
+from emulator.spec.differences import Difference
 from emulator.statistics import Comparison, Verdict, compare
 
 _ORDER = (Verdict.BETTER, Verdict.WORSE, Verdict.UNKNOWN, Verdict.SAME)
@@ -74,45 +74,52 @@ class VariantComparison:
         }
 
 
-def compare_variants(dataset: Dataset, names: Sequence[str] = ()) -> tuple[VariantComparison, ...]:
-    """Compare variants of a campaign.
+def compare_variants(variant_runs: VariantRuns, names: Sequence[str] = ()) -> tuple[VariantComparison, ...]:
+    """Compare variants of a campaign, or of a dataset.
 
     Args:
-        dataset: of the campaign, also of one that is under way.
+        variant_runs: those of a campaign, also of one that is under way, or of a dataset.
         names: two variants, a and b; empty: the first one, which is the baseline, with each other one.
 
     Raises:
         CampaignError: there are no such variants, or no runs of them.
     """
-    known = list(dataset.directory.variants)
+    pairs = variant_pairs(variant_runs, names)
+    runs = by_variant(variant_runs.played())
+    return tuple(_compared(variant_runs, a, b, runs[a], runs[b]) for a, b in pairs)
+
+
+def variant_pairs(variant_runs: VariantRuns, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The variants that are compared: those of two names; without them the first one with each other one.
+
+    Raises:
+        CampaignError: there are no such variants, or there is one alone.
+    """
+    known, place = list(variant_runs.variants), variant_runs.place
     for name in names:
         if name not in known:
-            raise CampaignError(f"{dataset.directory.path}: {nearest('variant', name, known)}")
+            raise CampaignError(f"{place}: {nearest('variant', name, known)}")
     if names and (len(names) != 2 or names[0] == names[1]):
-        raise CampaignError(f"expected two variants of {dataset.directory.path}, not {' '.join(names)}")
+        raise CampaignError(f"expected two variants of {place}, not {' '.join(names)}")
     if len(known) < 2:
         raise CampaignError(
-            f"{dataset.directory.path} has one variant, {known[0]}: expected two to compare, so add a [[variant]] to "
-            "its file and give it another name"
+            f"{place} has one variant, {known[0]}: expected two to compare, so add a [[variant]] to the "
+            "campaign file and give the campaign another name"
         )
-    pairs = [(names[0], names[1])] if names else [(known[0], other) for other in known[1:]]
-    runs = by_variant(dataset.played())
-    return tuple(_compared(dataset, a, b, runs[a], runs[b]) for a, b in pairs)
+    return [(names[0], names[1])] if names else [(known[0], other) for other in known[1:]]
 
 
-def _compared(dataset: Dataset, a: str, b: str, of_a: list[Played], of_b: list[Played]) -> VariantComparison:
+def _compared(variant_runs: VariantRuns, a: str, b: str, of_a: list[Played], of_b: list[Played]) -> VariantComparison:
     there = [one for one in (*of_a, *of_b) if one.outcome is not Outcome.MISSING]
     for name in (a, b):
         if not any(one.case.variant == name for one in there):
-            raise CampaignError(f"{dataset.directory.path}: no run of {name} has been played yet")
-    scenarios = dataset.directory.variants
+            raise CampaignError(f"{variant_runs.place}: no run of {name} has been played yet")
     frame = frame_of(there)
     zero = [one.name for one in MEASURES if (frame[one.name].fillna(0) == 0).all()]
     found = [_measured(frame, one, a, b) for one in MEASURES if one.name not in zero]
     counts = counts_of(pairs_of({one.case.seed: one for one in of_a}, {one.case.seed: one for one in of_b}))
-    headline = headline_of((a, b), found, counts, dataset)
-    changes = differences(scenarios[a], scenarios[b])
-    return VariantComparison(a, b, changes, tuple(_in_order(found)), tuple(zero), counts, headline)
+    headline = headline_of((a, b), found, counts, variant_runs)
+    return VariantComparison(a, b, variant_runs.changes(a, b), tuple(_in_order(found)), tuple(zero), counts, headline)
 
 
 def _measured(frame: Any, measure: Measure, a: str, b: str) -> Comparison:

@@ -9,11 +9,11 @@ from emulator.analysis.run_measures import MEASURES
 from emulator.base.text import nearest
 from emulator.campaign.campaign import BETWEEN
 from emulator.campaign.compared import compare_variants
-from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import CampaignDirectory, CampaignError
+from emulator.campaign.directory import CampaignError
 from emulator.campaign.headline import counts_of, headline_of, pairs_of
 from emulator.campaign.measured import frame_of
 from emulator.campaign.played import Outcome, Played
+from emulator.campaign.variant_runs import VariantRuns
 from emulator.statistics import Comparison, Figure, compare, estimate
 
 if TYPE_CHECKING:
@@ -92,23 +92,29 @@ class Crossed:
         }
 
 
-def crossed(dataset: Dataset, measures: Sequence[str] = ()) -> Crossed:
-    """Compare the variants of a campaign with conditions.
+def crossed(variant_runs: VariantRuns, measures: Sequence[str] = ()) -> Crossed:
+    """Compare the variants of a campaign or a dataset with conditions.
 
     Args:
-        dataset: of the campaign, also of one that is under way.
+        variant_runs: those of a campaign, also of one that is under way, or of a dataset.
         measures: names; empty: all that are not 0 in all runs.
 
     Raises:
-        CampaignError: the campaign has no conditions, or nothing has been played yet.
+        CampaignError: there are no conditions, or nothing has been played yet.
     """
-    directory = dataset.directory
-    pairs = {name: (_option(directory, name), condition) for name, condition in directory.conditions.items()}
-    if not pairs:
-        raise CampaignError(f"{directory.path} has no conditions: its variants are compared as they are")
-    played = [one for one in dataset.played() if one.outcome is not Outcome.MISSING]
+    conditions_of = variant_runs.conditions
+    if not conditions_of:
+        raise CampaignError(f"{variant_runs.place} has no conditions: its variants are compared as they are")
+    # In the order of the variants: the first is what the others are compared with.
+    pairs = {
+        name: (_option(name, conditions_of[name]), conditions_of[name])
+        for name in variant_runs.variants
+        if name in conditions_of
+    }
+    every = variant_runs.played()
+    played = [one for one in every if one.outcome is not Outcome.MISSING and one.case.variant in pairs]
     if not played:
-        raise CampaignError(f"{directory.path}: no run has been played yet")
+        raise CampaignError(f"{variant_runs.place}: no run has been played yet")
     frame = frame_of(played)
     frame["condition"] = [pairs[name][1] for name in frame["variant"]]
     frame["variant"] = [pairs[name][0] for name in frame["variant"]]
@@ -117,23 +123,23 @@ def crossed(dataset: Dataset, measures: Sequence[str] = ()) -> Crossed:
     variants = tuple(dict.fromkeys(option for option, _ in pairs.values()))
     conditions = tuple(dict.fromkeys(condition for _, condition in pairs.values()))
     found = tuple(CrossedMeasure(name, _cells(frame, name, variants, conditions)) for name in wanted)
-    headline = tuple(_headline(dataset, found, (variants[0], variant), pairs, played) for variant in variants[1:])
+    headline = tuple(_headline(variant_runs, found, (variants[0], variant), pairs, played) for variant in variants[1:])
     return Crossed(variants, (*conditions, ALL), int(frame["seed"].nunique()), found, headline)
 
 
-def headlines(dataset: Dataset) -> tuple[str, ...]:
+def headlines(variant_runs: VariantRuns) -> tuple[str, ...]:
     """What each variant changes against the first one that matters most, a line each; of any campaign.
 
     Raises:
         CampaignError: there is one variant only, or nothing has been played yet.
     """
-    if dataset.directory.conditions:
-        return crossed(dataset).headline
-    return tuple(one.headline for one in compare_variants(dataset))
+    if variant_runs.conditions:
+        return crossed(variant_runs).headline
+    return tuple(one.headline for one in compare_variants(variant_runs))
 
 
 def _headline(
-    dataset: Dataset,
+    variant_runs: VariantRuns,
     found: Sequence[CrossedMeasure],
     names: tuple[str, str],
     pairs: Mapping[str, tuple[str, str]],
@@ -142,7 +148,7 @@ def _headline(
     """What one variant changes over all conditions.
 
     Args:
-        dataset: of the campaign.
+        variant_runs: of all variants.
         found: the measures of all variants.
         names: of the first variant, and of this one.
         pairs: mapping name of a case's variant -> variant and condition.
@@ -155,12 +161,12 @@ def _headline(
         if option in names:
             of_each[names.index(option)][played.case.seed, condition] = played
     counts = counts_of(pairs_of(*of_each))
-    return headline_of(names, [cell for cell in cells if cell is not None], counts, dataset)
+    return headline_of(names, [cell for cell in cells if cell is not None], counts, variant_runs)
 
 
-def _option(directory: CampaignDirectory, name: str) -> str:
+def _option(name: str, condition: str) -> str:
     """The variant without its condition."""
-    return name.removesuffix(f"{BETWEEN}{directory.conditions[name]}")
+    return name.removesuffix(f"{BETWEEN}{condition}")
 
 
 def _cells(

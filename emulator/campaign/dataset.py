@@ -1,15 +1,23 @@
 """A campaign as tables: a row for each case, and the findings of all runs, each with its variant and its seed."""
 
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.campaign.campaign import Case
-from emulator.campaign.directory import TABLES, CampaignDirectory, first_lines, opened
+from emulator.campaign.directory import RUNS, TABLES, CampaignDirectory, first_lines, opened
 from emulator.campaign.played import Outcome, Played
+from emulator.campaign.variant_runs import GoldRuns
+from emulator.lake.filesystems import located
+from emulator.lake.gold import GOLD_TABLES, Gold, gold_of
+from emulator.spec.differences import Difference, differences
 from emulator.trace.run_directory import RunDirectory, open_run
 
 _OUTCOMES = pa.schema(
@@ -47,24 +55,93 @@ class Dataset:
         self.directory: CampaignDirectory = opened(path)
 
     @cached_property
-    def _read(self) -> tuple[dict[Case, Played], tuple[str, ...]]:
+    def _lines(self) -> tuple[dict[Case, Played], tuple[str, ...]]:
         reader = self.directory.reader()
         return first_lines(reader.news()), tuple(reader.damages)
+
+    @cached_property
+    def _found(self) -> Mapping[Case, Played]:
+        """What became of each case that has a line, with its judgement from gold where its line has none."""
+        lines = self._lines[0]
+        if self._gold is None:
+            return lines
+        gold = GoldRuns(self._gold)
+        return {
+            case: self._with_trace(gold.judged(one)) if one.outcome is Outcome.EXECUTED else one
+            for case, one in lines.items()
+        }
+
+    def _with_trace(self, played: Played) -> Played:
+        """A run whose line was written before it was decided whether its trace stays."""
+        trace = f"{RUNS}/{played.case.name}"
+        is_there = not played.trace and played.is_judged and (self.directory.path / trace).is_dir()
+        return attrs.evolve(played, trace=trace) if is_there else played
+
+    @cached_property
+    def _gold(self) -> Gold | None:
+        """The gold of the dataset in which runs were landed; None: each line has its judgement."""
+        uri = self.directory.dataset_uri if self.executed() else None
+        return None if uri is None else gold_of(located(uri))
+
+    @property
+    def _of_gold(self) -> tuple[Case, ...]:
+        """The cases whose judgement gold has."""
+        return tuple(one.case for one in self.executed() if self._found[one.case].is_judged)
 
     @property
     def damages(self) -> tuple[str, ...]:
         """A sentence for each damaged line; its case is missing, unless another line has it."""
-        return self._read[1]
+        return self._lines[1]
+
+    def executed(self) -> tuple[Played, ...]:
+        """The runs that came to their end and whose lines have no judgement, also those that gold has."""
+        return tuple(one for one in self._lines[0].values() if one.outcome is Outcome.EXECUTED)
+
+    def unjudged(self) -> tuple[Played, ...]:
+        """The runs that came to their end and have not been judged."""
+        return tuple(one for one in self._found.values() if one.outcome is Outcome.EXECUTED)
+
+    @property
+    def place(self) -> str:
+        """The directory, for messages."""
+        return str(self.directory.path)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants; the first is what the others are compared with."""
+        return tuple(self.directory.variants)
+
+    @property
+    def conditions(self) -> Mapping[str, str]:
+        """Mapping variant -> the condition in which it is executed; empty: there are no conditions."""
+        return self.directory.conditions
+
+    def changes(self, a: str, b: str) -> tuple[Difference, ...]:
+        """What the scenario of variant b changes in that of a."""
+        return differences(self.directory.variants[a], self.directory.variants[b])
+
+    def storm_command(self, played: Played) -> str:
+        """The command that explains a request storm of a run."""
+        if played.trace:
+            return f"rmqemu why {shlex.quote(str(self.directory.path / played.trace))} storm"
+        return f"{self.directory.command(played.case)}; rmqemu why RUN storm"
 
     def played(self) -> tuple[Played, ...]:
         """What became of each case, in the order in which they are played; `missing` for those without a line."""
-        found = self._read[0]
+        return self._of_cases(self._found)
+
+    def recorded(self) -> tuple[Played, ...]:
+        """As `played`, from the lines alone: without what gold has."""
+        return self._of_cases(self._lines[0])
+
+    def _of_cases(self, found: Mapping[Case, Played]) -> tuple[Played, ...]:
         return tuple(found.get(case, Played(case=case, outcome=Outcome.MISSING)) for case in self.directory.cases())
 
     def outcomes(self) -> pa.Table:
         """One row for each case of the campaign, whether it has been played or not.
 
-        Columns: run (`<variant>-seed<seed>`), variant, seed, outcome (`complete`, `crashed`, `hung`, `missing`),
+        Columns: run (`<variant>-seed<seed>`), variant, seed, outcome (`complete`, `executed`, `crashed`, `hung`,
+        `missing`),
         verdict (rules: `valid`, `invalid`, `unknown`), service (`calm`, `degraded`, `paging`; None for a run that did
         not come to its end), reasons, digest, rows, virtual_s, cpu_s, wall_s, trace (the run directory, if it was
         kept), and the command that plays the run again.
@@ -73,7 +150,8 @@ class Dataset:
 
     def tables(self) -> tuple[str, ...]:
         """Names of the tables of findings."""
-        return tuple(dict.fromkeys(name for played in self.played() for name in played.findings))
+        names = dict.fromkeys(name for played in self.played() for name in played.findings)
+        return tuple(GOLD_TABLES) if self._of_gold else tuple(names)
 
     def findings(self, table: str) -> pa.Table:
         """The findings of one kind of all runs, with the columns run, variant and seed in front.
@@ -83,9 +161,15 @@ class Dataset:
         """
         if table not in self.tables():
             raise KeyError(f"there is no table {table}; there are {', '.join(self.tables()) or 'none'}")
-        return pa.concat_tables(
-            _of_run(played.case, played.findings[table]) for played in self.played() if table in played.findings
-        )
+        of_gold = dict.fromkeys(self._of_gold)
+        of_lines = [one for one in self.played() if table in one.findings and one.case not in of_gold]
+        parts = [_of_run(played.case, played.findings[table]) for played in of_lines]
+        if self._gold is None or not of_gold:
+            return pa.concat_tables(parts)
+        rows = pa.concat_tables([*parts, _of_runs(tuple(of_gold), self._gold.table(table))])
+        places = {case.name: number for number, case in enumerate(self.directory.cases())}
+        # A stable sort: the rows of a run stay in their order.
+        return rows.take(pc.sort_indices(pa.array([places[run] for run in rows["run"].to_pylist()], pa.int64())))
 
     def run(self, variant: str, seed: int) -> RunDirectory:
         """The trace of a run that was kept.
@@ -95,7 +179,7 @@ class Dataset:
             DamagedRunError: files of it are missing or were changed.
         """
         case = Case(variant, seed)
-        found = self._read[0].get(case)
+        found = self._found.get(case)
         if found is None or not found.trace:
             raise KeyError(f"no trace of {case.name} was kept; play it again: {self.directory.command(case)}")
         return open_run(self.directory.path / found.trace)
@@ -134,6 +218,17 @@ class Dataset:
             "trace": str(self.directory.path / played.trace) if played.trace else None,
             "command": self.directory.command(played.case),
         }
+
+
+def _of_runs(cases: Sequence[Case], table: pa.Table) -> pa.Table:
+    """The rows of some cases in a table of gold, with the columns of `_of_run`."""
+    by_name = {case.name: case for case in cases}
+    ours = table.filter(pc.is_in(table["run"], pa.array(list(by_name), pa.string())))
+    found = [by_name[run] for run in ours["run"].to_pylist()]
+    of = {"run": ours["run"]}
+    of["variant"] = pa.array([case.variant for case in found], pa.string())
+    of["seed"] = pa.array([case.seed for case in found], pa.int64())
+    return pa.table({**of, **{name: ours[name] for name in ours.column_names if name not in of}})
 
 
 def _of_run(case: Case, table: pa.Table) -> pa.Table:

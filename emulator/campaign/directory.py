@@ -4,7 +4,9 @@ campaign.json    what is played: variants, seeds, versions
 scenarios/       a scenario file for each variant, to play one of its runs again
 parts/           a line for each ended run
 runs/            the traces that were kept: <variant>-seed<seed>
-unlanded/        other traces that wait until they are in the dataset of --to
+unlanded/        traces that wait until they are in the dataset, or until it is known which of them stay
+landed.json      in which dataset the runs were landed, whose gold has what their lines lack
+dataset/         that dataset, unless --to names another place
 tables/          outcomes and findings as Parquet, made anew at the end
 junit.xml        for continuous integration, made anew at the end
 """
@@ -25,6 +27,7 @@ from emulator.campaign.campaign import Campaign, Case, cases
 from emulator.campaign.parts import PARTS, PartsReader
 from emulator.campaign.played import Played, better
 from emulator.campaign.seeds import read_seeds, seeds_text
+from emulator.lake.filesystems import located
 from emulator.spec import Scenario, from_dict, to_dict
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import versions
@@ -35,9 +38,10 @@ from nodes.fields import quoted
 HEAD = "campaign.json"
 RUNS, SCENARIOS, TABLES = "runs", "scenarios", "tables"
 UNLANDED = "unlanded"
-"""Folder of the runs whose traces are removed when they have been landed in a dataset."""
+"""Folder of the runs whose traces are removed when they have been landed in a dataset, or judged."""
 UNDER_WAY = ".under-way"
 """Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
+LANDED, DATASET = "landed.json", "dataset"
 _LOCK = ".lock"
 _REMOVED = "-removed"
 CAMPAIGN_VERSION = 7
@@ -81,6 +85,26 @@ class CampaignDirectory:
         """The command that plays a case again, as an ordinary run."""
         scenario = self.path / SCENARIOS / f"{case.variant}.toml"
         return shlex.join(["rmqemu", "run", str(scenario), "--seed", str(case.seed)])
+
+    @property
+    def dataset_uri(self) -> str | None:
+        """URI of the dataset in which the runs were landed that the pipeline judges; None: there is none.
+
+        Raises:
+            CampaignError: the file that names it is damaged.
+        """
+        try:
+            uri = str(unsealed((self.path / LANDED).read_bytes())["dataset"])
+        except FileNotFoundError:
+            return None
+        except (BrokenSealError, KeyError) as error:
+            raise CampaignError(f"{self.path / LANDED} is damaged: {error}; rmqemu campaign --to writes it") from None
+        return uri or located(self.path / DATASET).uri
+
+    def set_dataset(self, uri: str) -> None:
+        """Record in which dataset runs are landed; one below this directory moves with it."""
+        kept = "" if uri == located(self.path / DATASET).uri else uri
+        put_in_place(_FILES, self.path / LANDED, (sealed({"dataset": kept}) + "\n").encode())
 
     def reader(self) -> PartsReader:
         """A reader of all parts."""
@@ -153,6 +177,11 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
     except OSError as error:
         raise CampaignError(f"{path}: the campaign cannot be kept there: {error.strerror or error}") from None
     return opened(path)
+
+
+def is_campaign(path: Path | str) -> bool:
+    """Whether a directory looks like a campaign; its head may be damaged."""
+    return (Path(path) / HEAD).exists()
 
 
 def opened(path: Path | str) -> CampaignDirectory:

@@ -1,6 +1,5 @@
 """The headline of a campaign: what each variant changes that matters most, how sure that is, and request storms."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -11,9 +10,9 @@ from emulator.analysis.report import Service
 from emulator.analysis.report import Verdict as RunVerdict
 from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
 from emulator.base.amounts import counted
-from emulator.campaign.dataset import Dataset
 from emulator.campaign.measured import runs_with
 from emulator.campaign.played import Played
+from emulator.campaign.variant_runs import VariantRuns
 from emulator.statistics import SEEDS_LEAST, Comparison, Verdict
 
 _PHRASES = {measure.name: measure.phrase for measure in MEASURES}
@@ -77,14 +76,14 @@ def _is_stormy(played: Played) -> bool:
     return bool(runs_with([played], SymptomKind.STORM))
 
 
-def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: Counts, dataset: Dataset) -> str:
+def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: Counts, runs: VariantRuns) -> str:
     """What variant b changes against variant a, in one line.
 
     Args:
         names: of a and b.
         measures: comparisons of them, in any order.
         counts: over the same runs.
-        dataset: of the campaign.
+        runs: of all variants.
     """
     by_name = {one.measure: one for one in measures}
     in_order = [by_name[name] for name in IMPACT_ORDER if name in by_name]
@@ -93,7 +92,7 @@ def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: 
     sentences = (
         _measured(names, in_order, counts.invalid.seeds),
         *_verdicts(names, counts),
-        *_storms(names, counts, dataset),
+        *_storms(names, counts, runs),
     )
     return " ".join(f"{sentence}." for sentence in sentences)
 
@@ -155,24 +154,18 @@ def _compared(names: tuple[str, str], found: PairCounts) -> str:
     return f"in {found.with_b:,} of {counted(found.seeds, 'run')} with {b}, in {found.with_a:,} with {a}"
 
 
-def _storms(names: tuple[str, str], counts: Counts, dataset: Dataset) -> Iterator[str]:
+def _storms(names: tuple[str, str], counts: Counts, runs: VariantRuns) -> Iterator[str]:
     text = _compared(names, counts.storms)
     if text and counts.stormy is not None:
-        yield f"A request storm {text} ({_why(counts.stormy, dataset)})"
-
-
-def _why(stormy: Played, dataset: Dataset) -> str:
-    """The command that explains the storm of a run."""
-    if stormy.trace:
-        return f"rmqemu why {shlex.quote(str(dataset.directory.path / stormy.trace))} storm"
-    return f"{dataset.directory.command(stormy.case)}; rmqemu why RUN storm"
+        command = runs.storm_command(counts.stormy)
+        yield f"A request storm {text}{f' ({command})' if command else ''}"
 
 
 def pairs_of(of_a: Mapping[_Key, Played], of_b: Mapping[_Key, Played]) -> Paired:
-    """The runs of two variants that belong together and came to their end.
+    """The runs of two variants that belong together, came to their end and were judged.
 
     Args:
         of_a: mapping seed, or seed and condition -> run.
         of_b: as above.
     """
-    return [(a, of_b[key]) for key, a in of_a.items() if key in of_b and a.ended and of_b[key].ended]
+    return [(a, of_b[key]) for key, a in of_a.items() if key in of_b and a.is_judged and of_b[key].is_judged]

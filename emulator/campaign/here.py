@@ -12,7 +12,7 @@ from emulator.base.frozen_objects import frozen_objects
 from emulator.campaign.answers import OUTPUT, answer_of, answered, died, printed_by
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.case import DiskError, play_case, stays, warm_up
-from emulator.campaign.directory import UNDER_WAY, CampaignDirectory
+from emulator.campaign.directory import UNDER_WAY, UNLANDED, CampaignDirectory
 from emulator.campaign.forked import Ended, Forked
 from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.parts import PARTS, Part
@@ -39,6 +39,13 @@ class Terms:
     timeout_ms: int
     to: str | None = None
     """URI of the dataset in which each run is landed."""
+    judges: bool = True
+    """Whether each run is judged where it is executed; else it is judged when it has landed."""
+
+    @property
+    def decides_later(self) -> bool:
+        """Whether which traces stay is decided when the runs have been judged."""
+        return self.keep is Keep.FAILURES and not self.judges
 
 
 def play_here(
@@ -64,7 +71,7 @@ def play_here(
         return
     warm_up()
     part = Part(directory.path / PARTS, files)
-    landing = None if terms.to is None else CampaignLanding(directory, terms.to)
+    landing = None if terms.to is None else CampaignLanding(directory, terms.to, retains=terms.decides_later)
     waiting = iter(cases)
     try:
         work = partial(_work, directory, terms)
@@ -94,8 +101,8 @@ def play_here(
 
 
 def _work(directory: CampaignDirectory, terms: Terms, seat: _Seat) -> bytes:
-    lands = terms.to is not None
-    return answer_of(lambda: play_case(seat.case, directory, terms.keep, seat.scratch, lands=lands))
+    how = {"lands": terms.to is not None, "judges": terms.judges}
+    return answer_of(lambda: play_case(seat.case, directory, terms.keep, seat.scratch, **how))
 
 
 def _played(ended: Ended[_Seat], directory: CampaignDirectory, terms: Terms) -> Played:
@@ -110,6 +117,7 @@ def _played(ended: Ended[_Seat], directory: CampaignDirectory, terms: Terms) -> 
         played = answered(ended)
     else:
         played = stays(died(case, ended, output, terms.timeout_ms), directory, terms.keep, scratch)
-    if played.trace and output:
-        (scratch / OUTPUT).rename(directory.path / played.trace / OUTPUT)
+    place = directory.path / (played.trace or f"{UNLANDED}/{case.name}")
+    if output and place.is_dir() and (played.trace or played.ended):
+        (scratch / OUTPUT).rename(place / OUTPUT)
     return attrs.evolve(played, cpu_s=round(ended.cpu_s, 3), wall_s=round(ended.wall_s, 3))

@@ -1,13 +1,16 @@
 """The traces of a campaign in a dataset: each run lands with its variant and its condition, while others still run.
 
 A run whose trace the campaign does not retain waits in the folder `unlanded` until a snapshot of the dataset lists it.
+If only traces of failures stay, and runs are judged when they have landed, they wait there until they are judged.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from emulator.campaign.campaign import Case
-from emulator.campaign.directory import HEAD, RUNS, UNLANDED, CampaignDirectory, opened, remove
+from emulator.analysis.report import Verdict
+from emulator.campaign.campaign import Case, Keep
+from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, opened, remove
 from emulator.campaign.played import Played
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
@@ -25,13 +28,15 @@ class CampaignLanding:
     Args:
         directory: of the campaign.
         uri: of the dataset.
+        retains: whether runs that wait stay when they have landed, since it is not decided yet which traces stay.
 
     Raises:
         DatasetError: the dataset cannot be read.
     """
 
-    def __init__(self, directory: CampaignDirectory, uri: str) -> None:
+    def __init__(self, directory: CampaignDirectory, uri: str, *, retains: bool = False) -> None:
         self._directory = directory
+        self._retains = retains
         self._location = located(uri)
         self._landed = (read_snapshot(self._location) or Snapshot()).runs
         self._waiting: dict[Case, RunSource] = {}
@@ -44,6 +49,11 @@ class CampaignLanding:
         """
         with ParquetLanding(self._location.uri):
             pass
+
+    @property
+    def uri(self) -> str:
+        """Of the dataset."""
+        return self._location.uri
 
     def lacks(self, played: Played) -> bool:
         """Whether the run of a case came to its end, but is neither in the dataset nor in the directory.
@@ -86,8 +96,31 @@ class CampaignLanding:
 
     def _discard(self, source: RunSource) -> None:
         """Remove a run that the dataset has, unless the campaign retains it."""
-        if source.path.parent.name == UNLANDED:
+        if source.path.parent.name == UNLANDED and not self._retains:
             remove(source.path)
+
+    def settle(self, every: Sequence[Played], keep: Keep) -> None:
+        """Retain or remove the traces of judged runs that have waited for that.
+
+        Args:
+            every: runs.
+            keep: which traces stay.
+
+        Raises:
+            OSError: a trace cannot be moved.
+        """
+        for played in every:
+            waiting = self._directory.path / UNLANDED / played.case.name
+            if not played.is_judged or not waiting.is_dir():
+                continue
+            if keep is Keep.FAILURES and played.verdict is not Verdict.VALID:
+                place = self._directory.path / RUNS / played.case.name
+                remove(place)
+                waiting.rename(place)
+            else:
+                remove(waiting)
+        with suppress(OSError):  # there is none, or a run waits there that was not judged
+            (self._directory.path / UNLANDED).rmdir()
 
     def words(self, every: Sequence[Played]) -> str:
         """How many runs the dataset has, of those that were executed."""
@@ -106,11 +139,6 @@ class CampaignLanding:
         if there is not None and there.digest != played.digest:
             raise DatasetError(another_run(played.case.name, self._location.uri))
         return there is not None
-
-
-def is_campaign(path: Path) -> bool:
-    """Whether a directory looks like a campaign."""
-    return (path / HEAD).exists()
 
 
 def sources_of_campaign(path: Path) -> tuple[RunSource, ...]:

@@ -52,8 +52,8 @@ def frame_of(every: Iterable[Played]) -> "pd.DataFrame":
 
 
 def means(every: Iterable[Played]) -> dict[str, float]:
-    """Mapping name of a measure -> its mean over the runs that came to their end; NaN if there is none."""
-    rows = [measures_of_run(played) for played in every if played.ended]
+    """Mapping name of a measure -> its mean over the runs that were judged; NaN if there is none."""
+    rows = [measures_of_run(played) for played in every if played.is_judged]
     return {
         measure.name: sum(row[measure.name] for row in rows) / len(rows) if rows else math.nan for measure in MEASURES
     }

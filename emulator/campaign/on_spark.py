@@ -1,33 +1,33 @@
 """Plays cases as tasks of Spark: on this machine, or on a cluster whose workers share the campaign's directory.
 
 A task has many cases, and plays one after the other as `here` does: so its worker imports everything once. Workers
-write the parts of the campaign, and the driver reads them; through Spark itself goes only which cases to play.
+write the parts of the campaign and land the runs, and the driver reads the parts; through Spark itself goes only which
+cases to play. A session of Spark Connect does it, too.
 """
 
 import atexit
-import re
 import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import attrs
+import pyarrow as pa
 import pyspark
 from pyspark.sql import SparkSession
 
-from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case
 from emulator.campaign.case import DiskError
 from emulator.campaign.directory import CampaignDirectory, CampaignError, difference, first_lines, opened
 from emulator.campaign.here import TICK_S, Terms, play_here
 from emulator.campaign.landing import CampaignLanding
-from emulator.campaign.played import Outcome, Played
-from emulator.dataset.masters import settings_of
-from emulator.dataset.spark import spark_session
-from emulator.dataset.workers import WORKERS_S, has_workers, no_workers
+from emulator.campaign.played import Played
+from emulator.dataset.connect import is_connect
+from emulator.dataset.failures import gist
+from emulator.dataset.sessions import describe
 from emulator.lake.errors import DatasetError
 from emulator.trace.run_directory import versions
 
@@ -35,10 +35,13 @@ _TASKS_PER_CORE = 4
 """So that a core with quick runs takes more of them."""
 _CASES_MOST = 50
 """Of one task: what is lost, in the worst case, with a worker that dies."""
+_CORES_BEHIND_CONNECT = 8
+"""A session of Connect does not report how many cores there are."""
+_ANSWER = "text string, is_of_disk boolean"
 
 
 def play_on_spark(
-    directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, master: str
+    directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, connect: Callable[[], SparkSession]
 ) -> Iterator[Played | None]:
     """Play cases on Spark; workers append their lines to parts.
 
@@ -46,24 +49,24 @@ def play_on_spark(
         directory: of the campaign, on a file system that driver and workers share.
         cases: to play.
         terms: which traces stay, and how long a run may take.
-        master: Spark's master URL.
+        connect: opens the session; it is not called if there are no cases.
 
     Yields:
         Each case when its line has been read; None about four times a second.
 
     Raises:
-        MasterError: the master is none, or cannot be reached.
+        UserError: the session cannot be opened.
         CampaignError: its workers cannot play.
         DiskError: a worker could not write.
     """
     if not cases:
         return
-    settings = settings_of(master)
+    session = connect()
     waiting = dict.fromkeys(cases)
     reader = directory.reader()
     for _ in reader.news():
         pass  # what is there already
-    job = _Job(directory.path.resolve(), cases, terms, master, settings)
+    job = _Job(directory.path.resolve(), cases, terms, session)
     job.start()
     try:
         while True:
@@ -74,68 +77,48 @@ def play_on_spark(
                     yield played
             if ended:
                 break
-            job.expect_workers()
             yield None
             time.sleep(TICK_S)
     finally:
         job.cancel()
     job.check()
     if waiting:
-        raise CampaignError(f"{master}: {len(waiting):,} runs have ended on no worker that shares {directory.path}")
+        where = describe(session)
+        raise CampaignError(f"{where}: {len(waiting):,} runs have ended on no worker that shares {directory.path}")
 
 
 class _Job(threading.Thread):
-    """The Spark job, in a thread: on the main thread Spark would install a handler of Ctrl-C of its own."""
+    """The Spark job, in a thread: the main thread reads what its tasks have written."""
 
-    def __init__(self, path: Path, cases: Sequence[Case], terms: Terms, master: str, settings: dict[str, str]) -> None:
+    def __init__(self, path: Path, cases: Sequence[Case], terms: Terms, session: SparkSession) -> None:
         super().__init__(daemon=True, name="campaign on Spark")
         self._path = path
         self._cases = cases
         self._terms = terms
-        self._master = master
-        self._settings = settings
-        self._session: SparkSession | None = None
+        self._session = session
         self._error: Exception | None = None
         self._troubles: list[_Trouble] = []
-        self._began_s = time.monotonic()
-        self._has_workers = False
 
     def run(self) -> None:
         """Play all cases."""
         try:
-            _remove_work_at_exit(self._master)
-            self._session = self._connected()
-            context = self._session.sparkContext
-            size = max(1, min(_CASES_MOST, len(self._cases) // (_TASKS_PER_CORE * context.defaultParallelism)))
+            cores = _cores(self._session)
+            size = max(1, min(_CASES_MOST, len(self._cases) // (_TASKS_PER_CORE * cores)))
             chunks = [tuple(self._cases[at : at + size]) for at in range(0, len(self._cases), size)]
-            task = _Task(str(self._path), self._terms)
-            self._troubles = context.parallelize(chunks, len(chunks)).mapPartitions(task.play).collect()
+            task = _Task(str(self._path), self._terms, tuple(chunks))
+            numbers = self._session.range(0, len(chunks), 1, len(chunks))
+            self._troubles = [_Trouble(*row) for row in numbers.mapInArrow(task.play, _ANSWER).collect()]
         except Exception as error:  # noqa: BLE001 - `check` raises it in the thread that waits
             self._error = error
 
-    def _connected(self) -> SparkSession:
-        session = spark_session(self._master, app_name=f"rmqemu {self._path.name}", settings=self._settings)
-        running = session.sparkContext.master
-        if running != self._master:
-            raise CampaignError(f"{self._master}: a Spark session with {running} is running here; stop it before")
-        return session
-
-    def expect_workers(self) -> None:
-        """Refuse a master without workers, for which Spark would wait for ever.
-
-        Raises:
-            CampaignError: no worker has come for some time.
-        """
-        if self._has_workers or self._session is None or not self._master.startswith("spark:"):
-            return
-        self._has_workers = has_workers(self._session)
-        if not self._has_workers and time.monotonic() - self._began_s > WORKERS_S:
-            raise CampaignError(no_workers(self._master, WORKERS_S))
-
     def cancel(self) -> None:
         """End the tasks that are left."""
-        if self.is_alive() and self._session is not None:
-            with suppress(Exception):  # Java may be gone
+        if not self.is_alive():
+            return
+        with suppress(Exception):  # Java, or the server, may be gone
+            if is_connect(self._session):
+                self._session.interruptAll()
+            else:
                 self._session.sparkContext.cancelAllJobs()
 
     def check(self) -> None:
@@ -145,12 +128,14 @@ class _Job(threading.Thread):
             CampaignError: Spark failed, or a worker could not play.
             DiskError: a worker could not write.
         """
-        if isinstance(self._error, CampaignError):
-            raise self._error
         if self._error is not None:
-            raise CampaignError(f"{self._master}: Spark failed: {_gist(self._error)}") from self._error
+            raise CampaignError(f"{describe(self._session)}: {gist(str(self._error))}") from self._error
         for trouble in self._troubles:
             raise (DiskError if trouble.is_of_disk else CampaignError)(trouble.text)
+
+
+def _cores(session: SparkSession) -> int:
+    return _CORES_BEHIND_CONNECT if is_connect(session) else session.sparkContext.defaultParallelism
 
 
 @attrs.frozen
@@ -168,17 +153,25 @@ class _Task:
     path: str
     """Of the campaign's directory."""
     terms: Terms
+    chunks: tuple[tuple[Case, ...], ...]
+    """All cases of the job; the rows of Spark are their numbers."""
 
-    def play(self, chunks: Iterable[tuple[Case, ...]]) -> Iterator[_Trouble]:
-        """Play the cases of some chunks, except those that have lines: Spark repeats a task whose worker died."""
+    def play(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Play the cases of some chunks; returns what kept cases from being played."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for trouble in self._play(self.chunks[number]):
+                    yield pa.RecordBatch.from_pylist([attrs.asdict(trouble)])
+
+    def _play(self, chunk: tuple[Case, ...]) -> Iterator[_Trouble]:
+        """Play the cases of a chunk, except those that have lines: Spark repeats a task whose worker died."""
         try:
             directory = opened(self.path)
             _refuse_other_versions(directory)
             ended = self._ended(directory)
-            for chunk in chunks:
-                cases = [case for case in chunk if case not in ended]
-                for _ in play_here(directory, cases, self.terms, jobs=1):
-                    pass
+            cases = [case for case in chunk if case not in ended]
+            for _ in play_here(directory, cases, self.terms, jobs=1):
+                pass
         except CampaignError as error:
             yield _Trouble(f"a worker cannot play: {error}", is_of_disk=False)
         except DatasetError as error:
@@ -189,7 +182,7 @@ class _Task:
     def _ended(self, directory: CampaignDirectory) -> dict[Case, Played]:
         """The cases with lines, but for those whose runs have to be landed and are gone."""
         lines = first_lines(directory.reader().news())
-        ended = {case: played for case, played in lines.items() if played.outcome is Outcome.COMPLETE}
+        ended = {case: played for case, played in lines.items() if played.ended}
         if self.terms.to is None:
             return ended
         landing = CampaignLanding(directory, self.terms.to)
@@ -202,8 +195,12 @@ def _refuse_other_versions(directory: CampaignDirectory) -> None:
         raise CampaignError(f"version of {differs}, on {socket.gethostname()}: install the same versions everywhere")
 
 
-def _remove_work_at_exit(master: str) -> None:
-    """Workers of a local cluster write into the installed package; remove what this process will have left there."""
+def remove_work_at_exit(master: str) -> None:
+    """Workers of a local cluster write into the installed package; remove what this process will have left there.
+
+    Args:
+        master: of a session that is not open yet.
+    """
     if master.startswith("local-cluster"):
         work = Path(pyspark.__file__).parent / "work"
         before = dict.fromkeys(work.glob("app-*"))
@@ -217,10 +214,3 @@ def _remove_new(work: Path, before: dict[Path, None]) -> None:
             shutil.rmtree(path, ignore_errors=True)
     with suppress(OSError):
         work.rmdir()
-
-
-def _gist(error: Exception) -> str:
-    """The line of a Spark error that says most: the last one of a traceback in a worker, else the first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    of_worker = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
-    return one_line(of_worker[-1] if of_worker else lines[0] if lines else type(error).__name__)

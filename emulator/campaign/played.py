@@ -17,6 +17,8 @@ class Outcome(StrEnum):
 
     COMPLETE = "complete"
     """The run reached its end and was judged."""
+    EXECUTED = "executed"
+    """The run reached its end, and has not been judged yet."""
     CRASHED = "crashed"
     """A node or the emulator raised, or the process was killed."""
     HUNG = "hung"
@@ -53,23 +55,32 @@ class Played:
     @property
     def ended(self) -> bool:
         """Whether the run came to its end; otherwise a repetition may tell more."""
+        return self.outcome in (Outcome.COMPLETE, Outcome.EXECUTED)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the run came to its end and was judged."""
         return self.outcome is Outcome.COMPLETE
 
     @property
     def word(self) -> str:
-        """The verdict of a run that came to its end, else its outcome."""
-        return str(self.verdict) if self.ended else str(self.outcome)
+        """The verdict of a run that was judged, else its outcome."""
+        return str(self.verdict) if self.is_judged else str(self.outcome)
 
 
+_JUDGEMENT = ("verdict", "service", "reasons")
+"""What a line of a run lacks that has not been judged, besides its findings."""
 WORDS = (*(str(verdict) for verdict in Verdict), *(str(it) for it in Outcome if it is not Outcome.COMPLETE))
 """All values of `Played.word`, from good to bad."""
 
 
 def line_of(played: Played) -> str:
     """The line of a case, with its checksum, without the end of the line."""
-    plain = attrs.asdict(played, filter=lambda field, _: field.name not in ("case", "findings"))
-    findings = {name: _written(table) for name, table in played.findings.items()}
-    return sealed({"variant": played.case.variant, "seed": played.case.seed, **plain, "findings": findings})
+    without = ("case", "findings", *(_JUDGEMENT if played.outcome is Outcome.EXECUTED else ()))
+    plain = attrs.asdict(played, filter=lambda field, _: field.name not in without)
+    if "verdict" in plain:
+        plain["findings"] = {name: _written(table) for name, table in played.findings.items()}
+    return sealed({"variant": played.case.variant, "seed": played.case.seed, **plain})
 
 
 def read_line(line: bytes) -> Played:
@@ -79,17 +90,23 @@ def read_line(line: bytes) -> Played:
         BrokenSealError: the line is damaged.
     """
     plain = unsealed(line)
-    case = Case(plain.pop("variant"), plain.pop("seed"))
+    case, outcome = Case(plain.pop("variant"), plain.pop("seed")), Outcome(plain.pop("outcome"))
+    if outcome is Outcome.EXECUTED:
+        return Played(case=case, outcome=outcome, **plain)
     findings = {name: _read(table) for name, table in plain.pop("findings").items()}
-    outcome, verdict = Outcome(plain.pop("outcome")), Verdict(plain.pop("verdict"))
+    verdict = Verdict(plain.pop("verdict"))
     service, reasons = plain.pop("service"), tuple(plain.pop("reasons"))
     verdicts: dict[str, Any] = {"verdict": verdict, "service": None if service is None else Service(service)}
     return Played(case=case, outcome=outcome, reasons=reasons, findings=findings, **verdicts, **plain)
 
 
 def better(one: Played, other: Played) -> Played:
-    """Of two lines of one case the one that counts: a run that came to its end, else the first."""
-    return other if other.ended and not one.ended else one
+    """Of two lines of one case the one that counts: that of a judged run, of one that ended, else the first."""
+    return other if _weight(other) > _weight(one) else one
+
+
+def _weight(played: Played) -> tuple[bool, bool]:
+    return played.is_judged, played.ended
 
 
 def _written(table: pa.Table) -> dict[str, Any]:

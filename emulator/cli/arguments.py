@@ -39,12 +39,17 @@ LandedPaths = Annotated[
 LandToOption = Annotated[str, typer.Option("--to", metavar="DATASET", help=DATASET_HELP, show_default=False)]
 ToOption = Annotated[
     str | None,
-    typer.Option("--to", metavar="DATASET", help="Land each run there; see rmqemu land.", show_default=False),
+    typer.Option(
+        "--to",
+        metavar="DATASET",
+        help="Land each run there; see rmqemu land.",
+        show_default="on Spark, dataset in the directory of the campaign",
+    ),
 ]
 EngineOption = Annotated[
     EngineName | None,
     typer.Option(
-        help="What judges runs: the tasks of Spark, or this process; RMQEMU_ENGINE names it, too.",
+        help="What executes campaigns and judges runs: tasks of Spark, or this process; RMQEMU_ENGINE names it, too.",
         show_default="spark, where it is installed",
     ),
 ]

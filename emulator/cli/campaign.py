@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,19 +10,18 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from emulator.base.extra import expect_extra
-from emulator.campaign.campaign import Campaign, Case, cores
+from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.file import campaign_of, load_campaign
-from emulator.campaign.here import play_here
 from emulator.campaign.landing import CampaignLanding
-from emulator.campaign.play import Engine, exit_status, play_campaign
+from emulator.campaign.play import exit_status, play_campaign
 from emulator.campaign.played import WORDS, Outcome, Played
 from emulator.campaign.seeds import read_seeds
+from emulator.cli.campaign_engine import campaign_engine
 from emulator.cli.campaign_tables import next_steps, summary
 from emulator.cli.judging import Judging
 from emulator.cli.terminal import complain, tables_console
-from emulator.dataset.engine import EngineName, engine_of
-from emulator.spec import SpecError, load
+from emulator.lake.gold import GOLD_FOLDER
+from emulator.spec import load
 from emulator.trace.schema import TraceLevel
 
 DIRECTORY = Path("campaigns")
@@ -32,8 +30,7 @@ DIRECTORY = Path("campaigns")
 def play_file(
     path: Path,
     campaigns: Path,
-    engine: EngineName | None,
-    master: str | None,
+    judging: Judging,
     jobs: int | None,
     *,
     retry: bool,
@@ -46,18 +43,14 @@ def play_file(
     Args:
         path: of the file.
         campaigns: directory of all campaigns.
-        engine: what plays the runs; None: Spark if a master is named.
-        master: Spark's.
+        judging: what plays and judges the runs.
         jobs: runs at the same time, instead of the campaign's.
         retry: play again what crashed or hung.
         shrink: shrink the first failure of each kind, when all runs have been played.
         service: the exit status is 1 also if the service of a run is paging.
         to: URI of the dataset in which each run is landed.
     """
-    campaign = load_campaign(path)
-    plays = _engine(campaign, engine, master, jobs)
-    judges = Judging(engine, master) if to is not None and engine_of(engine, master) is EngineName.SPARK else None
-    _play(campaign, campaigns, plays, retry=retry, shrink=shrink, service=service, to=to, judges=judges)
+    _play(load_campaign(path), campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
 
 
 def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | None, *, service: bool = False) -> None:
@@ -71,36 +64,24 @@ def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | 
         service: the exit status is 1 also if the service of a run is paging.
     """
     campaign = campaign_of(load(scenario), read_seeds("--seeds", seeds), level)
-    engine = _engine(campaign, None, None, None)
-    _play(campaign, campaigns or DIRECTORY, engine, retry=False, shrink=False, service=service)
-
-
-def _engine(campaign: Campaign, engine: EngineName | None, master: str | None, jobs: int | None) -> Engine:
-    if engine is EngineName.LOCAL and master is not None:
-        raise SpecError("--master", "expected only with --engine spark")
-    if engine is EngineName.SPARK or master is not None:
-        if jobs is not None:
-            raise SpecError("--jobs", "expected only with --engine local: Spark's master says how many cores there are")
-        expect_extra("--engine spark")
-        from emulator.campaign.on_spark import play_on_spark
-
-        return partial(play_on_spark, master=master or "local[*]")
-    return partial(play_here, jobs=jobs or campaign.jobs or cores())
+    _play(campaign, campaigns or DIRECTORY, Judging(), None, retry=False, shrink=False, service=service)
 
 
 def _play(
     campaign: Campaign,
     campaigns: Path,
-    engine: Engine,
+    judging: Judging,
+    jobs: int | None,
     *,
     retry: bool,
     shrink: bool,
     service: bool,
     to: str | None = None,
-    judges: Judging | None = None,
 ) -> None:
     with _Bar(campaign.name) as bar:
-        dataset = play_campaign(campaign, campaigns, engine, bar.begin, retry=retry, to=to)
+        engine = campaign_engine(campaign, judging, jobs, bar.stop)
+        bar.start()
+        dataset = play_campaign(campaign, campaigns, engine.play, bar.begin, retry=retry, to=to, judge=engine.judge)
     for damage in dataset.damages:
         complain(damage)
     asked = dict.fromkeys(campaign.cases())
@@ -113,10 +94,12 @@ def _play(
         from emulator.cli.shrink import shrink_failures
 
         shrink_failures(dataset, every, campaign.timeout_ms)
-    if to is not None:
-        print(CampaignLanding(dataset.directory, to).words(every))
-        if judges is not None:
-            print(judges.write_gold(to))
+    uri = to if engine.judge is None else dataset.directory.dataset_uri
+    if uri is not None:
+        landing = CampaignLanding(dataset.directory, uri)
+        print(landing.words(every))
+        if engine.judge is not None:
+            print(f"{landing.uri}/{GOLD_FOLDER}")
     print(dataset.directory.path)
     raise typer.Exit(exit_status(every, service=service))
 
@@ -138,13 +121,21 @@ class _Bar:
         self._words: dict[Case, str] = {}
 
     def __enter__(self) -> Self:
-        self._progress.start()
         return self
+
+    def start(self) -> None:
+        """Show the bar."""
+        self._progress.start()
+
+    def stop(self) -> None:
+        """Leave the bar as it is, so that something else can be shown below it."""
+        if self._progress.live.is_started:
+            self._progress.stop()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        self.stop()
 
     def begin(self, every: Sequence[Played]) -> "_Bar":
         """Show what is there already, of all cases."""

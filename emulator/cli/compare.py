@@ -1,49 +1,53 @@
-"""`rmqemu compare`: two runs, or the variants of a campaign."""
+"""`rmqemu compare`: two runs, or the variants of a campaign or a dataset."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from emulator.base.errors import UserError
 from emulator.base.extra import expect_extra
-from emulator.campaign.directory import HEAD
+from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
 from emulator.cli.terminal import complain
+from emulator.lake.sources import is_dataset
 
 
 class CompareError(UserError):
-    """What is to be compared is no pair of runs and no campaign."""
+    """What is to be compared is no pair of runs, no campaign and no dataset."""
 
 
 def compare_command(
-    first: Path, others: Sequence[str], limits: Sequence[str], judging: Judging, *, as_json: bool
+    first: str, others: Sequence[str], limits: Sequence[str], judging: Judging, *, as_json: bool
 ) -> None:
-    """Compare what the words name: `RUN_A RUN_B`, or `CAMPAIGN` with two variants or none.
+    """Compare what the words name: `RUN_A RUN_B`, or `CAMPAIGN` or `DATASET` with two variants or none.
 
     Args:
-        first: a run, or a campaign.
+        first: a run, a campaign, or a dataset.
         others: another run; or two variants or none.
         limits: service limits in place of those of the runs, `KEY=VALUE`.
-        judging: where two runs are judged.
-        as_json: print JSON, of a campaign.
+        judging: where runs are judged.
+        as_json: print JSON, of variants.
 
     Raises:
         UserError: they name something else, or it cannot be read.
     """
     given = read_limits(limits)
-    if (first / HEAD).exists():
+    if is_campaign(first) or is_dataset(first):
         refuse_of_campaign(given)
-        expect_extra("compare of a campaign")
-        from emulator.cli.compare_campaign import compare_campaign
+        expect_extra("compare of a campaign" if is_campaign(first) else "compare of a dataset")
+        from emulator.cli.compare_campaign import compare_campaign, compare_dataset
 
-        compare_campaign(first, others, as_json=as_json)
+        if is_campaign(first):
+            compare_campaign(first, others, judging, as_json=as_json)
+        else:
+            compare_dataset(first, others, judging, as_json=as_json)
         return
     if len(others) != 1:
         raise CompareError(
-            f"expected two runs, or a campaign and two of its variants or none; {first} is no campaign, and "
-            f"{len(others)} more names were given"
+            f"expected two runs, or a campaign or a dataset, and two of its variants or none; {first} is no campaign "
+            f"and no dataset, and {len(others)} more names were given"
         )
-    _compare_runs(first, Path(others[0]), given, judging, as_json=as_json)
+    _compare_runs(Path(first), Path(others[0]), given, judging, as_json=as_json)
 
 
 def _compare_runs(first: Path, second: Path, limits: Mapping[str, int], judging: Judging, *, as_json: bool) -> None:
@@ -54,7 +58,7 @@ def _compare_runs(first: Path, second: Path, limits: Mapping[str, int], judging:
     from emulator.trace.run_directory import open_run
 
     if as_json:
-        raise CompareError("--json: expected only with a campaign")
+        raise CompareError("--json: expected only with a campaign or a dataset")
     runs = (open_run(first), open_run(second))
     found, both = compare_runs(*runs), judging.judge([first, second]).reports
     judged = JudgedPair(*(with_limits(report, limits) for report in both))

@@ -1,4 +1,4 @@
-"""`rmqemu compare` of a campaign: a table of what each variant changes."""
+"""`rmqemu compare` of a campaign or a dataset: a table of what each variant changes."""
 
 import json
 from collections.abc import Sequence
@@ -8,11 +8,17 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator.base.amounts import Amounts, heading_with_unit
-from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants
+from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants, variant_pairs
 from emulator.campaign.crossed import crossed
 from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import CampaignError
+from emulator.campaign.variant_runs import LandedVariants, VariantRuns
 from emulator.cli.compare_crossed import draw_crossed, print_crossed
+from emulator.cli.judging import Judging
 from emulator.cli.terminal import complain, tables_console
+from emulator.lake.filesystems import located
+from emulator.lake.gold import gold_of
+from emulator.lake.snapshot import Snapshot, open_dataset, read_snapshot
 from emulator.statistics import Comparison, Verdict
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
@@ -22,24 +28,75 @@ PICTURE = "conditions.html"
 """Name of the picture of a campaign with conditions, in its directory."""
 
 
-def compare_campaign(path: Path, names: Sequence[str], *, as_json: bool) -> None:
-    """Print what the variants of a campaign change.
+def compare_campaign(path: str, names: Sequence[str], judging: Judging, *, as_json: bool) -> None:
+    """Print what the variants of a campaign change; runs that have not been judged are judged first.
 
     Args:
         path: directory of the campaign.
         names: two variants, or none: the first one with each other one.
+        judging: where runs are judged.
         as_json: as JSON.
 
     Raises:
         UserError: the campaign cannot be read, or has no such variants.
     """
     dataset = Dataset(path)
-    if dataset.directory.conditions and not names:
-        _compare_crossed(dataset, as_json=as_json)
-        return
-    found = compare_variants(dataset, names)
     for damage in dataset.damages:
         complain(damage)
+    if dataset.unjudged():
+        dataset = _judged(dataset, judging)
+    _compare(dataset, names, as_json=as_json, picture=dataset.directory.path / PICTURE)
+
+
+def _judged(dataset: Dataset, judging: Judging) -> Dataset:
+    """The campaign when the runs that it has left have been judged, if they have landed and none is being executed."""
+    directory, left = dataset.directory, dataset.unjudged()
+    uri = directory.dataset_uri
+    landed = {} if uri is None else (read_snapshot(located(uri)) or Snapshot()).runs
+    waiting = [one for one in left if one.case.name in landed]
+    if not waiting:
+        complain(f"{len(left):,} runs have not been judged: the command that executed them judges them")
+        return dataset
+    try:
+        with directory.being_played():
+            complain(f"{len(waiting):,} runs have not been judged: they are judged first")
+            judging.write_gold(str(uri))
+    except CampaignError as error:
+        complain(f"{len(left):,} runs have not been judged: {error}")
+    return Dataset(directory.path)
+
+
+def compare_dataset(uri: str, names: Sequence[str], judging: Judging, *, as_json: bool) -> None:
+    """Print what the variants of a dataset change; runs that have not been judged are judged first, into its gold.
+
+    Args:
+        uri: of the dataset.
+        names: two variants, or none: the first one with each other one.
+        judging: where runs are judged.
+        as_json: as JSON.
+
+    Raises:
+        UserError: the dataset cannot be read or judged, or has no such variants.
+    """
+    dataset = open_dataset(uri)
+    gold = gold_of(dataset.location)
+    variants = LandedVariants(dataset, gold, names)
+    variant_pairs(variants, names)  # what cannot be compared is not judged
+    lacking = gold.lacks(dataset.runs)
+    if lacking:
+        complain(f"{len(lacking):,} of {len(dataset.runs):,} runs have not been judged: they are judged first")
+        judging.write_gold(uri)
+        variants = LandedVariants(dataset, gold_of(dataset.location), names)
+    if variants.others:
+        complain(f"{variants.others:,} runs without a variant are left out")
+    _compare(variants, names, as_json=as_json)
+
+
+def _compare(runs: VariantRuns, names: Sequence[str], *, as_json: bool, picture: Path | None = None) -> None:
+    if runs.conditions and not names:
+        _compare_crossed(runs, as_json=as_json, picture=picture)
+        return
+    found = compare_variants(runs, names)
     if as_json:
         print(json.dumps([one.plain() for one in found], indent=1))
         return
@@ -51,19 +108,18 @@ def compare_campaign(path: Path, names: Sequence[str], *, as_json: bool) -> None
         print_variants(one, console)
 
 
-def _compare_crossed(dataset: Dataset, *, as_json: bool) -> None:
-    found = crossed(dataset)
-    for damage in dataset.damages:
-        complain(damage)
+def _compare_crossed(runs: VariantRuns, *, as_json: bool, picture: Path | None) -> None:
+    found = crossed(runs)
     if as_json:
         print(json.dumps(found.plain(), indent=1))
         return
-    path, console = dataset.directory.path, tables_console()
+    console = tables_console()
     for line in found.headline:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     console.print()
     print_crossed(found, console)
-    print(f"\npicture: {draw_crossed(found, path / PICTURE, path.name)}")
+    if picture is not None:
+        print(f"\npicture: {draw_crossed(found, picture, picture.parent.name)}")
 
 
 def print_variants(found: VariantComparison, console: Console) -> None:

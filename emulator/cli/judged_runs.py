@@ -83,24 +83,28 @@ def report(
 
 def compare(
     first: Annotated[
-        Path,
-        typer.Argument(metavar="RUN_A | CAMPAIGN", help="Directory of a run, or of a campaign.", show_default=False),
+        str,
+        typer.Argument(
+            metavar="RUN_A | CAMPAIGN | DATASET",
+            help="Directory of a run, or of a campaign; or a dataset.",
+            show_default=False,
+        ),
     ],
     others: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="RUN_B | [VARIANT VARIANT]",
-            help="Another run; or two variants of the campaign, without them the first one and each other one.",
+            help="Another run; or two variants, without them the first one and each other one.",
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of a campaign.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of variants.")] = False,
     limit: LimitOption = None,
     engine: EngineOption = None,
     master: MasterOption = None,
     remote: RemoteOption = None,
 ) -> None:
-    """Tell how two runs differ, or what the variants of a campaign change.
+    """Print how two runs differ, or what the variants of a campaign or a dataset change.
 
     Both begin with a headline: what differs that matters, and how sure that is. Runs: then both verdicts, scenario,
     first differing row, beliefs and owners, with causes and counts. Variants: then each measure, paired by seed, with

@@ -39,7 +39,7 @@ class Judging:
         engine = engine_of(self.engine, self.master, self.remote)
         if engine is EngineName.SPARK and (session := self._session(_rows(runs))) is not None:
             return _on_spark(session, runs)
-        _name_engine(THIS_PROCESS)
+        name_engine(THIS_PROCESS)
         return judge_runs(runs)
 
     def write_gold(self, uri: str) -> str:
@@ -71,7 +71,7 @@ class Judging:
         engine_of(EngineName.SPARK if self.engine is None else self.engine, self.master, self.remote)
         dataset = open_dataset(uri)
         session = open_command_session(self.master, self.remote, rows=dataset.rows, uri=dataset.uri)
-        _name_engine(where := describe(session))
+        name_engine(where := describe(session))
         with spark_errors(where), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
             yield LandedRuns(session, dataset)
 
@@ -97,7 +97,7 @@ def _on_spark(session: Any, runs: Sequence[str | Path]) -> Judged:
     from emulator.dataset.sessions import describe
 
     where = describe(session)
-    _name_engine(where)
+    name_engine(where)
     many = f"{len(runs):,} runs" if len(runs) > 1 else Path(runs[0]).name
     with spark_errors(where), spark_progress(session, f"judging {many}"):
         return judge_on_spark(runs, session)
@@ -110,6 +110,7 @@ def _rows(runs: Sequence[str | Path]) -> int:
     return sum(open_run(Path(runs[0])).trace.counts().values())
 
 
-def _name_engine(words: str) -> None:
+def name_engine(words: str) -> None:
+    """Print the line that names the engine of a command."""
     sys.stderr.write(f"engine: {words}\n")
     sys.stderr.flush()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from emulator.base.errors import UserError
 from emulator.base.text import listed
-from emulator.campaign.landing import is_campaign, sources_of_campaign
+from emulator.campaign.directory import is_campaign, opened
+from emulator.campaign.landing import sources_of_campaign
 from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import Location, located
@@ -65,7 +66,9 @@ def _sources(paths: Sequence[Path]) -> tuple[RunSource, ...]:
         if is_campaign(path):
             found = sources_of_campaign(path)
             if not found:
-                raise UserError(f'{path}: no trace of this campaign is stored: keep = "all", or rmqemu campaign --to')
+                there = opened(path).dataset_uri
+                hint = 'keep = "all", or rmqemu campaign --to' if there is None else f"its runs are in {there}"
+                raise UserError(f"{path}: no trace of this campaign is stored: {hint}")
             every += found
         else:
             every.append(path)

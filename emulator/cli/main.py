@@ -36,7 +36,6 @@ from emulator.cli.terminal import (
     refuse_without,
     tables_console,
 )
-from emulator.dataset.engine import EngineName
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 from emulator.why.forms import FORMS
@@ -217,14 +216,9 @@ def campaign(
             min=1, max=10_000, help="Runs at the same time; those of the file, or the cores.", show_default=False
         ),
     ] = None,
-    engine: Annotated[
-        EngineName | None,
-        typer.Option(help="What plays the runs: this machine, or Spark.", show_default="local, without --master"),
-    ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Spark's: local[4], spark://HOST:PORT, ...", show_default=False),
-    ] = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
     retry: Annotated[bool, typer.Option("--retry", help="Play once more what crashed or hung.")] = False,
     shrink: Annotated[
         bool, typer.Option("--shrink", help="Shrink the first failure of each kind; see rmqemu shrink.")
@@ -238,8 +232,10 @@ def campaign(
     """
     with one_line_errors():
         from emulator.cli.campaign import play_file
+        from emulator.cli.judging import Judging
 
-        play_file(file, campaigns, engine, master, jobs, retry=retry, shrink=shrink, service=service, to=to)
+        judging = Judging(engine, master, remote)
+        play_file(file, campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
 
 
 @app.command()

@@ -6,9 +6,10 @@ from pathlib import Path
 from emulator.analysis.report import symptoms
 from emulator.base.errors import UserError
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import HEAD
+from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
+from emulator.cli.terminal import complain
 from emulator.report import campaign_page, run_page
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import open_run
@@ -35,9 +36,12 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
         UserError: the directory is neither, or cannot be read; or the page cannot be written.
     """
     target, given = out or path / PAGE, read_limits(limits)
-    if (path / HEAD).exists():
+    if is_campaign(path):
         refuse_of_campaign(given)
-        _write(target, campaign_page(Dataset(path)))
+        dataset = Dataset(path)
+        if unjudged := dataset.unjudged():
+            complain(f"{len(unjudged):,} runs have not been judged: the command that executed them judges them")
+        _write(target, campaign_page(dataset))
     else:
         run = open_run(path)
         report = with_limits(judging.judge([path]).reports[0], given)

@@ -13,7 +13,7 @@ from emulator.analysis.oracles.every import TITLES
 from emulator.base.text import nearest
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import HEAD, opened
+from emulator.campaign.directory import is_campaign, opened
 from emulator.campaign.played import Played
 from emulator.campaign.shrunk import (
     SHRUNK,
@@ -47,7 +47,7 @@ def shrink_command(
     for name in on:
         if name not in TITLES:
             raise ShrinkError(f"--on: {nearest('invariant', name, list(TITLES))}")
-    if (what / HEAD).exists():
+    if is_campaign(what):
         chosen, scenario = _case_of(what, case, seed)
         folder = what / SHRUNK
     else:

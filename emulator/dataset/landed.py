@@ -22,7 +22,7 @@ from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.errors import UserError
 from emulator.base.text import nearest
 from emulator.lake.filesystems import located
-from emulator.lake.gold import GOLD_TABLES, Gold, commit_gold, read_gold
+from emulator.lake.gold import GOLD_FOLDER, GOLD_TABLES, Gold, commit_gold, gold_of, read_gold
 from emulator.lake.landing import land
 from emulator.lake.layout import STORED
 from emulator.lake.snapshot import Dataset, FileEntry, open_dataset
@@ -44,8 +44,6 @@ from nodes.beliefs import BeliefKind
 
 Session = SparkSession
 """A session, of Spark itself or of Spark Connect."""
-GOLD_FOLDER = "gold"
-"""Where gold lies in a dataset unless another place is named."""
 SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "cause_windows", "rates")
 """Names of the silver tables."""
 _ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
@@ -321,7 +319,7 @@ class LandedRuns:
     @cached_property
     def _written(self) -> Gold:
         """The gold of the dataset."""
-        return read_gold(located(f"{self.dataset.uri}/{GOLD_FOLDER}"))
+        return gold_of(self.dataset.location)
 
     @cached_property
     def _rows_per_share(self) -> int | None:

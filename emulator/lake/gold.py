@@ -13,13 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from emulator.analysis.report import Report
 from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
 from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
 from emulator.lake.files import PartFiles
-from emulator.lake.filesystems import Location
+from emulator.lake.filesystems import Location, located
 from emulator.lake.layout import Stored
 from emulator.lake.snapshot import FileEntry
 from emulator.trace.schema import SCHEMA_VERSION
@@ -27,6 +29,8 @@ from emulator.trace.seals import BrokenSealError, sealed, unsealed
 
 FORMAT_VERSION = 1
 GOLD = "gold.json"
+GOLD_FOLDER = "gold"
+"""Where gold lies in a dataset unless another place is named."""
 GOLD_TABLES: Mapping[str, Stored] = {name: Stored(name, name, schema_of_runs(name)) for name in (RUNS, *TABLES)}
 """Mapping name -> how a gold table is stored."""
 
@@ -46,9 +50,30 @@ class Gold:
         Raises:
             KeyError: there is no such table.
         """
+        return tuple(self.location.uri_of(entry.file) for entry in self._entries(table))
+
+    def table(self, name: str) -> Any:
+        """All rows of a table as an Arrow table, for gold that fits into memory; the rows of a run are in their order.
+
+        Raises:
+            KeyError: there is no such table.
+            DatasetError: it cannot be read.
+        """
+        paths = [self.location.at(entry.file) for entry in self._entries(name)]
+        schema = GOLD_TABLES[name].schema
+        with self.location.explained():
+            parts = [pq.read_table(path, filesystem=self.location.filesystem).cast(schema) for path in paths]
+        return pa.concat_tables([schema.empty_table(), *parts])
+
+    def lacks(self, runs: Iterable[str]) -> tuple[str, ...]:
+        """Which of some runs have not been judged, in their order."""
+        judged = dict.fromkeys(self.runs)
+        return tuple(run for run in runs if run not in judged)
+
+    def _entries(self, table: str) -> list[FileEntry]:
         if table not in GOLD_TABLES:
             raise KeyError(f"gold has no table {table}; it has {', '.join(GOLD_TABLES)}")
-        return tuple(self.location.uri_of(entry.file) for entry in self.files if entry.table == table)
+        return [entry for entry in self.files if entry.table == table]
 
 
 def write_part(location: Location, reports: Iterable[Report]) -> tuple[FileEntry, ...]:
@@ -84,6 +109,15 @@ def read_gold(location: Location) -> Gold:
     gold = Gold(location, tuple(FileEntry(**entry) for entry in plain["files"]), tuple(plain["runs"]))
     _require_files(gold)
     return gold
+
+
+def gold_of(dataset: Location) -> Gold:
+    """What the gold of a dataset has.
+
+    Raises:
+        DatasetError: as `read_gold`.
+    """
+    return read_gold(located(dataset.uri_of(GOLD_FOLDER)))
 
 
 def require_gold(location: Location) -> Gold:

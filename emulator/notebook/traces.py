@@ -23,11 +23,12 @@ from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import HEAD
+from emulator.campaign.directory import is_campaign
 from emulator.campaign.landing import sources_of_campaign
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
-from emulator.lake.snapshot import open_dataset
+from emulator.lake.filesystems import located
+from emulator.lake.snapshot import Snapshot, open_dataset, read_snapshot
 from emulator.lake.sources import RunSource, is_dataset
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
@@ -75,7 +76,7 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
     places = [place_of(path) for path in paths]
     if engine not in list(EngineName):
         raise TracesError(nearest("engine", str(engine), [name.value for name in EngineName]))
-    campaigns = [place for place in places if (place / HEAD).is_file()]
+    campaigns = [place for place in places if is_campaign(place)]
     if campaigns and len(places) > 1:
         raise TracesError(f"{campaigns[0]} is a campaign; expected it alone, or run directories")
     if campaigns:
@@ -84,19 +85,30 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
 
 
 def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
-    """The tables of a dataset; runs and campaigns are landed first, for as long as this process runs."""
+    """The tables of a dataset, also of that of a campaign; runs are landed first, for as long as this process runs."""
     from emulator.dataset.landed import land_for_now, open_landed  # noqa: PLC0415 - Spark takes seconds to import
 
     if len(paths) == 1 and is_dataset(paths[0]):
         return open_landed(spark, paths[0])
+    if len(paths) == 1 and (uri := _dataset_of(place_of(paths[0]))) is not None:
+        return open_landed(spark, uri)
     sources: list[Path | RunSource] = []
     for place in map(place_of, paths):
-        is_campaign = (place / HEAD).is_file()
-        sources += sources_of_campaign(place) if is_campaign else run_directories([place])
+        sources += sources_of_campaign(place) if is_campaign(place) else run_directories([place])
     landed = land_for_now(spark, sources)
     if landed is None:
         raise TracesError("expected a run that can be read, a folder of runs, a campaign or a dataset")
     return landed
+
+
+def _dataset_of(place: Path) -> str | None:
+    """The dataset in which a campaign has landed all runs that have come to their end; None: there is none."""
+    campaign = Dataset(place) if is_campaign(place) else None
+    uri = None if campaign is None else campaign.directory.dataset_uri
+    if campaign is None or uri is None:
+        return None
+    landed = (read_snapshot(located(uri)) or Snapshot()).runs
+    return uri if landed and all(one.case.name in landed for one in campaign.recorded() if one.ended) else None
 
 
 def _opened(uri: Path | str) -> "LandedRuns":

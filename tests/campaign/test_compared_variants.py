@@ -125,4 +125,4 @@ def test_what_is_no_campaign_needs_one_other_run(tmp_path, others):
 
     assert done.exit_code == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("rmqemu: expected two runs, or a campaign and two of its variants or none; ")
+    assert line.startswith("rmqemu: expected two runs, or a campaign or a dataset, and two of its variants or none; ")

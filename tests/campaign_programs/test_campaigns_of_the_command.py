@@ -116,8 +116,8 @@ def test_seeds_of_one_scenario_are_a_campaign(tmp_path):
             "rmqemu: --master: expected only with --engine spark",
         ),
         (
-            ["campaign", "campaign.toml", "--engine", "spark", "--jobs", "2"],
-            "rmqemu: --jobs: expected only with --engine local: Spark's master says how many cores there are",
+            ["campaign", "campaign.toml", "--master", "local[2]", "--jobs", "2"],
+            "rmqemu: --jobs: expected without --master and --remote, which decide how many cores there are",
         ),
     ],
 )

@@ -257,7 +257,8 @@ def test_tasks_of_spark_land_the_runs_that_they_execute(tmp_path):
     process = started("campaign", write_campaign(tmp_path), "--master", "local[2]", "--to", "dataset", cwd=tmp_path)
     stdout, stderr = process.communicate(timeout=180)
 
-    assert stdout.splitlines()[-2:] == [f"8 of 8 runs are in file://{tmp_path}/dataset", f"campaigns/{NAME}"], stderr
+    uri = f"file://{tmp_path}/dataset"
+    assert stdout.splitlines()[-3:] == [f"8 of 8 runs are in {uri}", f"{uri}/gold", f"campaigns/{NAME}"], stderr
     dataset = open_dataset(tmp_path / "dataset")
     assert is_the_campaign(dataset, Dataset(tmp_path / "campaigns" / NAME))
     # A landing of the driver would have landed them as one part.

@@ -34,9 +34,9 @@ def write(folder, name, messages=3, **manifest):
     return write_run(a_trace(messages), folder / name, END_S, segment_rows=2, **{"scenario": SCENARIO, **manifest})
 
 
-def killed(folder, name, messages=3):
+def killed(folder, name, messages=3, **head):
     """A run whose emulator was killed: most of its rows wait in the journal."""
-    return killed_run(a_trace(messages), folder / name, closed=2, scenario=SCENARIO)
+    return killed_run(a_trace(messages), folder / name, closed=2, **{"scenario": SCENARIO, **head})
 
 
 def rows_of(run, table):

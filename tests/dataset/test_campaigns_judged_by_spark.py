@@ -1,0 +1,263 @@
+"""Campaigns whose runs Spark executes, lands and judges: the results of one process, whatever interrupts them."""
+
+import json
+import re
+import shutil
+from functools import partial
+from xml.etree import ElementTree as ET
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import emulator
+from emulator.analysis.tidy import RUNS, TABLES
+from emulator.campaign import case as case_module
+from emulator.campaign.dataset import Dataset
+from emulator.campaign.directory import CampaignError
+from emulator.campaign.file import load_campaign
+from emulator.campaign.here import play_here
+from emulator.campaign.on_spark import play_on_spark
+from emulator.campaign.play import CampaignInterrupted, exit_status, play_campaign
+from emulator.cli.judging import Judging
+from emulator.cli.main import app
+from emulator.dataset.landed import LandedRuns
+from emulator.lake.filesystems import located
+from emulator.lake.gold import gold_of
+from emulator.lake.snapshot import open_dataset
+from emulator.trace.seals import sealed
+from support.campaigns import CALM, FORGETFUL, LONGER, costless, write_campaign
+
+NAME = "small-campaign"
+CHANGES = {'"1-4"': '"1-3"', CALM: FORGETFUL}
+"""Two variants with three seeds; those of the second one are invalid."""
+HERE = partial(play_here, jobs=2)
+RUNS_OF_ALL = sorted(f"{variant}-seed{seed}" for variant in ("baseline", "forgetful") for seed in (1, 2, 3))
+
+
+def play(folder, engine, judge=None, *, watch=lambda _: None, to=None, **changes):
+    """Execute the campaign, with Spark where it is the engine."""
+    folder.mkdir(exist_ok=True)
+    campaign = load_campaign(write_campaign(folder, small=LONGER, **(CHANGES | changes)))
+    to = None if to is None else str(to)
+    return play_campaign(campaign, folder / "campaigns", engine, lambda _: watch, retry=False, to=to, judge=judge)
+
+
+def judging(spark, calls=None):
+    """The judge of a campaign; `calls` gets how many runs an earlier call had left."""
+
+    def judge(uri, left):
+        if calls is not None:
+            calls.append(left)
+        LandedRuns(spark, open_dataset(uri)).judge().write()
+
+    return judge
+
+
+def no_judge(uri, _left):
+    pytest.fail(f"{uri} is judged")
+
+
+def interrupted(_uri, _left):
+    raise KeyboardInterrupt
+
+
+def executions(dataset):
+    """How many lines the parts of the campaign have."""
+    return sum(len(path.read_text().splitlines()) for path in (dataset.directory.path / "parts").iterdir())
+
+
+def results(dataset):
+    """All that is compared: outcomes and findings, with the order of rows, and what other programs read."""
+    found = {name: dataset.findings(name) for name in dataset.tables()}
+    files = {path.stem: pq.read_table(path).num_rows for path in (dataset.directory.path / "tables").iterdir()}
+    compared = CliRunner().invoke(app, ["compare", str(dataset.directory.path), "--json"])
+    junit = re.sub(r' time="[^"]*"', "", (dataset.directory.path / "junit.xml").read_text())
+    return costless(dataset.outcomes()), found, files, json.loads(compared.stdout), re.sub(r"/\S*campaigns/", "", junit)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """The campaign, executed and judged in this process."""
+    return play(tmp_path_factory.mktemp("here"), HERE)
+
+
+@pytest.fixture(scope="module")
+def on_spark(spark, tmp_path_factory):
+    """The campaign, executed, landed and judged by tasks of Spark."""
+    engine = partial(play_on_spark, connect=lambda: spark)
+    return play(tmp_path_factory.mktemp("spark"), engine, judging(spark))
+
+
+def test_spark_gives_what_one_process_gives_in_all_tables(here, on_spark):
+    outcomes, tables, files, compared, junit = results(on_spark)
+    of_here = results(here)
+
+    assert outcomes == of_here[0]
+    assert sorted(set(outcomes["verdict"].to_pylist())) == ["invalid", "valid"]
+    assert list(tables) == list(of_here[1]) == [RUNS, *TABLES]
+    assert [name for name, table in tables.items() if table != of_here[1][name]] == []
+    assert sum(table.num_rows > 0 for table in tables.values()) > 15
+    assert files == of_here[2]
+    assert compared == of_here[3]
+    assert compared[0]["measures"]
+    assert junit == of_here[4]
+    assert len(ET.fromstring(junit).findall(".//failure")) == 3
+    assert exit_status(on_spark.played()) == exit_status(here.played()) == 1
+
+
+def test_lines_have_no_judgement_and_gold_has_each_run_once(on_spark):
+    (uri,) = {on_spark.directory.dataset_uri}
+    lines = [json.loads(line) for path in (on_spark.directory.path / "parts").iterdir() for line in path.open()]
+
+    assert uri == f"file://{on_spark.directory.path}/dataset"
+    assert [line["outcome"] for line in lines] == ["executed"] * 6
+    assert not any({"verdict", "service", "reasons", "findings"} & line.keys() for line in lines)
+    assert sorted(gold_of(located(uri)).table(RUNS)["run"].to_pylist()) == RUNS_OF_ALL
+    assert list(open_dataset(uri).runs) == RUNS_OF_ALL
+    assert not (on_spark.directory.path / "unlanded").exists()
+
+
+def test_traces_of_failures_are_retained_and_are_those_of_the_table(on_spark):
+    kept = {row["run"] for row in on_spark.outcomes().to_pylist() if row["trace"]}
+
+    assert kept == {f"forgetful-seed{seed}" for seed in (1, 2, 3)}
+    assert {path.name for path in (on_spark.directory.path / "runs").iterdir()} == kept
+
+
+def test_notebooks_read_the_dataset_of_a_campaign_and_its_gold(spark, here, on_spark):
+    path = on_spark.directory.path
+    landed = emulator.traces(spark, path)
+    frames, frames_of_here = emulator.traces(path), emulator.traces(here.directory.path)
+
+    assert landed.dataset.uri == on_spark.directory.dataset_uri
+    assert landed.runs().count() == 6
+    assert frames.orphans().equals(frames_of_here.orphans())
+    assert frames.runs()["verdict"].tolist() == frames_of_here.runs()["verdict"].tolist()
+
+
+def test_a_campaign_that_moves_takes_its_dataset_along(on_spark, tmp_path):
+    moved = tmp_path / "moved" / NAME
+    shutil.copytree(on_spark.directory.path, moved)
+
+    assert Dataset(moved).directory.dataset_uri == f"file://{moved}/dataset"
+    assert costless(Dataset(moved).outcomes()) == costless(on_spark.outcomes())
+
+
+def test_a_campaign_whose_judging_was_interrupted_is_judged_by_the_same_command(spark, here, tmp_path):
+    with pytest.raises(CampaignInterrupted) as stopped:
+        play(tmp_path, HERE, interrupted)
+    path = tmp_path / "campaigns" / NAME
+    assert str(stopped.value) == (
+        f"interrupted; 6 of 6 runs are kept in {path}, 6 of 6 runs are in file://{path}/dataset, 6 have not been "
+        "judged; the same command goes on from there"
+    )
+    assert len(list((path / "unlanded").iterdir())) == 6, "which traces stay is not known yet"
+    left = Dataset(path)
+    assert {row["outcome"] for row in left.outcomes().to_pylist()} == {"executed"}
+    assert exit_status(left.played()) == 2
+
+    calls = []
+    judged = play(tmp_path, HERE, judging(spark, calls))
+    assert calls == [6]
+    assert executions(judged) == 6
+    assert results(judged)[:4] == results(here)[:4]
+    assert sorted(path.name for path in (path / "runs").iterdir()) == [f"forgetful-seed{seed}" for seed in (1, 2, 3)]
+    assert not (path / "unlanded").exists()
+    play(tmp_path, HERE, no_judge)
+
+
+def test_an_interrupted_campaign_goes_on_and_each_run_lands_once(spark, here, tmp_path):
+    def stop(played):
+        if played is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(CampaignInterrupted):
+        play(tmp_path, HERE, no_judge, watch=stop)
+    calls = []
+    resumed = play(tmp_path, HERE, judging(spark, calls))
+
+    assert calls == [1]
+    assert executions(resumed) == 6
+    assert results(resumed)[:4] == results(here)[:4]
+    dataset = open_dataset(resumed.directory.dataset_uri)
+    dataset.check()
+    assert sorted(dataset.table(RUNS)["run"].to_pylist()) == RUNS_OF_ALL
+
+
+def test_a_dataset_that_has_some_runs_gets_the_others_and_judges_no_run_twice(spark, here, tmp_path):
+    play(tmp_path / "one", HERE, judging(spark), to=tmp_path / "dataset", **{'"1-4"': '"1-2"'})
+    both = play(tmp_path / "two", HERE, judging(spark), to=tmp_path / "dataset")
+
+    assert results(both)[:4] == results(here)[:4]
+    assert sorted(open_dataset(tmp_path / "dataset").table(RUNS)["run"].to_pylist()) == RUNS_OF_ALL
+    assert sorted(gold_of(located(tmp_path / "dataset")).table(RUNS)["run"].to_pylist()) == RUNS_OF_ALL
+    assert not (both.directory.path / "dataset").exists()
+
+
+def test_a_campaign_that_one_process_has_judged_goes_on_with_spark(spark, here, tmp_path):
+    play(tmp_path, HERE, **{'"1-4"': '"1-2"'})
+    mixed = play(tmp_path, HERE, judging(spark))
+
+    assert executions(mixed) == 6, "no run is executed again for the dataset"
+    assert results(mixed)[:4] == results(here)[:4]
+    assert list(open_dataset(mixed.directory.dataset_uri).runs) == ["baseline-seed3", "forgetful-seed3"]
+
+
+def test_one_process_executes_again_what_spark_has_not_judged(here, tmp_path):
+    with pytest.raises(CampaignInterrupted):
+        play(tmp_path, HERE, interrupted)
+    judged = play(tmp_path, HERE)
+
+    assert executions(judged) == 12
+    assert results(judged)[:4] == results(here)[:4]
+
+
+def test_the_outcome_of_a_run_that_crashed_comes_from_its_line(spark, here, tmp_path, monkeypatch):
+    run_scenario = case_module.run_scenario
+
+    def run(scenario, **options):
+        if scenario.seed == 2:
+            raise ZeroDivisionError
+        return run_scenario(scenario, **options)
+
+    monkeypatch.setattr(case_module, "run_scenario", run)
+    found = play(tmp_path, HERE, judging(spark))
+    rows = {row["run"]: row for row in found.outcomes().to_pylist()}
+    of_here = {row["run"]: row["verdict"] for row in here.outcomes().to_pylist()}
+
+    assert {name: row["outcome"] for name, row in rows.items() if "seed2" in name} == {
+        "baseline-seed2": "crashed",
+        "forgetful-seed2": "crashed",
+    }
+    assert rows["baseline-seed2"]["reasons"] == ["ZeroDivisionError:"]
+    assert all(row["verdict"] == of_here[name] for name, row in rows.items() if "seed2" not in name)
+    assert len(gold_of(located(found.directory.dataset_uri)).runs) == 4
+
+
+def test_compare_judges_first_what_an_interrupted_campaign_has_left(spark, here, tmp_path, monkeypatch):
+    with pytest.raises(CampaignInterrupted):
+        play(tmp_path, HERE, interrupted)
+    path = tmp_path / "campaigns" / NAME
+    monkeypatch.setattr(Judging, "write_gold", lambda _, uri: judging(spark)(uri, 0))
+    done = CliRunner().invoke(app, ["compare", str(path), "--json"])
+
+    assert done.stderr == "rmqemu: 6 runs have not been judged: they are judged first\n"
+    assert json.loads(done.stdout) == json.loads(
+        CliRunner().invoke(app, ["compare", str(here.directory.path), "--json"]).stdout
+    )
+
+
+def test_what_keeps_a_worker_from_executing_runs_is_one_line(spark, tmp_path):
+    def connect():
+        head = tmp_path / "campaigns" / NAME / "campaign.json"
+        content = json.loads(head.read_text())
+        content.pop("seal")
+        # The driver has looked at it: to workers it is that of a machine with another version.
+        head.write_text(sealed({**content, "versions": {**content["versions"], "trio": "0.1"}}))
+        return spark
+
+    with pytest.raises(CampaignError) as refused:
+        play(tmp_path, partial(play_on_spark, connect=connect), no_judge)
+    assert str(refused.value).startswith("a worker cannot play: version of trio is '0.1' there and ")
+    assert "; 0 of 6 runs are kept in " in str(refused.value)
