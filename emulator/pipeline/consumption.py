@@ -7,7 +7,7 @@ a group that broadcasts, each consumer consumes every message for itself.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from emulator.pipeline.keys import PLACE, QUEUE
+from emulator.pipeline.keys import MESSAGE, PLACE, QUEUE
 from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.protocol.model import MessageModel
 
@@ -41,8 +41,8 @@ def consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
     each_consumes = F.coalesce(F.col("since_seq") < F.col("seq"), F.lit(False))
     rows = rows.withColumn("consumer", F.when(each_consumes, F.col("node")).otherwise("")).repartition(*PLACE)
     # The row of the storing has no group, so it comes first: both windows read the rows in one order.
-    by_message = Window.partitionBy(*PLACE, "offset", "stored_ms").orderBy("group", "consumer", "seq")
-    by_consumer = Window.partitionBy(*PLACE, "offset", "stored_ms", "group", "consumer").orderBy("seq")
+    by_message = Window.partitionBy(*MESSAGE).orderBy("group", "consumer", "seq")
+    by_consumer = Window.partitionBy(*MESSAGE, "group", "consumer").orderBy("seq")
     stored = F.first(F.when(F.col("is_stored"), F.struct("seq", "t_ns")), ignorenulls=True)
     stored = stored.over(by_message.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     rows = rows.withColumn("stored", stored).withColumn("nth", F.row_number().over(by_consumer))

@@ -20,7 +20,7 @@ from emulator.analysis.rows.reader import OF_TOPICS, UNREAD_KINDS
 from emulator.analysis.rows.row_classes import ROWS, FrameCount
 from emulator.analysis.rows.shares import DIVIDED, EVERYWHERE, WITH_KEYS
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.keys import QUEUE
+from emulator.pipeline.keys import MESSAGE
 from emulator.pipeline.rates import rates
 from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, RPC, Table
 from nodes.beliefs import MessageEvent
@@ -91,7 +91,7 @@ def _read(bronze: Bronze, table: Table, messages: Messages) -> DataFrame:
     rows = bronze.table(table)
     if table is MESSAGES and messages is Messages.REPEATED:
         consumed = rows.where(F.col("event") == MessageEvent.CONSUMED)
-        times = F.count("*").over(Window.partitionBy(*QUEUE, "offset", "stored_ms"))
+        times = F.count("*").over(Window.partitionBy(*MESSAGE, "group"))
         return consumed.withColumn("times", times).where(F.col("times") > 1).drop("times")
     if table is BELIEFS:
         return rows.where(~F.col("kind").isin(*UNREAD_KINDS) | (F.col("subject") == OF_TOPICS))

@@ -1,0 +1,183 @@
+"""`python -m studies.pipeline_costs DATASET`: what tables of the pipeline cost, and how that grows with the runs.
+
+The runs of a dataset are copied under other names, so that there are several times as many. CPU time is that of this
+process, of Spark's JVM and of its Python workers together; the first execution includes the work of the compilers.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import attrs
+import psutil
+import typer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from rich.console import Console
+from rich.table import Table
+
+from emulator.analysis.tidy import RUNS
+from emulator.dataset.landed import LandedRuns, open_landed
+from emulator.dataset.sessions import open_session
+from emulator.lake.filesystems import located
+from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.gold import DIVERGENCES, gold
+from emulator.pipeline.holdings import changes_of_values, holdings
+from emulator.pipeline.offsets import offsets
+from emulator.pipeline.packed import Messages, Reads
+from emulator.pipeline.processes import processes
+from emulator.pipeline.swept import swept, written
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, TABLES
+
+_MB = 1 << 20
+
+
+def _counts(reports: Iterator) -> Iterator:
+    """How many divergences, overlaps and orphans each run has."""
+    import pyarrow as pa
+
+    for report in reports:
+        found = sum(len(report.rows[name]) for name in (*DIVERGENCES, "overlaps", "orphans"))
+        yield pa.RecordBatch.from_pydict({"run": [report.run_id], "found": [found]})
+
+
+def _silver_holdings(bronze: Bronze) -> DataFrame:
+    changes = changes_of_values(bronze.table(BELIEFS), bronze.table(PASSES))
+    return holdings(changes, processes(bronze.table(LIFECYCLE)))
+
+
+TABLES_OF_THE_PIPELINE: Mapping[str, Callable[[Bronze], DataFrame]] = {
+    "divergences, overlaps and orphans, with causes": lambda bronze: swept(
+        bronze, _counts, "run string, found long", reads=Reads(Messages.NONE, frames=False)
+    ),
+    "overlaps with duplicates": lambda bronze: gold(bronze, "overlaps"),
+    "holds": lambda bronze: gold(bronze, "holds"),
+    "silver holdings": _silver_holdings,
+    "silver offsets": lambda bronze: offsets(bronze.table(MESSAGES), bronze.table(OWNERSHIP)),
+    "latencies": lambda bronze: gold(bronze, "latencies"),
+    "duplicates": lambda bronze: gold(bronze, "duplicates"),
+}
+
+
+@attrs.define
+class Cost:
+    """What an execution took."""
+
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    jvm_mb: int = 0
+    """The most memory that the JVM has had so far."""
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """The cost of what is done inside."""
+    cost, began_s, before_s = Cost(), time.perf_counter(), _cpu_s()
+    yield cost
+    cost.wall_s, cost.cpu_s = time.perf_counter() - began_s, _cpu_s() - before_s
+    cost.jvm_mb = max((_peak_mb(one) for one in _processes() if one.name() == "java"), default=0)
+
+
+def _processes() -> list[psutil.Process]:
+    this = psutil.Process()
+    return [this, *this.children(recursive=True)]
+
+
+def _cpu_s() -> float:
+    """Of this process and all below it, those that have ended included."""
+    return sum(sum(one.cpu_times()[:4]) for one in _processes())
+
+
+def _peak_mb(process: psutil.Process) -> int:
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+
+
+def _copied(landed: LandedRuns, copies: int, folder: Path) -> Bronze:
+    """The landed tables with each run so many times, each copy under a name of its own, in the order of a dataset."""
+    number = landed.spark.range(copies).select(F.format_string("%03d", F.col("id")).alias("number"))
+
+    def table(name: str, rows: DataFrame) -> DataFrame:
+        copied = rows.join(F.broadcast(number)).withColumn("run", F.concat_ws("-", "run", "number")).drop("number")
+        order = ["run"] if name == RUNS else ["run", "seq"]
+        copied.repartitionByRange(max(1, copies // 5), "run").sortWithinPartitions(*order).write.option(
+            "compression", "zstd"
+        ).parquet(str(folder / name))
+        return landed.spark.read.schema(copied.schema).parquet(str(folder / name))
+
+    runs = table(RUNS, landed.bronze.runs)
+    return Bronze(runs, {one.name: table(f"trace-{one.name}", landed.bronze.table(one)) for one in TABLES})
+
+
+def _rows(bronze: Bronze) -> int:
+    return sum(rows.count() for rows in bronze.tables.values())
+
+
+def main(
+    dataset: Annotated[str, typer.Argument(help="A landed dataset.")],
+    copies: Annotated[list[int], typer.Option(help="How often each run is there; repeatable.")] = [1, 5, 50],  # noqa: B006
+    master: Annotated[str, typer.Option(help="Spark's master.")] = "local[1]",
+    gold_up_to: Annotated[int, typer.Option(help="Write all gold tables up to so many copies.")] = 5,
+) -> None:
+    """Measure each table of the pipeline at each size, twice, and print the second time and the growth."""
+    spark = open_session(master, rows=10_000_000)
+    landed = open_landed(spark, dataset)
+    results: list[tuple[int, int, dict[str, tuple[Cost, Cost]]]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for count in copies:
+            bronze = landed.bronze if count == 1 else _copied(landed, count, Path(scratch) / str(count))
+            rows = _rows(bronze)
+            spark.conf.set("spark.sql.shuffle.partitions", str(max(4, rows // 2_500_000)))
+            results.append((count, rows, _measure(spark, bronze, Path(scratch), all_gold=count <= gold_up_to)))
+    _print(results)
+
+
+def _measure(spark: SparkSession, bronze: Bronze, scratch: Path, *, all_gold: bool) -> dict[str, tuple[Cost, Cost]]:
+    found = {}
+    ways: dict[str, Callable[[], object]] = {
+        name: lambda table=table: table(bronze).write.format("noop").mode("overwrite").save()
+        for name, table in TABLES_OF_THE_PIPELINE.items()
+    }
+    if all_gold:
+        ways["all gold tables, written"] = lambda: written(
+            bronze, located(scratch / f"gold-{time.time_ns()}")
+        ).collect()
+    for name, way in ways.items():
+        costs = []
+        for _ in range(2):
+            with measured() as cost:
+                way()
+            costs.append(cost)
+        sys.stderr.write(f"{name}: {costs[0].cpu_s:.1f} CPU s, then {costs[1].cpu_s:.1f}\n")
+        found[name] = (costs[0], costs[1])
+    return found
+
+
+def _print(results: list[tuple[int, int, dict[str, tuple[Cost, Cost]]]]) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("CPU s, second execution")
+    for _, rows, _ in results:
+        table.add_column(f"{rows / 1e6:.1f} M rows", justify="right")
+    if len(results) > 1:
+        table.add_column("growth of the last step", justify="right")
+        table.add_column("rows", justify="right")
+    for name in results[0][2]:
+        seconds = [found[name][1].cpu_s for _, _, found in results if name in found]
+        cells = [f"{one:.1f}" for one in seconds] + ["-"] * (len(results) - len(seconds))
+        if len(results) > 1:
+            both = len(seconds) == len(results)
+            cells.append(f"x {seconds[-1] / seconds[-2]:.1f}" if both else "-")
+            cells.append(f"x {results[-1][1] / results[-2][1]:.1f}" if both else "-")
+        table.add_row(name, *cells)
+    console = Console(width=120)
+    console.print(table)
+    most = max(cost.jvm_mb for _, _, found in results for costs in found.values() for cost in costs)
+    console.print(f"the JVM had {most:,} MB at most")
+
+
+if __name__ == "__main__":
+    typer.run(main)
