@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from emulator.analysis.inputs.facts import facts_of
-from emulator.analysis.live.changes import Change, LiveWatch
+from emulator.analysis.live.changes import READS, Change, LiveWatch
 from emulator.base.errors import UserError
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.source.columns import ROWS, TABLE
@@ -151,7 +151,7 @@ class Following:
         register(spark)
         rows = spark.readStream.format(FORMAT).option(TABLE, ROWS).load(str(self._run.path))
         # Of rows that nobody reads, only the time and the table are wanted.
-        wanted = F.when(F.col("table").isin(*self._watch.reads), F.col("row"))
+        wanted = F.when(F.col("table").isin(*READS), F.col("row"))
         query = rows.withColumn("row", wanted).writeStream.foreachBatch(self._take)
         query = query.option("checkpointLocation", str(self._checkpoint.spark)).trigger(processingTime=_TRIGGER)
         self._query = query.start()
@@ -220,7 +220,7 @@ class Following:
                 break
             for _, table, row in found:
                 t_ns = int(row[1])
-                for _ in self._watch.take(table.name, t_ns, row if table.name in self._watch.reads else None):
+                for _ in self._watch.take(table.name, t_ns, row if table.name in READS else None):
                     pass
         if until.rested:
             for _ in self._watch.rest(time_passes=self._is_live):

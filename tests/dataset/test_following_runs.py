@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from emulator.analysis.live.changes import LiveWatch
+from emulator.analysis.live.changes import READS, LiveWatch
 from emulator.dataset import following
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.following import Following, WatchError, open_watched
@@ -36,7 +36,7 @@ def expected(source):
         found = [
             change
             for _, table, row in run.rows
-            for change in watch.take(table.name, row[1], row if table.name in watch.reads else None)
+            for change in watch.take(table.name, row[1], row if table.name in READS else None)
         ]
         return [change.line(source.manifest["addresses"]) for change in (*found, *watch.rest(time_passes=False))]
 
