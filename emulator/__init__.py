@@ -1,4 +1,4 @@
-"""The emulated world around the nodes: `launch` starts a cluster, `watch` follows one, `traces` reads what runs left.
+"""The emulated world around the nodes; `launch` starts a cluster, `watch` follows one, `traces` reads what runs left.
 
 The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `campaign`, `run`,
 `console`, `comparison`, `why`, `cluster`, `guest_views`, `dataset`, `pipeline`, `lake`, `analysis`, `fidelity` and

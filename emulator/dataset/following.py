@@ -8,9 +8,9 @@ One run is not followed by the query `differences`, as several runs are (`follow
 
 * An instant is over when no row comes for a while, which only this process sees. A quiet cluster writes no row for
   seconds, and an emulator whose time stands still none at all; `differences` waits for a later row.
-* Its state is reached by tasks, so a watch begins later. On two cores that were busy otherwise, the first batch was done
-  30 to 36 s after the query was started, in place of 15 to 21 s; later batches of 60 rows took 0.5 to 0.9 s, in place of
-  0.2 to 0.4 s.
+* Its state is reached by tasks, so a watch begins later. On two cores that were busy otherwise, the first batch was
+  done 30 to 36 s after the query was started, in place of 15 to 21 s; later batches of 60 rows took 0.5 to 0.9 s, in
+  place of 0.2 to 0.4 s.
 * It would need the state store of RocksDB and protobuf.
 """
 
