@@ -113,6 +113,7 @@ def test_the_state_of_a_watch_does_not_grow_with_the_run():
     for turn in range(400):
         trace.at(1 + turn).believe("a", {"cids": [str(turn % 2)], "queues": {"broker-a": 1}})
         trace.own("ab"[turn % 2], "acquired", offset=turn).store(turn)
+        trace.at(1.1 + turn).message("broker-a", "reset", turn + 1)
         trace.at(1.2 + turn).consume("ab"[turn % 2], turn).own("ab"[turn % 2], "dropped")
         trace.life("b", ("suspended", "resumed")[turn % 2])
         rows = rows_of(trace)
