@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from emulator.notebook.handle import launch as launch
     from emulator.notebook.traces import traces as traces
     from emulator.notebook.watching import watch as watch
+    from emulator.notebook.watching_runs import watch_runs as watch_runs
 
-__all__ = ["VerbError", "launch", "traces", "watch"]
+__all__ = ["VerbError", "launch", "traces", "watch", "watch_runs"]
 
 
 def __getattr__(name: str) -> Any:
@@ -41,6 +42,13 @@ def __getattr__(name: str) -> Any:
         from emulator.notebook.watching import watch  # noqa: PLC0415
 
         return watch
+    if name == "watch_runs":
+        from emulator.base.extra import expect_extra  # noqa: PLC0415
+
+        expect_extra("emulator.watch_runs")
+        from emulator.notebook.watching_runs import watch_runs  # noqa: PLC0415
+
+        return watch_runs
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

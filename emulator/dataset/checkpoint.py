@@ -2,25 +2,32 @@
 
 Spark delivers a batch once more if it was killed between the end of the batch and its commit. So the place behind the
 last row that was told is written after each batch, and rows before it are not read twice.
+
+The state of the watchers is stored now and then, so that a restart reads few rows again. One that is damaged, or of
+another release, is left out: then the rows are read from the first one on.
 """
 
 import fcntl
+import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import attrs
 
+from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
-from emulator.trace.run_directory import RunDirectory
+from emulator.trace.run_directory import RunDirectory, versions
 from emulator.trace.seals import BrokenSealError, checksum, sealed, unsealed
 from emulator.trace.segments import FOLDER
 from emulator.trace.tail import Place
 
 PROGRESS = "watch.json"
+WATCH = "watch.state"
 _SPARK = "spark"
 _LOCK = "lock"
+_RELEASE = "rocketmq-emulator"
 
 
 class CheckpointError(UserError):
@@ -36,6 +43,16 @@ class Progress:
     """Emulated time of the last row before the place."""
     rested: bool = False
     """Whether the changes of the last row's instant have been told, too, since no other row came for a while."""
+
+
+@attrs.frozen
+class StoredWatch:
+    """The watchers as they were at a place."""
+
+    before: Place
+    """The place before their last row."""
+    place: Place
+    watch: LiveWatch
 
 
 class Checkpoint:
@@ -91,6 +108,30 @@ class Checkpoint:
         """
         put_in_place(RunFiles(), self.folder / PROGRESS, sealed({**self._of(), **attrs.asdict(progress)}).encode())
         self.progress = progress
+
+    def save_watch(self, stored: StoredWatch) -> None:
+        """Write the state of the watchers, in place of an earlier one.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        state = zlib.compress(stored.watch.state(), 1)
+        head = {"release": versions()[_RELEASE], "state": checksum(state), **self._of()}
+        places = {"before": attrs.asdict(stored.before), "place": attrs.asdict(stored.place)}
+        put_in_place(RunFiles(), self.folder / WATCH, sealed({**head, **places}).encode() + b"\n" + state)
+
+    def stored_watch(self) -> StoredWatch | None:
+        """The watchers that were stored last; None: there are none of this run and release."""
+        try:
+            line, _, state = (self.folder / WATCH).read_bytes().partition(b"\n")
+            head = unsealed(line)
+        except (OSError, BrokenSealError):
+            return None
+        expected = {"release": versions()[_RELEASE], "state": checksum(state), **self._of()}
+        if any(head.get(key) != value for key, value in expected.items()):
+            return None
+        watch = LiveWatch.restored(zlib.decompress(state))
+        return StoredWatch(Place(**head["before"]), Place(**head["place"]), watch)
 
     def other_run(self) -> CheckpointError:
         """The error of a checkpoint whose run is another one."""

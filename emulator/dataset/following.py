@@ -1,8 +1,17 @@
 """Following a run that is under way: a query of Spark's Structured Streaming feeds the watchers of the oracles.
 
 Each batch has the rows that are new on disk, in order, and each row is read once: batches go on where the checkpoint
-ends, and what a batch repeats after a kill is skipped. The state of the watchers is not in the checkpoint. It follows
-from the rows, and the run directory has all of them, so it is built anew from the rows before the checkpoint.
+ends, and what a batch repeats after a kill is skipped. The state of the watchers follows from the rows, which the run
+directory has: it is stored every ten seconds, and a restart reads the rows behind it again.
+
+One run is not followed by the query `differences`, as several runs are (`following_runs`), for three reasons:
+
+* An instant is over when no row comes for a while, which only this process sees. A quiet cluster writes no row for
+  seconds, and an emulator whose time stands still none at all; `differences` waits for a later row.
+* Its state is reached by tasks, so a watch begins later. On two cores that were busy otherwise, the first batch was
+  done 30 to 36 s after the query was started, in place of 15 to 21 s; later batches of 60 rows took 0.5 to 0.9 s, in
+  place of 0.2 to 0.4 s.
+* It would need the state store of RocksDB and protobuf.
 """
 
 import threading
@@ -17,9 +26,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from emulator.analysis.inputs.facts import facts_of
-from emulator.analysis.live.changes import Change, LiveWatch
+from emulator.analysis.live.changes import READS, Change, LiveWatch
 from emulator.base.errors import UserError
-from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
+from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress, StoredWatch
 from emulator.dataset.source.columns import ROWS, TABLE
 from emulator.dataset.source.data_source import FORMAT, ROWS_PER_BATCH, reason, register
 from emulator.dataset.source.row_stream import columns_of_row
@@ -38,6 +47,8 @@ _LOOK_EVERY_S = 0.1
 _TRIGGER = "250 milliseconds"
 """How often Spark asks for rows; an emulator writes them once a second."""
 _STOP_S = 10.0
+_STORE_EVERY_S = 10.0
+"""How often the watchers are stored, in wall seconds."""
 _RESTS_AFTER_S, _STANDS_AFTER_S = 1.2, 3.0
 """Wall seconds without a row after which an instant is over: longer than an emulator keeps rows for itself. In virtual
 time, which may stand still between two rows of an instant, somebody then waits for the next step."""
@@ -80,6 +91,14 @@ def _has_begun(path: Path) -> bool:
         return False
 
 
+def stop_between_batches(query: StreamingQuery) -> None:
+    """Stop a query when the batch that is under way is over, so that nothing of it comes once more."""
+    give_up_s = time.monotonic() + _STOP_S
+    while query.status["isTriggerActive"] and query.isActive and time.monotonic() < give_up_s:
+        time.sleep(_LOOK_EVERY_S)
+    query.stop()
+
+
 class Following:
     """Follows one run.
 
@@ -110,6 +129,8 @@ class Following:
         self._reading = threading.Lock()
         """Held while the watchers read a batch, or rest."""
         self._read_at_s = time.monotonic()
+        self._store_at_s = self._read_at_s
+        """When the watchers are stored next."""
         self._error: Exception | None = None
         self.end: RunDirectory | None = None
         """The run when it has ended; None: it is under way."""
@@ -151,7 +172,7 @@ class Following:
         register(spark)
         rows = spark.readStream.format(FORMAT).option(TABLE, ROWS).load(str(self._run.path))
         # Of rows that nobody reads, only the time and the table are wanted.
-        wanted = F.when(F.col("table").isin(*self._watch.reads), F.col("row"))
+        wanted = F.when(F.col("table").isin(*READS), F.col("row"))
         query = rows.withColumn("row", wanted).writeStream.foreachBatch(self._take)
         query = query.option("checkpointLocation", str(self._checkpoint.spark)).trigger(processingTime=_TRIGGER)
         self._query = query.start()
@@ -179,10 +200,7 @@ class Following:
         """Stop reading when the batch that is under way has been told; the checkpoint can be used again."""
         query, self._query = self._query, None
         if query is not None:
-            give_up_s = time.monotonic() + _STOP_S
-            while query.status["isTriggerActive"] and query.isActive and time.monotonic() < give_up_s:
-                time.sleep(_LOOK_EVERY_S)
-            query.stop()
+            stop_between_batches(query)
         self._tail.close()
         self._checkpoint.release()
 
@@ -212,15 +230,15 @@ class Following:
         return bool(self._run.manifest["mode"] == TimeMode.LIVE)
 
     def _rebuild(self, until: Progress) -> None:
-        """Read the rows before the checkpoint, which have been told."""
-        t_ns, place = 0, until.place
+        """Read the rows before the checkpoint, which have been told; those before the stored watchers are left out."""
+        t_ns, place = self._restore(until), until.place
         while self._place.rows < place.rows:
             found, self._place = self._tail.read(self._place, min(ROWS_PER_BATCH, place.rows - self._place.rows))
             if not found:
                 break
             for _, table, row in found:
                 t_ns = int(row[1])
-                for _ in self._watch.take(table.name, t_ns, row if table.name in self._watch.reads else None):
+                for _ in self._watch.take(table.name, t_ns, row if table.name in READS else None):
                     pass
         if until.rested:
             for _ in self._watch.rest(time_passes=self._is_live):
@@ -228,6 +246,17 @@ class Following:
         if (self._place, t_ns) != (place, until.t_ns):
             self._checkpoint.release()
             raise self._checkpoint.other_run()
+
+    def _restore(self, until: Progress) -> int:
+        """Take up the stored watchers, if their last row is in the run; its time, or 0."""
+        stored = self._checkpoint.stored_watch()
+        if stored is None or stored.place.rows > until.place.rows:
+            return 0
+        found, place = self._tail.read(stored.before, 1)
+        if not found or place != stored.place:
+            return 0
+        self._watch, self._place = stored.watch, place
+        return int(found[0].row[1])
 
     def _take(self, batch: DataFrame, _number: int) -> None:
         """Read a batch; Spark's query calls it."""
@@ -242,17 +271,21 @@ class Following:
 
     def _read(self, batch: Any) -> None:
         changes: list[Change] = []
-        place, last_ns = self._place, 0
+        before = place = self._place
+        last_ns = 0
         columns = (batch[name].to_pylist() for name in ("number", "table", "seq", "t_ns", "row"))
         for number, table, seq, t_ns, row in zip(*columns, strict=True):
             if number <= place.rows:
                 continue  # it was told before the query was killed
             if number != place.rows + 1:
                 raise CheckpointError(f"{self._checkpoint.folder} is damaged: Spark goes on behind row {number - 1}")
-            place, last_ns = place.after(table, seq), t_ns
+            before, place, last_ns = place, place.after(table, seq), t_ns
             changes += self._watch.take(table, t_ns, None if row is None else columns_of_row(row))
         if changes:
             self._tell(changes)
         if place.rows > self._place.rows:
             self._checkpoint.save(Progress(place, last_ns))
             self._place = place
+            if time.monotonic() >= self._store_at_s:
+                self._checkpoint.save_watch(StoredWatch(before, place, self._watch))
+                self._store_at_s = time.monotonic() + _STORE_EVERY_S

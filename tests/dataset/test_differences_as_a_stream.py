@@ -1,7 +1,6 @@
 """What differs as a streaming query: the changes of `LiveWatch`, each once, over restarts, kills and other workers."""
 
 import sys
-from collections import OrderedDict
 
 import attrs
 import orjson
@@ -11,15 +10,14 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import Row
 
-from emulator.analysis.live.changes import LiveWatch
-from emulator.dataset import differences as module
-from emulator.dataset.differences import PROVIDER, ROCKS_DB, RunSweep, StateError, Sweeps, differences, packed_rows
+from emulator.analysis.live.changes import READS, LiveWatch
+from emulator.dataset.differences import PROVIDER, ROCKS_DB, StateError, Watches, differences, pieces_of
 from emulator.dataset.source import reason, register
 from emulator.trace import segments
 from support.growing import growing, played
 
 pytest.importorskip("google.protobuf", reason="the state of Spark's Python workers needs it")
-READS = LiveWatch({}).reads
+SHARES = 3
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +38,7 @@ def rows(source):
 
 @pytest.fixture(scope="module")
 def expected(rows):
-    """All changes, from the rows alone."""
+    """All changes, from the rows alone, in any order."""
     return changes_of(rows)
 
 
@@ -52,104 +50,123 @@ def changes_of(rows, *, ended=False):
         for change in watch.take(table.name, row[1], row if table.name in READS else None)
     ]
     found += watch.rest(time_passes=False) if ended else ()
-    return [(number, *attrs.astuple(change)) for number, change in enumerate(found, 1)]
+    return sorted(map(attrs.astuple, found))
 
 
-def swept(rows):
-    return [(one.table.name, one.row[1], columns(one)) for one in rows]
-
-
-def columns(one):
-    return orjson.dumps(one.row).decode() if one.table.name in READS else None
-
-
-def streamed(rows, first=1):
+def numbered(rows, first=1):
+    """The rows as they come from the source, without the columns that nobody reads."""
     return [
-        Row(number=number, table=one.table.name, t_ns=one.row[1], row=columns(one))
+        (number, one.table.name, one.row[1], orjson.dumps(one.row).decode() if one.table.name in READS else None)
         for number, one in enumerate(rows, first)
     ]
 
 
-# --- the sweep ----------------------------------------------------------------------------
-
-
-@settings(max_examples=15)
-@given(st.data())
-def test_a_sweep_gives_the_same_changes_however_rows_are_divided_and_whenever_it_is_built_again(rows, expected, data):
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))
-    again = data.draw(st.integers(0, len(cuts)))
-    batches = [packed_rows(swept(rows[start:stop])) for start, stop in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    sweep, found = RunSweep({}), []
-    for number, batch in enumerate(batches):
-        if number == again:
-            digest, sweep = sweep.digest, RunSweep({})
-            for before in batches[:number]:
-                sweep.read(before)
-            assert sweep.digest == digest
-        found += sweep.read(batch)
-    assert [(number, *attrs.astuple(change)) for number, change in enumerate(found, 1)] == expected
+# --- the state ----------------------------------------------------------------------------
 
 
 class Query:
     """The rows of one run, batch after batch, with the state in memory."""
 
-    def __init__(self, processor):
+    def __init__(self, shares=SHARES):
         tester = pytest.importorskip("pyspark.sql.streaming.tws_tester")
-        self.tester = tester.TwsTester(processor)
+        self.shares = shares
+        self.tester = tester.TwsTester(Watches({}, shares))
         self.found = []
 
     def batch(self, rows):
-        self.found += [tuple(row)[1:] for row in self.tester.test("run", rows)]
+        """Read some rows of `numbered`."""
+        for share, pieces in self.pieces(rows).items():
+            self.found += self.tester.test(("run", share), pieces)
+
+    def pieces(self, rows):
+        """Mapping share -> its pieces."""
+        found = {}
+        for piece in pieces_of(rows, self.shares):
+            found.setdefault(piece.share, []).append(Row(run="run", **attrs.asdict(piece)))
+        return found
+
+    def changes(self):
+        """All changes, in any order."""
+        return sorted(tuple(row)[3:] for row in self.found)
+
+    def numbers(self, share):
+        """The numbers of the changes of a share, as they came."""
+        return [row["number"] for row in self.found if row["share"] == share]
 
 
-def test_workers_take_turns_and_tasks_fail_without_a_change_that_is_lost_or_comes_twice(rows, expected, monkeypatch):
-    workers = [OrderedDict(), OrderedDict(), OrderedDict()]
-    query = Query(Sweeps({}))
-    for number, start in enumerate(range(0, len(rows), 200)):
-        monkeypatch.setattr(module, "_sweeps", workers[number % 3])
-        if number == 7:
-            workers[number % 3].clear()  # it was killed
-        batch = streamed(rows[start : start + 200], start + 1)
-        if number == 5:
-            head = query.tester.peekValueState("head", "run")
-            query.tester.test("run", batch)  # what fails afterwards leaves no state
-            query.tester.updateValueState("head", "run", head)
+@settings(max_examples=15)
+@given(st.data())
+def test_the_changes_are_those_of_one_watch_however_rows_are_divided_and_whatever_is_repeated(rows, expected, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=5)))
+    again = data.draw(st.integers(0, len(cuts)))
+    query = Query(data.draw(st.sampled_from((1, 2, 5))))
+    every = numbered(rows)
+    for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, len(rows)], strict=True)):
+        batch = every[start:stop]
+        if number == again:  # what fails afterwards leaves no state
+            for share, pieces in query.pieces(batch).items():
+                state = query.tester.peekValueState("watch", ("run", share))
+                query.tester.test(("run", share), pieces)
+                if state is None:
+                    query.tester.deleteState("watch", ("run", share))
+                else:
+                    query.tester.updateValueState("watch", ("run", share), state)
         query.batch(batch[::-1])  # Spark gives them in any order
-    assert query.found == expected
+
+    assert query.changes() == expected
+    for share in range(query.shares):
+        assert query.numbers(share) == [*range(1, len(query.numbers(share)) + 1)]
 
 
-def test_a_worker_does_not_go_on_with_the_sweep_of_another_query(rows, expected, monkeypatch):
-    monkeypatch.setattr(module, "_sweeps", OrderedDict())
-    one, other = Query(Sweeps({})), Query(Sweeps({}))
-    one.batch(streamed(rows[:700]))
-    one.batch(streamed(rows[700:800], 701))
-    other.batch(streamed(rows[:300]))
-    one.batch(streamed(rows[800:], 801))
-    other.batch(streamed(rows[300:], 301))
-    assert one.found == other.found == expected
+def test_the_changes_of_an_instant_come_with_the_first_row_of_a_later_one_whatever_it_is_about(rows):
+    query = Query()
+    for number in range(700):
+        query.batch(numbered(rows[number : number + 1], number + 1))
+        if number % 50 == 49:
+            assert query.changes() == changes_of(rows[: number + 1])
+    assert query.found
 
 
-def test_the_end_of_a_run_gives_the_changes_of_its_last_instant(rows, monkeypatch):
-    monkeypatch.setattr(module, "_sweeps", OrderedDict())
+def test_the_end_of_a_run_gives_the_changes_of_its_last_instant(rows):
     first = next(place for place, one in enumerate(rows) if one.table.name == "ownership")
     rows = rows[: first + 1]
-    query = Query(Sweeps({}))
-    query.batch(streamed(rows))
-    assert query.found == changes_of(rows)
-    query.batch([Row(number=len(rows) + 1, table="", t_ns=rows[-1].row[1], row=None)])
-    assert query.found == changes_of(rows, ended=True)
+    query = Query()
+    query.batch(numbered(rows))
+    assert query.changes() == changes_of(rows)
+    query.batch([(len(rows) + 1, "", rows[-1].row[1], None)])
+    assert query.changes() == changes_of(rows, ended=True)
     assert len(query.found) > len(changes_of(rows))
 
 
-def test_rows_that_are_missing_and_a_state_of_another_release_are_refused(rows, monkeypatch):
-    monkeypatch.setattr(module, "_sweeps", OrderedDict())
-    query = Query(Sweeps({}))
-    query.batch(streamed(rows[:10]))
-    with pytest.raises(StateError, match=r"^run run: row 12 comes where 11 was expected; pass all rows of a run$"):
-        query.batch(streamed(rows[11:20], 12))
-    query.tester.updateValueState("head", "run", (1, 6, 1, 10, 0, ""))
-    with pytest.raises(StateError, match=r"^run run: the checkpoint is of another release: expected an empty one$"):
-        query.batch(streamed(rows[10:20], 11))
+def test_rows_that_are_missing_and_a_state_of_another_release_are_refused(rows):
+    query, every = Query(), numbered(rows)
+    query.batch(every[:10])
+    with pytest.raises(StateError, match=r"^run run: row 12 comes where 11 was expected; pass all rows of a run, with"):
+        query.batch(every[11:20])
+    with pytest.raises(StateError, match=r"^run run: row 13 comes where 12 was expected; pass all rows of a run, with"):
+        query.batch([every[10], *every[12:20]])
+    form, _, *rest = query.tester.peekValueState("watch", ("run", 0))
+    for other in ((form, "0.0.1", *rest), (1, "0.2.0", *rest)):
+        query.tester.updateValueState("watch", ("run", 0), other)
+        with pytest.raises(StateError, match=r"^run run: the checkpoint is of another release: expected an empty one$"):
+            query.batch(every[10:20])
+
+
+def test_a_checkpoint_with_another_number_of_shares_is_refused(rows):
+    query, other = Query(shares=3), Query(shares=2)
+    query.batch(numbered(rows[:10]))
+    other.tester.updateValueState("watch", ("run", 0), query.tester.peekValueState("watch", ("run", 0)))
+    with pytest.raises(StateError, match=r"^run run: the checkpoint has 3 shares of a run, not 2$"):
+        other.batch(numbered(rows[10:20], 11))
+
+
+def test_the_state_of_a_share_does_not_grow_with_the_rows_of_the_run(rows):
+    query = Query()
+    sizes = []
+    for start in range(0, len(rows), 500):
+        query.batch(numbered(rows[start : start + 500], start + 1))
+        sizes.append(sum(len(query.tester.peekValueState("watch", ("run", share))[5]) for share in range(SHARES)))
+    assert sizes[-1] < 1.2 * max(sizes[: len(sizes) // 2])
 
 
 # --- in Spark -----------------------------------------------------------------------------
@@ -189,9 +206,9 @@ def test_a_query_that_is_killed_between_batches_gives_the_changes_of_each_run_on
         a.end()
         b.grow(900)
         run_query(session, runs, tmp_path)
-        found = session.read.parquet(str(tmp_path / "changes")).orderBy("run", "number").collect()
+        found = session.read.parquet(str(tmp_path / "changes")).collect()
         for run in (a, b):
-            changes = [tuple(row)[1:] for row in found if row.run == run.path.name]
+            changes = sorted(tuple(row)[3:] for row in found if row.run == run.path.name)
             assert changes == changes_of(run.rows[: run.written], ended=run is a)
             assert changes
     assert len(found) > 10
@@ -207,6 +224,12 @@ def test_a_session_without_the_state_store_of_rocksdb_is_refused(spark, tmp_path
         differences(rows)
 
 
+def test_a_number_of_shares_that_is_none_is_refused(session, source):
+    rows = session.readStream.format("rmqemu").option("table", "rows").load(str(source.path))
+    with pytest.raises(StateError, match=r"^differences\(\) has shares=0: expected a whole number from 1$"):
+        differences(rows, shares=0)
+
+
 def test_a_session_without_protobuf_is_refused(session, source, monkeypatch):
     rows = session.readStream.format("rmqemu").option("table", "rows").load(str(source.path))
     monkeypatch.setitem(sys.modules, "google", None)
@@ -220,4 +243,7 @@ def test_rows_that_a_filter_takes_out_end_the_query_with_one_line(session, tmp_p
     query = differences(rows).writeStream.format("noop").option("checkpointLocation", str(tmp_path / "cp"))
     with pytest.raises(PySparkException) as raised:
         query.trigger(availableNow=True).start().awaitTermination()
-    assert reason(raised.value) == f"run {source.run}: row 11 comes where 1 was expected; pass all rows of a run"
+    assert (
+        reason(raised.value)
+        == f"run {source.run}: row 11 comes where 1 was expected; pass all rows of a run, with as many shares as before"
+    )

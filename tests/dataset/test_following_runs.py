@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from emulator.analysis.live.changes import LiveWatch
+from emulator.analysis.live.changes import READS, LiveWatch
 from emulator.dataset import following
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
 from emulator.dataset.following import Following, WatchError, open_watched
@@ -13,6 +13,7 @@ from emulator.trace import segments
 from emulator.trace.journal import JOURNAL
 from emulator.trace.run_directory import DamagedRunError, NotARunError
 from emulator.trace.schema import TraceLevel
+from emulator.trace.seals import sealed, unsealed
 from emulator.trace.tail import Place, TraceTail
 from support.growing import growing, played
 from support.waiting import until
@@ -36,7 +37,7 @@ def expected(source):
         found = [
             change
             for _, table, row in run.rows
-            for change in watch.take(table.name, row[1], row if table.name in watch.reads else None)
+            for change in watch.take(table.name, row[1], row if table.name in READS else None)
         ]
         return [change.line(source.manifest["addresses"]) for change in (*found, *watch.rest(time_passes=False))]
 
@@ -118,6 +119,58 @@ def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spa
         again.following.start(lambda: spark)
         assert not again.following.goes_on()
         assert again.following.rows == source.manifest["rows"]
+    assert lines == expected
+
+
+def of_another_release(stored):
+    """Stored watchers as another release would have written them."""
+    head, _, state = stored.partition(b"\n")
+    return sealed({**unsealed(head), "release": "0.0.1"}).encode() + b"\n" + state
+
+
+class CountingTail(TraceTail):
+    """Reads rows, and counts them."""
+
+    read_again = 0
+
+    def read(self, place, rows_max):
+        found = super().read(place, rows_max)
+        CountingTail.read_again += len(found[0])
+        return found
+
+
+@pytest.mark.slow
+def test_a_restart_goes_on_with_the_stored_watchers_unless_they_are_of_another_release_or_damaged(
+    spark, tmp_path, source, expected, monkeypatch
+):
+    lines = []
+    checkpoint = tmp_path / "checkpoint"
+    monkeypatch.setattr(following, "_STORE_EVERY_S", 0.0)
+    monkeypatch.setattr(following, "TraceTail", CountingTail)
+    with growing(tmp_path / "run", source) as run:
+        run.grow(2_000)
+        with followed(spark, run.path, checkpoint, lines) as one:
+            until(lambda: one.has_read(run.written))
+        stored = (checkpoint / "watch.state").read_bytes()
+        differing = one.following.differences
+
+        def rows_read_again(content):
+            (checkpoint / "watch.state").write_bytes(content)
+            CountingTail.read_again = 0
+            again = Follower(run.path, checkpoint, [])
+            again.following.stop()
+            assert again.following.differences == differing
+            assert sum(again.following.rows.values()) == run.written
+            return CountingTail.read_again
+
+        assert rows_read_again(stored) == 1
+        assert rows_read_again(of_another_release(stored)) == run.written
+        assert rows_read_again(stored[:-1]) == run.written
+        assert rows_read_again(b"") == run.written
+        (checkpoint / "watch.state").write_bytes(stored)
+        run.end()
+        with followed(spark, run.path, checkpoint, lines) as one:
+            until(lambda: not one.following.goes_on())
     assert lines == expected
 
 

@@ -7,7 +7,7 @@ from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import functions as F
 
 from analysis.trace_rows import SECOND, HandMadeTrace, killed_run, write_run
-from emulator.dataset.source import reason, register
+from emulator.dataset.source import TraceSource, reason, register
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import BELIEFS, TABLES, TraceLevel
 from support.growing import growing, played
@@ -77,6 +77,32 @@ def test_a_path_names_a_run_a_folder_a_campaign_or_several(session, tmp_path, la
     assert {(row.run, row.node) for row in frame.collect()} == {
         (name, f"node of {name}") for name in (["r1"] if layout == "a run" else ["r1", "r 2"])
     }
+
+
+def test_a_relative_path_begins_in_the_folder_in_which_the_format_was_registered(spark, tmp_path, monkeypatch):
+    write_run(lives(["a"]), tmp_path / "below" / "r1", 9)
+    here = spark.newSession()
+    monkeypatch.chdir(tmp_path / "below")
+    register(here)
+    monkeypatch.chdir(tmp_path)  # Spark's own processes are in a third folder
+    stream = here.readStream.format("rmqemu").option("table", "lifecycle").load("r1")
+    query = stream.writeStream.format("memory").queryName("relative").trigger(availableNow=True).start()
+    query.awaitTermination()
+
+    assert rows(read(here, "lifecycle", ".")) == rows(read(here, "lifecycle", tmp_path / "below"))
+    assert rows(here.table("relative")) == rows(read(here, "lifecycle", "file:r1"))
+    assert here.table("relative").count() == 5
+    assert (
+        refused(here, "lifecycle", "r2")
+        == f"{tmp_path}/below/r2: expected a run directory, a folder of runs, or a campaign"
+    )
+
+
+def test_a_relative_path_is_refused_where_no_folder_is_known(spark):
+    here = spark.newSession()
+    here.dataSource.register(TraceSource)
+    line = "runs: expected an absolute path, or the format registered with register(spark)"
+    assert refused(here, "lifecycle", "runs") == line
 
 
 def test_rows_of_a_killed_run_and_of_one_under_way_are_read_as_far_as_they_are_on_disk(session, tmp_path, source):

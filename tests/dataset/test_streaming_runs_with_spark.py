@@ -2,19 +2,21 @@
 
 import json
 import shutil
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from analysis.trace_rows import HandMadeTrace, killed_run, write_run
+from analysis.trace_rows import SECOND, HandMadeTrace, killed_run, write_run
 from emulator.base.errors import UserError
 from emulator.dataset.source import TraceSource, batch, reason, register, row_stream, table_stream
 from emulator.dataset.source.streaming import shares
 from emulator.trace import segments
-from emulator.trace.schema import TABLES, TraceLevel
+from emulator.trace.schema import RPC, TABLES, TraceLevel
 from support.growing import growing, played, rows_of
 from support.waiting import until
 
@@ -261,6 +263,38 @@ def test_spark_follows_runs_under_way(session, tmp_path, source):
             until(lambda: session.table("owned").count() == source.manifest["rows"]["ownership"])
         finally:
             query.stop()
+
+
+def per_second(rows):
+    """Rows per second and table, as the chapter has them."""
+    second = F.window(F.timestamp_micros(F.expr("t_ns div 1000")), "1 second")
+    return rows.groupBy("run", "table", second.alias("second")).count()
+
+
+def test_rates_and_landing_of_several_runs_under_way_are_ordinary_queries(session, tmp_path, source):
+    with growing(tmp_path / "runs" / "a", source) as a, growing(tmp_path / "runs" / "b", source) as b:
+        stream = session.readStream.format("rmqemu")
+        rates = per_second(stream.load(str(tmp_path / "runs"), table="rows")).writeStream.outputMode("complete")
+        counting = rates.format("memory").queryName("rates").trigger(processingTime="100 milliseconds").start()
+        landing = stream.load(str(tmp_path / "runs"), table="rpc").writeStream.partitionBy("run")
+        landing = landing.option("checkpointLocation", str(tmp_path / "cp")).trigger(availableNow=True)
+        try:
+            for step in (700, 500):
+                a.grow(step)
+                b.grow(step // 5)  # is behind in emulated time
+                landing.start(str(tmp_path / "rpc"), format="parquet").awaitTermination()
+                written = a.written + b.written
+                until(lambda written=written: session.sql("SELECT sum(count) FROM rates").first()[0] == written)
+            counts = session.table("rates").select("run", "table", F.unix_micros("second.start"), "count").collect()
+        finally:
+            counting.stop()
+
+        there = {"a": a.rows[: a.written], "b": b.rows[: b.written]}
+        expected = Counter((run, one.table.name, one.row[1] // SECOND) for run, rows in there.items() for one in rows)
+        assert {(run, table, start // 1_000_000): rows for run, table, start, rows in counts} == expected
+        landed = session.read.parquet(str(tmp_path / "rpc")).select("run", *(one.name for one in RPC.columns)).collect()
+        expected = [one for run, rows in there.items() for one in of_table(run, rows, "rpc")]
+        assert sorted(map(tuple, landed)) == sorted(expected)
 
 
 # --- what is refused ----------------------------------------------------------------------

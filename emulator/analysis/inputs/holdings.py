@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar
 
 import attrs
@@ -125,6 +126,12 @@ class SubjectSweep:
         """Since when nodes hold several values; -1: they do not."""
         return self._current.start_ns if self._current is not None else -1
 
+    def forget(self) -> None:
+        """Forget what is over."""
+        self.found.clear()
+        if self._current is not None:
+            self._current.active.forget()
+
     def feed(self, row: tuple[Process, Value]) -> None:
         """A process recorded a value."""
         process, value = row
@@ -214,7 +221,7 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         modes: bool = False,
         share: Share = WHOLE,
     ) -> None:
-        super().__init__(lambda about: SubjectSweep(about, presence.processes), share)
+        super().__init__(partial(SubjectSweep, processes=presence.processes), share)
         self._processes = presence.processes
         self._kinds = {kind.value: None for kind in kinds}
         self._parts = parts
@@ -243,6 +250,14 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         self.first_ns = first_ns
         for about, of_subject in found.items():
             self.sweep(about).found = of_subject
+
+    def forget(self) -> None:
+        """Forget the divergences that are over, and what processes held that ended in an instant before."""
+        for sweep in self.of.values():
+            sweep.forget()
+        of_living = {one: held for one, held in self._held_by.items() if not self._processes.is_gone(one)}
+        self._held_by = of_living
+        self._mode_of = {key: mode for key, mode in self._mode_of.items() if key[0] in of_living}
 
     def readers(self) -> Mapping[Table, Callable[[Any], None]]:
         """It reads beliefs, and rebalance rounds if it follows their modes."""

@@ -66,6 +66,12 @@ class Holders(Generic[_V]):
             return self.now
         return self._ordered((process, steps.before(seq)) for process, steps in self._steps.items())
 
+    def forget(self) -> None:
+        """Forget who held what before, and those who hold nothing now."""
+        self._steps = {process: steps for process, steps in self._steps.items() if process in self.now}
+        for steps in self._steps.values():
+            steps.forget()
+
     def ever(self) -> Iterable[Process]:
         """All that have ever held something."""
         return self._steps
@@ -96,6 +102,10 @@ class _Group:
     broadcasts_seq: int = NEVER
     """Row with which a member subscribed first with the message model BROADCASTING."""
     broadcasts_ns: int = NEVER
+
+    def every(self) -> "tuple[Holders[Any], ...]":
+        """All that its members hold."""
+        return (self.members, *self.subscriptions.values(), *self.views.values())
 
 
 class Presence(Watcher):
@@ -142,6 +152,12 @@ class Presence(Watcher):
         self.rerouted.clear()
         self.appeared.clear()
         self.processes.settle(t_ns)
+
+    def forget(self) -> None:
+        """Forget what was before the present instant: who follows a run asks about no other one."""
+        self.processes.forget()
+        for holders in (*self._routes.values(), *(one for known in self._groups.values() for one in known.every())):
+            holders.forget()
 
     # --- groups -----------------------------------------------------------------------
 
@@ -265,9 +281,7 @@ class Presence(Watcher):
         for routes in self._routes.values():
             routes.hold(process, row.seq, row.t_ns, None)
         for group in self._groups_of.get(process[0], ()):
-            known = self._groups[group]
-            every: tuple[Holders[Any], ...] = (known.members, *known.subscriptions.values(), *known.views.values())
-            for holders in every:
+            for holders in self._groups[group].every():
                 holders.hold(process, row.seq, row.t_ns, None)
 
     def _belief(self, row: BeliefRow) -> None:

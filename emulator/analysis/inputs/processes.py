@@ -62,6 +62,10 @@ class Processes(Watcher):
         life = self._lives.get(process)
         return life is not None and life.dead_ns <= t_ns
 
+    def is_gone(self, process: Process) -> bool:
+        """Whether a process had ended before the instant that is being read."""
+        return self.is_dead(process, NEVER) and process not in self.stirred
+
     def is_awake(self, process: Process, t_ns: int) -> bool:
         """Whether a process was neither suspended nor ended after all rows of an instant."""
         life = self._lives.get(process)
@@ -103,6 +107,16 @@ class Processes(Watcher):
     def anybody_sleeps(self, t_ns: int) -> bool:
         """Whether any process was suspended after all rows of an instant."""
         return self._sleepers.at(t_ns) > 0
+
+    def forget(self) -> None:
+        """Forget what was before the present instant."""
+        self._sleepers.forget()
+        for ended in self._ended.values():
+            ended.forget()
+        for life in self._lives.values():
+            life.asleep.forget()
+            life.last_sleep.forget()
+        self._end_instants = dict.fromkeys([*self._end_instants][-1:])
 
     # --- rows ---------------------------------------------------------------------------
 

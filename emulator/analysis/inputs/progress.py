@@ -9,6 +9,7 @@ consumer has to make progress.
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -95,9 +96,10 @@ class QueueProgress:
     Args:
         place: the queue.
         presence: who subscribes to what, and who can read.
+        stored_max: of how many messages it is remembered when they were stored, for those that are missed at a start.
     """
 
-    def __init__(self, place: TopicQueue, presence: Presence) -> None:
+    def __init__(self, place: TopicQueue, presence: Presence, stored_max: int = _STORED_MAX) -> None:
         self._place = place
         self._presence = presence
         self._end = 0
@@ -110,7 +112,7 @@ class QueueProgress:
         self._touched: dict[Consumer, None] = {}
         self.found: list[Stall] = []
         self.passed: list[Passed] = []
-        self._stored_ns: deque[int] = deque(maxlen=_STORED_MAX)
+        self._stored_ns: deque[int] = deque(maxlen=stored_max)
         """When each of the latest messages was stored."""
         self._first_ns = -1
         """When the first message was stored; -1: there is none."""
@@ -221,7 +223,17 @@ class QueueProgress:
             self.joined.append(key[0].group)
         return position
 
+    def forget(self) -> None:
+        """Forget the stalls that are over, and what was passed."""
+        self.found.clear()
+        self.passed.clear()
+
     # --- questions ------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """Offset of the next message; 0: none was stored."""
+        return self._end
 
     def done(self) -> Iterator[tuple[Consumer, int]]:
         """How far each group, or consumer that broadcasts, has come: everything below is done."""
@@ -279,13 +291,14 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
     Args:
         presence: reads the same rows before.
         share: the part of the run that is read.
+        stored_max: see `QueueProgress`; 0: what consumers miss at a start is not asked for.
     """
 
     divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, *_PROGRESS, *_GIVE_UP)
 
-    def __init__(self, presence: Presence, share: Share = WHOLE) -> None:
-        super().__init__(lambda place: QueueProgress(place, presence), share)
+    def __init__(self, presence: Presence, share: Share = WHOLE, stored_max: int = _STORED_MAX) -> None:
+        super().__init__(partial(QueueProgress, presence=presence, stored_max=stored_max), share)
         self._presence = presence
         self._fed: dict[TopicQueue, None] = {}
         """Queues of which rows came in this instant."""
@@ -352,9 +365,9 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
         return places
 
     def forget(self) -> None:
-        """Forget the stalls so far."""
+        """Forget the stalls that are over, and what was passed."""
         for sweep in self.of.values():
-            sweep.found.clear()
+            sweep.forget()
 
     def done(self) -> Iterator[tuple[Consumer, int]]:
         """How far each group, or consumer that broadcasts, has come in each queue: everything below is done."""

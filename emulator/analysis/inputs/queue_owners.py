@@ -122,6 +122,13 @@ class QueueSweep:
         self.overlaps: list[Overlap] = []
         self.orphans: list[Orphan] = []
 
+    def forget(self) -> None:
+        """Forget what is over."""
+        for found in (self.holds, self.overlaps, self.orphans):
+            found.clear()
+        if self._overlap is not None:
+            self._overlap.active.forget()
+
     def now(self) -> QueueNow:
         """The queue after the instant that was settled last."""
         since_ns = self._overlap.start_ns if self._overlap is not None else -1
@@ -210,7 +217,7 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
     settles_after_messages: ClassVar[bool] = False
 
     def __init__(self, presence: Presence, messages: Messages, share: Share = WHOLE) -> None:
-        super().__init__(lambda queue: QueueSweep(queue, presence, self._poppers_of(queue)), share)
+        super().__init__(self._sweep_of, share)
         self._presence = presence
         self._messages = messages
         self._of_group: dict[str, dict[GroupQueue, None]] = {}
@@ -219,6 +226,13 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
         """Mapping queue, or with id -1 all queues of a broker -> members that pop it."""
         self.first_ns: int | None = None
         """First acquisition."""
+
+    def forget(self) -> None:
+        """Forget the holds, overlaps and orphans that are over, and who popped queues before."""
+        for sweep in self.of.values():
+            sweep.forget()
+        for holders in self._poppers.values():
+            holders.forget()
 
     # --- findings -------------------------------------------------------------------------
 
@@ -297,6 +311,9 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
 
     def _holders(self, queue: GroupQueue) -> Holders[bool]:
         return self._poppers.setdefault(queue, Holders())
+
+    def _sweep_of(self, queue: GroupQueue) -> QueueSweep:
+        return QueueSweep(queue, self._presence, self._poppers_of(queue))
 
     def _poppers_of(self, queue: GroupQueue) -> tuple[Holders[bool], Holders[bool]]:
         return self._holders(queue), self._holders(attrs.evolve(queue, queue_id=ALL_QUEUES))

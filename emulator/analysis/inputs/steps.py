@@ -43,6 +43,11 @@ class Steps(Generic[T]):
         """Instants of all changes."""
         return self._times_ns
 
+    def forget(self) -> None:
+        """Forget all changes but the last one; no question about an earlier row or instant may follow."""
+        for stored in (self._seqs, self._times_ns, self._values):
+            del stored[:-1]
+
     def before(self, seq: int) -> T:
         """The value by the rows before the one with this seq."""
         if not self._seqs or self._seqs[-1] < seq:
@@ -71,6 +76,10 @@ class SpansAwake:
             self._end(t_ns)
         elif self._since_ns < 0:
             self._since_ns = t_ns
+
+    def forget(self) -> None:
+        """Forget the spans that are over."""
+        self._spans.clear()
 
     def until(self, end_ns: int) -> tuple[Span, ...]:
         """The spans up to the end."""

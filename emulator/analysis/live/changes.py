@@ -6,32 +6,52 @@ are the same. An instant counts when a row of a later one has come, since more r
 for a while (`rest`), for a quiet cluster has no row for seconds.
 
 The lag of a group is what its queues hold beyond what it has done (`Progress`). Every message waits a little, so only
-those count that are older than half a second.
+those count that are older than half a second. The lag is taken at every half second of emulated time, not when a row
+happens to come.
+
+A run can be divided into shares, as for the judge: a watch of a share reads the rows that concern all shares (lives,
+beliefs, owners, stored messages), and of the rest those of its groups, and finds what differs in its views, queues and
+groups. What is over is forgotten, so the state of a watch grows with what is there, not with the length of the run.
 """
 
 import json
+import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import attrs
 
 from emulator.analysis.inputs.holdings import HoldersOfValue, Holdings, Subject
-from emulator.analysis.inputs.messages import Messages, queue_place
+from emulator.analysis.inputs.messages import Messages
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import Progress
 from emulator.analysis.inputs.queue_owners import QueueOwners
 from emulator.analysis.rows.feed import Feed
 from emulator.analysis.rows.row_classes import maker
+from emulator.analysis.rows.shares import WHOLE, Share, share_of_text
 from emulator.base.text import shortened
+from emulator.spec.model import NAMESERVER
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
-from emulator.trace.schema import COUNTS, TABLES
-from nodes.beliefs import BeliefKind
+from emulator.trace.schema import BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, TABLES
+from nodes.beliefs import BeliefKind, MessageEvent
 
 LAG_EVERY_NS = 500_000_000
 """How often the lag of groups is taken; a message that is older counts."""
+READS = (LIFECYCLE.name, BELIEFS.name, OWNERSHIP.name, MESSAGES.name)
+"""The tables of which a watch needs all columns; of the others it needs the time."""
+_KINDS = (BeliefKind.VIEW.value, BeliefKind.SUBSCRIPTION.value)
+"""Kinds of beliefs that all shares read; of routes they read those of nameservers."""
+_OF_QUEUE = (MessageEvent.STORED.value, MessageEvent.EXPIRED.value)
+"""Events of messages that concern all groups."""
+_OF_GROUP = (
+    *(MessageEvent.CONSUMED.value, MessageEvent.FILTERED.value),
+    *(MessageEvent.COMMITTED.value, MessageEvent.RESET.value),
+)
+_KIND, _ROLE = BELIEFS.index("kind"), BELIEFS.index("role")
+_EVENT, _GROUP = MESSAGES.index("event"), MESSAGES.index("group")
 _NS = 1_000_000_000
 _VALUE_CHARS = 110
 _TIME_CHARS, _WHAT_CHARS = 10, 10
@@ -85,22 +105,44 @@ class _Lag:
     most: int
 
 
+def shares_of_row(table: str, row: Row, of: int) -> Sequence[int]:
+    """The shares of a run that read a row.
+
+    Args:
+        table: of the row; one of `READS`.
+        row: its columns.
+        of: how many shares there are.
+    """
+    if table == BELIEFS.name:
+        kind, role = row[_KIND], row[_ROLE]
+        return range(of) if kind in _KINDS or (kind == BeliefKind.ROUTE and role == NAMESERVER) else ()
+    if table != MESSAGES.name or row[_EVENT] in _OF_QUEUE:
+        return range(of)
+    if row[_EVENT] not in _OF_GROUP:
+        return ()
+    group = str(row[_GROUP])
+    # A reset without a group concerns all groups of the queue.
+    return (share_of_text(group, of),) if group else range(of)
+
+
 class LiveWatch:
     """Follows the rows of a run, and tells what changes.
 
     Args:
         broker_names: mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name.
+        share: the part of the run that is watched.
     """
 
-    def __init__(self, broker_names: Mapping[str, str]) -> None:
-        presence = Presence(broker_names)
-        self._messages = Messages(presence)
-        self._queues = QueueOwners(presence, self._messages)
-        self._progress = Progress(presence)
-        self._views = Holdings(presence, BeliefKind.VIEW)
-        self._feed = Feed((presence, self._messages, self._queues, self._progress, self._views))
-        self._makers = {table.name: maker(table) for table in self._feed.tables}
+    def __init__(self, broker_names: Mapping[str, str], share: Share = WHOLE) -> None:
+        self._share = share
+        self._presence = Presence(broker_names)
+        # No message reaches these: whether one is consumed again is not asked for.
+        self._queues = QueueOwners(self._presence, Messages(self._presence), share)
+        self._progress = Progress(self._presence, stored_max=0)
+        self._views = Holdings(self._presence, BeliefKind.VIEW, share=share)
+        self._feed = Feed((self._presence, self._queues, self._progress, self._views))
         self._lag_at_ns = LAG_EVERY_NS
+        """When the lag is taken next: a multiple of `LAG_EVERY_NS`."""
         self._ends: dict[GroupQueue, int] = {}
         """Mapping queue -> its end when the lag was taken last."""
         self._lags: dict[str, _Lag] = {}
@@ -110,11 +152,6 @@ class LiveWatch:
         self.reached_ns = 0
         """Emulated time of the last row."""
         self._rests = False
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The tables of which it needs all columns; of the others it needs the time."""
-        return tuple(self._makers)
 
     @property
     def differences(self) -> tuple[Change, ...]:
@@ -127,22 +164,24 @@ class LiveWatch:
         Args:
             table: of the row.
             t_ns: its emulated time.
-            row: its columns; None: of a table that is not in `reads`.
+            row: its columns; None: of a table that is not in `READS`.
         """
         self.rows[table] += 1
-        if table == COUNTS.name:
-            t_ns += _NS  # it is about a second that is over
-        if t_ns >= self.reached_ns + LAG_EVERY_NS:
-            yield from self.rest(time_passes=True)
+        yield from self.reach(reached_by(table, t_ns))
+        if row is not None:
+            for _ in self._feed.read((_MAKERS[table](row),)):
+                pass  # it was settled above
+
+    def reach(self, t_ns: int) -> Iterator[Change]:
+        """Emulated time has come to an instant, by a row of this share or of another one.
+
+        Yields what has changed in the instants before it.
+        """
         self._rests = False
         self.reached_ns = max(self.reached_ns, t_ns)
         for settled_ns in self._feed.reach(t_ns):
             yield from self._look(settled_ns)
-        if t_ns >= self._lag_at_ns:
-            yield from self._look_at_lags(t_ns)
-        if row is not None:
-            for _ in self._feed.read((self._makers[table](row),)):
-                pass  # it was settled above
+        yield from self._look_at_lags_before(t_ns)
 
     def rest(self, *, time_passes: bool) -> Iterator[Change]:
         """No row has come for a while, or none will come any more; yields what has changed in the last instant.
@@ -150,14 +189,28 @@ class LiveWatch:
         The same rows with or without rests give the same changes, unless more rows of the last instant come after all.
 
         Args:
-            time_passes: whether half a second of emulated time has passed since the last row, so that messages wait.
+            time_passes: whether a second of emulated time has passed since the last row, so that messages wait.
         """
         for settled_ns in self._feed.settle():
             yield from self._look(settled_ns)
         if time_passes and not self._rests:
             self._rests = True
-            self._note_ends()  # all that has been stored is old enough
-            yield from self._look_at_lags(self.reached_ns + LAG_EVERY_NS)
+            yield from self._look_at_lags_before(self.reached_ns + 2 * LAG_EVERY_NS)
+
+    # --- state ----------------------------------------------------------------------------
+
+    def state(self) -> bytes:
+        """What `restored` goes on with; only the same release can read it. What is over is forgotten."""
+        for one in (self._presence, self._queues, self._progress, self._views):
+            one.forget()
+        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+
+    @staticmethod
+    def restored(state: bytes) -> "LiveWatch":
+        """The watch that `state` was called of."""
+        watch = pickle.loads(state)  # noqa: S301 - the state is of this program, as the checkpoint that holds it
+        assert isinstance(watch, LiveWatch)
+        return watch
 
     # --- after an instant -----------------------------------------------------------------
 
@@ -202,21 +255,30 @@ class LiveWatch:
 
     # --- lag ------------------------------------------------------------------------------
 
+    def _look_at_lags_before(self, t_ns: int) -> Iterator[Change]:
+        """Take the lag at each half second before an instant; all rows of these half seconds have been read."""
+        # Nothing more changes without a row after two of them: then all that was stored is old enough.
+        for _ in range(2):
+            if self._lag_at_ns < t_ns:
+                yield from self._look_at_lags(self._lag_at_ns)
+                self._lag_at_ns += LAG_EVERY_NS
+        self._lag_at_ns = max(self._lag_at_ns, -(-t_ns // LAG_EVERY_NS) * LAG_EVERY_NS)
+
     def _look_at_lags(self, t_ns: int) -> Iterator[Change]:
-        self._lag_at_ns = t_ns + LAG_EVERY_NS
         waiting: dict[str, Counter[str]] = {}
-        for (queue, _), done in self._progress.done():
-            end = self._messages.end(queue_place(queue))
-            # A queue is shorter than before if its broker has lost the end of its log.
-            messages = min(self._ends.get(queue, 0), end) - done
-            if messages > 0:
-                waiting.setdefault(queue.group, Counter())[queue.name] += messages
-        self._note_ends()
+        ends: dict[GroupQueue, int] = {}
+        for place in self._progress.of.values():
+            for (queue, _), done in place.done():
+                if not self._share.has_text(queue.group):
+                    continue
+                ends[queue] = place.end
+                # A queue is shorter than before if its broker has lost the end of its log.
+                messages = min(self._ends.get(queue, 0), place.end) - done
+                if messages > 0:
+                    waiting.setdefault(queue.group, Counter())[queue.name] += messages
+        self._ends = ends
         for group in dict.fromkeys((*self._lags, *waiting)):
             yield from self._look_at_lag(group, waiting.get(group, Counter()), t_ns)
-
-    def _note_ends(self) -> None:
-        self._ends = {queue: self._messages.end(queue_place(queue)) for (queue, _), _ in self._progress.done()}
 
     def _look_at_lag(self, group: str, waiting: Counter[str], t_ns: int) -> Iterator[Change]:
         """A lag is told when it begins, whenever it has doubled, and when it is over."""
@@ -232,13 +294,21 @@ class LiveWatch:
             yield from self._told(t_ns, Difference.LAG, group, lag.since_ns, _amount(waiting), "")
 
 
+_MAKERS = {table.name: maker(table) for table in (LIFECYCLE, BELIEFS, OWNERSHIP, MESSAGES)}
+
+
+def reached_by(table: str, t_ns: int) -> int:
+    """To which instant emulated time has come with a row: a row of `counts` is about a second that is over."""
+    return t_ns + _NS if table == COUNTS.name else t_ns
+
+
 def _held(one: HoldersOfValue) -> str:
     value = value_in_words(BeliefKind.VIEW, json.loads(one.value))
     return f"{', '.join(one.nodes)}: {shortened(value, _VALUE_CHARS)}"
 
 
 def _amount(waiting: Counter[str]) -> str:
-    ((queue, most),) = waiting.most_common(1)
+    queue, most = min(waiting.items(), key=lambda one: (-one[1], one[0]))  # the first one by name of equally long ones
     return f"{_count(waiting.total(), 'message')} of {_count(len(waiting), 'queue')}, most in {queue} ({most:,})"
 
 

@@ -58,12 +58,17 @@ class Share:
         return self.of == 1 or _of_queue(topic, broker_name, queue_id) % self.of == self.number
 
     def has_text(self, text: str) -> bool:
-        """Whether a key, or a subject, belongs to it."""
-        return self.of == 1 or crc32(text.encode()) % self.of == self.number
+        """Whether a key, a subject or a group belongs to it."""
+        return self.of == 1 or share_of_text(text, self.of) == self.number
 
 
 WHOLE = Share()
 """A run that is not divided."""
+
+
+def share_of_text(text: str, of: int) -> int:
+    """The number of the share to which a key, a subject or a group belongs, of so many."""
+    return crc32(text.encode()) % of
 
 
 def shares_of(row: MessageRow, of: int) -> Iterator[int]:
@@ -78,7 +83,7 @@ def shares_of(row: MessageRow, of: int) -> Iterator[int]:
     elif row.event in DIVIDED:
         by_queue = _of_queue(row.topic, row.broker_name, row.queue_id) % of
         yield by_queue
-        if row.key and row.event in WITH_KEYS and (by_key := crc32(row.key.encode()) % of) != by_queue:
+        if row.key and row.event in WITH_KEYS and (by_key := share_of_text(row.key, of)) != by_queue:
             yield by_key
 
 

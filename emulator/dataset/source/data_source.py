@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
@@ -35,10 +36,13 @@ class TraceSource(DataSource):
     `endOfRun` (`true`), the stream `rows` has a row for the end of a run.
     """
 
+    folder: ClassVar[Path | None] = None
+    """Where relative paths begin; None: they are refused, since Spark's processes have folders of their own."""
+
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)  # type: ignore[arg-type]
         self._name = table_name(options)
-        self._paths = named_paths(options)
+        self._paths = named_paths(options, self.folder)
         self._rows_per_batch = _whole_number(options)
         self._end_of_run = _flag(options)
 
@@ -108,13 +112,24 @@ def _flag(options: Mapping[str, str]) -> bool:
 
 
 def register(spark: "SparkSession | Any") -> None:
-    """Let a session read the format `rmqemu`.
+    """Let a session read the format `rmqemu`; relative paths begin in the folder in which the caller is now.
 
     Args:
         spark: a classic session, or one of Spark Connect.
     """
-    spark.dataSource.register(TraceSource)
+    spark.dataSource.register(_source_in(Path.cwd()))
     spark.conf.set(_PUSH_DOWN, "true")
+
+
+def _source_in(of: Path) -> type[TraceSource]:
+    """The data source with a folder; it is pickled as it stands, since it belongs to no module."""
+
+    class TraceSourceInFolder(TraceSource):
+        """The tables of run directories; relative paths begin in a folder."""
+
+        folder = of
+
+    return TraceSourceInFolder
 
 
 def reason(error: Exception) -> str:

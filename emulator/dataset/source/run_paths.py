@@ -20,19 +20,20 @@ class SourceError(UserError):
     """What a query asks the source for is not there; the text says what, where and what was expected."""
 
 
-def named_paths(options: Mapping[str, str]) -> tuple[Path, ...]:
+def named_paths(options: Mapping[str, str], folder: Path | None) -> tuple[Path, ...]:
     """The paths that a query names.
 
     Args:
         options: of the query; Spark puts what `load` gets into `path`, or as a JSON array into `paths`.
+        folder: where relative paths begin; None: they are refused.
 
     Raises:
         SourceError: there is none, or nothing is there.
     """
-    texts = json.loads(options["paths"]) if "paths" in options else list(_parts(options.get("path", "")))
+    texts = json.loads(options["paths"]) if "paths" in options else list(_parts(options.get("path", ""), folder))
     if not texts:
         raise SourceError("load() needs a path: a run directory, a folder of runs, or a campaign")
-    paths = tuple(_local(text) for text in texts)
+    paths = tuple(_local(text, folder) for text in texts)
     for path in paths:
         if not path.is_dir():
             raise SourceError(f"{path}: expected a run directory, a folder of runs, or a campaign")
@@ -41,20 +42,23 @@ def named_paths(options: Mapping[str, str]) -> tuple[Path, ...]:
     return paths
 
 
-def _parts(text: str) -> Iterator[str]:
+def _parts(text: str, folder: Path | None) -> Iterator[str]:
     """A path, or several with commas between them; a path that is there may have commas itself."""
-    if text and _local(text).exists():
+    if text and _local(text, folder).exists():
         yield text
         return
     yield from (part.strip() for part in text.split(",") if part.strip())
 
 
-def _local(text: str) -> Path:
-    if text.startswith(_FILE):
-        return Path(unquote(urlsplit(text).path))
-    if "://" in text:
+def _local(text: str, folder: Path | None) -> Path:
+    if "://" in text and not text.startswith(_FILE):
         raise SourceError(f"{shown(text)}: expected a path of a local or mounted file system")
-    return Path(text).absolute()
+    path = Path(unquote(urlsplit(text).path) if text.startswith(_FILE) else text)
+    if path.is_absolute():
+        return path
+    if folder is None:
+        raise SourceError(f"{shown(text)}: expected an absolute path, or the format registered with register(spark)")
+    return folder / path
 
 
 def runs_of(paths: tuple[Path, ...]) -> dict[str, Path]:

@@ -1,0 +1,201 @@
+"""Following several runs at once: the query `differences`, whose changes are handed on in order.
+
+The watchers are in Spark's state, a share of a run each, so several tasks run them and a restart goes on. Spark repeats
+a batch that was killed before its commit. The changes of a share are numbered, and the last number of each share is
+written down after its changes were handed on, so changes that come once more are skipped.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from emulator.analysis.inputs.facts import facts_of
+from emulator.analysis.live.changes import Change, Difference
+from emulator.base.errors import UserError
+from emulator.dataset.checkpoint import CheckpointError
+from emulator.dataset.differences import PROVIDER, ROCKS_DB, differences
+from emulator.dataset.following import stop_between_batches
+from emulator.dataset.source.columns import ROWS
+from emulator.dataset.source.data_source import FORMAT, reason, register
+from emulator.dataset.source.run_paths import runs_of
+from emulator.spec import from_dict
+from emulator.spec.addresses import owners
+from emulator.spec.model import Scenario
+from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.index import INDEX, read_index
+from emulator.trace.run_directory import open_run
+from emulator.trace.seals import BrokenSealError, sealed, unsealed
+from emulator.trace.segments import FOLDER
+
+REACHED = "reached.json"
+_SPARK = "spark"
+_TRIGGER = "500 milliseconds"
+_SHARES = 2
+"""A notebook has a few cores, and each share costs some milliseconds per batch."""
+_COLUMNS = tuple(field.name for field in attrs.fields(Change))
+
+
+@attrs.frozen
+class ChangeOfRun:
+    """A change, and the run in which it was seen."""
+
+    run: str
+    change: Change
+
+
+Tell = Callable[[Sequence[ChangeOfRun]], None]
+
+
+class FollowingRuns:
+    """Follows runs, until it is stopped; runs that begin later in a folder are followed, too.
+
+    Args:
+        paths: run directories, or folders of runs.
+        checkpoint: folder that keeps how far the runs were followed.
+        tell: called with changes, in order of their instants, from a thread of Spark's query.
+
+    Raises:
+        UserError: no run is there, one cannot be read, or two scenarios call brokers of several names the same.
+        CheckpointError: the folder is no checkpoint of such a query.
+    """
+
+    def __init__(self, paths: Sequence[Path], checkpoint: Path, tell: Tell) -> None:
+        self._paths = tuple(path.absolute() for path in paths)
+        self._checkpoint = checkpoint.absolute()
+        self._tell = tell
+        self._broker_names = _merged_broker_names(self.runs)
+        self._numbers: dict[str, int] = {}
+        """Mapping `run/share` -> number of its last change that was handed on."""
+        self._open: dict[tuple[str, Difference, str], ChangeOfRun] = {}
+        self._read_reached()
+        self._error: Exception | None = None
+        self._query: StreamingQuery | None = None
+
+    @property
+    def runs(self) -> Mapping[str, Path]:
+        """Mapping run -> its directory, as they are there now."""
+        return runs_of(self._paths)
+
+    @property
+    def differences(self) -> tuple[ChangeOfRun, ...]:
+        """What differs now, what changed last at the end."""
+        return tuple(self._open.values())
+
+    def names(self, run: str) -> Mapping[str, str]:
+        """Mapping address, or client id of a guest -> node, of a run."""
+        path = self.runs[run]
+        head = read_index((path / FOLDER / INDEX).read_bytes()).head
+        return head.get("addresses") or owners(_scenario_of(path))
+
+    def start(self, session: SparkSession) -> None:
+        """Begin to read.
+
+        Args:
+            session: of Spark; its settings are not changed.
+        """
+        spark = session.newSession()
+        spark.conf.set(PROVIDER, ROCKS_DB)
+        spark.conf.set("spark.sql.shuffle.partitions", str(_SHARES))
+        register(spark)
+        paths = json.dumps([str(path) for path in self._paths])
+        rows = spark.readStream.format(FORMAT).options(table=ROWS, endOfRun="true", paths=paths).load()
+        changes = differences(rows, self._broker_names, shares=_SHARES)
+        query = changes.writeStream.foreachBatch(self._take).trigger(processingTime=_TRIGGER)
+        self._query = query.option("checkpointLocation", str(self._checkpoint / _SPARK)).start()
+
+    def check(self) -> None:
+        """Raise what has ended the query, if anything has.
+
+        Raises:
+            UserError: the rows cannot be read.
+            OSError: what is handed on cannot be printed or written down.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._query is not None and (failure := self._query.exception()) is not None:
+            raise UserError(f"the runs cannot be followed: {reason(failure)}")
+
+    def stop(self) -> None:
+        """Stop reading when the batch that is under way has been handed on; the checkpoint can be used again."""
+        query, self._query = self._query, None
+        if query is not None:
+            stop_between_batches(query)
+
+    # --- batches --------------------------------------------------------------------------
+
+    def _take(self, batch: DataFrame, _number: int) -> None:
+        """Hand on the changes of a batch; Spark's query calls it."""
+        try:
+            self._hand_on(batch.toArrow().to_pylist())
+        except Exception as error:
+            self._error = error
+            raise
+
+    def _hand_on(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        new = [row for row in rows if row["number"] > self._numbers.get(_share_of(row), 0)]
+        new.sort(key=lambda row: (row["t_ns"], row["run"], row["share"], row["number"]))
+        changes = [ChangeOfRun(row["run"], _change(row)) for row in new]
+        for one in changes:
+            key = (one.run, one.change.what, one.change.about)
+            self._open.pop(key, None)
+            if not one.change.ended:
+                self._open[key] = one
+        if changes:
+            self._tell(changes)
+            self._numbers |= {_share_of(row): row["number"] for row in new}
+            self._write_reached()
+
+    # --- the checkpoint -------------------------------------------------------------------
+
+    def _write_reached(self) -> None:
+        differing = [{"run": one.run, **attrs.asdict(one.change)} for one in self._open.values()]
+        content = {"numbers": self._numbers, "open": differing}
+        put_in_place(RunFiles(), self._checkpoint / REACHED, sealed(content).encode())
+
+    def _read_reached(self) -> None:
+        path = self._checkpoint / REACHED
+        try:
+            reached = unsealed(path.read_bytes())
+        except FileNotFoundError:
+            if self._checkpoint.exists() and any(self._checkpoint.iterdir()):
+                problem = f"{self._checkpoint} is no checkpoint of several runs: expected an empty folder, or a new one"
+                raise CheckpointError(problem) from None
+            self._checkpoint.mkdir(parents=True, exist_ok=True)
+            self._write_reached()
+            return
+        except BrokenSealError as error:
+            raise CheckpointError(f"{path} is damaged: {error}") from None
+        self._numbers = reached["numbers"]
+        for row in reached["open"]:
+            one = ChangeOfRun(row["run"], _change(row))
+            self._open[one.run, one.change.what, one.change.about] = one
+
+
+def _share_of(row: Mapping[str, Any]) -> str:
+    return f"{row['run']}/{row['share']}"
+
+
+def _change(row: Mapping[str, Any]) -> Change:
+    values = {name: row[name] for name in _COLUMNS}
+    return Change(**{**values, "what": Difference(row["what"])})
+
+
+def _scenario_of(run: Path) -> Scenario:
+    return from_dict(open_run(run).manifest["scenario"], "the scenario of the run")
+
+
+def _merged_broker_names(runs: Mapping[str, Path]) -> dict[str, str]:
+    """Mapping node of a broker -> brokerName, of all runs."""
+    if not runs:
+        raise UserError("no run is there; expected run directories, or folders of runs")
+    found: dict[str, str] = {}
+    for name, path in runs.items():
+        for node, broker_name in facts_of(_scenario_of(path), 0).broker_names.items():
+            if found.setdefault(node, broker_name) != broker_name:
+                raise UserError(f"{name}: {node} belongs to {broker_name}, in another run to {found[node]}")
+    return found
