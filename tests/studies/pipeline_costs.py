@@ -9,17 +9,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import attrs
 import psutil
+import pyarrow as pa
 import typer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 
+from emulator.analysis.report import Report
 from emulator.analysis.tidy import RUNS
 from emulator.dataset.landed import LandedRuns, open_landed
 from emulator.dataset.sessions import open_session
@@ -36,10 +39,8 @@ from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSE
 _MB = 1 << 20
 
 
-def _counts(reports: Iterator) -> Iterator:
+def _counts(reports: Iterator[Report]) -> Iterator[pa.RecordBatch]:
     """How many divergences, overlaps and orphans each run has."""
-    import pyarrow as pa
-
     for report in reports:
         found = sum(len(report.rows[name]) for name in (*DIVERGENCES, "overlaps", "orphans"))
         yield pa.RecordBatch.from_pydict({"run": [report.run_id], "found": [found]})
@@ -139,8 +140,7 @@ def main(
 def _measure(spark: SparkSession, bronze: Bronze, scratch: Path, *, all_gold: bool) -> dict[str, tuple[Cost, Cost]]:
     found = {}
     ways: dict[str, Callable[[], object]] = {
-        name: lambda table=table: table(bronze).write.format("noop").mode("overwrite").save()
-        for name, table in TABLES_OF_THE_PIPELINE.items()
+        name: partial(_execute, table, bronze) for name, table in TABLES_OF_THE_PIPELINE.items()
     }
     if all_gold:
         ways["all gold tables, written"] = lambda: written(
@@ -155,6 +155,10 @@ def _measure(spark: SparkSession, bronze: Bronze, scratch: Path, *, all_gold: bo
         sys.stderr.write(f"{name}: {costs[0].cpu_s:.1f} CPU s, then {costs[1].cpu_s:.1f}\n")
         found[name] = (costs[0], costs[1])
     return found
+
+
+def _execute(table: Callable[[Bronze], DataFrame], bronze: Bronze) -> None:
+    table(bronze).write.format("noop").mode("overwrite").save()
 
 
 def _print(results: list[tuple[int, int, dict[str, tuple[Cost, Cost]]]]) -> None:
