@@ -70,6 +70,7 @@ budgets: setup ## count calls, rows, timers and bytes, and write them down as th
 many-runs: setup ## play a thousand seeds, and judge ten million rows in several ways
 	-$(BIN)/rmqemu campaign tests/studies/campaigns/thousand.toml
 	PYTHONPATH=tests $(BIN)/python -m studies.many_runs campaigns/thousand/runs
+	PYTHONPATH=tests $(BIN)/python -m studies.pipeline_costs campaigns/thousand/dataset --copies 1 --copies 10
 
 fuzz-scenarios: setup ## play 10,000 random scenarios, judge each, and keep those that fail in fuzz/
 	PYTHONPATH=tests $(BIN)/python -m fuzz.scenarios --runs 10000 --twice 500 --jobs 2
