@@ -222,6 +222,7 @@ def test_runs_that_were_landed_by_hand_are_those_of_the_campaign(tmp_path):
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
 
 
+@pytest.mark.slow
 def test_a_killed_campaign_goes_on_with_the_same_command(tmp_path):
     write_campaign(tmp_path, **{'"1-4"': '"1-60"'})
     words = ("campaign", "campaign.toml", "--to", "dataset", "--jobs", "2")

@@ -195,6 +195,7 @@ def forget_last_commit(checkpoint):
     (last.parent / f".{last.name}.crc").unlink()
 
 
+@pytest.mark.slow
 def test_a_query_that_is_killed_between_batches_gives_the_changes_of_each_run_once(session, tmp_path, source):
     runs = tmp_path / "runs"
     with growing(runs / "a", source) as a, growing(runs / "b", source) as b:
