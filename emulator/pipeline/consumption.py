@@ -47,7 +47,8 @@ def consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
     stored = stored.over(by_message.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     rows = rows.withColumn("stored", stored).withColumn("nth", F.row_number().over(by_consumer))
     stored_ns = F.when(F.col("stored.seq") < F.col("seq"), F.col("stored.t_ns")).alias("stored_ns")
-    rows = rows.where(~F.col("is_stored"))
+    # Spark moves this to the scan where `stored_ns` is not wanted; it cannot move a condition on another column.
+    rows = rows.where(F.col("group") != "")
     return rows.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "consumer", "nth", stored_ns)
 
 
