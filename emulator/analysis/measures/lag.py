@@ -208,6 +208,10 @@ class _Times:
     def note(self, offset: int, stored_ms: int, t_ns: int) -> None:
         """A message was stored, perhaps where a broker has lost another one."""
         at = offset - self._first
+        if at == len(self._times_ns):  # as nearly always
+            self._times_ns.append(t_ns)
+            self._stored_ms.append(stored_ms)
+            return
         if at < 0:
             self._times_ns[:0] = self._stored_ms[:0] = array("q", [-1] * -at)
             self._first, at = offset, 0
