@@ -89,9 +89,14 @@ def _processes() -> list[psutil.Process]:
     return [this, *this.children(recursive=True)]
 
 
+_seen_s: dict[int, float] = {}
+"""CPU time of each process when it was seen last: workers that Spark ends must not take theirs away."""
+
+
 def _cpu_s() -> float:
-    """Of this process and all below it, those that have ended included."""
-    return sum(sum(one.cpu_times()[:4]) for one in _processes())
+    """Of this process and all below it."""
+    _seen_s.update({one.pid: sum(one.cpu_times()[:2]) for one in _processes()})
+    return sum(_seen_s.values())
 
 
 def _peak_mb(process: psutil.Process) -> int:
