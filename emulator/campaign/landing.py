@@ -10,13 +10,13 @@ from pathlib import Path
 
 from emulator.analysis.report import Verdict
 from emulator.campaign.campaign import Case, Keep
-from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, opened, remove
+from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, is_campaign, opened, remove
 from emulator.campaign.played import Played
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
 from emulator.lake.landing import ParquetLanding, another_run, land
 from emulator.lake.snapshot import Snapshot, read_snapshot
-from emulator.lake.sources import RunSource, is_run
+from emulator.lake.sources import RunSource, is_run, sources_of
 
 RUNS_PER_PART = 50
 """Runs that are landed together: more make larger files, fewer are visible sooner."""
@@ -150,6 +150,23 @@ def sources_of_campaign(path: Path) -> tuple[RunSource, ...]:
     directory = opened(path)
     sources = (_source(directory, case) for case in directory.cases())
     return tuple(source for source in sources if source is not None)
+
+
+def sources_at(path: Path) -> tuple[RunSource, ...]:
+    """The runs at a place: a campaign, a run, or a folder of runs; those that a campaign stores have their variants.
+
+    Raises:
+        UserError: it is none of these.
+        CampaignError: the campaign is damaged, or has another version.
+    """
+    if is_campaign(path):
+        return sources_of_campaign(path)
+    found = sources_of([path])
+    of_campaigns: dict[Path, RunSource] = {}
+    for campaign in dict.fromkeys(one.path.parent.parent for one in found):
+        if is_campaign(campaign):
+            of_campaigns |= {one.path: one for one in sources_of_campaign(campaign)}
+    return tuple(of_campaigns.get(one.path, one) for one in found)
 
 
 def _source(directory: CampaignDirectory, case: Case) -> RunSource | None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from emulator.base.errors import UserError
 from emulator.base.text import listed
-from emulator.campaign.directory import is_campaign, opened
-from emulator.campaign.landing import sources_of_campaign
+from emulator.campaign.directory import opened
+from emulator.campaign.landing import sources_at
 from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import Location, located
@@ -61,17 +61,14 @@ def land_command(paths: Sequence[Path], uri: str) -> int:
 
 
 def _sources(paths: Sequence[Path]) -> tuple[RunSource, ...]:
-    every: list[Path | RunSource] = []
+    every: list[RunSource] = []
     for path in paths:
-        if is_campaign(path):
-            found = sources_of_campaign(path)
-            if not found:
-                there = opened(path).dataset_uri
-                hint = 'keep = "all", or rmqemu campaign --to' if there is None else f"its runs are in {there}"
-                raise UserError(f"{path}: no trace of this campaign is stored: {hint}")
-            every += found
-        else:
-            every.append(path)
+        found = sources_at(path)
+        if not found:
+            there = opened(path).dataset_uri
+            hint = 'keep = "all", or rmqemu campaign --to' if there is None else f"its runs are in {there}"
+            raise UserError(f"{path}: no trace of this campaign is stored: {hint}")
+        every += found
     return sources_of(every)
 
 

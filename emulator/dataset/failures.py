@@ -1,12 +1,12 @@
 """Errors of Spark as one line: what failed and where, without the stack of Java."""
 
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 
 from emulator.base.errors import UserError
 from emulator.dataset.settings import LOG, no_room, scratch
@@ -55,7 +55,8 @@ def spark_errors(where: str = "Spark") -> Iterator[None]:
 @contextmanager
 def _silent_loggers() -> Iterator[None]:
     """Those of pyspark that print errors with the stack of Java, before they are raised."""
-    loggers = [logging.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    # Made by pyspark, since it logs through a class of its own, which a logger that exists already would not have.
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True

@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from emulator.analysis.inputs.holdings import ViewPart
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.errors import UserError
 from emulator.base.text import nearest
@@ -46,6 +47,8 @@ Session = SparkSession
 """A session, of Spark itself or of Spark Connect."""
 SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "cause_windows", "rates")
 """Names of the silver tables."""
+_KINDS = (*(kind.value for kind in BeliefKind), *(f"{BeliefKind.VIEW.value}.{part.value}" for part in ViewPart))
+"""Kinds of divergences."""
 _ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
 """Mapping table -> its column with an address of a node."""
 
@@ -201,7 +204,7 @@ class LandedRuns:
     # --- gold -----------------------------------------------------------------------------
 
     def gold(self, name: str) -> DataFrame:
-        """A gold table: findings of one kind, or `runs` with verdicts and measures.
+        """A gold table: findings of one kind, or `runs` with verdicts and measures; with the variant of each run.
 
         It is read of the runs for which `judge().write()` has written it; the others are judged now.
 
@@ -213,7 +216,7 @@ class LandedRuns:
         return self._gold(name)
 
     def _gold(self, *names: str) -> DataFrame:
-        """Gold tables with the same columns as one."""
+        """Gold tables with the same columns as one, with the variants of the runs."""
         judged, new = self._judged_and_new
         read = [read_gold_table(self.spark, self._written, name) for name in names if judged]
         if judged and len(judged) < len(self._written.runs):  # the dataset was opened before the newest runs had landed
@@ -221,7 +224,14 @@ class LandedRuns:
         if new:
             bronze = _only(self.bronze, new, judged)
             read.append(gold(bronze, *names, rows_per_share=self._rows_per_share))
-        return functools.reduce(DataFrame.unionByName, read)
+        found = functools.reduce(DataFrame.unionByName, read)
+        return found.join(F.broadcast(self._variants), "run").select("run", "variant", *found.columns[1:])
+
+    @cached_property
+    def _variants(self) -> DataFrame:
+        """The variant of each run; of one that belongs to no campaign it is the name of the scenario."""
+        variant = F.when(F.col("variant") == "", F.col("scenario")).otherwise(F.col("variant"))
+        return self.bronze.runs.select("run", variant.alias("variant"))
 
     @property
     def _judged_and_new(self) -> tuple[list[str], list[str]]:
@@ -232,11 +242,18 @@ class LandedRuns:
 
     def runs(self) -> DataFrame:
         """One row per run: variant, condition and campaign, both verdicts and all measures."""
-        heads = self.bronze.runs.select("run", "campaign", "variant", "condition", "level", "release")
+        heads = self.bronze.runs.select("run", "campaign", "condition", "level", "release")
         return heads.join(self.gold(RUNS), "run")
 
     def divergence(self, kinds: Sequence[str] | None = None) -> DataFrame:
-        """When nodes held several values of a subject, of some kinds of beliefs or of all."""
+        """When nodes held several values of a subject, of some kinds of beliefs or of all.
+
+        Raises:
+            UserError: there is no such kind.
+        """
+        for kind in kinds or ():
+            if kind not in _KINDS:
+                raise UserError(nearest("kind", kind, list(_KINDS)))
         found = self._gold(*DIVERGENCES)
         return found if kinds is None else found.where(F.col("kind").isin(*kinds))
 

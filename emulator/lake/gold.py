@@ -35,7 +35,7 @@ GOLD_TABLES: Mapping[str, Stored] = {name: Stored(name, name, schema_of_runs(nam
 """Mapping name -> how a gold table is stored."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Gold:
     """What gold has at an instant."""
 
@@ -43,6 +43,9 @@ class Gold:
     files: tuple[FileEntry, ...] = ()
     runs: tuple[str, ...] = ()
     """Names of the runs that were judged, sorted."""
+
+    def __repr__(self) -> str:
+        return f"gold of {len(self.runs):,} run{'s' if len(self.runs) != 1 else ''} in {self.location.uri}"
 
     def uris(self, table: str) -> tuple[str, ...]:
         """The files of a table as URIs for Spark; empty where nothing was found.

@@ -77,8 +77,9 @@ def _runs_at(path: Path) -> list[Path]:
     if is_run(absolute):
         return [absolute]
     if not absolute.is_dir():
-        raise UserError(f"{path}: expected a run directory, or a folder of run directories")
+        problem = "" if absolute.exists() else " does not exist"
+        raise UserError(f"{path}{problem}: expected a run directory, a folder of runs, or a campaign")
     runs = [one for one in sorted(absolute.iterdir()) if not one.name.startswith(".") and is_run(one)]
     if not runs:
-        raise UserError(f"{path}: expected a run directory, or a folder of run directories; it has none")
+        raise UserError(f"{path}: expected a run directory, a folder of runs, or a campaign; it has none")
     return runs

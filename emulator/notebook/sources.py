@@ -1,7 +1,6 @@
 """Where `emulator.traces` takes its frames from: runs that are judged now, a campaign that has done so, a dataset."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +18,8 @@ from nodes.fields import shown
 if TYPE_CHECKING:
     from emulator.dataset.landed import LandedRuns
 
-
+_EXPECTED = "a run directory, a folder of runs, a campaign, or a dataset"
+NO_PATH = f"expected a path: {_EXPECTED}"
 _ORDER = ("run", "start_ns", "end_ns", "group", "topic", "broker_name", "queue_id", "node")
 """By what the rows of a dataset are sorted, which come in no order."""
 
@@ -44,10 +44,12 @@ def place_of(path: Path | str) -> Path:
     """The path that was given.
 
     Raises:
-        TracesError: it is none.
+        TracesError: it is none, or nothing is there.
     """
     if not isinstance(path, str | Path):
         raise TracesError(f"expected a path, not {shown(repr(path))}")
+    if not Path(path).exists():
+        raise TracesError(f"{path} does not exist: expected {_EXPECTED}")
     return Path(path)
 
 
@@ -58,14 +60,14 @@ def run_directories(places: Sequence[Path]) -> Iterator[Path]:
         TracesError: a place has none.
     """
     if not places:
-        raise TracesError("expected a path: a run directory, a folder of runs, or a campaign")
+        raise TracesError(NO_PATH)
     for place in places:
         if (place / FOLDER / INDEX).is_file():
             yield place
             continue
         below = sorted(path.parent.parent for path in place.glob(f"*/{FOLDER}/{INDEX}")) if place.is_dir() else []
         if not below:
-            raise TracesError(f"{place}: expected a run directory, a folder of runs, or a campaign")
+            raise TracesError(f"{place}: expected {_EXPECTED}")
         yield from below
 
 
@@ -143,8 +145,7 @@ class OfLanded:
     def runs(self) -> pd.DataFrame:
         """One row per run; the variant of a run that belongs to no campaign is the name of its scenario."""
         found: pd.DataFrame = self._landed.runs().toPandas()
-        variant = found.pop("variant").where(lambda names: names != "", found["scenario"])
-        found.insert(1, "variant", variant)
+        found.insert(1, "variant", found.pop("variant"))
         return found
 
     def findings(self, name: str) -> pd.DataFrame:
@@ -152,15 +153,9 @@ class OfLanded:
         if name == RUNS:
             return self.runs()
         found: pd.DataFrame = self._landed.gold(name).toPandas()
-        found.insert(1, "variant", found["run"].map(self._variants))
         order = [column for column in _ORDER if column in found.columns]
         return found.sort_values(order, kind="stable", ignore_index=True)
 
     def kept(self) -> Mapping[tuple[str, str, int], Path]:
         """As of `Source`; a dataset has no run directories."""
         return {}
-
-    @cached_property
-    def _variants(self) -> Mapping[str, str]:
-        heads = self._landed.dataset.table(RUNS).select(["run", "variant", "scenario"]).to_pylist()
-        return {row["run"]: row["variant"] or row["scenario"] for row in heads}

@@ -24,17 +24,17 @@ from emulator.analysis.tidy import TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import is_campaign
-from emulator.campaign.landing import sources_of_campaign
+from emulator.campaign.landing import sources_at
 from emulator.campaign.played import Outcome
 from emulator.dataset.engine import EngineName
 from emulator.lake.filesystems import located
 from emulator.lake.snapshot import Snapshot, open_dataset, read_snapshot
-from emulator.lake.sources import RunSource, is_dataset
+from emulator.lake.sources import is_dataset
 from emulator.notebook import raw_frames
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.raw_frames import TracesError
 from emulator.notebook.sharing import per_phase, shared
-from emulator.notebook.sources import OfCampaign, OfLanded, OfRuns, Source, place_of, run_directories
+from emulator.notebook.sources import NO_PATH, OfCampaign, OfLanded, OfRuns, Source, place_of, run_directories
 from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
 from emulator.statistics.frames import expect_columns
 from emulator.trace.run_directory import RunDirectory, open_run
@@ -92,9 +92,10 @@ def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
         return open_landed(spark, paths[0])
     if len(paths) == 1 and (uri := _dataset_of(place_of(paths[0]))) is not None:
         return open_landed(spark, uri)
-    sources: list[Path | RunSource] = []
-    for place in map(place_of, paths):
-        sources += sources_of_campaign(place) if is_campaign(place) else run_directories([place])
+    places = [place_of(path) for path in paths]
+    if not places:
+        raise TracesError(NO_PATH)
+    sources = [source for place in places for source in sources_at(place)]
     landed = land_for_now(spark, sources)
     if landed is None:
         raise TracesError("expected a run that can be read, a folder of runs, a campaign or a dataset")

@@ -10,6 +10,7 @@ from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.file import load_campaign
 from emulator.campaign.here import play_here
+from emulator.campaign.landing import sources_at
 from emulator.campaign.play import play_campaign
 from emulator.lake.errors import DatasetError
 from emulator.lake.landing import land
@@ -220,6 +221,18 @@ def test_runs_that_were_landed_by_hand_are_those_of_the_campaign(tmp_path):
     play(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
+
+
+def test_a_run_of_a_campaign_lands_with_its_variant_also_where_it_or_the_folder_of_runs_is_named(tmp_path):
+    play(tmp_path, None, **{'seeds = "1-4"': 'seeds = "1-2"\nkeep = "all"'})
+    runs = tmp_path / "campaigns" / NAME / "runs"
+    for places in ([runs], sorted(runs.iterdir()), [runs.parent]):
+        uri = tmp_path / f"dataset-{len(places)}-{places[0].name}"
+        land([source for place in places for source in sources_at(place)], uri)
+        rows = open_dataset(uri).table("runs").to_pylist()
+        assert {(row["campaign"], row["variant"], row["seed"]) for row in rows} == {
+            (NAME, variant, seed) for variant in ("baseline", "calm") for seed in (1, 2)
+        }
 
 
 @pytest.mark.slow

@@ -66,8 +66,11 @@ def test_runs_of_different_releases_land_and_are_mentioned(tmp_path):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("nowhere", "--to", "dataset"), "nowhere: expected a run directory, or a folder of run directories"),
-        ((".", "--to", "dataset"), ".: expected a run directory, or a folder of run directories; it has none"),
+        (
+            ("nowhere", "--to", "dataset"),
+            "nowhere does not exist: expected a run directory, a folder of runs, or a campaign",
+        ),
+        ((".", "--to", "dataset"), ".: expected a run directory, a folder of runs, or a campaign; it has none"),
         (
             ("runs", "--to", "ftp://host/x"),
             "'ftp://host/x': expected a path, or a URI that begins with file:, hdfs:, s3: or s3a:",

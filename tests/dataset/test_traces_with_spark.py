@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 import emulator
@@ -12,6 +13,7 @@ from emulator.base.errors import UserError
 from emulator.dataset.landed import SILVER
 from emulator.dataset.sessions import open_session
 from emulator.lake.landing import land
+from emulator.lake.sources import RunSource
 from emulator.pipeline.typed import typed
 from nodes.beliefs import BeliefKind
 from notebook_traces.small_runs import two_consumers, write
@@ -63,7 +65,7 @@ def test_runs_are_landed_for_as_long_as_the_process_lasts(spark, run):
 
 def test_a_dataset_is_opened_with_its_runs_and_verdicts(landed):
     (row,) = landed.runs().collect()
-    assert (row.run, row.variant, row.verdict, row.service) == ("one", "", "invalid", "degraded")
+    assert (row.run, row.variant, row.verdict, row.service) == ("one", "two-consumers", "invalid", "degraded")
 
 
 def test_every_named_table_is_a_dataframe_that_can_be_explained(landed, capsys):
@@ -107,6 +109,38 @@ def test_a_value_that_is_no_json_is_an_error_and_no_null(spark, tmp_path):
     frame = emulator.traces(spark, run).table("beliefs").withColumn("value", F.lit("{no json"))
     with pytest.raises(Exception, match=r"(?i)malformed"):
         typed(frame, BeliefKind.VIEW).collect()
+
+
+def test_findings_have_the_variant_of_their_run_which_is_the_scenario_of_one_without_a_campaign(
+    landed, spark, tmp_path, run
+):
+    land([RunSource(run, "campaign", "sooner")], tmp_path / "dataset")
+    of_campaign = emulator.traces(spark, tmp_path / "dataset")
+
+    assert of_campaign.gold("holds").columns[:3] == ["run", "variant", "seed"]
+    assert {row.variant for row in of_campaign.gold("holds").collect()} == {"sooner"}
+    assert {row.variant for row in landed.gold("holds").collect()} == {"two-consumers"}
+
+
+def test_what_a_query_misspells_is_an_error_of_spark(spark):
+    """An error that `open_session` has met on the way does not spoil those of later queries."""
+    session = open_session(spark.sparkContext.master, rows=10)
+    with pytest.raises(AnalysisException, match="nope"):
+        session.sql("select nope from range(1)")
+    with pytest.raises(AnalysisException, match="nope"):
+        session.range(1).select("nope")
+
+
+def test_a_path_that_does_not_exist_is_refused_as_such(spark, tmp_path):
+    expected = "half-sen does not exist: expected a run directory, a folder of runs, a campaign, or a dataset"
+    for words in ((spark, tmp_path / "half-sen"), (tmp_path / "half-sen",)):
+        with pytest.raises(UserError, match=expected):
+            emulator.traces(*words)
+
+
+def test_a_kind_of_divergence_that_there_is_not_is_refused_with_one_that_is_near(landed):
+    with pytest.raises(UserError, match=r"did you mean view\.cids"):
+        landed.divergence(["view.cid"])
 
 
 @pytest.mark.parametrize("ask", ["table", "gold", "beliefs", "frame"])

@@ -213,11 +213,11 @@ def one_line(call):
 
 
 def test_what_is_no_run_is_told(tmp_path, run):
-    expected = "expected a run directory, a folder of runs, or a campaign"
+    expected = "expected a run directory, a folder of runs, a campaign, or a dataset"
 
-    assert one_line(emulator.traces) == "expected a path: a run directory, a folder of runs, or a campaign"
+    assert one_line(emulator.traces) == f"expected a path: {expected.removeprefix('expected ')}"
     assert one_line(lambda: emulator.traces(tmp_path)) == f"{tmp_path}: {expected}"
-    assert one_line(lambda: emulator.traces(tmp_path / "none")) == f"{tmp_path / 'none'}: {expected}"
+    assert one_line(lambda: emulator.traces(tmp_path / "none")) == f"{tmp_path / 'none'} does not exist: {expected}"
     assert one_line(lambda: emulator.traces(run / "manifest.json")) == f"{run / 'manifest.json'}: {expected}"
     assert one_line(lambda: emulator.traces(7)) == "expected a path, not 7"
     assert one_line(lambda: emulator.traces(run, engine="duck")) == "there is no engine duck; there are local, spark"

@@ -36,7 +36,9 @@ COMMON = {
     "duration_s": "From begin to end, in s; only in the frames of `emulator.traces`.",
     "censored": "Whether it had not ended with the run: it lasted at least that long.",
     "cause": "Kind of the cause that explains it best; the kinds stand below.",
-    "explained_by": "The disturbance behind it, for people; empty for none.",
+    "explained_by": (
+        "The disturbance behind it, for people; with the cause `none` a fault that lasts, though it explains no more."
+    ),
     "excess_ns": "How long it lasted outside of all that causes explain.",
     "violation": "Whether it breaks its invariant.",
 }

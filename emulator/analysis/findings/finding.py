@@ -30,7 +30,7 @@ class Cause(StrEnum):
     ASSIGNER = "assigner"
     """Members ask another assigner than before, or the first one; it collects their claims before it allocates."""
     NONE = "none"
-    """Nothing that the trace knows of."""
+    """No timer of RocketMQ explains it, or no longer."""
 
 
 NO_COLUMN: Mapping[str, Any] = MappingProxyType({"column": False})
