@@ -159,6 +159,17 @@ def test_the_start_lasts_a_round_and_a_route_poll_after_the_first_agreement():
     assert overlap(57, 21) == (Cause.NONE, False)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_equally_long_harm_the_first_queue_is_reported_whichever_ends_first(order):
+    trace = HandMadeTrace().at(1).believe("a", 1).own("a", "acquired", 0, offset=0).own("a", "acquired", 1, offset=0)
+    for event, at_s in (("acquired", 100), ("dropped", 110)):
+        trace.at(at_s)
+        for queue_id in order:
+            trace.own("b", event, queue_id, offset=0)
+    (found,) = found_in(trace, 1_052)["budgets"]
+    assert (found.longest.queue.queue_id, found.longest.start_ns) == (0, 100 * SECOND)
+
+
 def test_short_harm_without_a_cause_is_added_up_and_that_of_faults_is_not():
     def budget(times, fault=False):
         trace = HandMadeTrace().at(1).believe("a", 1).own("a", "acquired", offset=0)

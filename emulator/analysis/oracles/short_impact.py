@@ -109,7 +109,9 @@ def _budget(inputs: SharedInputs, group: str, queues: int, found: Sequence[Overl
     queue_hours = queues * max(observed_ns, _OBSERVED_LEAST_NS) / _HOUR_NS
     per_hour_s = (overlap_ns + orphan_ns) / _NS_PER_S / queue_hours
     is_broken = per_hour_s > facts.bounds.budget_s
-    longest = max((one for one in found if one.excess_ns), key=lambda one: one.excess_ns, default=None)
+    # Of equally long ones the first by time and name: a run that is read in shares has them in another order.
+    in_order = sorted((one for one in found if one.excess_ns), key=lambda one: (one.start_ns, one.queue))
+    longest = max(in_order, key=lambda one: one.excess_ns, default=None)
     amounts = queues, observed_ns, overlap_ns, orphan_ns, round(per_hour_s, 3)
     return Budget(group, *amounts, violation=is_broken, longest=longest)
 
