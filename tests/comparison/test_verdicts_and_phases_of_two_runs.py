@@ -101,6 +101,6 @@ def test_what_two_charts_refer_to_is_named_apart(runs):
     assert len(ids) == len(set(ids))
 
 
-def test_json_is_of_campaigns_only(runs):
+def test_json_is_of_campaigns_and_datasets_only(runs):
     done = CliRunner().invoke(app, ["compare", *map(str, runs), "--json"])
-    assert (done.exit_code, done.stderr) == (2, "rmqemu: --json: expected only with a campaign\n")
+    assert (done.exit_code, done.stderr) == (2, "rmqemu: --json: expected only with a campaign or a dataset\n")
