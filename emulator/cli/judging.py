@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from emulator.base.errors import UserError
 from emulator.base.extra import expect_extra
 from emulator.cli.terminal import complain
 from emulator.dataset.engine import EngineName, engine_of
@@ -61,6 +62,8 @@ class Judging:
     @contextmanager
     def _landed(self, uri: str) -> Iterator[Any]:
         """The runs of a dataset in a session of Spark, with a line while it works."""
+        if self.engine is EngineName.LOCAL:
+            raise UserError(f"--engine local: {uri} is a dataset, which Spark judges; expected run directories")
         expect_extra("a dataset")
         from emulator.dataset.failures import spark_errors
         from emulator.dataset.landed import LandedRuns
@@ -68,7 +71,6 @@ class Judging:
         from emulator.dataset.sessions import describe, open_command_session
         from emulator.lake.snapshot import open_dataset
 
-        engine_of(EngineName.SPARK if self.engine is None else self.engine, self.master, self.remote)
         dataset = open_dataset(uri)
         session = open_command_session(self.master, self.remote, rows=dataset.rows, uri=dataset.uri)
         name_engine(where := describe(session))

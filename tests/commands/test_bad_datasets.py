@@ -5,7 +5,7 @@ import re
 import pytest
 
 from emulator.lake.landing import land
-from emulator.lake.sources import SNAPSHOT
+from emulator.lake.sources import SNAPSHOT, RunSource
 from emulator.trace.seals import sealed, unsealed
 from lake.landed_runs import write
 from support.rmqemu_process import rmqemu
@@ -79,3 +79,13 @@ def test_a_dataset_that_cannot_be_judged_is_one_line(dataset, damage, problem):
 
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(f"rmqemu: {problem}\n", done.stderr)
+
+
+@pytest.mark.parametrize("command", ["analyze", "compare"])
+def test_a_dataset_that_has_to_be_judged_is_refused_with_engine_local(tmp_path, command):
+    sources = [RunSource(write(tmp_path / "runs", f"{name}-seed1"), "campaign", name) for name in ("a", "b")]
+    land(sources, tmp_path / "dataset")
+    done = rmqemu(command, "dataset", "--engine", "local", cwd=tmp_path)
+
+    line = "rmqemu: --engine local: dataset is a dataset, which Spark judges; expected run directories"
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[-1]) == (2, "", line)
