@@ -97,7 +97,7 @@ def _own() -> dict[str, str]:
     return {
         "emulator": versions()[_PACKAGE],
         "pyspark": pyspark.__version__,
-        "python": f"{platform.python_version()} of {sys.executable}",
+        "python": f"{platform.python_version()} of {sys.prefix}",
         "path": str(PACKAGE_PARENT),
     }
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import sys
 
 import attrs
 import pytest
@@ -88,6 +89,14 @@ def test_a_server_of_another_version_is_not_used_and_the_hint_says_what_ends_it(
     (note,) = notes
     assert note.startswith(f"the warm server is not used: {line}")
     assert note.endswith("; rmqemu spark stop ends it")
+
+
+def test_a_server_serves_each_interpreter_of_its_environment(folder, lock, monkeypatch):
+    """A command is started by `python3`, a kernel by `python`: two names of one interpreter."""
+    server._write(folder / "server.json", RUNS)
+    monkeypatch.setattr(sys, "executable", f"{sys.executable}-by-another-name")
+
+    assert find_where().origin is Origin.SERVER
 
 
 def test_an_option_needs_no_hint_about_the_warm_server(folder, lock):
