@@ -26,6 +26,7 @@ import attrs
 import orjson
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
@@ -190,6 +191,7 @@ class _Packing:
     def __call__(self, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
+        schema = to_arrow_schema(_PIECES)
         for batch in batches:
             of_run: dict[str, list[StreamRow]] = {}
             for run, *row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -199,11 +201,6 @@ class _Packing:
                 for run, rows in of_run.items()
                 for piece in pieces_of(rows, self._shares)
             ]
-            schema = pa.schema(
-                [("run", pa.string()), ("share", pa.int32())]
-                + [(name, pa.int64()) for name in ("first", "rows", "reached_ns")]
-                + [("packed", pa.binary())]
-            )
             yield pa.RecordBatch.from_pylist(pieces, schema=schema)
 
 

@@ -91,6 +91,12 @@ def _has_begun(path: Path) -> bool:
         return False
 
 
+def recorded_names(run: Path) -> Mapping[str, str]:
+    """Mapping address, or client id of a guest -> node, as the index of a run has them now; it may be empty."""
+    names: Mapping[str, str] = read_index((run / FOLDER / INDEX).read_bytes()).head.get("addresses") or {}
+    return names
+
+
 def stop_between_batches(query: StreamingQuery) -> None:
     """Stop a query when the batch that is under way is over, so that nothing of it comes once more."""
     give_up_s = time.monotonic() + _STOP_S
@@ -155,8 +161,7 @@ class Following:
     @property
     def names(self) -> Mapping[str, str]:
         """Mapping address, or client id of a guest -> node, as the index tells them now."""
-        head = read_index((self._run.path / FOLDER / INDEX).read_bytes()).head
-        return head.get("addresses") or owners(self._scenario)
+        return recorded_names(self._run.path) or owners(self._scenario)
 
     # --- following ------------------------------------------------------------------------
 

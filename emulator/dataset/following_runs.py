@@ -19,7 +19,7 @@ from emulator.analysis.live.changes import Change, Difference
 from emulator.base.errors import UserError
 from emulator.dataset.checkpoint import CheckpointError
 from emulator.dataset.differences import PROVIDER, ROCKS_DB, differences
-from emulator.dataset.following import stop_between_batches
+from emulator.dataset.following import recorded_names, stop_between_batches
 from emulator.dataset.source.columns import ROWS
 from emulator.dataset.source.data_source import FORMAT, reason, register
 from emulator.dataset.source.run_paths import runs_of
@@ -27,10 +27,8 @@ from emulator.spec import from_dict
 from emulator.spec.addresses import owners
 from emulator.spec.model import Scenario
 from emulator.trace.files import RunFiles, put_in_place
-from emulator.trace.index import INDEX, read_index
 from emulator.trace.run_directory import open_run
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
-from emulator.trace.segments import FOLDER
 
 REACHED = "reached.json"
 _SPARK = "spark"
@@ -48,7 +46,7 @@ class ChangeOfRun:
     change: Change
 
 
-Tell = Callable[[Sequence[ChangeOfRun]], None]
+OnChanges = Callable[[Sequence[ChangeOfRun]], None]
 
 
 class FollowingRuns:
@@ -57,17 +55,17 @@ class FollowingRuns:
     Args:
         paths: run directories, or folders of runs.
         checkpoint: folder that keeps how far the runs were followed.
-        tell: called with changes, in order of their instants, from a thread of Spark's query.
+        on_changes: called with changes, in order of their instants, from a thread of Spark's query.
 
     Raises:
         UserError: no run is there, one cannot be read, or two scenarios call brokers of several names the same.
         CheckpointError: the folder is no checkpoint of such a query.
     """
 
-    def __init__(self, paths: Sequence[Path], checkpoint: Path, tell: Tell) -> None:
+    def __init__(self, paths: Sequence[Path], checkpoint: Path, on_changes: OnChanges) -> None:
         self._paths = tuple(path.absolute() for path in paths)
         self._checkpoint = checkpoint.absolute()
-        self._tell = tell
+        self._on_changes = on_changes
         self._broker_names = _merged_broker_names(self.runs)
         self._numbers: dict[str, int] = {}
         """Mapping `run/share` -> number of its last change that was handed on."""
@@ -89,8 +87,7 @@ class FollowingRuns:
     def names(self, run: str) -> Mapping[str, str]:
         """Mapping address, or client id of a guest -> node, of a run."""
         path = self.runs[run]
-        head = read_index((path / FOLDER / INDEX).read_bytes()).head
-        return head.get("addresses") or owners(_scenario_of(path))
+        return recorded_names(path) or owners(_scenario_of(path))
 
     def start(self, session: SparkSession) -> None:
         """Begin to read.
@@ -146,7 +143,7 @@ class FollowingRuns:
             if not one.change.ended:
                 self._open[key] = one
         if changes:
-            self._tell(changes)
+            self._on_changes(changes)
             self._numbers |= {_share_of(row): row["number"] for row in new}
             self._write_reached()
 

@@ -47,7 +47,7 @@ Session = SparkSession
 """A session, of Spark itself or of Spark Connect."""
 SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "cause_windows", "rates")
 """Names of the silver tables."""
-_KINDS = (*(kind.value for kind in BeliefKind), *(f"{BeliefKind.VIEW.value}.{part.value}" for part in ViewPart))
+_KINDS = (*(kind.value for kind in BeliefKind), *(part.kind for part in ViewPart))
 """Kinds of divergences."""
 _ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
 """Mapping table -> its column with an address of a node."""
@@ -217,7 +217,7 @@ class LandedRuns:
 
     def _gold(self, *names: str) -> DataFrame:
         """Gold tables with the same columns as one, with the variants of the runs."""
-        judged, new = self._judged_and_new
+        judged, new = _judged_and_new(self._written, self.dataset)
         read = [read_gold_table(self.spark, self._written, name) for name in names if judged]
         if judged and len(judged) < len(self._written.runs):  # the dataset was opened before the newest runs had landed
             read = [rows.where(F.col("run").isin(*judged)) for rows in read]
@@ -232,13 +232,6 @@ class LandedRuns:
         """The variant of each run; of one that belongs to no campaign it is the name of the scenario."""
         variant = F.when(F.col("variant") == "", F.col("scenario")).otherwise(F.col("variant"))
         return self.bronze.runs.select("run", variant.alias("variant"))
-
-    @property
-    def _judged_and_new(self) -> tuple[list[str], list[str]]:
-        """The runs of the dataset that gold has, and those that it does not have."""
-        written = dict.fromkeys(self._written.runs)
-        runs = self.dataset.runs
-        return [run for run in runs if run in written], [run for run in runs if run not in written]
 
     def runs(self) -> DataFrame:
         """One row per run: variant, condition and campaign, both verdicts and all measures."""
@@ -372,15 +365,21 @@ class JudgedRuns:
         landed = self._landed
         location = located(uri if uri is not None else f"{landed.dataset.uri}/{GOLD_FOLDER}")
         before = read_gold(location)
-        judged = dict.fromkeys(before.runs)
-        new = [run for run in landed.dataset.runs if run not in judged]
+        judged, new = _judged_and_new(before, landed.dataset)
         if not new:
             return before
-        bronze = _only(landed.bronze, new, [run for run in landed.dataset.runs if run in judged])
+        bronze = _only(landed.bronze, new, judged)
         rows = written(bronze, location, rows_per_share=landed._rows_per_share).collect()  # noqa: SLF001 - its own
         after = commit_gold(before, [FileEntry(**row.asDict()) for row in rows], new)
         landed.__dict__.pop("_written", None)
         return after
+
+
+def _judged_and_new(gold: Gold, dataset: Dataset) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The runs of a dataset that gold has, and those that it lacks."""
+    new = gold.lacks(dataset.runs)
+    lacking = dict.fromkeys(new)
+    return tuple(run for run in dataset.runs if run not in lacking), new
 
 
 def _only(bronze: Bronze, runs: Sequence[str], others: Sequence[str]) -> Bronze:

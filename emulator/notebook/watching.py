@@ -2,7 +2,7 @@
 
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,29 @@ from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table,
 _LOOK_EVERY_S = 0.1
 _LINES_SHOWN = 10
 _NS = 1_000_000_000
+
+
+COLUMNS = ("what", "about", "since", "who")
+"""Of the table of what differs now."""
+
+
+def row_of(change: Change, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The cells of a change in that table."""
+    since = text(f"{change.since_ns / _NS:.3f} s", QUIET)
+    return chip(change.what, ALARM), text(change.about), since, text(change.said(names))
+
+
+def watched_output(
+    head: str, columns: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]
+) -> VerbOutput:
+    """What a cell shows: how far it has read, what differs now, and the last changes."""
+    last = lines[-_LINES_SHOWN:]
+    shown = table(columns, rows) if rows else text("nothing differs", QUIET)
+    inner = "<br>".join(text(line) for line in last)
+    return VerbOutput(
+        (head, *last),
+        block(text(head), shown, f'<pre style="margin:0;background:transparent;color:inherit">{inner}</pre>'),
+    )
 
 
 class WatchedRun:
@@ -98,14 +121,7 @@ class WatchedRun:
 
     def _output(self) -> VerbOutput:
         names = self._following.names
-        rows = [
-            (chip(one.what, ALARM), text(one.about), text(f"{one.since_ns / _NS:.3f} s", QUIET), text(one.said(names)))
-            for one in self.differences
-        ]
-        shown = table(("what", "about", "since", "who"), rows) if rows else text("nothing differs", QUIET)
-        last = "<br>".join(text(line) for line in self.lines[-_LINES_SHOWN:])
-        lines = f'<pre style="margin:0;background:transparent;color:inherit">{last}</pre>'
-        return VerbOutput((self._head(), *self.lines[-_LINES_SHOWN:]), block(text(self._head()), shown, lines))
+        return watched_output(self._head(), COLUMNS, [row_of(one, names) for one in self.differences], self.lines)
 
     def _head(self) -> str:
         read = f"{sum(self.rows.values()):,} rows up to {self._following.reached_ns / _NS:.3f} s"

@@ -1,18 +1,16 @@
 """Following several runs from a notebook: a cell that shows what differs in which run, and keeps that up to date."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator.base.errors import UserError
-from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
+from emulator.notebook.html import VerbOutput, text
+from emulator.notebook.watching import COLUMNS, row_of, watched_output
 
 if TYPE_CHECKING:
     from emulator.dataset.following_runs import ChangeOfRun
-
-_LINES_SHOWN = 10
-_NS = 1_000_000_000
 
 
 class WatchedRuns:
@@ -26,7 +24,7 @@ class WatchedRuns:
         self._display: Any = None
         """The output of the cell that shows it; None: no cell does."""
         self._scratch = tempfile.TemporaryDirectory(prefix="rmqemu-watch-")
-        self._following = FollowingRuns(paths, checkpoint or Path(self._scratch.name), self._tell)
+        self._following = FollowingRuns(paths, checkpoint or Path(self._scratch.name), self._add)
         self._following.start(notebook_session())
 
     @property
@@ -56,11 +54,15 @@ class WatchedRuns:
             self._following.stop()
             self._scratch.cleanup()
 
-    def _tell(self, changes: "Sequence[ChangeOfRun]") -> None:
-        names = {run: self._following.names(run) for run in dict.fromkeys(one.run for one in changes)}
+    def _add(self, changes: "Sequence[ChangeOfRun]") -> None:
+        names = self._names(changes)
         self._lines.extend(f"{one.run}  {one.change.line(names[one.run])}" for one in changes)
         if self._display is not None:
             self._display.update(self._output())
+
+    def _names(self, changes: "Sequence[ChangeOfRun]") -> Mapping[str, Mapping[str, str]]:
+        """Mapping run -> its names; each run is looked at once."""
+        return {run: self._following.names(run) for run in dict.fromkeys(one.run for one in changes)}
 
     # --- in a cell --------------------------------------------------------------------------
 
@@ -70,20 +72,10 @@ class WatchedRuns:
         self._display = display(self._output(), display_id=True)  # type: ignore[no-untyped-call]
 
     def _output(self) -> VerbOutput:
-        rows = [
-            (
-                text(one.run),
-                chip(one.change.what, ALARM),
-                text(one.change.about),
-                text(f"{one.change.since_ns / _NS:.3f} s", QUIET),
-                text(one.change.said(self._following.names(one.run))),
-            )
-            for one in self.differences
-        ]
-        shown = table(("run", "what", "about", "since", "who"), rows) if rows else text("nothing differs", QUIET)
-        last = "<br>".join(text(line) for line in self.lines[-_LINES_SHOWN:])
-        lines = f'<pre style="margin:0;background:transparent;color:inherit">{last}</pre>'
-        return VerbOutput((self._head(), *self.lines[-_LINES_SHOWN:]), block(text(self._head()), shown, lines))
+        differing = self.differences
+        names = self._names(differing)
+        rows = [(text(one.run), *row_of(one.change, names[one.run])) for one in differing]
+        return watched_output(self._head(), ("run", *COLUMNS), rows, self.lines)
 
     def _head(self) -> str:
         head = f"{len(self.runs):,} runs, {len(self._lines):,} changes"

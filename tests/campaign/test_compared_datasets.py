@@ -23,22 +23,9 @@ from emulator.lake.gold import GOLD_FOLDER, commit_gold, read_gold, write_part
 from emulator.lake.landing import land
 from emulator.lake.sources import RunSource
 from lake.landed_runs import killed, write
-from support.campaigns import CALM, write_campaign
+from support.campaigns import CALM, CONDITIONS, write_campaign
 
 THREE = {'"1-4"': '"1-3"\nkeep = "all"'}
-CONDITIONS = """
-[[condition]]
-name = "quiet"
-
-[[condition]]
-name = "lossy"
-
-[[condition.fault]]
-kind = "loss"
-percent = 30
-at_s = 2
-for_s = 1
-"""
 
 
 def campaign(folder, **changes):

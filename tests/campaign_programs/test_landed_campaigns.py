@@ -15,25 +15,12 @@ from emulator.campaign.play import play_campaign
 from emulator.lake.errors import DatasetError
 from emulator.lake.landing import land
 from emulator.lake.snapshot import open_dataset
-from support.campaigns import CALM, write_campaign
+from support.campaigns import CALM, CONDITIONS, write_campaign
 from support.object_store import BUCKET, object_store
 from support.rmqemu_process import rmqemu, started
 from support.waiting import until
 
 NAME = "small-campaign"
-CONDITIONS = """
-[[condition]]
-name = "quiet"
-
-[[condition]]
-name = "lossy"
-
-[[condition.fault]]
-kind = "loss"
-percent = 30
-at_s = 2
-for_s = 1
-"""
 
 
 def play(folder, uri, watch=lambda _: None, **changes):

@@ -26,6 +26,19 @@ name = "small-campaign"
 scenario = "small.toml"
 seeds = "1-4"
 {CALM}"""
+CONDITIONS = """
+[[condition]]
+name = "quiet"
+
+[[condition]]
+name = "lossy"
+
+[[condition.fault]]
+kind = "loss"
+percent = 30
+at_s = 2
+for_s = 1
+"""
 FORGETFUL = """
 [[variant]]
 name = "forgetful"
