@@ -259,9 +259,9 @@ class HostProcess:
 
     # --- for the machine and the network ----------------------------------------
 
-    async def until_idle(self) -> None:
-        """Wait until no other task can run."""
-        await self._world.clock.idle()
+    async def until_idle(self, patience_ns: int) -> bool:
+        """Wait until no other task can run, but not longer than `patience_ns`; returns whether none could."""
+        return await self._world.clock.idle(patience_ns)
 
     def admits(self, entry: Entry) -> bool:
         """Whether a timer may fire now: a suspended process keeps it, a dead process drops it."""

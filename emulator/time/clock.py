@@ -7,7 +7,6 @@ and if the hub has nothing to do either, to jump to the next instant.
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Sized
 
 import attrs
@@ -18,6 +17,10 @@ from emulator.time.timeline import NEVER_NS, Timeline
 from nodes.parking import park, unpark
 
 _NS = 1_000_000_000
+_BUSY_NS_MAX = 100_000_000
+"""How long, of the wall's time, tasks wait for idleness while guests keep the cluster busy, in `live`."""
+_BUSY_NS_LEAST = 1_000_000
+"""How long the next ones wait if it has been as busy as that already."""
 _TURNS_PER_PASS = 64
 """Turns of the hub in a row before trio looks at the machine again, where Ctrl-C arrives."""
 
@@ -53,11 +56,14 @@ class EmulatedClock(trio.abc.Clock):
         self._turn = drive.turn if rate is None else self._turn_once
         self._keep_up = drive.keep_up
         self._turning = False
-        """Whether a turn goes on, in `live`."""
+        """Whether a turn goes on, in `live`; in virtual time no turn begins while another one goes on."""
         self._rate = rate
         self._anchor_ns = 0
-        self._idle: deque[trio.lowlevel.Task] = deque()
+        self._idle: dict[trio.lowlevel.Task, None] = {}
+        """Tasks that wait for idleness, in the order in which they began to."""
         self._idle_woken = False
+        self._idle_ns = timeline.now_ns
+        """Instant at which the clock was idle last."""
         self._runnable: Sized = ()
         self._waits_for_limit: trio.lowlevel.Task | None = None
         self._limit_ns = limit_ns
@@ -89,11 +95,14 @@ class EmulatedClock(trio.abc.Clock):
     def current_time(self) -> float:
         """Emulated seconds; trio asks in every pass, so a busy loop cannot starve the timeline.
 
-        It also asks where a scope is entered or cancelled. That may be in the midst of a turn, whose time stands still.
+        It also asks where a scope is entered or cancelled. That may be in the midst of a turn, which no other one may
+        interrupt, and whose time stands still.
         """
+        if self._turning:
+            return self._timeline.now_ns / _NS
         if self._idle_woken:  # the task that waited for idleness must act before anything else begins
             self._idle_woken = False
-        elif self._rate is not None and not self._turning:
+        elif self._rate is not None:
             self._follow_wall(self._rate)
             self._turn()
         self._keep_up()
@@ -106,8 +115,9 @@ class EmulatedClock(trio.abc.Clock):
         for _ in range(_TURNS_PER_PASS):
             if not self._turn() or self._runnable:
                 return 0
+            self._idle_ns = self._timeline.now_ns
             if self._idle:
-                unpark(self._idle.popleft())
+                self._wake_from_idle(next(iter(self._idle)))
                 self._idle_woken = True
                 return 0
             sleep_s = self._go_to_next_instant(deadline)
@@ -158,16 +168,51 @@ class EmulatedClock(trio.abc.Clock):
         unpark(task)
         return 0
 
-    async def idle(self) -> None:
-        """Wait until no other task can run at this instant; waiting tasks are woken one after the other."""
-        task = trio.lowlevel.current_task()
-        self._idle.append(task)
+    async def idle(self, patience_ns: int | None = None) -> bool:
+        """Wait until no other task can run at this instant; waiting tasks are woken one after the other.
 
+        In virtual time every instant has an end. In `live` guests may keep the cluster busy as long as they like, so
+        the wait ends after some time all the same.
+
+        Args:
+            patience_ns: how long to wait in `live`, of the wall's time; None: until the clock has been busy for 100 ms.
+
+        Returns:
+            Whether no other task could run.
+        """
+        task = trio.lowlevel.current_task()
+        self._idle[task] = None
+        if self._rate is None:
+            await park(self._stop_waiting(task))
+            return True
+        now_ns = self._timeline.now_ns
+        since_ns, waits_ns = (self._idle_ns, _BUSY_NS_MAX) if patience_ns is None else (now_ns, patience_ns)
+        due_ns = max(now_ns + int(_BUSY_NS_LEAST * self._rate), since_ns + int(waits_ns * self._rate))
+        gave_up = False
+
+        def give_up() -> None:
+            nonlocal gave_up
+            if task in self._idle:
+                gave_up = True
+                self._wake_from_idle(task)
+
+        alarm = self._timeline.call_at(due_ns, give_up)
+        try:
+            await park(self._stop_waiting(task))
+        finally:
+            alarm.cancel()
+        return not gave_up
+
+    def _wake_from_idle(self, task: trio.lowlevel.Task) -> None:
+        del self._idle[task]
+        unpark(task)
+
+    def _stop_waiting(self, task: trio.lowlevel.Task) -> Callable[[trio.lowlevel.RaiseCancelT], trio.lowlevel.Abort]:
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._idle.remove(task)
+            del self._idle[task]
             return trio.lowlevel.Abort.SUCCEEDED
 
-        await park(abort)
+        return abort
 
     def _turn_once(self) -> bool:
         self._turning = True

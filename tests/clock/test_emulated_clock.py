@@ -224,6 +224,40 @@ def test_in_live_time_nothing_falls_due_before_who_waited_for_idleness_has_acted
     assert order == ["idle", "due"]
 
 
+@pytest.mark.parametrize("patience_ns", [None, 5_000_000])
+def test_in_live_a_wait_for_idleness_ends_although_other_tasks_keep_the_clock_busy(patience_ns):
+    async def main(world):
+        async def work_for_ever():
+            while True:
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            assert await world.clock.idle(patience_ns)
+            nursery.start_soon(work_for_ever)
+            found = [await world.clock.idle(patience_ns) for _ in range(3)]
+            nursery.cancel_scope.cancel()
+        return found, await world.clock.idle(patience_ns)
+
+    assert play_world(main, mode=TimeMode.LIVE).result == ([False, False, False], True)
+
+
+def test_a_busy_clock_keeps_all_who_wait_for_idleness_for_one_span_together():
+    async def main(world):
+        async def work_for_ever():
+            while True:
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(work_for_ever)
+            began_ns = world.timeline.now_ns
+            for _ in range(100):  # such as the effects of a fault on a hundred nodes
+                await world.clock.idle()
+            nursery.cancel_scope.cancel()
+        return world.timeline.now_ns - began_ns
+
+    assert play_world(main, mode=TimeMode.LIVE).result < 100 * 100 * MS / 10
+
+
 @given(now_ns=st.integers(0, 10**15), sleep_s=st.floats(1e-6, 1e4))
 @example(now_ns=3_000_000_049, sleep_s=0.2)
 def test_a_deadline_of_trio_is_reached_by_one_jump(now_ns, sleep_s):

@@ -1,6 +1,8 @@
 """Programs that speak RocketMQ's own framing dial a node's port in live mode, well-behaved or not."""
 
 import contextlib
+import itertools
+import os
 import socket
 import struct
 import time
@@ -32,6 +34,7 @@ from support.limited import limit
 from support.remoting_program import PATIENCE_S, Program, request
 
 ECHO, HOLD, BURN = 4_711, 4_712, 4_713
+HEARTBEAT = b'{"clientID":"c@1","producerDataSet":[{"groupName":"p"}]}'
 
 
 class DialedNode:
@@ -45,8 +48,10 @@ class DialedNode:
         self.held, self.seen = [], []
         self.holds = trio.Event()
         process = process_of(self.node)
-        self.server = RpcServer(process)
-        self.server.register(ECHO, lambda _c, r: r.answer(0, None, r.ext_fields, r.body))
+        self.order = []
+        """What was handled, in order: echo, heartbeat, close."""
+        self.server = RpcServer(process, on_channel_closed=lambda _channel: self.order.append("close"))
+        self.server.register(ECHO, self._echo)
         self.server.register(HOLD, self._hold)
         self.server.register(BURN, self._burn)
         self.server.register(RequestCode.HEART_BEAT, self._heartbeat)
@@ -54,6 +59,10 @@ class DialedNode:
         self.server.register(RequestCode.PULL_MESSAGE, self._pull)
         self.server.register(RequestCode.SEND_MESSAGE_V2, self._send)
         process.listen(PORT, self.server)
+
+    def _echo(self, _channel, asked):
+        self.order.append("echo")
+        return asked.answer(0, None, asked.ext_fields, asked.body)
 
     def _hold(self, channel, asked):
         self.held.append((channel, asked))
@@ -66,6 +75,7 @@ class DialedNode:
         return asked.answer()
 
     def _heartbeat(self, _channel, asked):
+        self.order.append("heartbeat")
         self.seen.append((asked, decode_body(HeartbeatData, asked.body)))
         return asked.answer()
 
@@ -416,6 +426,50 @@ def test_a_connection_that_has_taken_more_than_its_share_goes_on_while_nobody_el
         return codes
 
     assert live(scene).result == [0] * 5
+
+
+async def _join(stage, count):
+    """Programs that have sent their heartbeats, as consumers of a group do."""
+    members = [await stage.dial() for _ in range(count)]
+    for member in members:
+        await member.ask(request(RequestCode.HEART_BEAT, 1, body=HEARTBEAT))
+        await member.answer()
+    return members
+
+
+async def _ask_until_done(stage, other, what, count):
+    """Ask for echoes until so much else was handled; returns the most that was handled between two echoes."""
+    stage.order.clear()
+    opaques = itertools.count(1)
+    while stage.order.count(what) < count:
+        await other.ask(request(ECHO, next(opaques)))
+        await other.answer()
+    assert stage.order.count(what) == count
+    return max(sum(1 for _ in run) for name, run in itertools.groupby(stage.order) if name == what)
+
+
+MEMBERS = 60
+
+
+def test_guests_that_leave_at_once_leave_one_after_the_other_and_others_are_served_in_between():
+    async def scene(stage):
+        members, other = await _join(stage, MEMBERS), await stage.dial()
+        for member in members:
+            member.sock.close()
+        return await _ask_until_done(stage, other, "close", MEMBERS)
+
+    assert live(scene).result < MEMBERS / 4
+
+
+def test_heartbeats_of_many_guests_are_handled_one_after_the_other_and_others_are_served_in_between():
+    async def scene(stage):
+        members, other = await _join(stage, MEMBERS), await stage.dial()
+        beat = encode_remoting(request(RequestCode.HEART_BEAT, 2, body=HEARTBEAT))
+        for member in members:
+            os.write(member.sock.fileno(), beat)  # no checkpoint: all of them wait when the first is read
+        return await _ask_until_done(stage, other, "heartbeat", MEMBERS)
+
+    assert live(scene).result < MEMBERS / 4
 
 
 def test_answers_that_nobody_reads_share_a_budget():

@@ -101,6 +101,7 @@ class GuestAcceptor:
         finally:
             self._silent.pop(guest, None)
             self._connections -= 1
+            await guest.leave()
 
     def _close_longest_silent(self) -> bool:
         """Close the longest-silent connection; returns False if there is none."""

@@ -23,6 +23,7 @@ from emulator.network.guests.not_emulated import (
     request_told,
 )
 from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
+from emulator.network.guests.wide_requests import WIDE_REQUESTS
 from emulator.time.timeline import Owner
 from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
@@ -33,6 +34,7 @@ from nodes.rpc.codec import GREETING, FrameError
 from nodes.wire.remoting_command import FIRST_BYTE
 
 _CHUNK_BYTES = 64 * 1024
+_NS_PER_S = 1_000_000_000
 _DETAIL_CHARS_MAX = 300
 _OWED_S_MAX = 0.01
 """A debt that is too small to wait for."""
@@ -49,8 +51,8 @@ class RunningProcess(Peer, Owner, Protocol):
     resumed: trio.Event
     """Set unless it is suspended."""
 
-    async def until_idle(self) -> None:
-        """Wait until no other task can run."""
+    async def until_idle(self, patience_ns: int) -> bool:
+        """Wait until no other task can run, but not longer than `patience_ns`; returns whether none could."""
 
 
 class Guest(Peer, ChannelHandler):
@@ -103,6 +105,7 @@ class Guest(Peer, ChannelHandler):
         self._unsent = bytearray()
         self._node_closed = False
         self._hung_up = False
+        self._has_left = False
         self._nursery: trio.Nursery | None = None
 
     async def serve(self) -> None:
@@ -117,10 +120,36 @@ class Guest(Peer, ChannelHandler):
             del self._program.connections[self]
             self._budget.unfinished.hold(self, 0)
             self._budget.unsent.hold(self, 0)
-            self._watch.on_end(by_node=self._node_closed)
-            if self._end is not None:
-                self._end.close()
+            self._hung_up = True
             self._socket.close()
+
+    async def leave(self) -> None:
+        """Let the node see the end of the connection.
+
+        A broker notifies all members of its groups, so guests that leave at once leave one after the other.
+        """
+        try:
+            await self._work_widely(self._end_connection)
+        finally:  # also where the run ends before its turn
+            self._end_connection()
+
+    def _end_connection(self) -> None:
+        if self._has_left:
+            return
+        self._has_left = True
+        self._watch.on_end(by_node=self._node_closed)
+        if self._end is not None:
+            self._end.close()
+
+    async def _work_widely(self, act: Callable[[], object]) -> None:
+        """Do what makes a node work on a whole group or table: the work of one guest at a time.
+
+        A thousand members that join at once make a thousand times a thousand notifications. What else guests ask for
+        is served between two of them, as in RocketMQ, whose brokers have threads of their own for such requests.
+        """
+        async with self._fabric.guest_wide_work:
+            act()
+            await trio.lowlevel.checkpoint()  # the work is done before other guests are read from
 
     async def _serve(self) -> None:
         silent_ms = self._budget.limits.silent_ms
@@ -229,10 +258,12 @@ class Guest(Peer, ChannelHandler):
         began_s = perf_counter()
         try:
             for number, command in enumerate(self._codec.decode(chunk), start=1):
-                end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
-                if command.is_oneway and not is_answered(command.code):
-                    told = request_told(command.code, self._process.node, oneway=True)
-                    self._watch.on_not_emulated(command.code, told)
+                if command.code in WIDE_REQUESTS:
+                    self.cpu.charge(began_s)
+                    await self._work_widely(partial(self._deliver_one, end, command))
+                    began_s = perf_counter()
+                else:
+                    self._deliver_one(end, command)
                 if number % self._budget.limits.frames_per_turn == 0:
                     self.cpu.charge(began_s)
                     await self._give_way()
@@ -243,14 +274,19 @@ class Guest(Peer, ChannelHandler):
         self.cpu.charge(began_s)
         await self._give_way()
         self._budget.unfinished.hold(self, self._codec.unfinished_bytes)
-        return not end.closed
+        return not (end.closed or self._hung_up)
+
+    def _deliver_one(self, end: Endpoint, command: Command) -> None:
+        end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
+        if command.is_oneway and not is_answered(command.code):
+            told = request_told(command.code, self._process.node, oneway=True)
+            self._watch.on_not_emulated(command.code, told)
 
     async def _give_way(self) -> None:
         """Let the others go on; if this connection has taken more than its share, as long as they need the time."""
         await trio.lowlevel.checkpoint()
         while self.cpu.owes_more_than(_OWED_S_MAX):
-            with trio.move_on_after(self.cpu.owed_s(perf_counter())):
-                await self._process.until_idle()
+            if await self._process.until_idle(int(self.cpu.owed_s(perf_counter()) * _NS_PER_S)):
                 self.cpu.forgive()
 
     def _told(self, what: str, error: Exception) -> str:
@@ -350,8 +386,6 @@ class Guest(Peer, ChannelHandler):
 
     def _hang_up(self) -> None:
         self._hung_up = True
-        if self._end is not None:
-            self._end.close()
         if self._nursery is not None:
             self._nursery.cancel_scope.cancel()
 
