@@ -78,8 +78,8 @@ fuzz-scenarios: setup ## play 10,000 random scenarios, judge each, and keep thos
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
 	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests
 
-fuzz: setup ## send a million random frames to a live cluster, beside a client that behaves well
-	PYTHONPATH=tests $(BIN)/python -m fuzz.frames
+fuzz: setup ## act sequences of a million frames, verbs and closed connections out on live clusters
+	PYTHONPATH=tests $(BIN)/python -m fuzz.sequences
 
 load: setup ## fill live clusters with groups, topics, members and unread answers, and print what each costs
 	PYTHONPATH=tests $(BIN)/python -m fuzz.load

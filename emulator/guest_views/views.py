@@ -1,5 +1,6 @@
 """All guests: their clients, the client of each connection, and the end of clients."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -176,8 +177,9 @@ class GuestViews:
         return state
 
     def _bind(self, connection: WatchedConnection, state: _ClientState) -> None:
-        for other in self._of(connection.program):
-            other.connections.pop(connection, None)
+        before = self._state_of(connection)
+        if before is not None:
+            before.connections.pop(connection, None)
         connection.client = state.client
         state.connections[connection] = None
         state.nodes[connection.node] = None
@@ -202,20 +204,30 @@ class GuestViews:
         """
         program = self._programs[connection.program]
         program.connections.pop(connection, None)
+        now_ms = self.now_ms
         if not by_node:
-            program.closed_ms = [at for at in program.closed_ms if self.now_ms - at <= TOGETHER_MS] + [self.now_ms]
-        for state in self._of(connection.program):
-            if connection in state.connections:
-                del state.connections[connection]
-                if not state.connections:
-                    state.alone_ms, state.alone_by_node = self.now_ms, by_node
-                    self._later(SETTLE_MS, partial(self._settle, state))
+            del program.closed_ms[: bisect_left(program.closed_ms, now_ms - TOGETHER_MS)]
+            program.closed_ms.append(now_ms)
+        state = self._state_of(connection)
+        if state is None or connection not in state.connections:
+            return
+        del state.connections[connection]
+        if not state.connections:
+            state.alone_ms, state.alone_by_node = now_ms, by_node
+            self._later(SETTLE_MS, partial(self._settle, state))
+
+    def _state_of(self, connection: WatchedConnection) -> _ClientState | None:
+        """The client of a connection, if it is known and lives."""
+        client = connection.client
+        state = None if client is None else self._clients.get((connection.program, client.client_id))
+        return state if state is not None and state.client is client else None
 
     def _settle(self, state: _ClientState) -> None:
         if state.connections or self._clients.get((state.program, state.client.client_id)) is not state:
             return
         closed_ms = self._programs[state.program].closed_ms
-        together = sum(abs(at - state.alone_ms) <= TOGETHER_MS for at in closed_ms)
+        from_ms, until_ms = state.alone_ms - TOGETHER_MS, state.alone_ms + TOGETHER_MS
+        together = bisect_right(closed_ms, until_ms) - bisect_left(closed_ms, from_ms)
         if state.client.has_left:
             self._end(state, LifecycleEvent.STOPPED, LEFT)
         elif not state.alone_by_node and together > 1:

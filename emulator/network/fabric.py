@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-import trio
-
 from emulator.base.hits import Hits
 from emulator.network.endpoint import BODY_BYTES_MAX, Endpoint, Listener, Peer, is_short
 from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestPrograms
+from emulator.network.guests.wide_work import WideWork
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
 from emulator.network.retransmission import Retransmission
@@ -72,8 +71,8 @@ class Fabric:
         """The programs of guests."""
         self.guest_budget = GuestBudget(guests.limits)
         """What guests may use, and have in use."""
-        self.guest_wide_work = trio.Lock()
-        """Held by the guest that asks for work on all members of a group, or on a whole table."""
+        self.guest_wide_work = WideWork(self.hub)
+        """What guests ask for that concerns all members of a group, or a whole table."""
         self._seed = seed
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms

@@ -4,7 +4,7 @@ Missing fields are None or empty, a number may be a text, an enum its name in an
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -57,23 +57,43 @@ def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
 # --- from JSON to the fields of a class, without defaults -------------------------------
 
 
-def _plain(kind: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    kind = without_none(kind)
+class _Shape(Enum):
+    ARRAY = auto()
+    MAP = auto()
+    OBJECT = auto()
+    SIMPLE = auto()
+
+
+@lru_cache(maxsize=1024)
+def _shape(annotation: Any) -> tuple[_Shape, Any, tuple[Any, ...]]:
+    """The form in JSON of an annotation, the annotation without None, and its arguments."""
+    kind = without_none(annotation)
     origin = get_origin(kind)
     if origin is tuple:
-        return [_plain(get_args(kind)[0], item) for item in _of(list, value)]
+        return _Shape.ARRAY, kind, get_args(kind)
     if origin is Mapping:
-        key_kind, item_kind = get_args(kind)
-        return {_key(key_kind, key): _plain(item_kind, item) for key, item in _of(dict, value).items()}
-    if attrs.has(kind):
-        fields = _of(dict, value)
-        return {
-            name: _plain(hint, fields[name]) if name in fields else _initial(field)
-            for name, field, hint in _fields(kind)
-        }
-    return _simple(kind, value)
+        return _Shape.MAP, kind, get_args(kind)
+    return _Shape.OBJECT if attrs.has(kind) else _Shape.SIMPLE, kind, ()
+
+
+def _plain(annotation: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    shape, kind, arguments = _shape(annotation)
+    match shape:
+        case _Shape.ARRAY:
+            return [_plain(arguments[0], item) for item in _of(list, value)]
+        case _Shape.MAP:
+            key_kind, item_kind = arguments
+            return {_key(key_kind, key): _plain(item_kind, item) for key, item in _of(dict, value).items()}
+        case _Shape.OBJECT:
+            fields = _of(dict, value)
+            return {
+                name: _plain(hint, fields[name]) if name in fields else _initial(field)
+                for name, field, hint in _fields(kind)
+            }
+        case _Shape.SIMPLE:
+            return _simple(kind, value)
 
 
 def _initial(field: "attrs.Attribute[Any]") -> Any:
@@ -126,21 +146,20 @@ def _simple(kind: Any, value: Any) -> Any:
 # --- from fields to a value, with defaults -----------------------------------------------
 
 
-def _build(kind: Any, plain: Any) -> Any:
-    """A value of `kind`; None becomes the field's default, or the empty value of its type."""
-    kind = without_width(without_none(kind))
-    origin = get_origin(kind)
-    if origin is tuple:
-        return tuple(_build(get_args(kind)[0], item) for item in plain if item is not None)
-    if origin is Mapping:
-        key_kind, item_kind = get_args(kind)
+def _build(annotation: Any, plain: Any) -> Any:
+    """A value of an annotation; None becomes the field's default, or the empty value of its type."""
+    shape, kind, arguments = _shape(annotation)
+    if shape is _Shape.SIMPLE:
+        return plain
+    if shape is _Shape.ARRAY:
+        return tuple(_build(arguments[0], item) for item in plain if item is not None)
+    if shape is _Shape.MAP:
+        key_kind, item_kind = arguments
         return {
             _build(key_kind, dict(key)) if attrs.has(key_kind) else key: _build(item_kind, item)
             for key, item in plain.items()
             if item is not None
         }
-    if not attrs.has(kind):
-        return plain
     values = {}
     for name, field, hint in _fields(kind):
         said = plain[name]

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from emulator.cli.terminal import progress_bar, tables_console
-from fuzz.frames import MEMORY_BYTES_MAX, problems_of
+from fuzz.harm import MEMORY_BYTES_MAX, harm_of
 from network.hostile_requests import PULL, SEND_V2, TOPIC, heartbeat
 from support.live_cluster import BROKER_PORT, LiveCluster
 from support.remoting_program import Caller
@@ -150,7 +150,7 @@ def measure(load: Load, count: int, progress: Callable[[float], None]) -> Held:
                 progress(number / count)
         took_s = time.perf_counter() - began_s
         tenth_ms = [(end - begin) * 1_000 / (count / _TENTHS) for begin, end in pairwise(marks)]
-        problems = problems_of(cluster)
+        problems = harm_of(cluster)
     return Held(load, took_s, marks[-1] - marks[0], tenth_ms[0], tenth_ms[-1], most_bytes - before_bytes, problems)
 
 

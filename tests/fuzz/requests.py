@@ -1,6 +1,6 @@
 """Random requests of every code, in both framings: valid ones, and ones that are damaged in a field or in a byte."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
 from random import Random
@@ -33,11 +33,16 @@ HARMLESS_CONFIG = b"noSuchOption=1\nbrokerPermission=x\n=\n"
 def random_request(chance: Random) -> tuple[int, dict[str, str], Any]:
     """A valid request: its code, its fields, its body as a value or as bytes."""
     code = int(chance.choice(_CODES if chance.random() < 0.95 else OTHER_CODES))
+    return code, *request_of(code, chance)
+
+
+def request_of(code: int, chance: Random) -> tuple[dict[str, str], Any]:
+    """The fields and the body of a valid request of a code."""
     exchange = EXCHANGES.get(code)  # type: ignore[call-overload]
     if exchange is None:
-        return code, {name: chance.choice(NAMES) for name in ("topic", "group", "x")}, b"x"
+        return {name: chance.choice(NAMES) for name in ("topic", "group", "x")}, b"x"
     header = random_value(exchange.request_header, chance)
-    return code, dict(encode_header(header)), _random_body(code, exchange.request_body, chance)
+    return dict(encode_header(header)), _random_body(code, exchange.request_body, chance)
 
 
 def _random_body(code: int, kind: type | None, chance: Random) -> Any:
@@ -181,6 +186,13 @@ def random_frame(framing: Framing, chance: Random, opaque: int, *, bytes_share: 
         fields, plain = _odd_field(fields, plain, chance)
     frame = framing.pack(code, fields, plain, opaque)
     return damaged(frame, chance) if kind > 1 - bytes_share else frame
+
+
+def frame_of_each_code(framing: Framing, chance: Random) -> Iterator[bytes]:
+    """A valid request of each code, and of each that no node answers, as a frame."""
+    for opaque, code in enumerate((*_CODES, *OTHER_CODES), start=1):
+        fields, body = request_of(int(code), chance)
+        yield framing.pack(int(code), fields, body if isinstance(body, bytes) else framing.plain(body), opaque)
 
 
 def _odd_field(fields: dict[str, str], plain: Any, chance: Random) -> tuple[dict[str, str], Any]:

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
 import pytest
 
 from emulator.console.control_client import say
@@ -16,6 +15,7 @@ from network.hostile_requests import SEND_V2
 from nodes.beliefs import BeliefKind
 from support.live_cluster import BROKER_PORT, LiveCluster
 from support.remoting_program import Caller
+from support.verb_lines import VERB_LINES
 
 CLUSTER = """
 [scenario]
@@ -59,45 +59,23 @@ def _belief(kind: BeliefKind) -> Evidence:
     return lambda table, row: table is schema.BELIEFS and row["kind"] == kind
 
 
-@attrs.frozen
-class Acts:
-    """A verb, and the row that shows when it acted."""
-
-    line: str
-    evidence: Evidence | None = None
-    """None: it changes the network, a clock or a disk in the call that records it, or sends requests as `permission`."""
-
-
-GRID = {
-    "cut": Acts("cut broker-b ns-1"),
-    "partition": Acts("partition isolate broker-b"),
-    "loss": Acts("loss 10 broker-b ns-1"),
-    "tcp-loss": Acts("tcp-loss 10 broker-b ns-1"),
-    "delay": Acts("delay 5 broker-b ns-1"),
-    "drop": Acts("drop HEART_BEAT to broker-b"),
-    "refuse": Acts("refuse HEART_BEAT with SYSTEM_BUSY to broker-b"),
-    "kill": Acts("kill broker-b", _stage("killed")),
-    "stop": Acts("stop broker-b", _stage("stopping")),
-    "power-off": Acts("power-off broker-b", _stage("powered_off")),
-    "suspend": Acts("suspend broker-b", _stage("suspended")),
-    "slow-cpu": Acts("slow-cpu broker-b 20"),
-    "skew": Acts("skew broker-b 1000"),
-    "drift": Acts("drift broker-b 100"),
-    "jump": Acts("jump broker-b 1000"),
-    "slow-disk": Acts("slow-disk broker-b 5"),
-    "lost-writes": Acts("lost-writes broker-b"),
-    "permission": Acts("permission broker-b 4", _belief(BeliefKind.DATA_VERSION)),
-    "scale": Acts("scale g 3", _stage("started")),
-    "rebalance": Acts("rebalance g client"),
-    "consume-mode": Acts("consume-mode g pop"),
-    "restart": Acts("restart broker-b", _stage("stopping")),
-    "upgrade": Acts("upgrade broker-b one every 1s", _stage("stopping")),
-    "chaos": Acts("chaos fixed-kill broker-b", _stage("killed")),
+EVIDENCE: Mapping[str, Evidence] = {
+    "kill": _stage("killed"),
+    "stop": _stage("stopping"),
+    "power-off": _stage("powered_off"),
+    "suspend": _stage("suspended"),
+    "permission": _belief(BeliefKind.DATA_VERSION),
+    "scale": _stage("started"),
+    "restart": _stage("stopping"),
+    "upgrade": _stage("stopping"),
+    "chaos": _stage("killed"),
 }
+"""Verb -> the row that shows when it acted. The others change the network, a clock or a disk in the call that records
+them, or send requests to brokers, as `permission` does."""
 
 
 def test_every_verb_that_begins_a_fault_is_in_the_grid():
-    assert set(GRID) == set(WORDINGS)
+    assert list(VERB_LINES) == list(WORDINGS)
 
 
 class Flood:
@@ -139,8 +117,8 @@ def faults(tmp_path_factory):
     cluster = LiveCluster(tmp_path_factory.mktemp("busy"), CLUSTER)
     socket = cluster.run / SOCKET_FILE
     with Flood(cluster.broker):
-        for acts in GRID.values():
-            for words in ("until broker-b ready within 30s", acts.line, "heal all"):
+        for line in VERB_LINES.values():
+            for words in ("until broker-b ready within 30s", line, "heal all"):
                 assert tuple(say(socket, words.split()))
     cluster.end()
     tables = (schema.FAULTS, schema.LIFECYCLE, schema.BELIEFS)
@@ -149,19 +127,17 @@ def faults(tmp_path_factory):
 
 
 def _instants(rows):
-    verbs, waiting = iter(GRID.items()), None
+    verbs, recorded, shows = iter(VERB_LINES), ("", 0), None
     for _, table, row in rows:
         if table is schema.FAULTS and row["event"] == "begin":
-            verb, acts = next(verbs)
-            waiting = None if acts.evidence is None else (verb, acts.evidence, row["t_ns"])
-            if waiting is None:
-                yield verb, (row["t_ns"], row["t_ns"])
-        elif waiting is not None and waiting[1](table, row):
-            yield waiting[0], (waiting[2], row["t_ns"])
-            waiting = None
+            recorded = next(verbs), row["t_ns"]
+            shows = EVIDENCE.get(recorded[0], lambda table, _: table is schema.FAULTS)
+        if shows is not None and shows(table, row):
+            yield recorded[0], (recorded[1], row["t_ns"])
+            shows = None
 
 
-@pytest.mark.parametrize("verb", GRID)
+@pytest.mark.parametrize("verb", VERB_LINES)
 def test_a_fault_acts_within_a_second_of_its_row_however_much_guests_send(faults, verb):
     recorded_ns, acted_ns = faults[verb]
     assert acted_ns - recorded_ns <= LATE_NS_MAX

@@ -23,12 +23,12 @@ from emulator.network.guests.not_emulated import (
     request_told,
 )
 from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
-from emulator.network.guests.wide_requests import WIDE_REQUESTS
+from emulator.network.guests.wide_work import WIDE_REQUESTS
 from emulator.time.timeline import Owner
 from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler, Logger
-from nodes.protocol.codes import ResponseCode
+from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command, CommandFlag
 from nodes.rpc.codec import GREETING, FrameError
 from nodes.wire.remoting_command import FIRST_BYTE
@@ -98,6 +98,7 @@ class Guest(Peer, ChannelHandler):
         self._has_spoken = has_spoken
         self._watch = fabric.watch_guest(self.node, listener)
         self._budget = fabric.guest_budget
+        self._wide_work = fabric.guest_wide_work
         self.cpu = CpuAccount(self._budget.limits.cpu_percent / 100)
         """Time that its frames and the answers to them took."""
         self._codec: GuestCodec = EmulatorCodec()
@@ -105,6 +106,8 @@ class Guest(Peer, ChannelHandler):
         self._unsent = bytearray()
         self._node_closed = False
         self._hung_up = False
+        self._has_joined = False
+        """Whether it has sent a heartbeat, so that it may be a member of groups."""
         self._has_left = False
         self._nursery: trio.Nursery | None = None
 
@@ -124,32 +127,24 @@ class Guest(Peer, ChannelHandler):
             self._socket.close()
 
     async def leave(self) -> None:
-        """Let the node see the end of the connection.
+        """Let the node see the end of the connection; members that leave at once do so one after the other.
 
-        A broker notifies all members of its groups, so guests that leave at once leave one after the other.
+        A broker notifies all members of a group when one leaves.
         """
         try:
-            await self._work_widely(self._end_connection)
+            if self._has_joined:
+                await self._wide_work.carry_out(self._end_connection)
         finally:  # also where the run ends before its turn
             self._end_connection()
 
-    def _end_connection(self) -> None:
-        if self._has_left:
-            return
-        self._has_left = True
-        self._watch.on_end(by_node=self._node_closed)
-        if self._end is not None:
-            self._end.close()
-
-    async def _work_widely(self, act: Callable[[], object]) -> None:
-        """Do what makes a node work on a whole group or table: the work of one guest at a time.
-
-        A thousand members that join at once make a thousand times a thousand notifications. What else guests ask for
-        is served between two of them, as in RocketMQ, whose brokers have threads of their own for such requests.
-        """
-        async with self._fabric.guest_wide_work:
-            act()
-            await trio.lowlevel.checkpoint()  # the work is done before other guests are read from
+    def _end_connection(self) -> int:
+        """End it once; returns when the node sees the end."""
+        if not self._has_left:
+            self._has_left = True
+            self._watch.on_end(by_node=self._node_closed)
+            if self._end is not None:
+                self._end.close()
+        return self._end.last_due_ns if self._end is not None else 0
 
     async def _serve(self) -> None:
         silent_ms = self._budget.limits.silent_ms
@@ -260,7 +255,7 @@ class Guest(Peer, ChannelHandler):
             for number, command in enumerate(self._codec.decode(chunk), start=1):
                 if command.code in WIDE_REQUESTS:
                     self.cpu.charge(began_s)
-                    await self._work_widely(partial(self._deliver_one, end, command))
+                    await self._wide_work.carry_out(partial(self._deliver_one, end, command))
                     began_s = perf_counter()
                 else:
                     self._deliver_one(end, command)
@@ -276,11 +271,14 @@ class Guest(Peer, ChannelHandler):
         self._budget.unfinished.hold(self, self._codec.unfinished_bytes)
         return not (end.closed or self._hung_up)
 
-    def _deliver_one(self, end: Endpoint, command: Command) -> None:
+    def _deliver_one(self, end: Endpoint, command: Command) -> int:
+        """Send a frame to the node; returns when it arrives."""
+        self._has_joined = self._has_joined or command.code == RequestCode.HEART_BEAT
         end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
         if command.is_oneway and not is_answered(command.code):
             told = request_told(command.code, self._process.node, oneway=True)
             self._watch.on_not_emulated(command.code, told)
+        return end.last_due_ns
 
     async def _give_way(self) -> None:
         """Let the others go on; if this connection has taken more than its share, as long as they need the time."""
@@ -321,6 +319,8 @@ class Guest(Peer, ChannelHandler):
         began_s = perf_counter()
         frame = self._encoded(command)
         self.cpu.charge(began_s)
+        if not command.is_response:  # a notification; to send it takes about as long
+            self._wide_work.charge(2 * (perf_counter() - began_s))
         is_flushed_later = bool(self._unsent)  # a flush or a drain is pending already
         self._unsent += frame
         if is_flushed_later:
@@ -393,7 +393,7 @@ class Guest(Peer, ChannelHandler):
 class _NodeEnd(Endpoint, ChannelHandler):
     """The node's end of a guest's connection; answers SYSTEM_BUSY when a limit is reached."""
 
-    __slots__ = ("_budget", "_cpu", "_node_handler", "_open")
+    __slots__ = ("_budget", "_cpu", "_node_handler", "_open", "_wide_work")
 
     def __init__(
         self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, cpu: CpuAccount, *rest: object
@@ -402,6 +402,7 @@ class _NodeEnd(Endpoint, ChannelHandler):
         self._node_handler = handler
         self._cpu = cpu
         self._budget = fabric.guest_budget
+        self._wide_work = fabric.guest_wide_work
         self._open: dict[int, None] = {}
 
     def on_open(self, channel: Channel) -> None:
@@ -417,6 +418,8 @@ class _NodeEnd(Endpoint, ChannelHandler):
         began_s = perf_counter()
         self._node_handler.on_command(channel, command)
         self._cpu.charge(began_s)
+        if command.code in WIDE_REQUESTS:
+            self._wide_work.charge(perf_counter() - began_s)
 
     def _refusal(self) -> str | None:
         requests_max = self._budget.limits.requests
@@ -427,7 +430,9 @@ class _NodeEnd(Endpoint, ChannelHandler):
         return self._budget.refusal(self.network.timeline.now_ns)
 
     def on_close(self, channel: Channel) -> None:
+        began_s = perf_counter()
         self._node_handler.on_close(channel)
+        self._wide_work.charge(perf_counter() - began_s)
 
     def send(self, command: Command) -> None:
         if command.flag & CommandFlag.RESPONSE:
