@@ -1,5 +1,6 @@
 """A guest dials a node's port in live mode, well-behaved or not."""
 
+import socket
 import struct
 
 import msgpack
@@ -334,6 +335,22 @@ def test_a_guest_meets_the_faults_of_its_links():
 
     assert played.result == 3
     assert [(r["opaque"], r["detail"]) for r in played.trace.select("rpc", event="dropped")] == [(2, "f1")]
+
+
+def test_a_node_may_stop_listening_in_the_very_pass_in_which_a_guest_dials():
+    async def scene(stage):
+        address = stage.world.fabric.carrier.physical_ip(stage.node.ip), PORT
+        for _ in range(3):
+            with socket.socket() as dialing:
+                dialing.setblocking(False)
+                dialing.connect_ex(address)
+                await trio.lowlevel.checkpoint()  # its acceptor can run now, and runs after this task
+                process_of(stage.node).close_listener(PORT)
+                await stage.world.clock.idle()
+            process_of(stage.node).listen(PORT, stage.server)
+        return await stage.all_is_well()
+
+    assert live(scene).result
 
 
 @pytest.mark.parametrize("verb", ["kill", "restart"])

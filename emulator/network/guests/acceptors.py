@@ -55,7 +55,7 @@ class GuestAcceptor:
     async def serve(self) -> None:
         """Accept until the listener is closed."""
         try:
-            while True:
+            while self._socket.fileno() >= 0:  # it may be closed after the wait and before this task runs
                 await trio.lowlevel.wait_readable(self._socket)
                 try:
                     accepted, address = self._socket.accept()
