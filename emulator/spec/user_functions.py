@@ -93,7 +93,7 @@ def _named_in(key: str, value: Any) -> Iterator[NamedCode]:
     elif isinstance(value, Mapping):
         yield from _named_in_options(key, value)
     else:
-        for name, below, rule in _fields_of(type(value)):
+        for name, below, rule in _fields_of(value.__class__):
             held = getattr(value, name)
             if rule is not None and rule.names_code(held):
                 yield NamedCode(f"{key}.{below}", rule.kind, str(held))

@@ -70,6 +70,17 @@ def test_one_module_runs_the_code_that_a_scenario_names():
     assert running == ["emulator/spec/user_code.py"]
 
 
+def test_pickles_are_read_where_a_task_of_the_same_query_has_made_them_and_else_in_one_module():
+    reading = [
+        where(path)
+        for path in modules(*PACKAGES)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("pickle.load", "pickle.loads", "pickle.Unpickler")
+    ]
+
+    assert reading == ["emulator/base/own_values.py", "emulator/dataset/judged.py", "emulator/pipeline/swept.py"]
+
+
 def _runs_code(node):
     """Whether a node calls what makes code of a text, or finds code by a name that a text gives."""
     if not isinstance(node, ast.Call):
