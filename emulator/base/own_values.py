@@ -1,6 +1,6 @@
 """Values of this program that were pickled, read from a file that others may have written.
 
-A pickle can name any function and have it called. So nothing is found but classes of the packages that the reader names,
+A pickle can name any function and have it called. So only classes of the packages that the reader names are found, with
 their methods, and containers of Python: their constructors only hold values.
 """
 
