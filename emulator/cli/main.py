@@ -1,7 +1,7 @@
 """The command line: every command of `rmqemu` with its options; what a command needs is imported when it is called.
 
-Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C. It follows from the rules;
-with `--service` it is also 1 if the service is paging.
+Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, or no memory, 130 Ctrl-C. It follows
+from the rules; with `--service` it is also 1 if the service is paging.
 """
 
 from pathlib import Path

@@ -2,8 +2,8 @@
 
 import gc
 
-_LEAST = 30_000
-"""Objects that are always tolerated, some MB: a collection would take longer than a short run gains by it."""
+_LEAST = 10_000
+"""Objects that are always tolerated, a MB or two: a collection would take longer than a short run gains by it."""
 
 
 class Garbage:
