@@ -15,6 +15,7 @@ def main() -> None:
     """Run the command line."""
     try:
         from emulator.cli.main import app
+        from emulator.cli.signals import end_on_signals
         from emulator.cli.terminal import NAME
     except (MemoryError, SystemError):  # SystemError: memory ran out where Python's own code does not expect it
         _end(_OUT_OF_MEMORY)
@@ -23,6 +24,7 @@ def main() -> None:
             _end(traceback.format_exc().encode())
         except MemoryError:
             _end(_OUT_OF_MEMORY)
+    end_on_signals()
     app(prog_name=NAME)
 
 
