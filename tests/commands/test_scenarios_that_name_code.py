@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign
 from emulator.cli.main import app
+from emulator.console.verb import VerbError
 from emulator.notebook.handle import launch
 from emulator.run import run_scenario
 from emulator.spec import SpecError, load, loads
@@ -193,19 +194,47 @@ def test_a_program_in_python_allows_code_by_a_parameter(folder):
     assert load("s.toml", allow_code=True).code.is_allowed
 
 
-def test_verify_imports_nothing_from_the_working_directory(folder):
-    run = run_scenario(loads(SCENARIO, "x"), runs=folder).path
+def test_a_verb_names_no_code_that_is_not_allowed(folder):
+    (folder / "s.toml").write_text(SCENARIO)
+    with launch("s.toml") as cluster:
+        cluster.advance(15)
+        for name in ("os:system", "mine:hashed"):
+            with pytest.raises(VerbError, match=f"{HASH}: names code, {name}, which runs only with --allow-code"):
+                cluster.restart("c1", "with", f"{{{HASH} = {name}}}")
+    assert not (folder / "imported").exists()
+
+
+HIJACKED = ("orjson", "json", "trio", "emulator", "attrs", "pyarrow", "pickle")
+"""Modules that somebody has left in the working directory."""
+
+
+def in_a_hostile_directory(folder, *words):
+    """A command as it starts: its own sys.path has no working directory."""
     hijacked = folder / "working"
     hijacked.mkdir()
-    for name in ("orjson", "json", "trio", "emulator", "attrs"):
+    for name in HIJACKED:
         (hijacked / f"{name}.py").write_text(f"open('imported', 'w')\nraise SystemExit('{name}')")
-    # As the command starts: its own sys.path has no working directory.
-    command = [sys.executable, "-P", "-c", f"from emulator.cli.main import app; app(['verify', {str(run)!r}])"]
+    code = f"from emulator.cli.main import app; app({list(map(str, words))!r})"
     roots = os.pathsep.join(path for path in sys.path if path and Path(path).is_dir())
+    environment = {**os.environ, "PYTHONPATH": roots}
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, cwd=hijacked, env=environment, capture_output=True, text=True, check=False)
+    return done, sorted({path.name for path in hijacked.iterdir()} - {f"{name}.py" for name in HIJACKED})
 
-    done = subprocess.run(
-        command, cwd=hijacked, env={**os.environ, "PYTHONPATH": roots}, capture_output=True, text=True, check=False
-    )
 
-    assert (done.returncode, done.stdout) == (0, "identical\n"), done.stderr
-    assert untouched(hijacked)
+def test_verify_imports_nothing_from_the_working_directory(folder):
+    run = run_scenario(loads(SCENARIO, "x"), runs=folder).path
+
+    done, left = in_a_hostile_directory(folder, "verify", run)
+
+    assert (done.returncode, done.stdout, left) == (0, "identical\n", []), done.stderr
+
+
+@pytest.mark.spark
+def test_workers_of_spark_import_nothing_from_the_working_directory(folder):
+    run = run_scenario(loads(SCENARIO, "x"), runs=folder).path
+
+    done, left = in_a_hostile_directory(folder, "analyze", "--engine", "spark", run)
+
+    assert done.returncode == 0, done.stderr
+    assert "imported" not in left
