@@ -14,7 +14,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks recipes session rooms tables reference ledger clean pytest kills fuzz-scenarios many-runs budgets
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -60,6 +60,9 @@ sources: setup ## play every source of disagreement beside its bound, into sourc
 
 special: setup ## play the death of a master with 22,000 special messages, 20 seeds each way, into special_messages.json
 	PYTHONPATH=tests $(BIN)/python -m studies.special_messages
+
+soak: setup ## run a cluster under periodic faults for 24 emulated hours, and print what its memory holds
+	PYTHONPATH=tests $(BIN)/python -m studies.soak --hours 24
 
 kills: setup ## kill two hundred emulators at random instants, and read what they left
 	PYTHONPATH=tests $(BIN)/python -m studies.kills

@@ -28,7 +28,9 @@ from emulator.campaign.parts import PARTS, PartsReader
 from emulator.campaign.played import Played, better
 from emulator.campaign.seeds import read_seeds, seeds_text
 from emulator.lake.filesystems import located
-from emulator.spec import Scenario, from_dict, to_dict
+from emulator.spec import Scenario, UserCode, from_dict, to_dict
+from emulator.spec.user_code import ALLOW_CODE
+from emulator.spec.user_functions import named_code, sources
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
@@ -69,6 +71,11 @@ class CampaignDirectory:
     """Mapping variant -> the condition in which it is played; empty: the campaign has none."""
 
     @property
+    def allows_code(self) -> bool:
+        """Whether its scenarios may run code that they name."""
+        return any(scenario.code.is_allowed for scenario in self.variants.values())
+
+    @property
     def name(self) -> str:
         """Name of the campaign."""
         return self.path.name
@@ -84,7 +91,8 @@ class CampaignDirectory:
     def command(self, case: Case) -> str:
         """The command that plays a case again, as an ordinary run."""
         scenario = self.path / SCENARIOS / f"{case.variant}.toml"
-        return shlex.join(["rmqemu", "run", str(scenario), "--seed", str(case.seed)])
+        allowed = [ALLOW_CODE] if any(named_code(self.variants[case.variant])) else []
+        return shlex.join(["rmqemu", "run", str(scenario), "--seed", str(case.seed), *allowed])
 
     @property
     def dataset_uri(self) -> str | None:
@@ -172,11 +180,12 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
             (path / folder).mkdir(exist_ok=True)
         for variant in campaign.variants:
             put_in_place(_FILES, path / SCENARIOS / f"{variant.name}.toml", _scenario_file(variant.scenario))
+            save_code(variant.scenario, path / SCENARIOS)
         if every != seeds:
             put_in_place(_FILES, path / HEAD, (sealed(_head(campaign, every), indent=1) + "\n").encode())
     except OSError as error:
         raise CampaignError(f"{path}: the campaign cannot be kept there: {error.strerror or error}") from None
-    return opened(path)
+    return opened(path, allow_code=any(variant.scenario.code.is_allowed for variant in campaign.variants))
 
 
 def is_campaign(path: Path | str) -> bool:
@@ -184,8 +193,12 @@ def is_campaign(path: Path | str) -> bool:
     return (Path(path) / HEAD).exists()
 
 
-def opened(path: Path | str) -> CampaignDirectory:
+def opened(path: Path | str, *, allow_code: bool = False) -> CampaignDirectory:
     """Open the directory of a campaign.
+
+    Args:
+        path: of the directory.
+        allow_code: whether its scenarios may run code that they name, of the modules beside them.
 
     Raises:
         CampaignError: it is none, is damaged, or has another version.
@@ -193,7 +206,8 @@ def opened(path: Path | str) -> CampaignDirectory:
     head = _read_head(Path(path))
     if head is None:
         raise CampaignError(f"{path} is no campaign: it has no {HEAD}")
-    variants = {name: from_dict(tables, f"{path}/{HEAD}") for name, tables in head["variants"].items()}
+    code = UserCode.beside(Path(path) / SCENARIOS / HEAD, allow=allow_code)
+    variants = {name: from_dict(tables, f"{path}/{HEAD}", code=code) for name, tables in head["variants"].items()}
     seeds = read_seeds(f"{path}/{HEAD}", head["seeds"])
     level, conditions = TraceLevel(head["trace"]), head["conditions"]
     return CampaignDirectory(Path(path), variants, seeds, head["versions"], level, conditions)
@@ -266,6 +280,17 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any], within: str = 
 
 def _numbered(items: list[Any]) -> dict[str, Any]:
     return {str(number): item for number, item in enumerate(items)}
+
+
+def save_code(scenario: Scenario, folder: Path) -> None:
+    """Save the modules that a scenario names beside its file in a folder.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    for beside, content in sources(scenario).items():
+        (folder / beside).parent.mkdir(parents=True, exist_ok=True)
+        put_in_place(_FILES, folder / beside, content)
 
 
 def _scenario_file(scenario: Scenario) -> bytes:

@@ -24,6 +24,7 @@ from emulator.spec.mistakes import EnoughMistakesError, Reading, expect_known
 from emulator.spec.section import Section, keys_of
 from emulator.spec.service_limits import ServiceLimits
 from emulator.spec.toml_file import TomlFile
+from emulator.spec.user_code import UserCode
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TEXT, quoted, whole_rule
 
@@ -33,16 +34,23 @@ CASES_MOST = 10_000_000
 JOBS = whole_rule("runs at the same time", least=1, most=10_000)
 
 
-def load_campaign(path: Path) -> Campaign:
+def load_campaign(path: Path, *, allow_code: bool = False) -> Campaign:
     """Read a campaign file, given by its path or by the name of one of the package.
+
+    Args:
+        path: of the file, or its name.
+        allow_code: whether its scenarios may run code that they name, of modules beside their file; else only below a
+            folder that the user trusts.
 
     Raises:
         SpecError: the file or that of its scenario cannot be read, or describes no campaign.
     """
-    file, reading = TomlFile.read(campaign_path(path)), Reading()
+    found = campaign_path(path)
+    file, reading = TomlFile.read(found), Reading()
+    code = UserCode.beside(found, allow=allow_code)
     try:
         with suppress(EnoughMistakesError):
-            campaign = _read(Section.of("", file.tables, _TABLES, reading), file)
+            campaign = _read(Section.of("", file.tables, _TABLES, reading), file, code)
             if campaign is not None and not reading.mistakes:
                 return campaign
         raise SpecError.of(reading.mistakes)
@@ -66,7 +74,7 @@ def campaign_of(scenario: Scenario, seeds: tuple[int, ...], level: str = TraceLe
     return Campaign(name=scenario.name, variants=(variant,), seeds=seeds, level=_judged_level("--trace", level))
 
 
-def _read(root: Section, file: TomlFile) -> Campaign | None:
+def _read(root: Section, file: TomlFile, code: UserCode) -> Campaign | None:
     """The campaign; None where a mistake leaves none."""
     if "campaign" not in root.values:
         raise SpecError(
@@ -85,7 +93,7 @@ def _read(root: Section, file: TomlFile) -> Campaign | None:
         lambda: _judged_level(head.at("trace"), head.get("trace", TEXT, TraceLevel.FINDINGS)), TraceLevel.FINDINGS
     )
     jobs = head.get("jobs", JOBS, None)
-    found = root.attempt(lambda: _read_scenario(root, head, file), None)
+    found = root.attempt(lambda: _read_scenario(root, head, file, code), None)
     if found is None:
         return None
     tables, scenario = _with_limits(*found, {key: getattr(limits, key) for key in service.values})
@@ -109,21 +117,22 @@ def _read_keep(head: Section) -> Keep:
     return Keep(keep)
 
 
-def _read_scenario(root: Section, head: Section, file: TomlFile) -> tuple[Mapping[str, Any], Scenario]:
-    """The tables of the scenario, and the scenario."""
+def _read_scenario(root: Section, head: Section, file: TomlFile, code: UserCode) -> tuple[Mapping[str, Any], Scenario]:
+    """The tables of the scenario, and the scenario; code that variants name lies beside it, too."""
     # Service limits are those of the campaign, wherever its scenario stands.
     inline = {key: root.values[key] for key in SCENARIO_TABLES if key in root.values and key != "service"}
     if "scenario" not in head.values:
         if not inline:
             raise SpecError(head.at("scenario"), "missing; expected the path of a scenario file, or its tables here")
-        scenario = playable(file, inline)
+        scenario = playable(file, inline, code=code)
         _refuse_guests(scenario)
         return inline, scenario
     if inline:
         there = next(iter(inline))
         raise SpecError(there, f"expected no tables of a scenario with {head.at('scenario')}, which names its file")
     other = TomlFile.read(Path(file.name).parent / head.get("scenario", TEXT))
-    scenario = playable(other)
+    # A campaign that is not allowed to run code gets it from no other folder that the user trusts.
+    scenario = playable(other, code=attrs.evolve(UserCode.beside(Path(other.name)), is_allowed=code.is_allowed))
     _refuse_guests(scenario)
     return other.tables, scenario
 

@@ -66,7 +66,7 @@ def play_on_spark(
     reader = directory.reader()
     for _ in reader.news():
         pass  # what is there already
-    job = _Job(directory.path.resolve(), cases, terms, session)
+    job = _Job(directory.path.resolve(), cases, terms, session, allow_code=directory.allows_code)
     job.start()
     try:
         while True:
@@ -90,12 +90,15 @@ def play_on_spark(
 class _Job(threading.Thread):
     """The Spark job, in a thread: the main thread reads what its tasks have written."""
 
-    def __init__(self, path: Path, cases: Sequence[Case], terms: Terms, session: SparkSession) -> None:
+    def __init__(
+        self, path: Path, cases: Sequence[Case], terms: Terms, session: SparkSession, *, allow_code: bool
+    ) -> None:
         super().__init__(daemon=True, name="campaign on Spark")
         self._path = path
         self._cases = cases
         self._terms = terms
         self._session = session
+        self._allow_code = allow_code
         self._error: Exception | None = None
         self._troubles: list[_Trouble] = []
 
@@ -105,7 +108,7 @@ class _Job(threading.Thread):
             cores = _cores(self._session)
             size = max(1, min(_CASES_MOST, len(self._cases) // (_TASKS_PER_CORE * cores)))
             chunks = [tuple(self._cases[at : at + size]) for at in range(0, len(self._cases), size)]
-            task = _Task(str(self._path), self._terms, tuple(chunks))
+            task = _Task(str(self._path), self._terms, tuple(chunks), allow_code=self._allow_code)
             numbers = self._session.range(0, len(chunks), 1, len(chunks))
             self._troubles = [_Trouble(*row) for row in numbers.mapInArrow(task.play, _ANSWER).collect()]
         except Exception as error:  # noqa: BLE001 - `check` raises it in the thread that waits
@@ -155,6 +158,8 @@ class _Task:
     terms: Terms
     chunks: tuple[tuple[Case, ...], ...]
     """All cases of the job; the rows of Spark are their numbers."""
+    allow_code: bool
+    """Whether scenarios may run code that they name."""
 
     def play(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Play the cases of some chunks; returns what kept cases from being played."""
@@ -166,7 +171,7 @@ class _Task:
     def _play(self, chunk: tuple[Case, ...]) -> Iterator[_Trouble]:
         """Play the cases of a chunk, except those that have lines: Spark repeats a task whose worker died."""
         try:
-            directory = opened(self.path)
+            directory = opened(self.path, allow_code=self.allow_code)
             _refuse_other_versions(directory)
             ended = self._ended(directory)
             cases = [case for case in chunk if case not in ended]

@@ -20,11 +20,14 @@ from emulator.base.errors import UserError
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.case import DiskError
+from emulator.campaign.directory import save_code
 from emulator.campaign.measured import broken_in
 from emulator.campaign.played import Outcome, Played
 from emulator.campaign.player import Player
 from emulator.shrinking import PLAYS_MOST, Play, ShrinkingInterrupted, Shrunk, shrink
 from emulator.spec import Scenario, to_dict
+from emulator.spec.user_code import ALLOW_CODE
+from emulator.spec.user_functions import named_code
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.why.question import WhyError
@@ -84,7 +87,8 @@ class ShrunkCase:
     @property
     def command(self) -> str:
         """Plays the smallest scenario."""
-        return shlex.join(["rmqemu", "run", str(self.file)])
+        allowed = [ALLOW_CODE] if any(named_code(self.shrunk.scenario)) else []
+        return shlex.join(["rmqemu", "run", str(self.file), *allowed])
 
     @property
     def why(self) -> str:
@@ -173,6 +177,7 @@ class Shrinker:
         file, place = self.folder / f"{name}.toml", self.folder / name
         head = f"# The smallest scenario found that {found.kind.words()} as {name} does.\n"
         put_in_place(RunFiles(), file, (head + tomli_w.dumps(to_dict(scenario))).encode())
+        save_code(scenario, self.folder)
         shutil.rmtree(place, ignore_errors=True)
         _, played = player.play(found.case, scenario)
         if played is None:

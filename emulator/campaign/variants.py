@@ -110,7 +110,7 @@ def _with_preset(section: Section, tables: Mapping[str, Any], base: Scenario) ->
     expect_known(section.at("preset"), "preset", preset, list(Preset))
     # Options that the scenario sets itself take precedence over a preset, so the tables are read once more.
     head = {**tables["scenario"], "preset": preset}
-    return _made(lambda: from_dict({**tables, "scenario": head}))
+    return _made(lambda: from_dict({**tables, "scenario": head}, code=base.code))
 
 
 def _with_options(section: Section, scenario: Scenario) -> Scenario:

@@ -1,6 +1,5 @@
 """`python -m emulator.cli`: the command line."""
 
-from emulator.cli.main import app
-from emulator.cli.terminal import NAME
+from emulator.cli.command import main
 
-app(prog_name=NAME)
+main()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from emulator.dataset.engine import EngineName
+from emulator.spec.user_code import ALLOW_CODE, TRUSTED_FOLDERS
 from emulator.trace.schema import TraceLevel
 
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
@@ -62,4 +63,12 @@ RemoteOption = Annotated[
     typer.Option(metavar="URL", help="Of a server of Spark Connect: sc://HOST:PORT.", show_default=False),
 ]
 ServiceOption = Annotated[bool, typer.Option("--service", help="Exit status 1 also if the service of a run is paging.")]
+AllowCodeOption = Annotated[
+    bool,
+    typer.Option(
+        ALLOW_CODE,
+        help=f"Run code that the scenario names: entry points, and modules beside its file. {TRUSTED_FOLDERS} names "
+        "folders whose files need no such option.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

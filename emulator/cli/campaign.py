@@ -37,6 +37,7 @@ def play_file(
     shrink: bool,
     service: bool = False,
     to: str | None = None,
+    allow_code: bool = False,
 ) -> None:
     """Play a campaign file.
 
@@ -49,11 +50,21 @@ def play_file(
         shrink: shrink the first failure of each kind, when all runs have been played.
         service: the exit status is 1 also if the service of a run is paging.
         to: URI of the dataset in which each run is landed.
+        allow_code: whether its scenarios may run code that they name.
     """
-    _play(load_campaign(path), campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
+    campaign = load_campaign(path, allow_code=allow_code)
+    _play(campaign, campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
 
 
-def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | None, *, service: bool = False) -> None:
+def play_seeds(
+    scenario: Path,
+    seeds: str,
+    level: TraceLevel,
+    campaigns: Path | None,
+    *,
+    service: bool = False,
+    allow_code: bool = False,
+) -> None:
     """Play a scenario with many seeds.
 
     Args:
@@ -62,8 +73,9 @@ def play_seeds(scenario: Path, seeds: str, level: TraceLevel, campaigns: Path | 
         level: which rows the traces have.
         campaigns: directory of all campaigns; None: `campaigns`.
         service: the exit status is 1 also if the service of a run is paging.
+        allow_code: whether the scenario may run code that it names.
     """
-    campaign = campaign_of(load(scenario), read_seeds("--seeds", seeds), level)
+    campaign = campaign_of(load(scenario, allow_code=allow_code), read_seeds("--seeds", seeds), level)
     _play(campaign, campaigns or DIRECTORY, Judging(), None, retry=False, shrink=False, service=service)
 
 

@@ -1,7 +1,7 @@
 """The command line: every command of `rmqemu` with its options; what a command needs is imported when it is called.
 
-Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, 130 Ctrl-C. It follows from the rules;
-with `--service` it is also 1 if the service is paging.
+Exit status: 0 valid, 1 an oracle was violated, 2 unknown, damaged or bad input, or no memory, 130 Ctrl-C. It follows
+from the rules; with `--service` it is also 1 if the service is paging.
 """
 
 from pathlib import Path
@@ -11,6 +11,7 @@ import typer
 
 from emulator.cli.arguments import (
     SCENARIO_HELP,
+    AllowCodeOption,
     CampaignArgument,
     EngineOption,
     JsonOption,
@@ -126,6 +127,7 @@ def up(
     web_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port of --web; a free one.", show_default=False)
     ] = None,
+    allow_code: AllowCodeOption = False,
 ) -> None:
     """Run a cluster live and print what happens, one line per event, until Ctrl-C.
 
@@ -136,7 +138,10 @@ def up(
         from emulator.cli.up import run_live
 
         level = trace or TraceLevel.FULL
-        run_live(spec, runs, level, tuple(guest or ()), command, store_max, listen, web=web, web_port=web_port)
+        names = tuple(guest or ())
+        run_live(
+            spec, runs, level, names, command, store_max, listen, web=web, web_port=web_port, allow_code=allow_code
+        )
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -186,6 +191,7 @@ def run(
     service: Annotated[
         bool, typer.Option("--service", help="With --seeds: exit status 1 also if the service of a run is paging.")
     ] = False,
+    allow_code: AllowCodeOption = False,
 ) -> None:
     """Run a scenario; the last line printed is the run directory."""
     with one_line_errors():
@@ -193,7 +199,8 @@ def run(
 
         if seeds is None:
             refuse_without("--service", "--seeds", given=service)
-            run_file(scenario, mode, trace or TraceLevel.FULL, seed, script, runs or Path("runs"))
+            level, folder = trace or TraceLevel.FULL, runs or Path("runs")
+            run_file(scenario, mode, level, seed, script, folder, allow_code=allow_code)
         else:
             refuse_together(
                 "--seeds",
@@ -201,7 +208,8 @@ def run(
             )
             from emulator.cli.campaign import play_seeds
 
-            play_seeds(scenario, seeds, trace or TraceLevel.FINDINGS, runs, service=service)
+            level = trace or TraceLevel.FINDINGS
+            play_seeds(scenario, seeds, level, runs, service=service, allow_code=allow_code)
 
 
 @app.command()
@@ -225,6 +233,7 @@ def campaign(
     ] = False,
     service: ServiceOption = False,
     to: ToOption = None,
+    allow_code: AllowCodeOption = False,
 ) -> None:
     """Play seeds times variants of a scenario, judge each run, and keep all results in one directory.
 
@@ -235,7 +244,8 @@ def campaign(
         from emulator.cli.judging import Judging
 
         judging = Judging(engine, master, remote)
-        play_file(file, campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
+        how = {"retry": retry, "shrink": shrink, "service": service, "allow_code": allow_code}
+        play_file(file, campaigns, judging, jobs, to=to, **how)
 
 
 @app.command()
@@ -265,6 +275,7 @@ def shrink(
     timeout_s: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Wall time of a run; 300 s.", show_default=False)
     ] = None,
+    allow_code: AllowCodeOption = False,
 ) -> None:
     """Find the smallest scenario that fails in the same way, and explain why it fails.
 
@@ -274,17 +285,20 @@ def shrink(
     with one_line_errors():
         from emulator.cli.shrink import shrink_command
 
-        shrink_command(what, case, seed, on or (), plays, timeout_s)
+        shrink_command(what, case, seed, on or (), plays, timeout_s, allow_code=allow_code)
 
 
 @app.command()
-def check(spec: SpecArgument) -> None:
-    """Warn about harmful settings that RocketMQ accepts; the emulator runs them as RocketMQ would."""
+def check(spec: SpecArgument, allow_code: AllowCodeOption = False) -> None:
+    """Warn about harmful settings that RocketMQ accepts; the emulator runs them as RocketMQ would.
+
+    Code that the scenario names is tried only where it is allowed.
+    """
     with one_line_errors():
-        from emulator.spec import load
+        from emulator.spec import read
         from emulator.spec.checks import check as harmful_settings
 
-        found = harmful_settings(load(spec))
+        found = harmful_settings(read(spec, allow_code=allow_code))
         for setting in found:
             print(f"warning: {setting.line()}")
         if not found:
@@ -357,13 +371,13 @@ app.command()(compare)
 
 
 @app.command()
-def verify(run: RunArgument) -> None:
+def verify(run: RunArgument, allow_code: AllowCodeOption = False) -> None:
     """Repeat a run and compare the two traces row by row."""
     with one_line_errors():
         from emulator.run.verify import describe, repeat
         from emulator.trace.run_directory import open_run
 
-        difference = repeat(open_run(run))
+        difference = repeat(open_run(run), allow_code=allow_code)
         if difference is None:
             print("identical")
             return

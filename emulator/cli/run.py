@@ -13,7 +13,16 @@ from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 
 
-def run_file(path: Path, mode: TimeMode, level: TraceLevel, seed: int | None, script: Path | None, runs: Path) -> None:
+def run_file(
+    path: Path,
+    mode: TimeMode,
+    level: TraceLevel,
+    seed: int | None,
+    script: Path | None,
+    runs: Path,
+    *,
+    allow_code: bool = False,
+) -> None:
     """Run a scenario file; the last line printed is the run directory.
 
     Args:
@@ -23,8 +32,9 @@ def run_file(path: Path, mode: TimeMode, level: TraceLevel, seed: int | None, sc
         seed: replaces the scenario's seed.
         script: file with verbs to execute once all nodes are ready.
         runs: directory of all runs.
+        allow_code: whether the scenario may run code that it names.
     """
-    scenario = load(path)
+    scenario = load(path, allow_code=allow_code)
     if seed is not None:
         scenario = attrs.evolve(scenario, seed=seed)
     if script is not None:

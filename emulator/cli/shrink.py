@@ -13,7 +13,7 @@ from emulator.analysis.oracles.every import TITLES
 from emulator.base.text import nearest
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import is_campaign, opened
+from emulator.campaign.directory import HEAD, is_campaign, opened
 from emulator.campaign.played import Played
 from emulator.campaign.shrunk import (
     SHRUNK,
@@ -25,11 +25,19 @@ from emulator.campaign.shrunk import (
 from emulator.cli.terminal import INTERRUPTED, complain
 from emulator.shrinking import Play
 from emulator.spec import Scenario, SpecError, load
+from emulator.spec.user_functions import with_user_functions
 from nodes.fields import LONG_MOST
 
 
 def shrink_command(
-    what: Path, case: str | None, seed: int | None, on: Sequence[str], plays_most: int, timeout_s: int | None
+    what: Path,
+    case: str | None,
+    seed: int | None,
+    on: Sequence[str],
+    plays_most: int,
+    timeout_s: int | None,
+    *,
+    allow_code: bool = False,
 ) -> None:
     """Shrink the failure of a case of a campaign, or of a scenario file.
 
@@ -40,6 +48,7 @@ def shrink_command(
         on: ids of the invariants that must stay broken.
         plays_most: largest number of runs.
         timeout_s: wall time of a run.
+        allow_code: whether the scenario may run code that it names.
 
     Raises:
         UserError: there is no such case, it does not fail, or it cannot be read.
@@ -48,12 +57,12 @@ def shrink_command(
         if name not in TITLES:
             raise ShrinkError(f"--on: {nearest('invariant', name, list(TITLES))}")
     if is_campaign(what):
-        chosen, scenario = _case_of(what, case, seed)
+        chosen, scenario = _case_of(what, case, seed, allow_code=allow_code)
         folder = what / SHRUNK
     else:
         if case is not None:
             raise ShrinkError(f"{what} is no campaign, so it has no case {case}; --seed chooses the seed of a scenario")
-        scenario = load(what)
+        scenario = load(what, allow_code=allow_code)
         scenario = scenario if seed is None else attrs.evolve(scenario, seed=seed)
         chosen, folder = Case(scenario.name, scenario.seed), Path(SHRUNK)
     if scenario.guests:
@@ -82,8 +91,8 @@ def shrink_failures(dataset: Dataset, every: Sequence[Played], timeout_ms: int) 
             raise typer.Exit(INTERRUPTED)
 
 
-def _case_of(path: Path, case: str | None, seed: int | None) -> tuple[Case, Scenario]:
-    directory = opened(path)
+def _case_of(path: Path, case: str | None, seed: int | None, *, allow_code: bool) -> tuple[Case, Scenario]:
+    directory = opened(path, allow_code=allow_code)
     if seed is not None:
         raise ShrinkError("--seed: expected only with a scenario file; of a campaign name VARIANT:SEED")
     if case is None:
@@ -96,7 +105,10 @@ def _case_of(path: Path, case: str | None, seed: int | None) -> tuple[Case, Scen
     if int(number) not in directory.seeds:
         raise ShrinkError(f"{path} has no seed {number}; its seeds are {_ends(directory.seeds)}")
     chosen = Case(variant, int(number))
-    return chosen, directory.scenario(chosen)
+    try:
+        return chosen, with_user_functions(directory.scenario(chosen))
+    except SpecError as error:
+        raise error.within(f"{path}/{HEAD}") from None
 
 
 def _ends(seeds: Sequence[int]) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NAME = "rmqemu"
 VIOLATED, BAD_INPUT, INTERRUPTED, ENOUGH = 1, 2, 130, 141
+_WITHOUT_MEMORY = ("failed to map segment from shared object", "can't start new thread")
+"""What the loader and Python call the same."""
 
 
 @contextmanager
@@ -49,9 +51,20 @@ def one_line_errors() -> Iterator[None]:
         complain(f"{shown_ends(str(error.filename or 'output'))}: {error.strerror or error}")
         raise typer.Exit(BAD_INPUT) from None
     except Exception as error:  # noqa: BLE001 - Python would end with status 1
-        traceback.print_exc()
-        complain(f"{type(error).__name__}: {error}; this is a bug")
+        _complain_of_the_unexpected(error)
         raise typer.Exit(BAD_INPUT) from None
+
+
+def _complain_of_the_unexpected(error: Exception) -> None:
+    """Print what no command expects: that there is no memory, or a bug, with its traceback."""
+    what = f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError):
+        complain("out of memory")
+    elif any(words in what for words in _WITHOUT_MEMORY):
+        complain(f"out of memory: {what}")
+    else:
+        traceback.print_exception(error)
+        complain(f"{what}; this is a bug")
 
 
 def refuse_together(option: str, others: Mapping[str, object]) -> None:

@@ -107,6 +107,7 @@ def run_live(
     *,
     web: bool,
     web_port: int | None,
+    allow_code: bool = False,
 ) -> None:
     """Run a scenario file live, and print its events.
 
@@ -120,8 +121,9 @@ def run_live(
         listen: `HOST:PORT` where guests reach all nodes; None: at loopback addresses of their own.
         web: whether to serve the dashboard.
         web_port: port of the dashboard; None: a free one.
+        allow_code: whether the scenario may run code that it names.
     """
-    scenario = load(spec)
+    scenario = load(spec, allow_code=allow_code)
     if store_max is not None:
         scenario = _with_limit(scenario, size_of("--store-max", store_max))
     try:

@@ -56,15 +56,13 @@ def watch_run(path: Path, checkpoint: Path | None) -> None:
 
 
 class _Interrupt:
-    """Notes Ctrl-C and SIGTERM, so that the batch that is under way is told; the second one ends at once."""
+    """Notes Ctrl-C, so that the batch that is under way is told; the second one ends at once."""
 
     def __init__(self) -> None:
         self.came = False
 
     def __enter__(self) -> Self:
-        self._before = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGINT, self._note)
-        signal.signal(signal.SIGTERM, self._note)
+        self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -45,7 +45,7 @@ class Cluster:
         names: mapping IP address, or client id of a guest -> node, which grows; None: that of the scenario.
 
     Raises:
-        SpecError: the scenario names a function that cannot be imported.
+        SpecError: the scenario names a function that is not allowed or cannot be imported.
         NodeCrashedError: on leaving, if a node's own code raised.
     """
 

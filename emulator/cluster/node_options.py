@@ -57,5 +57,5 @@ class NodeOptions:
         now = tuple((group, self.of(node, config, group)) for group, config in self._scenario.configs_of(node))
         after = dict(changed_configs(now, node, given))
         for config in after.values():
-            expect_functions("options", config)
+            expect_functions("options", config, self._scenario.code)
         return after

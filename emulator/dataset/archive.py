@@ -127,7 +127,7 @@ def _base(java: Path, path: Path) -> Sequence[str]:
 
 
 def _train(options: Sequence[str]) -> None:
-    command = [sys.executable, "-m", "emulator.dataset.training", *options]
+    command = [sys.executable, "-P", "-m", "emulator.dataset.training", *options]
     try:
         done = subprocess.run(
             command,
@@ -167,7 +167,7 @@ def make_archive_later(home: Path) -> None:
         tried.touch()  # a Java that makes none is asked once
     except OSError:
         return
-    command = [sys.executable, "-c", "from emulator.dataset.archive import make_archive; make_archive()"]
+    command = [sys.executable, "-P", "-c", "from emulator.dataset.archive import make_archive; make_archive()"]
     environment = _environment()
     if is_packaged(home):
         del environment["JAVA_HOME"]  # it is removed when this process exits

@@ -16,6 +16,7 @@ import attrs
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
+from emulator.base.own_values import ForeignValueError
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, versions
@@ -121,7 +122,11 @@ class Checkpoint:
         put_in_place(RunFiles(), self.folder / WATCH, sealed({**head, **places}).encode() + b"\n" + state)
 
     def stored_watch(self) -> StoredWatch | None:
-        """The watchers that were stored last; None: there are none of this run and release."""
+        """The watchers that were stored last; None: there are none of this run and release.
+
+        Raises:
+            CheckpointError: the file names something else than values of watchers.
+        """
         try:
             line, _, state = (self.folder / WATCH).read_bytes().partition(b"\n")
             head = unsealed(line)
@@ -130,7 +135,10 @@ class Checkpoint:
         expected = {"release": versions()[_RELEASE], "state": checksum(state), **self._of()}
         if any(head.get(key) != value for key, value in expected.items()):
             return None
-        watch = LiveWatch.restored(zlib.decompress(state))
+        try:
+            watch = LiveWatch.restored(zlib.decompress(state))
+        except ForeignValueError as error:
+            raise CheckpointError(f"{self.folder / WATCH}: {error}; remove the folder to begin again") from None
         return StoredWatch(Place(**head["before"]), Place(**head["place"]), watch)
 
     def other_run(self) -> CheckpointError:

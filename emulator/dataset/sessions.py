@@ -23,7 +23,13 @@ from emulator.dataset.object_store import (
 )
 from emulator.dataset.server import Server, find_server
 from emulator.dataset.settings import query_settings
-from emulator.dataset.spark import end_on_interrupt, running_session, silent_java, spark_session
+from emulator.dataset.spark import (
+    end_on_interrupt,
+    import_nothing_from_here,
+    running_session,
+    silent_java,
+    spark_session,
+)
 from emulator.dataset.where import Origin, Where, where_to_run
 from emulator.dataset.workers import WORKERS_S, expect_same_package, expect_workers
 
@@ -135,6 +141,7 @@ def open_command_session(
 ) -> SparkSession:
     """As `open_session`, for a command: Ctrl-C ends it together with its JVM, and later commands start faster."""
     end_on_interrupt()
+    import_nothing_from_here()
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
     with ThreadPoolExecutor(1) as starter:
         session = starter.submit(lambda: open_session(master, remote, rows=rows, uri=uri, ui=ui)).result()

@@ -90,6 +90,7 @@ def command_session(master: str | None = None) -> SparkSession:
     url = master or "local[2]"
     settings = settings_of(url)
     end_on_interrupt()
+    import_nothing_from_here()
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
     with ThreadPoolExecutor(1) as starter, silent_java():
         return starter.submit(lambda: spark_session(url, settings=settings)).result()
@@ -98,6 +99,14 @@ def command_session(master: str | None = None) -> SparkSession:
 def end_on_interrupt() -> None:
     """Let Ctrl-C end this process together with its JVM."""
     signal.signal(signal.SIGINT, _give_up)
+
+
+def import_nothing_from_here() -> None:
+    """Let workers of the session that is opened next import nothing from the working directory, which may be anybody's.
+
+    Sessions of users may have modules there, so this is of commands alone.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:

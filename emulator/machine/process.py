@@ -301,6 +301,7 @@ class HostProcess:
                     self._nursery = nursery
                     for begin, name in self._not_yet_begun:
                         self.start_soon(begin, name=name)
+                    self._not_yet_begun.clear()
                     await node.main()
                     nursery.cancel_scope.cancel()
         except Exception as error:  # noqa: BLE001 - an exception of a node must not end the emulation

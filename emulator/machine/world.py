@@ -15,6 +15,7 @@ import trio
 from emulator.base.errors import unwrap_group
 from emulator.base.frozen_objects import is_frozen
 from emulator.base.process_wide import ProcessWide, Undo
+from emulator.machine.garbage import Garbage
 from emulator.network.fabric import Fabric
 from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.doors import GuestDoors, LoopbackDoors
@@ -35,7 +36,7 @@ Stamp = Callable[[], tuple[int, int]]
 _NS_PER_MS = 1_000_000
 _GARBAGE_THRESHOLD = 2_000_000
 """Net allocations between collections; Python's default takes a third of the start of 300 consumers, and with 100,000
-a run takes a tenth more. What is left of a world that is under way is small: most dies without a collection."""
+a run takes a tenth more. What a world leaves while it is under way is collected by `Garbage`."""
 _NO_GUESTS = GuestAccess()
 _OBJECTS_LEFT_MAX = 10_000
 """Objects left by ended worlds, about 1 kB each, after which they are collected."""
@@ -182,7 +183,7 @@ def run_world(
     doors = guests.doors
     if mode is TimeMode.LIVE and isinstance(carrier, LoopbackCarrier):
         doors = LoopbackDoors(carrier, guests.names)
-    recorder = Recorder(timeline, writer, level, listeners, failure.report)
+    recorder = Recorder(timeline, writer, level, listeners, failure.report, Garbage().collect_if_much)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms, guests, failure)
     drive = Drive(
         turn=partial(Context().run, fabric.hub.turn),  # no cause may leak from one world into the next

@@ -10,7 +10,7 @@ import attrs
 from emulator.network.link import Link
 from emulator.time.timeline import Owner, Timeline
 from faults.link import ProcessStage
-from nodes.host import ChannelHandler
+from nodes.host import Channel, ChannelHandler
 from nodes.protocol.body_codec import SharedBody
 from nodes.protocol.command import Command
 from nodes.rpc.codec import FRAME_BYTES_MAX
@@ -123,6 +123,22 @@ class Endpoint:
     def close(self) -> None:
         """Close this end and send a FIN to the peer."""
         self.network.close(self)
+
+
+class _Closed:
+    """The handler of an end that is closed: nothing reaches it."""
+
+    def on_open(self, channel: Channel) -> None:
+        """Do nothing."""
+
+    def on_command(self, channel: Channel, command: Command) -> None:
+        """Do nothing."""
+
+    def on_close(self, channel: Channel) -> None:
+        """Do nothing."""
+
+
+CLOSED = _Closed()
 
 
 def is_short(body: Any) -> bool:

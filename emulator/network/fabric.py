@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from emulator.base.hits import Hits
-from emulator.network.endpoint import BODY_BYTES_MAX, Endpoint, Listener, Peer, is_short
+from emulator.network.endpoint import BODY_BYTES_MAX, CLOSED, Endpoint, Listener, Peer, is_short
 from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestPrograms
@@ -175,8 +175,13 @@ class Fabric:
         return [*self.hub.in_flight(), *self._retransmission.in_flight()]
 
     def forget(self, endpoint: Endpoint) -> None:
-        """Close one end without a FIN."""
+        """Close one end without a FIN.
+
+        The other end may be held for long, by a server that looks for idle connections every two minutes. It must not
+        hold the node of this end: each node that has ended would hold those before it, through its own connections.
+        """
         endpoint.closed = True
+        endpoint.handler = CLOSED
         endpoint.process.endpoints.pop(endpoint, None)
         if endpoint.peer.closed:
             self.carrier.close(endpoint)
@@ -262,11 +267,12 @@ class Fabric:
             self._fin(end.peer, end, now_ns)
 
     def _fin(self, sender: Endpoint, receiver: Endpoint, sent_ns: int) -> None:
+        handler = receiver.handler
         self.forget(receiver)
         src, dst = sender.process.node, receiver.process.node
         cause.set(self.recorder.connection("closed", receiver.id, src, dst, sent_ns, NO_CAUSE))
         try:
-            receiver.handler.on_close(receiver)
+            handler.on_close(receiver)
         except Exception as error:  # noqa: BLE001 - as above
             receiver.process.crash(error)
 

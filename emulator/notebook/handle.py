@@ -321,6 +321,7 @@ def launch(
     seed: int | None = None,
     runs: Path | str = "runs",
     listen: str | None = None,
+    allow_code: bool = False,
 ) -> ClusterHandle:
     """Start a cluster.
 
@@ -336,6 +337,7 @@ def launch(
         runs: directory of all runs.
         listen: in `live`, `HOST:PORT` where guests reach the first nameserver, and the other nodes at the next ports;
             None: each node has a loopback address of its own.
+        allow_code: whether a scenario file may run code that it names; a scenario made in Python has its `code`.
 
     Returns:
         The handle of the cluster; several clusters may run at a time.
@@ -346,7 +348,7 @@ def launch(
         RunError: the run directory cannot be written.
         ListenError: guests cannot be listened to there.
     """
-    scenario = spec if isinstance(spec, Scenario) else load(spec)
+    scenario = spec if isinstance(spec, Scenario) else load(spec, allow_code=allow_code)
     if seed is not None:
         scenario = attrs.evolve(scenario, seed=seed)
     try:

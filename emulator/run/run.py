@@ -28,6 +28,7 @@ from emulator.run.manifest import head_of, manifest_of
 from emulator.spec import Scenario
 from emulator.spec.addresses import node_ports, owners
 from emulator.spec.targets import GUEST
+from emulator.spec.user_functions import sources
 from emulator.state.live import LiveState
 from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
@@ -118,6 +119,7 @@ def run_scenario(
     with _doors_at(listen, scenario) as doors:
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:
+            _save_code(scenario, path, files)
             run = _Run(scenario, mode, path, files, level, session_tasks, progress, endless=endless)
             with being_written(path), _ended_in_order(run):
                 run_world(
@@ -139,6 +141,13 @@ def run_scenario(
             raise RunError(f"{path}: {error}") from error
         except OSError as error:
             raise RunError(f"{path}: the trace cannot be written: {_why(error)}") from error
+
+
+def _save_code(scenario: Scenario, path: Path, files: RunFiles) -> None:
+    """Save the modules that a scenario names beside the manifest, which holds the scenario."""
+    for beside, content in sources(scenario).items():
+        files.make_directory((path / beside).parent)
+        put_in_place(files, path / beside, content)
 
 
 @contextmanager

@@ -11,9 +11,11 @@ import attrs
 from emulator.base.errors import UserError
 from emulator.comparison.rows import RowDifference, first_difference
 from emulator.run.run import run_scenario
-from emulator.spec import from_dict
+from emulator.spec import Scenario, SpecError, UserCode, from_dict
+from emulator.spec.user_code import ALLOW_CODE
+from emulator.spec.user_functions import with_user_functions
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import Ended, RunDirectory, open_run
+from emulator.trace.run_directory import MANIFEST, Ended, RunDirectory, open_run
 
 
 class NotVerifiableError(UserError):
@@ -29,13 +31,18 @@ class Difference:
     """Packages whose versions differ: `trio 0.34.0, now 0.35.0`."""
 
 
-def repeat(run: RunDirectory) -> Difference | None:
+def repeat(run: RunDirectory, *, allow_code: bool = False) -> Difference | None:
     """Repeat a run in a process with another hash seed, and compare.
+
+    Args:
+        run: to repeat.
+        allow_code: whether its scenario may run code that it names, of the modules beside its manifest.
 
     Returns:
         The first difference; None if the repetition is identical.
 
     Raises:
+        SpecError: its scenario names code that is not allowed.
         NotVerifiableError: the run was `live` or is not complete, the repetition failed, or only the digests differ.
     """
     manifest = run.manifest
@@ -45,8 +52,9 @@ def repeat(run: RunDirectory) -> Difference | None:
         raise NotVerifiableError(
             f"{run.path}: {run.broken_off()}; its files are whole, but only complete runs can be repeated"
         )
+    _expect_allowed(run, allow_code=allow_code)
     with tempfile.TemporaryDirectory(prefix="rmqemu-verify-") as scratch:
-        again = _run_again(run, Path(scratch))
+        again = _run_again(run, Path(scratch), [ALLOW_CODE] if allow_code else [])
         if again.manifest["digest"] == manifest["digest"]:
             return None
         row = first_difference(run.trace, again.trace)
@@ -73,9 +81,22 @@ def describe(difference: Difference) -> str:
     return "\n".join(lines)
 
 
-def _run_again(run: RunDirectory, scratch: Path) -> RunDirectory:
+def _scenario_of(run: RunDirectory, *, allow_code: bool) -> Scenario:
+    code = UserCode.beside(run.path / MANIFEST, allow=allow_code)
+    return from_dict(run.manifest["scenario"], code=code)
+
+
+def _expect_allowed(run: RunDirectory, *, allow_code: bool) -> None:
+    try:
+        with_user_functions(_scenario_of(run, allow_code=allow_code))
+    except SpecError as error:
+        raise error.within(str(run.path / MANIFEST)) from None
+
+
+def _run_again(run: RunDirectory, scratch: Path, options: list[str]) -> RunDirectory:
     environment = {**os.environ, "PYTHONHASHSEED": _other_hash_seed()}
-    command = [sys.executable, "-m", "emulator.run.verify", str(run.path), str(scratch)]
+    # -P: a module in the working directory, which may be anybody's, must not stand in the place of one of ours.
+    command = [sys.executable, "-P", "-m", "emulator.run.verify", str(run.path), str(scratch), *options]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last_words = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -93,10 +114,11 @@ def _other_versions(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...
     return tuple(f"{name} {version}, now {now.get(name)}" for name, version in then.items() if version != now.get(name))
 
 
-def main(run: str, runs: str) -> None:
+def main(run: str, runs: str, *options: str) -> None:
     """`python -m emulator.run.verify RUN RUNS`: repeat a run below RUNS, and print the new run directory."""
     first = open_run(run)
-    scenario, mode = from_dict(first.manifest["scenario"]), TimeMode(first.manifest["mode"])
+    scenario = _scenario_of(first, allow_code=ALLOW_CODE in options)
+    mode = TimeMode(first.manifest["mode"])
     result = run_scenario(scenario, mode=mode, level=first.level, runs=Path(runs))
     sys.stdout.write(f"{result.path}\n")
 

@@ -67,7 +67,7 @@ class Search:
             OutOfPlaysError: it would have to be played, and no play is left.
         """
         try:
-            scenario = from_dict(tables)
+            scenario = from_dict(tables, code=self.smallest.code)
         except SpecError:
             return False
         known = json.dumps(to_dict(scenario), sort_keys=True)

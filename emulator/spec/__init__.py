@@ -3,7 +3,7 @@
 May import `time` and `base`.
 """
 
-from emulator.spec.file import from_dict, load, loads, to_dict
+from emulator.spec.file import from_dict, load, loads, read, to_dict
 from emulator.spec.mistakes import SpecError
 from emulator.spec.model import (
     BrokerSpec,
@@ -15,6 +15,7 @@ from emulator.spec.model import (
     TopicSpec,
 )
 from emulator.spec.presets import Preset
+from emulator.spec.user_code import UserCode
 
 __all__ = [
     "BrokerSpec",
@@ -26,8 +27,10 @@ __all__ = [
     "Scenario",
     "SpecError",
     "TopicSpec",
+    "UserCode",
     "from_dict",
     "load",
     "loads",
+    "read",
     "to_dict",
 ]

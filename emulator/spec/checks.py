@@ -15,6 +15,8 @@ from emulator.spec.order_checks import harmful_orders
 from emulator.spec.start_checks import faults_that_end_before_the_start
 from emulator.spec.strategy_checks import harmful_strategies
 from emulator.spec.unusual_values import unusual_values
+from emulator.spec.user_code import ALLOW_CODE
+from emulator.spec.user_functions import named_code
 from nodes.broker.tables.delay_levels import parse_delay_level
 from nodes.config import AllocateStrategy, Exclusivity
 from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file, write_broker_file
@@ -49,8 +51,20 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_delays(scenario),
         *refused_by_accounts(scenario, addresses(scenario)),
         *unusual_values(scenario),
+        *_code_not_run(scenario),
     ]
     return merged(found)
+
+
+def _code_not_run(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    """Code of the user's own that these checks did not call."""
+    for code in () if scenario.code.is_allowed else named_code(scenario):
+        yield HarmfulSetting(
+            "names-code",
+            code.key,
+            f"{code.name} is code, which nothing has run yet; a run calls it, and only with {ALLOW_CODE}, with which "
+            "check tries it",
+        )
 
 
 def _two_brokers_of_one_id(members: _Group) -> Iterator[HarmfulSetting]:

@@ -46,6 +46,7 @@ from emulator.spec.options import write_options
 from emulator.spec.section import Section, keys_of, written
 from emulator.spec.service_limits import ServiceLimits
 from emulator.spec.toml_file import TomlFile, in_own_keys
+from emulator.spec.user_code import UserCode
 from emulator.spec.user_functions import misfits_of_functions
 
 _ARRAYS = (
@@ -62,62 +63,91 @@ _ARRAYS = (
 )
 SCENARIO_TABLES = ("scenario", "network", "guest_limits", "service", *_ARRAYS)
 """What a scenario file may have at its top."""
+_NO_CODE = UserCode()
+_Also = Callable[[Scenario], Iterable[SpecError]]
 _PART = re.compile(r"(?P<section>\w+)\[(?P<index>\d+)\]")
 
 
-def load(path: str | Path) -> Scenario:
-    """Read a scenario file.
+def load(path: str | Path, *, allow_code: bool = False) -> Scenario:
+    """Read a scenario file, to run it.
 
     Args:
         path: of the file; or the name of a scenario of the package, `half-seen-consumer`.
+        allow_code: whether it may run code that it names; else only below a folder that the user trusts.
 
     Raises:
-        SpecError: the file cannot be read, is not TOML, or describes an invalid scenario; with all mistakes.
+        SpecError: the file cannot be read, is not TOML, describes an invalid scenario, or names code that is not
+            allowed; with all mistakes.
     """
-    return playable(TomlFile.read(scenario_path(path)))
+    file = scenario_path(path)
+    return playable(TomlFile.read(file), code=UserCode.beside(file, allow=allow_code))
 
 
-def loads(text: str, name: str) -> Scenario:
+def loads(text: str, name: str, *, code: UserCode = _NO_CODE) -> Scenario:
     """Read a scenario from the text of a file.
 
     Args:
         text: TOML.
         name: origin of the text, for messages.
+        code: what it may run of the code that it names.
 
     Raises:
         SpecError: the text is not TOML, or describes an invalid scenario; with all mistakes and their lines.
     """
-    return playable(TomlFile.of(text, name))
+    return playable(TomlFile.of(text, name), code=code)
 
 
-def playable(file: TomlFile, tables: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario of a file, when the functions that it names have been imported.
+def read(path: str | Path, *, allow_code: bool = False) -> Scenario:
+    """Read a scenario file, to look at it: code that it names and that is not allowed is no mistake, and does not run.
+
+    Args:
+        path: as of `load`.
+        allow_code: as of `load`.
+
+    Raises:
+        SpecError: as of `load`.
+    """
+    file = scenario_path(path)
+    code = UserCode.beside(file, allow=allow_code)
+    text = TomlFile.read(file)
+    return playable(text, code=code) if code.is_allowed else _located(text, text.tables, lambda _: (), code)
+
+
+def playable(file: TomlFile, tables: Mapping[str, Any] | None = None, *, code: UserCode = _NO_CODE) -> Scenario:
+    """The scenario of a file, when the functions that it names have been found.
 
     Args:
         file: the file.
         tables: those of the file that describe the scenario; None: all.
+        code: what it may run.
 
     Raises:
-        SpecError: they describe an invalid scenario, or a function cannot be imported; with all mistakes and lines.
+        SpecError: they describe an invalid scenario, or a function is not allowed or cannot be imported; with all
+            mistakes and lines.
     """
+    return _located(file, file.tables if tables is None else tables, misfits_of_functions, code)
+
+
+def _located(file: TomlFile, tables: Mapping[str, Any], also: _Also, code: UserCode) -> Scenario:
     try:
-        return _scenario(file.tables if tables is None else tables, misfits_of_functions)
+        return _scenario(tables, also, code)
     except SpecError as error:
         raise file.located(error) from None
 
 
-def from_dict(tables: Mapping[str, Any], name: str = "scenario") -> Scenario:
+def from_dict(tables: Mapping[str, Any], name: str = "scenario", *, code: UserCode = _NO_CODE) -> Scenario:
     """Build a scenario from plain values: those of a parsed file, or of `to_dict`.
 
     Args:
         tables: a scenario file as the TOML parser returns it.
         name: origin of the values, for messages.
+        code: what it may run, when it runs, of the code that it names.
 
     Raises:
         SpecError: they describe an invalid scenario; with all mistakes.
     """
     try:
-        return _scenario(tables, lambda _: ())
+        return _scenario(tables, lambda _: (), code)
     except SpecError as error:
         raise error.within(name) from None
 
@@ -159,17 +189,19 @@ def _consumers(group: ConsumerGroupSpec, statefulset: StatefulSetSpec | None) ->
     return table
 
 
-def _scenario(tables: Mapping[str, Any], also: Callable[[Scenario], Iterable[SpecError]]) -> Scenario:
+def _scenario(tables: Mapping[str, Any], also: _Also, code: UserCode) -> Scenario:
     """Read tables, and refuse them with all their mistakes.
 
     Args:
         tables: of a scenario.
         also: what else may be wrong with a scenario.
+        code: what it may run.
     """
     reading = Reading()
     with suppress(EnoughMistakesError):
         root = Section.of("", tables, SCENARIO_TABLES, reading)
         parts, places = _read(root)
+        parts["code"] = code
         if not reading.mistakes:
             with suppress(SpecError):
                 scenario = Scenario(**parts)

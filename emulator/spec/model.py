@@ -20,6 +20,7 @@ from emulator.spec.bounds import (
 from emulator.spec.fit import misfits
 from emulator.spec.guest_limits import GuestLimits
 from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.user_code import UserCode
 from faults.consume_mode import ConsumeMode
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
@@ -262,6 +263,8 @@ class Scenario:
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
     """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""
+    code: UserCode = attrs.field(default=UserCode(), eq=False, repr=False)
+    """What it may run of the code that it names: a matter of this machine, which no file records."""
 
     def __attrs_post_init__(self) -> None:
         for mistake in misfits(self):

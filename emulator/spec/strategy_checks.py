@@ -6,11 +6,12 @@ from types import MappingProxyType
 
 from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.model import ConsumerGroupSpec, Scenario
-from nodes.allocation.by_user import AllocateByUser, foreign_queues
+from nodes.allocation.by_user import foreign_queues
 from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.broker.tables.assignments import STRATEGIES
 from nodes.config import AllocateStrategy, ConsumerConfig, option_name, options
+from nodes.config.user_functions import named_functions
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue
 
 _READ_BY: Mapping[str, AllocateStrategy] = MappingProxyType(
@@ -33,7 +34,8 @@ def harmful_strategies(scenario: Scenario) -> Iterator[HarmfulSetting]:
     for consumers in scenario.consumers:
         yield from _unknown_to_brokers(consumers)
         yield from _parameters_of_others(consumers)
-        yield from _tried(consumers, scenario)
+        if scenario.code.is_allowed:
+            yield from _tried(consumers, scenario)
     by_group: dict[str, list[ConsumerGroupSpec]] = {}
     for consumers in scenario.consumers:
         by_group.setdefault(consumers.group, []).append(consumers)
@@ -124,9 +126,9 @@ def _who(consumers: ConsumerGroupSpec) -> str:
 def _tried(consumers: ConsumerGroupSpec, scenario: Scenario) -> Iterator[HarmfulSetting]:
     """Trials of a function of the user's own; one warning of each kind, with the first input that shows it."""
     config = consumers.config
-    allocate = strategy_of(config)
-    if not isinstance(allocate, AllocateByUser) and config.hash_function is None:
+    if not any(named_functions(config)):
         return
+    allocate = strategy_of(config)
     found: dict[str, str] = {}
     for mq_all, cids in _inputs(consumers, scenario):
         for name, what in _faults(allocate, consumers.group, mq_all, cids):

@@ -19,6 +19,10 @@ _PARSER_MOST = 200
 """Most characters of a message of the TOML parser, which quotes what it found."""
 _SAID_BY_WORDS = ("kind", "from", "to", "node", "among", "group", "topic", "options")
 """Keys of a fault in whose place one may write `do`."""
+_KEY_PARTS_MOST = 32
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{_KEY_PARTS_MOST}}}", re.MULTILINE)
+"""A dotted key of more parts: the time that the parser takes grows with their square."""
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
@@ -52,6 +56,8 @@ class TomlFile:
         Raises:
             SpecError: it is not TOML.
         """
+        if _DEEP_KEY.search(text) is not None:
+            raise SpecError("file", f"expected keys of at most {_KEY_PARTS_MOST} parts", name)
         try:
             return cls(name, text, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:

@@ -22,6 +22,9 @@ _CLEAN_EVERY_LEAST = 1_024
 class Owner(Protocol):
     """The owner of a timer, usually a process; while the process does not run, its timers wait."""
 
+    alive: bool
+    """Whether any of its timers may still fire."""
+
     def admits(self, entry: "Entry") -> bool:
         """Whether the timer may fire now; if not, the owner keeps it for later or drops it."""
 
@@ -94,8 +97,11 @@ class Timeline:
             self._remove_cancelled()
 
     def _remove_cancelled(self) -> None:
-        """Without this a sleep that is ended early would stay until its time is up, which may be never."""
-        self._heap[:] = [scheduled for scheduled in self._heap if scheduled[2].callback is not None]
+        """Without this a sleep that is ended early would stay until its time is up, which may be never.
+
+        So would the timers of a process that has ended, and with them all that it held.
+        """
+        self._heap[:] = [scheduled for scheduled in self._heap if _may_fire(scheduled[2])]
         heapify(self._heap)
         self._clean_at = self._created + max(_CLEAN_EVERY_LEAST, len(self._heap))
 
@@ -115,6 +121,10 @@ class Timeline:
                 continue
             if entry.owner is None or entry.owner.admits(entry):
                 entry.fire()
+
+
+def _may_fire(entry: Entry) -> bool:
+    return entry.callback is not None and (entry.owner is None or entry.owner.alive)
 
 
 GiveWaker = Callable[[Callable[[], None]], None]

@@ -126,6 +126,8 @@ class Recorder:
         level: which rows are written down.
         listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
         on_error: called with what `keep_up` could not do, since it must not raise inside trio's loop.
+        after_save: called when all rows have been written to disk, about once a second of wall time; it must not change
+            the run.
     """
 
     def __init__(
@@ -135,6 +137,7 @@ class Recorder:
         level: TraceLevel = TraceLevel.FULL,
         listeners: Iterable[RowListener] = (),
         on_error: Callable[[Exception], None] = _raise,
+        after_save: Callable[[], None] = lambda: None,
     ) -> None:
         self._timeline = timeline
         self._writer = writer
@@ -159,6 +162,7 @@ class Recorder:
         """Called with the rows of every table in batches, at the latest when they are written: once a second of wall
         time, so they must not change the run."""
         self._on_error = on_error
+        self._after_save = after_save
 
     @property
     def last_seq(self) -> int:
@@ -348,6 +352,7 @@ class Recorder:
         self._take_open_batches()
         self._writer.save()
         self._note_saved()
+        self._after_save()
 
     def _note_saved(self) -> None:
         self._saved_seq = self._seq

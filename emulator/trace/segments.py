@@ -242,6 +242,7 @@ class SegmentWriter:
                 self._close_segment(waiting, rows)
                 closed = True
         if closed:
+            _give_memory_back()
             rest = [(name, packed) for name, waiting in self._waiting.items() for packed in waiting.packed()]
             put_in_place(self._files, self._journal, frame(rest))
 
@@ -270,3 +271,10 @@ class SegmentWriter:
             SegmentEntry(table.name, file, len(seqs), first, last, t_ns, len(content), checksum(content))
         )
         waiting.segments += 1
+
+
+def _give_memory_back() -> None:
+    """Give back what Arrow has freed: it keeps it, a little more with each segment of a long run."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    pa.default_memory_pool().release_unused()

@@ -15,7 +15,7 @@ from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
 from nodes.allocation.ordinal import AllocatePartitions, allocate_by_ordinal
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.config import NOT_INSIDE, STATEFUL, VIRTUAL_NODES_MOST, AllocateStrategy, ConsumerConfig
-from nodes.config.user_functions import FunctionKind, is_loaded, user_function
+from nodes.config.user_functions import FunctionKind, is_registered, user_function
 from nodes.fields import quoted, shown
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.strategy_parameters import StrategyParameters
@@ -76,7 +76,7 @@ def strategy_of(config: ConsumerConfig) -> AllocateMessageQueueStrategy:
     """The strategy of a consumer; consumers with equal configuration share one, and its cache.
 
     Raises:
-        UserFunctionError: it names a function that cannot be imported.
+        UserFunctionError: it names a function that is not registered.
     """
     strategy = config.allocate_message_queue_strategy
     if strategy in STATEFUL:
@@ -124,9 +124,9 @@ def strategy_named(name: str, parameters: StrategyParameters) -> AllocateMessage
     """
     kind = name.removesuffix(f"-{parameters.inner}")
     hashed = parameters.hash_function
-    if hashed is not None and not is_loaded(FunctionKind.HASH_FUNCTION, hashed):
+    if hashed is not None and not is_registered(FunctionKind.HASH_FUNCTION, hashed):
         raise UnknownStrategyError(f"unknown hash function {shown(hashed)}")
-    if is_loaded(FunctionKind.STRATEGY, name):
+    if is_registered(FunctionKind.STRATEGY, name):
         return AllocateByUser(name, user_function(FunctionKind.STRATEGY, name))
     known = list(AllocateStrategy)
     if kind not in known or kind in _NOT_BY_NAME or parameters.inner not in known or parameters.inner in NOT_INSIDE:

@@ -129,16 +129,11 @@ FunctionName = NewType("FunctionName", str)
 
 def _strategy(default: AllocateStrategy) -> Any:
     """A strategy of this module, or the name of a function."""
-    own = function_rule(FunctionKind.STRATEGY)
 
     def convert(value: Any) -> Any:
         return AllocateStrategy(value) if isinstance(value, str) and value in list(AllocateStrategy) else value
 
-    rule = Rule(
-        f"one of {', '.join(AllocateStrategy)}, {own.expected}",
-        lambda value: isinstance(value, AllocateStrategy) or own.holds(value),
-    )
-    return checked(rule, default, converter=convert)
+    return checked(function_rule(FunctionKind.STRATEGY, AllocateStrategy), default, converter=convert)
 
 
 class Exclusivity(StrEnum):
@@ -161,7 +156,7 @@ class ConsumerConfig(ClientConfig):
     """
 
     allocate_message_queue_strategy: AllocateStrategy | FunctionName = _strategy(AllocateStrategy.AVG)
-    """A strategy by its name, or a function of your own: `package.module:function`, or the name of an entry point of
+    """A strategy by its name, or a function of your own: `module:function`, or the name of an entry point of
     the group `rmqemu.strategies`. It is called as `nodes.allocation.strategy.AllocateMessageQueueStrategy` says."""
     message_queue_list: str | None = _list_of(_QUEUE_TEXT, "topic@broker@queueId, ...")
     """CONFIG: the queues of this consumer; None: never configured."""

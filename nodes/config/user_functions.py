@@ -1,17 +1,19 @@
 """Functions of the user's own, which options name by module and function, or by entry point.
 
-A name is only text until a scenario is to be played: who reads an old run need not have its functions.
+A name is only text here: nodes import nothing. What runs a cluster finds the functions that its scenario names, if the
+user allows that, and registers them before the first node starts.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from nodes.fields import Rule, shown
+import attrs
 
-_PROBLEM_MOST = 200
+from nodes.fields import Rule, key_of
+from nodes.values import frozen
+
 _NAME_MOST = 255
 _FUNCTION = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _ENTRY_POINT = r"[a-z][a-z0-9_.-]*"
@@ -29,60 +31,69 @@ class FunctionKind(StrEnum):
 
 
 class UserFunctionError(ValueError):
-    """A function cannot be imported, or is none."""
+    """A function is not allowed, cannot be found, or is none."""
 
 
-def function_rule(kind: FunctionKind) -> Rule:
-    """What the name of a function looks like."""
-    return Rule(
-        f"a function of your own as package.module:function, or the name of an entry point of {kind}",
-        lambda value: isinstance(value, str) and len(value) <= _NAME_MOST and bool(_FORM.fullmatch(value)),
-    )
+@frozen
+class FunctionRule(Rule):
+    """What a field may hold that can name a function: all that names code in a scenario has this rule."""
+
+    kind: FunctionKind = attrs.field(kw_only=True)
+
+    def names_code(self, value: object) -> bool:
+        """Whether a value is the name of a function, and nothing else that the field may hold."""
+        return _is_name(value)
 
 
-_loaded: dict[tuple[FunctionKind, str], Callable[..., Any]] = {}
+def function_rule(kind: FunctionKind, names: type[StrEnum] | None = None) -> FunctionRule:
+    """What the name of a function looks like.
 
-
-def load_user_function(kind: FunctionKind, name: str) -> Callable[..., Any]:
-    """Import a function.
-
-    Raises:
-        UserFunctionError: in one line, what is wrong.
+    Args:
+        kind: of the function.
+        names: what else the field may hold; None: nothing else.
     """
-    point = EntryPoint(name, name, kind) if ":" in name else _entry_point(kind, name)
-    try:
-        function = point.load()
-    except (Exception, SystemExit) as error:  # whatever the user's module raises
-        problem = shown(f"{type(error).__name__}: {error}", _PROBLEM_MOST)
-        raise UserFunctionError(
-            f"cannot import {point.value}: {problem}; it must be installed, or in a directory of PYTHONPATH"
-        ) from error
-    if not callable(function):
-        raise UserFunctionError(f"{point.value} cannot be called: it is a {type(function).__name__}")
-    _loaded[kind, name] = function
-    return function  # type: ignore[no-any-return]
+    expected = f"a function of your own as module:function, or the name of an entry point of {kind}"
+    if names is not None:
+        expected = f"one of {', '.join(names)}, {expected}"
+
+    def holds(value: object) -> bool:
+        return (names is not None and isinstance(value, names)) or _is_name(value)
+
+    return FunctionRule(expected, holds, kind=kind)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _NAME_MOST and bool(_FORM.fullmatch(value))
+
+
+def named_functions(value: Any) -> Iterator[tuple[str, FunctionKind, str]]:
+    """The functions that the fields of a class of attrs name: key, kind and name of each."""
+    for field in attrs.fields(type(value)):
+        rule, held = field.metadata.get("rule"), getattr(value, field.name)
+        if isinstance(rule, FunctionRule) and rule.names_code(held):
+            yield key_of(field), rule.kind, str(held)
+
+
+_registered: dict[tuple[FunctionKind, str], Callable[..., Any]] = {}
+
+
+def register_user_function(kind: FunctionKind, name: str, function: Callable[..., Any]) -> None:
+    """Let options name a function; the last one of a name counts."""
+    _registered[kind, name] = function
 
 
 def user_function(kind: FunctionKind, name: str) -> Callable[..., Any]:
-    """The function as it was last imported; imported now if it never was.
+    """The function as it was last registered.
 
     Raises:
-        UserFunctionError: it cannot be imported.
+        UserFunctionError: no scenario of this process has been allowed to name it.
     """
-    return _loaded.get((kind, name)) or load_user_function(kind, name)
+    try:
+        return _registered[kind, name]
+    except KeyError:
+        raise UserFunctionError(f"no scenario of this process may name {name}") from None
 
 
-def is_loaded(kind: FunctionKind, name: str) -> bool:
-    """Whether a scenario of this process has named the function: a name in a request makes nobody import it."""
-    return (kind, name) in _loaded
-
-
-def _entry_point(kind: FunctionKind, name: str) -> EntryPoint:
-    found = {point.value: point for point in entry_points(group=kind, name=name)}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if found:
-        raise UserFunctionError(f"several packages have an entry point {name} of {kind}: {', '.join(sorted(found))}")
-    known = sorted(dict.fromkeys(point.name for point in entry_points(group=kind)))
-    others = f"; there are {', '.join(known)}" if known else "; no installed package has one"
-    raise UserFunctionError(f"no entry point {name} of {kind}{others}")
+def is_registered(kind: FunctionKind, name: str) -> bool:
+    """Whether a scenario of this process has named the function: a name in a request makes no node import it."""
+    return (kind, name) in _registered

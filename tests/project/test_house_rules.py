@@ -64,14 +64,31 @@ def test_a_package_that_must_stay_pure_imports_only_what_is_listed(package):
     assert unlisted == []
 
 
-def test_one_module_of_the_nodes_imports_what_a_scenario_names():
-    importing = [
+def test_one_module_runs_the_code_that_a_scenario_names():
+    running = [where(path) for path in modules(*PACKAGES) if any(map(_runs_code, ast.walk(parsed(path))))]
+
+    assert running == ["emulator/spec/user_code.py"]
+
+
+def test_pickles_are_read_where_a_task_of_the_same_query_has_made_them_and_else_in_one_module():
+    reading = [
         where(path)
-        for path in modules("nodes")
-        if any(name.split(".")[0] == "importlib" for name in imported(parsed(path)))
+        for path in modules(*PACKAGES)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("pickle.load", "pickle.loads", "pickle.Unpickler")
     ]
 
-    assert importing == ["nodes/config/user_functions.py"]
+    assert reading == ["emulator/base/own_values.py", "emulator/dataset/judged.py", "emulator/pipeline/swept.py"]
+
+
+def _runs_code(node):
+    """Whether a node calls what makes code of a text, or finds code by a name that a text gives."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func).rpartition(".")[2]
+    is_literal = bool(node.args) and isinstance(node.args[0], ast.Constant | ast.JoinedStr)
+    finds = name in ("import_module", "__import__", "EntryPoint", "entry_points", "run_path", "run_module")
+    return ast.unparse(node.func) in ("exec", "eval", "compile") or (finds and not is_literal)
 
 
 def test_no_node_touches_the_clock_of_trio():

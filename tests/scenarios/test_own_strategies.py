@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import attrs
 import pytest
 
 from emulator.run import run_scenario
@@ -14,12 +15,15 @@ from emulator.spec.checks import check
 from emulator.spec.model import ConsumerGroupSpec, TopicSpec
 from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
 from nodes.config import ConsumerConfig
-
-OWN = "support.own_strategies:"
+from support.own_code import OWN, OWN_CODE
 
 
 def named(strategy, **options):
     return ConsumerConfig(allocate_message_queue_strategy=strategy, **options)
+
+
+def scenario_of(**parts):
+    return attrs.evolve(a_scenario(**parts), code=OWN_CODE)
 
 
 def warnings(path, event):
@@ -28,15 +32,15 @@ def warnings(path, event):
 
 
 def test_a_function_of_the_users_own_divides_the_queues():
-    trace = play(a_scenario(consumers=2, queues=4, consumer=named(OWN + "turned")), for_ms=45_000)
+    trace = play(scenario_of(consumers=2, queues=4, consumer=named(OWN + "turned")), for_ms=45_000)
 
     assert trace.owners() == {("broker-a", i): ["c2" if i % 2 == 0 else "c1"] for i in range(4)}
 
 
 def test_a_hash_function_of_the_users_own_places_members_and_queues():
     hashed = named("CONSISTENT_HASH", hash_function=OWN + "last_digits", virtual_node_cnt=2)
-    by_own = play(a_scenario(consumers=3, queues=8, consumer=hashed), for_ms=45_000).owners()
-    by_md5 = play(a_scenario(consumers=3, queues=8, consumer=named("CONSISTENT_HASH")), for_ms=45_000).owners()
+    by_own = play(scenario_of(consumers=3, queues=8, consumer=hashed), for_ms=45_000).owners()
+    by_md5 = play(scenario_of(consumers=3, queues=8, consumer=named("CONSISTENT_HASH")), for_ms=45_000).owners()
 
     assert all(len(owners) == 1 for owners in by_own.values())
     assert by_own != by_md5
@@ -55,14 +59,14 @@ def test_while_a_strategy_throws_members_keep_their_queues_and_try_again_every_s
         stage.start("c3")
         await stage.at_ms(120_000)
 
-    trace = play(a_scenario(consumers=groups), script)
+    trace = play(scenario_of(consumers=groups), script)
 
     assert {tuple(owners) for owners in trace.owners(59_000).values()} == {("c1",), ("c2",)}
     assert trace.owners() == trace.owners(59_000)
     passes = trace.passes("c3", after_ms=65_000)
     assert {round(after - before, -2) for before, after in pairwise(passes)} == {1_000}
 
-    path = run_scenario(a_scenario(consumers=groups, run_for_ms=30_000), runs=tmp_path).path
+    path = run_scenario(scenario_of(consumers=groups, run_for_ms=30_000), runs=tmp_path).path
     lines = warnings(path, "allocate message queue exception")
     assert {(line["strategy"], line["error"]) for line in lines} == {
         (OWN + "throws_for_three", "LookupError: three are\\ntoo many")
@@ -77,7 +81,7 @@ def test_while_a_strategy_throws_members_keep_their_queues_and_try_again_every_s
     ],
 )
 def test_whatever_a_strategy_throws_or_gives_the_log_says_it(function, error, tmp_path):
-    scenario = a_scenario(consumers=1, consumer=named(OWN + function), run_for_ms=10_000)
+    scenario = scenario_of(consumers=1, consumer=named(OWN + function), run_for_ms=10_000)
     manifest = run_scenario(scenario, runs=tmp_path)
 
     lines = warnings(manifest.path, "allocate message queue exception")
@@ -89,7 +93,7 @@ def test_whatever_a_strategy_throws_or_gives_the_log_says_it(function, error, tm
 def test_foreign_queues_are_taken_as_they_are_and_the_log_names_the_strategy(tmp_path):
     topics = (TopicSpec(TOPIC, ("broker-a",), 4), TopicSpec("others", ("broker-a",), 1))
     groups = (ConsumerGroupSpec(GROUP, ("c1", "c2"), (TOPIC,), named(OWN + "foreign")),)
-    scenario = a_scenario(topics=topics, consumers=groups, run_for_ms=60_000)
+    scenario = scenario_of(topics=topics, consumers=groups, run_for_ms=60_000)
     trace = play(scenario, for_ms=60_000)
 
     taken, left = (trace.select("ownership", topic="others", event=event) for event in ("acquired", "dropped"))
@@ -122,7 +126,7 @@ def test_kafkas_round_robin_is_even_in_sum_where_avg_gives_the_first_members_mor
 
     def held(strategy):
         groups = (ConsumerGroupSpec(GROUP, ("c1", "c2", "c3"), names, named(strategy)),)
-        trace = play(a_scenario(topics=topics, consumers=groups), for_ms=45_000)
+        trace = play(scenario_of(topics=topics, consumers=groups), for_ms=45_000)
         # Retry topics are divided alone.
         assert sums(trace, [RETRY]) == [1]
         return sums(trace, names)
@@ -132,23 +136,21 @@ def test_kafkas_round_robin_is_even_in_sum_where_avg_gives_the_first_members_mor
 
 
 def test_a_sticky_member_whose_brokers_do_not_know_its_strategy_gets_no_queue():
-    trace = play(a_scenario(consumers=1, consumer=named("STICKY", client_rebalance=False)), for_ms=30_000)
+    trace = play(scenario_of(consumers=1, consumer=named("STICKY", client_rebalance=False)), for_ms=30_000)
 
     assert trace.select("ownership") == []
 
 
 def test_an_ordered_consumer_divides_itself_and_cannot_be_sticky(tmp_path):
     consumer = named("STICKY", client_rebalance=False, consume_orderly=True)
-    path = run_scenario(a_scenario(consumers=1, consumer=consumer, run_for_ms=10_000), runs=tmp_path).path
+    path = run_scenario(scenario_of(consumers=1, consumer=consumer, run_for_ms=10_000), runs=tmp_path).path
 
     (line, *_) = warnings(path, "allocate message queue exception")
     assert (line["strategy"], line["error"].partition(":")[0]) == ("STICKY", "STICKY is not supported by clients")
 
 
-def test_the_example_of_an_own_strategy_divides_as_it_says(monkeypatch):
-    folder = Path(str(example("strategies")))
-    monkeypatch.syspath_prepend(folder)
-    scenario = load(folder / "big_first.toml")
+def test_the_example_of_an_own_strategy_divides_as_it_says():
+    scenario = load(Path(str(example("strategies"))) / "big_first.toml")
 
     assert check(scenario) == ()
     trace = play(scenario, for_ms=45_000)

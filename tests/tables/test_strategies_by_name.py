@@ -14,12 +14,12 @@ from nodes.allocation.strategies import (
 )
 from nodes.allocation.strategy import AllocationError
 from nodes.config import NOT_INSIDE, STATEFUL, AllocateStrategy, ConsumerConfig
-from nodes.config.user_functions import FunctionKind, load_user_function
+from nodes.config.user_functions import FunctionKind
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.registry import decode_body, encode_body
 from nodes.protocol.strategy_parameters import StrategyParameters
+from support.own_code import OWN, OWN_CODE
 
-OWN = "support.own_strategies:"
 QUEUES = [MessageQueue("t", "r1@b", queue_id) for queue_id in range(8)]
 CIDS = ["r1@a", "r1@b", "r1@c"]
 PARAMETERS = {
@@ -42,7 +42,7 @@ configs = st.builds(
 
 @given(configs)
 def test_who_gets_name_and_parameters_divides_as_the_member_would(config):
-    load_user_function(FunctionKind.HASH_FUNCTION, OWN + "last_digits")
+    OWN_CODE.find(FunctionKind.HASH_FUNCTION, OWN + "last_digits")
     travelled = decode_body(StrategyParameters, encode_body(strategy_parameters(config)))
 
     named = strategy_named(strategy_name(config), travelled)
@@ -59,7 +59,7 @@ def test_shipped_parameters_are_those_of_shipped_consumers():
 
 def test_a_function_of_the_users_own_is_found_by_name_if_a_scenario_names_it():
     config = ConsumerConfig(allocate_message_queue_strategy=OWN + "turned")
-    load_user_function(FunctionKind.STRATEGY, OWN + "turned")
+    OWN_CODE.find(FunctionKind.STRATEGY, OWN + "turned")
 
     assert strategy_named(strategy_name(config), strategy_parameters(config)) == strategy_of(config)
 

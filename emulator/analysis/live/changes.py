@@ -30,6 +30,7 @@ from emulator.analysis.inputs.queue_owners import QueueOwners
 from emulator.analysis.rows.feed import Feed
 from emulator.analysis.rows.row_classes import maker
 from emulator.analysis.rows.shares import WHOLE, Share, share_of_text
+from emulator.base.own_values import ForeignValueError, unpickled
 from emulator.base.text import shortened
 from emulator.spec.model import NAMESERVER
 from emulator.state.event_lines import value_in_words, with_names
@@ -125,6 +126,19 @@ def shares_of_row(table: str, row: Row, of: int) -> Sequence[int]:
     return (share_of_text(group, of),) if group else range(of)
 
 
+_OF_A_WATCH = (
+    "emulator.analysis.inputs",
+    "emulator.analysis.live",
+    "emulator.analysis.rows.feed",
+    "emulator.analysis.rows.row_classes",
+    "emulator.analysis.rows.shares",
+    "emulator.analysis.rows.sweeps",
+    "emulator.state.owners",
+    "nodes.beliefs",
+)
+"""Packages whose values a watch holds."""
+
+
 class LiveWatch:
     """Follows the rows of a run, and tells what changes.
 
@@ -207,9 +221,14 @@ class LiveWatch:
 
     @staticmethod
     def restored(state: bytes) -> "LiveWatch":
-        """The watch that `state` was called of."""
-        watch = pickle.loads(state)  # noqa: S301 - the state is of this program, as the checkpoint that holds it
-        assert isinstance(watch, LiveWatch)
+        """The watch that `state` was called of.
+
+        Raises:
+            ForeignValueError: it is no such state, or names something else than values of a watch.
+        """
+        watch = unpickled(state, _OF_A_WATCH)
+        if not isinstance(watch, LiveWatch):
+            raise ForeignValueError(f"no value of this program: a {type(watch).__name__} in the place of a watch")
         return watch
 
     # --- after an instant -----------------------------------------------------------------

@@ -35,31 +35,66 @@ class StatsSnapshot:
 
 
 @attrs.define
+class _Period:
+    """The counts of the newest slots of one length."""
+
+    slot_ms: int
+    most: int
+    """Slots."""
+    slots: deque[list[int]] = attrs.field(factory=deque)
+    """[slot, sum, calls], the newest last."""
+
+    def add(self, slot: int, value: int, calls: int) -> None:
+        """Count in the newest slot, or in the next one."""
+        if self.slots and self.slots[-1][0] == slot:
+            self.slots[-1][1] += value
+            self.slots[-1][2] += calls
+            return
+        self.slots.append([slot, value, calls])
+        if len(self.slots) > self.most:
+            self.slots.popleft()
+
+
+def _periods() -> tuple[_Period, ...]:
+    """Slots of ten minutes, an hour and a day, as long as RocketMQ's samples are apart: a day is 24 of them."""
+    return (
+        _Period(_SLOT_MS, 10 * MINUTE_MS // _SLOT_MS),
+        _Period(10 * MINUTE_MS, 6),
+        _Period(HOUR_MS, 24),
+    )
+
+
+@attrs.define
 class StatsItem:
-    """One counter, in slots of 10 s."""
+    """One counter, in slots: of 10 s for the last ten minutes, of 10 min for an hour, of an hour for a day."""
 
     total: int = 0
-    _slots: deque[list[int]] = attrs.field(factory=deque)
-    """[slot, sum, calls], the newest last."""
+    _newest: list[int] = attrs.field(factory=lambda: [-1, 0, 0])
+    """[slot, sum, calls] of the slot of 10 s that goes on, which is in no period yet."""
+    _periods: tuple[_Period, ...] = attrs.field(factory=_periods)
 
     def add(self, value: int, now_ms: int) -> None:
         """Count."""
         self.total += value
         slot = now_ms // _SLOT_MS
-        if self._slots:
-            newest = self._slots[-1]
-            if newest[0] == slot:
-                newest[1] += value
-                newest[2] += 1
-                return
-        self._slots.append([slot, value, 1])
-        while self._slots[0][0] < slot - DAY_MS // _SLOT_MS:
-            self._slots.popleft()
+        newest = self._newest
+        if newest[0] != slot:
+            self._close()
+            newest = self._newest = [slot, 0, 0]
+        newest[1] += value
+        newest[2] += 1
+
+    def _close(self) -> None:
+        slot, value, calls = self._newest
+        for period in self._periods if calls else ():
+            period.add(slot * _SLOT_MS // period.slot_ms, value, calls)
 
     def snapshot(self, span_ms: int, now_ms: int) -> StatsSnapshot:
-        """The counts of the last milliseconds, in whole slots."""
-        first = (now_ms - span_ms) // _SLOT_MS
-        within = [slot for slot in self._slots if slot[0] > first]
+        """The counts of the last milliseconds, a day at most, in whole slots of the shortest that reach back so far."""
+        period = next(it for it in self._periods if it.slot_ms * it.most >= span_ms)
+        first = (now_ms - span_ms) // period.slot_ms
+        newest = [self._newest[0] * _SLOT_MS // period.slot_ms, *self._newest[1:]]
+        within = [slot for slot in (*period.slots, newest) if slot[0] > first]
         counted, times = sum(slot[1] for slot in within), sum(slot[2] for slot in within)
         return StatsSnapshot(counted, counted * 1_000 / span_ms, counted / times if times else 0.0)
 
