@@ -70,8 +70,9 @@ def play_campaign(
     """
     directory = claim(campaigns / campaign.name, campaign)
     with directory.being_played():
-        landings = _landings(directory, to, judges=judge is not None)
         before = Dataset(directory.path)
+        before.require_own()
+        landings = _landings(directory, to, judges=judge is not None)
         found = {played.case: played for played in before.played()}
         asked = [found[case] for case in campaign.cases()]
         cases = _cases_to_play(asked, before, landings, retry=retry, judges=judge is not None)

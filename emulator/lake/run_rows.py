@@ -17,6 +17,12 @@ def release_of(run: RunDirectory) -> str:
     return str(run.manifest.get("versions", {}).get("rocketmq-emulator", ""))
 
 
+def names_of(run: RunDirectory) -> tuple[str, str, str]:
+    """What its entry in a snapshot names: release, digest of the campaign, digest of the scenario."""
+    scenario = checksum(json.dumps(run.manifest["scenario"], sort_keys=True).encode())
+    return release_of(run), str(run.manifest.get("campaign", "")), scenario
+
+
 def content_of(run: RunDirectory) -> str:
     """A checksum over what a run holds; two directories with the same rows of the same scenario have the same.
 

@@ -12,9 +12,18 @@ from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 _NS = 1_000_000_000
 
 
-def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str) -> dict[str, Any]:
-    """What the index says of a run before it begins."""
+def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str, campaign: str = "") -> dict[str, Any]:
+    """What the index says of a run before it begins.
+
+    Args:
+        scenario: of the run.
+        mode: time mode.
+        level: which rows the trace has.
+        run_id: name of the run directory.
+        campaign: digest of the campaign to which the run belongs; empty: to none.
+    """
     return {
+        **_of_campaign(campaign),
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
         "seed": scenario.seed,
@@ -37,6 +46,7 @@ def manifest_of(
     wall_s: float,
     crashes: list[str],
     addresses: dict[str, str],
+    campaign: str = "",
 ) -> dict[str, Any]:
     """The manifest of a run, finished or under way; writes all waiting rows, so that digest and counts match the disk.
 
@@ -50,12 +60,14 @@ def manifest_of(
         wall_s: its duration in wall seconds.
         crashes: nodes that raised, one line each.
         addresses: mapping IP address -> node.
+        campaign: digest of the campaign to which the run belongs; empty: to none.
 
     Raises:
         OSError: the rows cannot be written.
     """
     recorder = world.recorder
     return {
+        **_of_campaign(campaign),
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
         "ended": ended,
@@ -75,3 +87,7 @@ def manifest_of(
         "versions": versions(),
         "scenario": to_dict(scenario),
     }
+
+
+def _of_campaign(campaign: str) -> dict[str, str]:
+    return {"campaign": campaign} if campaign else {}

@@ -88,6 +88,7 @@ def run_scenario(
     session_tasks: tuple[SessionTask, ...] = (),
     listen: ListenAddress | None = None,
     files: RunFiles = _FILES,
+    campaign: str = "",
 ) -> RunResult:
     """Run a scenario and write its trace.
 
@@ -103,6 +104,7 @@ def run_scenario(
         session_tasks: run beside the cluster; faults that they begin are saved in `by_hand.toml`.
         listen: where guests reach all nodes, in mode `live`; None: at loopback addresses of their own.
         files: what the run directory is written with.
+        campaign: digest of the campaign to which the run belongs; empty: to none.
 
     Raises:
         ListenError: guests cannot be listened to there; nothing has begun.
@@ -118,7 +120,7 @@ def run_scenario(
     with _doors_at(listen, scenario) as doors:
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:
-            run = _Run(scenario, mode, path, files, level, session_tasks, progress, endless=endless)
+            run = _Run(scenario, mode, path, files, level, session_tasks, progress, endless=endless, campaign=campaign)
             with being_written(path), _ended_in_order(run):
                 run_world(
                     run.main,
@@ -216,6 +218,7 @@ class _Run:
         session_tasks: run beside the cluster.
         progress: called as emulated time passes.
         endless: whether the run goes on after the scenario's end.
+        campaign: digest of the campaign to which the run belongs.
 
     Raises:
         OSError: the run directory cannot be written.
@@ -232,15 +235,17 @@ class _Run:
         progress: Progress | None,
         *,
         endless: bool,
+        campaign: str = "",
     ) -> None:
         self.path = path
+        self._campaign = campaign
         self.ended = Ended.INTERRUPTED
         self.crashes: list[str] = []
         # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
         self.failure = Failure()
         self.log = RunLog(path / LOG_FILE, files, self.failure.report)
         self._names = owners(scenario)
-        head = head_of(scenario, mode, level, path.name)
+        head = head_of(scenario, mode, level, path.name, campaign)
         self.writer = SegmentWriter(path, head, files, names=self._names, on_error=self.failure.report)
         self._scenario = scenario
         self._mode = mode
@@ -328,6 +333,7 @@ class _Run:
             wall_s=time.perf_counter() - self._begin_s,
             crashes=self.crashes,
             addresses=self._names,
+            campaign=self._campaign,
         )
         self._save_faults_by_hand()
         write_manifest(self.path, manifest, self._files)
