@@ -9,14 +9,14 @@ from emulator.trace.seals import checksum
 
 DIGEST = "digest"
 """Key of the digest in the head of a campaign."""
-_DECIDES = ("campaign_version", "schema_version", "trace", "versions", "variants", "conditions")
+_DECIDES = ("campaign_version", "schema_version", "trace", "versions", "variants", "conditions", "secrets")
 """Keys of the head. Seeds are added to a campaign, so they are none of these; each result names its seed."""
 _SHOWN = 12
 
 
 def campaign_digest(head: Mapping[str, Any]) -> str:
     """The digest of the campaign of a head."""
-    return checksum(json.dumps([head[key] for key in _DECIDES], sort_keys=True).encode())
+    return checksum(json.dumps([head.get(key) for key in _DECIDES], sort_keys=True).encode())
 
 
 def scenario_digest(scenario: Scenario) -> str:

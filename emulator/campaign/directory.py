@@ -31,7 +31,8 @@ from emulator.campaign.scenario_files import SCENARIOS, scenario_file, scenario_
 from emulator.campaign.seeds import read_seeds, seeds_text
 from emulator.lake.filesystems import located
 from emulator.spec import Scenario, from_dict, to_dict
-from emulator.trace.files import RunFiles, put_in_place
+from emulator.spec.secrets import marks_of_references, with_stand_ins
+from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place
 from emulator.trace.run_directory import versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
@@ -63,6 +64,7 @@ class CampaignDirectory:
 
     path: Path
     variants: Mapping[str, Scenario]
+    """Mapping name -> scenario, in which other values stand for secrets: runs do the same with them."""
     seeds: tuple[int, ...]
     versions: Mapping[str, str]
     """Of the packages that played it."""
@@ -187,7 +189,8 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
         if seeds:
             _refuse_other_scenarios(path, campaign, head[DIGEST])
         every = tuple(sorted({*campaign.seeds, *seeds}))
-        path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(OWNER_ALONE, exist_ok=True)
         for folder in (PARTS, RUNS, SCENARIOS):
             (path / folder).mkdir(exist_ok=True)
         for variant in campaign.variants:
@@ -218,7 +221,9 @@ def opened(path: Path | str) -> CampaignDirectory:
     digest = head.get(DIGEST, "")
     if digest != (campaign_digest(head) if head["campaign_version"] == CAMPAIGN_VERSION else ""):
         raise CampaignError(f"{path}/{HEAD} was changed: its digest is not that of its content; {_GO_ON}")
-    variants = {name: from_dict(tables, f"{path}/{HEAD}") for name, tables in head["variants"].items()}
+    written = {name: from_dict(tables, f"{path}/{HEAD}") for name, tables in head["variants"].items()}
+    marks = head.get("secrets", {})
+    variants = {name: with_stand_ins(scenario, marks.get(name, {})) for name, scenario in written.items()}
     seeds = read_seeds(f"{path}/{HEAD}", head["seeds"])
     level, conditions = TraceLevel(head["trace"]), head["conditions"]
     return CampaignDirectory(Path(path), variants, seeds, head["versions"], level, conditions, digest)
@@ -261,6 +266,9 @@ def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
         "conditions": {variant.name: variant.condition for variant in campaign.variants if variant.condition},
         "seeds": seeds_text(seeds),
     }
+    marks = {variant.name: marks_of_references(variant.scenario) for variant in campaign.variants}
+    if any(marks.values()):
+        head["secrets"] = marks
     return {**head, DIGEST: campaign_digest(head)}
 
 

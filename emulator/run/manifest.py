@@ -5,6 +5,7 @@ from typing import Any
 from emulator.machine.world import World
 from emulator.spec import Scenario, to_dict
 from emulator.spec.addresses import owners
+from emulator.spec.secrets import marks_of_references
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import Ended, versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
@@ -31,7 +32,7 @@ def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str, 
         "trace": level,
         "addresses": owners(scenario),
         "versions": versions(),
-        "scenario": to_dict(scenario),
+        **_of_scenario(scenario),
     }
 
 
@@ -85,9 +86,15 @@ def manifest_of(
         },
         "addresses": addresses,
         "versions": versions(),
-        "scenario": to_dict(scenario),
+        **_of_scenario(scenario),
     }
 
 
 def _of_campaign(campaign: str) -> dict[str, str]:
     return {"campaign": campaign} if campaign else {}
+
+
+def _of_scenario(scenario: Scenario) -> dict[str, Any]:
+    """The scenario without secrets, and which references in it have equal values: all that repeating a run needs."""
+    marks = marks_of_references(scenario)
+    return {"scenario": to_dict(scenario), **({"secrets": marks} if marks else {})}

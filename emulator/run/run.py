@@ -27,6 +27,7 @@ from emulator.run.log import LOG_FILE, RunLog
 from emulator.run.manifest import head_of, manifest_of
 from emulator.spec import Scenario
 from emulator.spec.addresses import node_ports, owners
+from emulator.spec.secrets import resolved
 from emulator.spec.targets import GUEST
 from emulator.state.live import LiveState
 from emulator.time.failure import Failure
@@ -108,6 +109,7 @@ def run_scenario(
 
     Raises:
         ListenError: guests cannot be listened to there; nothing has begun.
+        SpecError: the value of a secret is missing; nothing has begun.
         RunError: the run directory cannot be written.
         NodeCrashedError: a node's own code raised; the trace is whole.
         EmulatorBugError: other code of the emulator raised; the trace so far has been written.
@@ -117,6 +119,7 @@ def run_scenario(
         raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
     if listen is not None and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: it listens for guests in mode live only, not in {mode}")
+    scenario = resolved(scenario)
     with _doors_at(listen, scenario) as doors:
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:

@@ -12,6 +12,7 @@ from emulator.base.errors import UserError
 from emulator.comparison.rows import RowDifference, first_difference
 from emulator.run.run import run_scenario
 from emulator.spec import from_dict
+from emulator.spec.secrets import with_stand_ins
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import Ended, RunDirectory, open_run
 
@@ -96,7 +97,8 @@ def _other_versions(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...
 def main(run: str, runs: str) -> None:
     """`python -m emulator.run.verify RUN RUNS`: repeat a run below RUNS, and print the new run directory."""
     first = open_run(run)
-    scenario, mode = from_dict(first.manifest["scenario"]), TimeMode(first.manifest["mode"])
+    written, mode = from_dict(first.manifest["scenario"]), TimeMode(first.manifest["mode"])
+    scenario = with_stand_ins(written, first.manifest.get("secrets", {}))
     result = run_scenario(scenario, mode=mode, level=first.level, runs=Path(runs))
     sys.stdout.write(f"{result.path}\n")
 
