@@ -13,7 +13,7 @@ from faults.process import NodeFault
 from faults.scope import NodeScope
 from faults.words import Wording, Words, WordsError, duration_ms, is_whole
 from nodes.fields import TEXT, checked, choice, shown, whole
-from nodes.secret import SECRET_OPTIONS, HidingRule, Secret, mentions_secret, with_secrets
+from nodes.secret import SECRET_OPTIONS, OptionsRule, Secret, mentions_secret, with_secrets
 
 Value = bool | int | str | Secret
 _WITH = re.compile(r"(.+?)\s+with\s+\{([^{}]*)\}")
@@ -28,7 +28,7 @@ def _is_options(value: object) -> bool:
 
 
 def _options() -> Any:
-    rule = HidingRule("a table of options", _is_options)
+    rule = OptionsRule("a table of options", _is_options)
     return checked(rule, attrs.Factory(dict), converter=with_secrets)
 
 

@@ -126,12 +126,21 @@ NO_SECRET = Secret("")
 
 
 @frozen
-class HidingRule(Rule):
-    """A rule whose problem does not show the value, which may be a secret or have one."""
+class _SecretRule(Rule):
+    """A rule whose problem does not show the value."""
 
     def problem(self, _value: object) -> str:
         """What was expected."""
         return f"expected {self.expected}"
+
+
+@frozen
+class OptionsRule(Rule):
+    """A rule for options, whose problem does not show them if a secret is among them."""
+
+    def problem(self, value: object) -> str:
+        """What is wrong with options."""
+        return f"expected {self.expected}" if mentions_secret(str(value)) else super().problem(value)
 
 
 def secret(*, least_chars: int = 0) -> Any:
@@ -149,7 +158,7 @@ def secret(*, least_chars: int = 0) -> Any:
         return text is None or (text.isprintable() and least_chars <= len(text) <= _CHARS_MOST)
 
     chars = f" of {least_chars} characters or more" if least_chars else ""
-    rule = HidingRule(f"a text{chars}, {EXPECTED}", holds)
+    rule = _SecretRule(f"a text{chars}, {EXPECTED}", holds)
     if least_chars:
         return checked(rule, converter=Secret.of)
     return checked(rule, NO_SECRET, converter=Secret.of)

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from emulator.campaign.campaign import Case
-from emulator.campaign.digest import origin, scenario_digest
+from emulator.campaign.digest import origin
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, CampaignError
 from emulator.campaign.first_difference import difference
 from emulator.campaign.played import Played
 from emulator.campaign.scenario_files import SCENARIOS, scenario_problem
 from emulator.lake.landing import another_run
+from emulator.lake.run_rows import scenario_digest, without_seed
 from emulator.lake.snapshot import RunEntry
-from emulator.spec import to_dict
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import MANIFEST
 from emulator.trace.seals import BrokenSealError, unsealed
 from emulator.trace.segments import FOLDER
 
+_HEAD_BYTES_MOST = 64 * 1024 * 1024
 _NAMES = ("there", "in campaign.json")
 
 
@@ -79,10 +80,10 @@ def run_problem(directory: CampaignDirectory, case: Case, run: Path, line: Playe
     campaign = str(head.get("campaign", ""))
     if campaign != directory.digest:
         return f"{run} is a run {origin(campaign, directory.digest)}; {_AGAIN}"
-    expected = to_dict(directory.scenario(case))
+    there, expected = (without_seed(it) for it in (head.get("scenario", {}), directory.written[case.variant]))
     differs = (
         "" if head.get("seed") == case.seed else f"its seed is {head.get('seed')}, expected {case.seed}",
-        difference(head.get("scenario", {}), expected, names=_NAMES),
+        difference(there, expected, names=_NAMES),
         "" if head.get("trace") == directory.level else f"its trace has the level {head.get('trace')}",
         _other_rows(head, line),
     )
@@ -102,10 +103,14 @@ def _other_rows(head: Mapping[str, Any], line: Played | None) -> str:
 
 def _head_of(run: Path) -> Mapping[str, Any] | None:
     """The manifest of a run, or what the index of its trace begins with; None: neither can be read."""
-    with suppress(OSError, BrokenSealError):
-        return unsealed((run / MANIFEST).read_bytes())
-    with suppress(OSError, BrokenSealError), (run / FOLDER / INDEX).open("rb") as index:
-        return unsealed(index.readline())
+    for path in (run / MANIFEST, run / FOLDER / INDEX):
+        # Only a regular file: a pipe would wait for ever, and a device has no end.
+        with suppress(OSError, BrokenSealError):
+            if path.is_file():
+                with path.open("rb") as file:
+                    return unsealed(
+                        file.readline(_HEAD_BYTES_MOST) if path.name == INDEX else file.read(_HEAD_BYTES_MOST)
+                    )
     return None
 
 
@@ -118,7 +123,7 @@ def entry_problem(directory: CampaignDirectory, played: Played, entry: RunEntry,
         entry: the run of that name.
         uri: of the dataset.
     """
-    scenario = scenario_digest(directory.scenario(played.case))
+    scenario = scenario_digest(directory.written[played.case.variant])
     is_other = entry.digest != played.digest or entry.scenario not in ("", scenario)
     if not is_other:
         return ""

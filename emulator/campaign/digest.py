@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.spec import Scenario, to_dict
 from emulator.trace.seals import checksum
 
 DIGEST = "digest"
@@ -17,11 +16,6 @@ _SHOWN = 12
 def campaign_digest(head: Mapping[str, Any]) -> str:
     """The digest of the campaign of a head."""
     return checksum(json.dumps([head.get(key) for key in _DECIDES], sort_keys=True).encode())
-
-
-def scenario_digest(scenario: Scenario) -> str:
-    """The digest of a scenario in its canonical form, seed included."""
-    return checksum(json.dumps(to_dict(scenario), sort_keys=True).encode())
 
 
 def origin(found: str, expected: str) -> str:

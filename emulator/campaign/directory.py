@@ -74,6 +74,8 @@ class CampaignDirectory:
     """Mapping variant -> the condition in which it is played; empty: the campaign has none."""
     digest: str = ""
     """Of all that decides its results; empty: the release that began it knew no digests."""
+    written: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, repr=False)
+    """Mapping variant -> the tables of its scenario, as the head has them."""
 
     @property
     def name(self) -> str:
@@ -226,7 +228,7 @@ def opened(path: Path | str) -> CampaignDirectory:
     variants = {name: with_stand_ins(scenario, marks.get(name, {})) for name, scenario in written.items()}
     seeds = read_seeds(f"{path}/{HEAD}", head["seeds"])
     level, conditions = TraceLevel(head["trace"]), head["conditions"]
-    return CampaignDirectory(Path(path), variants, seeds, head["versions"], level, conditions, digest)
+    return CampaignDirectory(Path(path), variants, seeds, head["versions"], level, conditions, digest, head["variants"])
 
 
 def _seeds_there(path: Path, campaign: Campaign) -> tuple[int, ...]:

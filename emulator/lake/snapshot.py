@@ -55,7 +55,7 @@ class RunEntry:
     campaign: str = ""
     """Digest of the campaign that executed it; empty: it belongs to none, or an older release landed it."""
     scenario: str = ""
-    """Digest of its scenario, seed included; empty: an older release landed it."""
+    """See `emulator.lake.run_rows.scenario_digest`; empty: an older release landed it."""
 
 
 @attrs.frozen
