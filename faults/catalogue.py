@@ -22,6 +22,7 @@ from faults.scope import LinkScope
 from faults.target import ANY
 from faults.words import Wording, Words, WordsError
 from nodes.fields import FieldError, shown
+from nodes.secret import masked, mentions_secret
 
 FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
     {
@@ -86,7 +87,7 @@ def fault_of(line: str) -> Fault:
     try:
         verb, *words = shlex.split(line) or [""]
     except ValueError as error:
-        raise WordsError(f"{shown(line.strip())}: {str(error).lower()}") from None
+        raise WordsError(f"{shown(masked(line.strip()))}: {str(error).lower()}") from None
     if verb not in WORDINGS:
         near = get_close_matches(shown(verb), WORDINGS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORDINGS)}"
@@ -102,6 +103,23 @@ def fault_from_words(verb: str, words: Words) -> Fault:
     """
     if len(words) < WORDINGS[verb].least:
         raise WORDINGS[verb].mistake()
+    if mentions_secret(" ".join(words)):
+        return _with_secret(verb, words)
+    return _from_words(verb, words)
+
+
+def _with_secret(verb: str, words: Words) -> Fault:
+    """A fault with a secret; what is wrong with it is not shown, since it may be a part of the secret."""
+    try:
+        fault = _from_words(verb, words)
+    except WordsError:
+        raise WORDINGS[verb].mistake() from None
+    if "options" not in fault.parameters():
+        raise WORDINGS[verb].mistake()
+    return fault
+
+
+def _from_words(verb: str, words: Words) -> Fault:
     try:
         return _chaos(words) if verb == _CHAOS.verb else _BY_VERB[verb].from_words(words)
     except FieldError as error:

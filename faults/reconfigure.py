@@ -12,9 +12,10 @@ from faults.fault import Needs
 from faults.process import NodeFault
 from faults.scope import NodeScope
 from faults.words import Wording, Words, WordsError, duration_ms, is_whole
-from nodes.fields import TEXT, Rule, checked, choice, shown, whole
+from nodes.fields import TEXT, checked, choice, shown, whole
+from nodes.secret import SECRET_OPTIONS, OptionsRule, Secret, mentions_secret, with_secrets
 
-Value = bool | int | str
+Value = bool | int | str | Secret
 _WITH = re.compile(r"(.+?)\s+with\s+\{([^{}]*)\}")
 _ROLLING = re.compile(r"(.+?)\s+one\s+every\s+([^\s,]+)(?:\s*,?\s+([a-z]+ [a-z]+))?")
 
@@ -27,8 +28,8 @@ def _is_options(value: object) -> bool:
 
 
 def _options() -> Any:
-    rule = Rule("a table of options", _is_options)
-    return checked(rule, attrs.Factory(dict))
+    rule = OptionsRule("a table of options", _is_options)
+    return checked(rule, attrs.Factory(dict), converter=with_secrets)
 
 
 class Order(StrEnum):
@@ -119,7 +120,7 @@ def _text(value: Value) -> str:
 def _nodes_and_options(wording: Wording, text: str) -> tuple[str, dict[str, Value]]:
     found = _WITH.fullmatch(text)
     if found is None:
-        if "{" in text or "}" in text or text.endswith(" with"):
+        if "{" in text or "}" in text or text.endswith(" with") or mentions_secret(text):
             raise wording.mistake()
         return text, {}
     options: dict[str, Value] = {}
@@ -129,7 +130,7 @@ def _nodes_and_options(wording: Wording, text: str) -> tuple[str, dict[str, Valu
             raise WordsError(f"expected OPTION = VALUE between the braces, not {shown(one.strip()) or 'nothing'}")
         if name in options:
             raise WordsError(f"expected {shown(name)} once")
-        options[name] = _value(value)
+        options[name] = Secret.of(value.strip("\"'")) if name in SECRET_OPTIONS else _value(value)
     return found[1], options
 
 

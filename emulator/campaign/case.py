@@ -88,20 +88,36 @@ def play_case(
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
-    played = play_scenario(case, directory.scenario(case), scratch, directory.level, judges=judges)
+    played = play_scenario(
+        case, directory.scenario(case), scratch, directory.level, judges=judges, campaign=directory.digest
+    )
     return stays(played, directory, keep, scratch, lands=lands)
 
 
 def play_scenario(
-    case: Case, scenario: Scenario, scratch: Path, level: TraceLevel = TraceLevel.FULL, *, judges: bool = True
+    case: Case,
+    scenario: Scenario,
+    scratch: Path,
+    level: TraceLevel = TraceLevel.FULL,
+    *,
+    judges: bool = True,
+    campaign: str = "",
 ) -> Played:
     """Play a scenario as a case, and judge it if `judges`; its run stays in `scratch`.
+
+    Args:
+        case: by which the answer names it.
+        scenario: with its seed.
+        scratch: folder for the run.
+        level: which rows the trace has.
+        judges: whether the run is judged.
+        campaign: digest of the campaign to which the run belongs; empty: to none.
 
     Raises:
         DiskError: the trace could not be written.
     """
     try:
-        run = open_run(run_scenario(scenario, level=level, runs=scratch, files=_FILES).path)
+        run = open_run(run_scenario(scenario, level=level, runs=scratch, files=_FILES, campaign=campaign).path)
         executed = _executed(case, run)
         return _with_judgement(executed, judged(run)) if judges else executed
     except RunError as error:

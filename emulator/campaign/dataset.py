@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from emulator.campaign.bindings import entry_problem, require_own, run_problem
 from emulator.campaign.campaign import Case
-from emulator.campaign.directory import RUNS, TABLES, CampaignDirectory, first_lines, opened
+from emulator.campaign.directory import RUNS, TABLES, CampaignDirectory, CampaignError, first_lines, opened
 from emulator.campaign.played import Outcome, Played
 from emulator.campaign.variant_runs import GoldRuns
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, Gold, gold_of
+from emulator.lake.snapshot import Snapshot, read_snapshot
 from emulator.spec.differences import Difference, differences
 from emulator.trace.run_directory import RunDirectory, open_run
 
@@ -48,7 +50,8 @@ class Dataset:
         path: directory of the campaign.
 
     Raises:
-        CampaignError: it is none, is damaged, or has another version.
+        CampaignError: it is none, is damaged, or has another version; whatever reads results raises it, too, if one
+            is of another campaign.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -57,7 +60,26 @@ class Dataset:
     @cached_property
     def _lines(self) -> tuple[dict[Case, Played], tuple[str, ...]]:
         reader = self.directory.reader()
-        return first_lines(reader.news()), tuple(reader.damages)
+        found = first_lines(reader.news())
+        for problem in reader.foreign:
+            raise CampaignError(problem)
+        return found, tuple(reader.damages)
+
+    def require_own(self) -> None:
+        """Refuse a campaign in which a line, a scenario file, a stored run or a landed run belongs to another one.
+
+        Raises:
+            CampaignError: the first that does.
+            DatasetError: the dataset in which runs were landed cannot be read.
+        """
+        require_own(self.directory, self._lines[0])
+        uri = self.directory.dataset_uri
+        landed = {} if uri is None or not self.executed() else (read_snapshot(located(uri)) or Snapshot()).runs
+        for played in self.executed():
+            entry = landed.get(played.case.name)
+            problem = "" if entry is None else entry_problem(self.directory, played, entry, str(uri))
+            if problem:
+                raise CampaignError(problem)
 
     @cached_property
     def _found(self) -> Mapping[Case, Played]:
@@ -176,13 +198,18 @@ class Dataset:
 
         Raises:
             KeyError: there is no such case, or its trace was not kept.
+            CampaignError: another run is in its place.
             DamagedRunError: files of it are missing or were changed.
         """
         case = Case(variant, seed)
         found = self._found.get(case)
         if found is None or not found.trace:
             raise KeyError(f"no trace of {case.name} was kept; play it again: {self.directory.command(case)}")
-        return open_run(self.directory.path / found.trace)
+        path = self.directory.path / found.trace
+        problem = run_problem(self.directory, case, path, found)
+        if problem:
+            raise CampaignError(problem)
+        return open_run(path)
 
     def write_tables(self) -> Path:
         """Write outcomes and findings as Parquet, one file for each table, for other programs.

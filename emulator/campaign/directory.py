@@ -20,25 +20,27 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import tomli_w
 
 from emulator.base.errors import UserError
 from emulator.campaign.campaign import Campaign, Case, cases
-from emulator.campaign.parts import PARTS, PartsReader
+from emulator.campaign.digest import DIGEST, campaign_digest, origin
+from emulator.campaign.first_difference import difference
+from emulator.campaign.parts import PARTS, Part, PartsReader
 from emulator.campaign.played import Played, better
+from emulator.campaign.scenario_files import SCENARIOS, scenario_file, scenario_problem
 from emulator.campaign.seeds import read_seeds, seeds_text
 from emulator.lake.filesystems import located
 from emulator.spec import Scenario, UserCode, from_dict, to_dict
+from emulator.spec.secrets import marks_of_references, with_stand_ins
 from emulator.spec.user_code import ALLOW_CODE
 from emulator.spec.user_functions import named_code, sources
-from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place
 from emulator.trace.run_directory import versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
-from emulator.trace.seals import BrokenSealError, sealed, unsealed
-from nodes.fields import quoted
+from emulator.trace.seals import BrokenSealError, checksum, sealed, unsealed
 
 HEAD = "campaign.json"
-RUNS, SCENARIOS, TABLES = "runs", "scenarios", "tables"
+RUNS, TABLES = "runs", "tables"
 UNLANDED = "unlanded"
 """Folder of the runs whose traces are removed when they have been landed in a dataset, or judged."""
 UNDER_WAY = ".under-way"
@@ -46,8 +48,10 @@ UNDER_WAY = ".under-way"
 LANDED, DATASET = "landed.json", "dataset"
 _LOCK = ".lock"
 _REMOVED = "-removed"
-CAMPAIGN_VERSION = 7
+CAMPAIGN_VERSION = 8
 """Version of the form of this directory, and of the tables of findings in it."""
+_WITHOUT_DIGEST = 7
+"""The version before: it is read, but nothing in it names its campaign, and no run is added to it."""
 _FILES = RunFiles()
 _GO_ON = "give this campaign another name, or remove the directory"
 
@@ -62,6 +66,7 @@ class CampaignDirectory:
 
     path: Path
     variants: Mapping[str, Scenario]
+    """Mapping name -> scenario, in which other values stand for secrets: runs do the same with them."""
     seeds: tuple[int, ...]
     versions: Mapping[str, str]
     """Of the packages that played it."""
@@ -69,6 +74,12 @@ class CampaignDirectory:
     """Which rows its traces have."""
     conditions: Mapping[str, str] = attrs.Factory(dict)
     """Mapping variant -> the condition in which it is played; empty: the campaign has none."""
+    digest: str = ""
+    """Of all that decides its results; empty: the release that began it knew no digests."""
+    written: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, repr=False)
+    """Mapping variant -> the tables of its scenario, as the head has them."""
+    code: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    """Mapping file beside the scenarios -> checksum, of the modules whose functions they name."""
 
     @property
     def allows_code(self) -> bool:
@@ -99,24 +110,31 @@ class CampaignDirectory:
         """URI of the dataset in which the runs were landed that the pipeline judges; None: there is none.
 
         Raises:
-            CampaignError: the file that names it is damaged.
+            CampaignError: the file that names it is damaged, or of another campaign.
         """
         try:
-            uri = str(unsealed((self.path / LANDED).read_bytes())["dataset"])
+            landed = unsealed((self.path / LANDED).read_bytes())
+            uri = str(landed["dataset"])
         except FileNotFoundError:
             return None
         except (BrokenSealError, KeyError) as error:
             raise CampaignError(f"{self.path / LANDED} is damaged: {error}; rmqemu campaign --to writes it") from None
+        if landed.get("campaign", "") != self.digest:
+            raise CampaignError(f"{self.path / LANDED} is {origin(landed.get('campaign', ''), self.digest)}; remove it")
         return uri or located(self.path / DATASET).uri
 
     def set_dataset(self, uri: str) -> None:
         """Record in which dataset runs are landed; one below this directory moves with it."""
         kept = "" if uri == located(self.path / DATASET).uri else uri
-        put_in_place(_FILES, self.path / LANDED, (sealed({"dataset": kept}) + "\n").encode())
+        put_in_place(_FILES, self.path / LANDED, (sealed({"dataset": kept, "campaign": self.digest}) + "\n").encode())
 
     def reader(self) -> PartsReader:
         """A reader of all parts."""
-        return PartsReader(self.path / PARTS)
+        return PartsReader(self.path / PARTS, self.digest)
+
+    def part(self, files: RunFiles) -> Part:
+        """A new part for this process."""
+        return Part(self.path / PARTS, self.digest, files)
 
     @contextmanager
     def being_played(self) -> Iterator[None]:
@@ -158,6 +176,11 @@ def remove(folder: Path) -> None:
     shutil.rmtree(removed, ignore_errors=True)
 
 
+def without_digest(directory: CampaignDirectory) -> str:
+    """Why it cannot be checked whether the results of a campaign belong together."""
+    return f"{directory.path}/{HEAD} has no digest, an older release began it: its results cannot be checked"
+
+
 def first_lines(lines: Iterator[Played]) -> dict[Case, Played]:
     """The line that counts of each case, in the order in which their cases were first met."""
     found: dict[Case, Played] = {}
@@ -174,12 +197,18 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
     """
     try:
         seeds = _seeds_there(path, campaign)
+        head = _head(campaign, seeds)
+        if seeds:
+            _refuse_other_scenarios(path, campaign, head[DIGEST])
         every = tuple(sorted({*campaign.seeds, *seeds}))
-        path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(OWNER_ALONE, exist_ok=True)
         for folder in (PARTS, RUNS, SCENARIOS):
             (path / folder).mkdir(exist_ok=True)
         for variant in campaign.variants:
-            put_in_place(_FILES, path / SCENARIOS / f"{variant.name}.toml", _scenario_file(variant.scenario))
+            put_in_place(
+                _FILES, path / SCENARIOS / f"{variant.name}.toml", scenario_file(variant.scenario, head[DIGEST])
+            )
             save_code(variant.scenario, path / SCENARIOS)
         if every != seeds:
             put_in_place(_FILES, path / HEAD, (sealed(_head(campaign, every), indent=1) + "\n").encode())
@@ -206,11 +235,26 @@ def opened(path: Path | str, *, allow_code: bool = False) -> CampaignDirectory:
     head = _read_head(Path(path))
     if head is None:
         raise CampaignError(f"{path} is no campaign: it has no {HEAD}")
+    digest = head.get(DIGEST, "")
+    if digest != (campaign_digest(head) if head["campaign_version"] == CAMPAIGN_VERSION else ""):
+        raise CampaignError(f"{path}/{HEAD} was changed: its digest is not that of its content; {_GO_ON}")
     code = UserCode.beside(Path(path) / SCENARIOS / HEAD, allow=allow_code)
-    variants = {name: from_dict(tables, f"{path}/{HEAD}", code=code) for name, tables in head["variants"].items()}
+    written = {name: from_dict(tables, f"{path}/{HEAD}", code=code) for name, tables in head["variants"].items()}
+    marks = head.get("secrets", {})
+    variants = {name: with_stand_ins(scenario, marks.get(name, {})) for name, scenario in written.items()}
     seeds = read_seeds(f"{path}/{HEAD}", head["seeds"])
     level, conditions = TraceLevel(head["trace"]), head["conditions"]
-    return CampaignDirectory(Path(path), variants, seeds, head["versions"], level, conditions)
+    return CampaignDirectory(
+        Path(path),
+        variants,
+        seeds,
+        head["versions"],
+        level,
+        conditions,
+        digest,
+        head["variants"],
+        head.get("code", {}),
+    )
 
 
 def _seeds_there(path: Path, campaign: Campaign) -> tuple[int, ...]:
@@ -232,8 +276,16 @@ def _seeds_there(path: Path, campaign: Campaign) -> tuple[int, ...]:
     return seeds
 
 
+def _refuse_other_scenarios(path: Path, campaign: Campaign, digest: str) -> None:
+    for variant in campaign.variants:
+        file = path / SCENARIOS / f"{variant.name}.toml"
+        problem = scenario_problem(file, variant.scenario, digest) if file.exists() else ""
+        if problem:
+            raise CampaignError(problem)
+
+
 def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
-    return {
+    head = {
         "campaign_version": CAMPAIGN_VERSION,
         "schema_version": SCHEMA_VERSION,
         "trace": campaign.level,
@@ -242,6 +294,13 @@ def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
         "conditions": {variant.name: variant.condition for variant in campaign.variants if variant.condition},
         "seeds": seeds_text(seeds),
     }
+    marks = {variant.name: marks_of_references(variant.scenario) for variant in campaign.variants}
+    if any(marks.values()):
+        head["secrets"] = marks
+    code = {str(path): checksum(content) for it in campaign.variants for path, content in sources(it.scenario).items()}
+    if code:
+        head["code"] = dict(sorted(code.items()))
+    return {**head, DIGEST: campaign_digest(head)}
 
 
 def _read_head(path: Path) -> dict[str, Any] | None:
@@ -253,33 +312,12 @@ def _read_head(path: Path) -> dict[str, Any] | None:
         raise CampaignError(f"{path / HEAD}: {error.strerror}") from None
     except BrokenSealError as error:
         raise CampaignError(f"{path / HEAD} is damaged: {error}; {_GO_ON}") from None
-    for key, now in (("campaign_version", CAMPAIGN_VERSION), ("schema_version", SCHEMA_VERSION)):
-        if head.get(key) != now:
-            version = f"{key.replace('_', ' ')} {head.get(key)}, this program has {now}"
+    readable = {"campaign_version": (CAMPAIGN_VERSION, _WITHOUT_DIGEST), "schema_version": (SCHEMA_VERSION,)}
+    for key, versions_read in readable.items():
+        if head.get(key) not in versions_read:
+            version = f"{key.replace('_', ' ')} {head.get(key)}, this program has {versions_read[0]}"
             raise CampaignError(f"{path} has {version}: use the release that began it; or {_GO_ON}")
     return head
-
-
-def difference(there: Mapping[str, Any], here: Mapping[str, Any], within: str = "") -> str:
-    """Where two mappings first differ, `network.delay_ms is 2 there and 3 here`; empty if they do not."""
-    for key in dict.fromkeys((*there, *here)):
-        at = f"{within}.{key}" if within else key
-        if key not in here or key not in there:
-            return f"{at} is only {'there' if key in there else 'here'}"
-        one, other = there[key], here[key]
-        if isinstance(one, list) and isinstance(other, list):
-            one, other = _numbered(one), _numbered(other)
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            found = difference(one, other, at)
-            if found:
-                return found
-        elif one != other:
-            return f"{at} is {quoted(one)} there and {quoted(other)} here"
-    return ""
-
-
-def _numbered(items: list[Any]) -> dict[str, Any]:
-    return {str(number): item for number, item in enumerate(items)}
 
 
 def save_code(scenario: Scenario, folder: Path) -> None:
@@ -291,7 +329,3 @@ def save_code(scenario: Scenario, folder: Path) -> None:
     for beside, content in sources(scenario).items():
         (folder / beside).parent.mkdir(parents=True, exist_ok=True)
         put_in_place(_FILES, folder / beside, content)
-
-
-def _scenario_file(scenario: Scenario) -> bytes:
-    return tomli_w.dumps(to_dict(scenario)).encode()

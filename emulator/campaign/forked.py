@@ -133,7 +133,7 @@ class Forked(Generic[T]):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             try:
-                output = os.open(self._output(item), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+                output = os.open(self._output(item), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             except OSError:
                 # Who waits has removed the folder, as at Ctrl-C, or will find no output in it and say why.
                 os._exit(FAILED)

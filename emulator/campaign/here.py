@@ -15,7 +15,6 @@ from emulator.campaign.case import DiskError, play_case, stays, warm_up
 from emulator.campaign.directory import UNDER_WAY, UNLANDED, CampaignDirectory
 from emulator.campaign.forked import Ended, Forked
 from emulator.campaign.landing import CampaignLanding
-from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Played
 from emulator.trace.files import RunFiles
 
@@ -70,7 +69,7 @@ def play_here(
     if not cases:
         return
     warm_up()
-    part = Part(directory.path / PARTS, files)
+    part = directory.part(files)
     landing = None if terms.to is None else CampaignLanding(directory, terms.to, retains=terms.decides_later)
     waiting = iter(cases)
     try:

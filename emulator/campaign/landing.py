@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from emulator.analysis.report import Verdict
+from emulator.campaign.bindings import entry_problem, run_problem
 from emulator.campaign.campaign import Case, Keep
-from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, is_campaign, opened, remove
+from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, CampaignError, is_campaign, opened, remove
 from emulator.campaign.played import Played
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
-from emulator.lake.landing import ParquetLanding, another_run, land
+from emulator.lake.landing import ParquetLanding, land
 from emulator.lake.snapshot import Snapshot, read_snapshot
 from emulator.lake.sources import RunSource, is_run, sources_of
 
@@ -136,8 +137,9 @@ class CampaignLanding:
             DatasetError: it had another one of the same name.
         """
         there = self._landed.get(played.case.name)
-        if there is not None and there.digest != played.digest:
-            raise DatasetError(another_run(played.case.name, self._location.uri))
+        problem = "" if there is None else entry_problem(self._directory, played, there, self._location.uri)
+        if problem:
+            raise DatasetError(problem)
         return there is not None
 
 
@@ -173,5 +175,8 @@ def _source(directory: CampaignDirectory, case: Case) -> RunSource | None:
     for folder in (UNLANDED, RUNS):
         path = directory.path.resolve() / folder / case.name
         if is_run(path):
+            problem = run_problem(directory, case, path, None)
+            if problem:
+                raise CampaignError(problem)
             return RunSource(path, directory.name, case.variant, directory.conditions.get(case.variant, ""))
     return None

@@ -21,7 +21,8 @@ from pyspark.sql import SparkSession
 
 from emulator.campaign.campaign import Case
 from emulator.campaign.case import DiskError
-from emulator.campaign.directory import CampaignDirectory, CampaignError, difference, first_lines, opened
+from emulator.campaign.directory import CampaignDirectory, CampaignError, first_lines, opened
+from emulator.campaign.first_difference import difference
 from emulator.campaign.here import TICK_S, Terms, play_here
 from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.played import Played

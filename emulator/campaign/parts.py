@@ -1,7 +1,8 @@
 """The parts of a campaign: files of lines that are only appended to, one line for each ended run.
 
 Each process that plays has a part of its own. A line has a checksum: one that a killed process or a full disk left
-half-written is no line, and its case has not been played.
+half-written is no line, and its case has not been played. A line names its campaign by the digest: one of another
+campaign is refused, wherever it came from.
 """
 
 import os
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.campaign.played import Played, line_of, read_line
+from emulator.campaign.played import ForeignLineError, Played, line_of, read_line
 from emulator.trace.files import RunFiles
 from emulator.trace.seals import BrokenSealError
 
@@ -24,10 +25,12 @@ class Part:
 
     Args:
         folder: of all parts.
+        campaign: digest of the campaign.
         files: to write with.
     """
 
-    def __init__(self, folder: Path, files: RunFiles) -> None:
+    def __init__(self, folder: Path, campaign: str, files: RunFiles) -> None:
+        self._campaign = campaign
         host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())
         self._path = folder / f"{host}-{os.getpid()}-{time.time_ns()}{_SUFFIX}"
         self._files = files
@@ -42,7 +45,7 @@ class Part:
         if not self._created:
             self._files.create(self._path, b"")
             self._created = True
-        self._files.append(self._path, f"{line_of(played)}\n".encode())
+        self._files.append(self._path, f"{line_of(played, self._campaign)}\n".encode())
 
 
 class PartsReader:
@@ -50,14 +53,18 @@ class PartsReader:
 
     Args:
         folder: of all parts.
+        campaign: digest of the campaign; empty: its lines name none.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, campaign: str) -> None:
         self._folder = folder
+        self._campaign = campaign
         self._read_bytes: dict[Path, int] = {}
         self._read_lines: dict[Path, int] = {}
         self.damages: list[str] = []
         """A sentence for each damaged line."""
+        self.foreign: list[str] = []
+        """A sentence for each line of another campaign, which counts nowhere."""
 
     def news(self) -> Iterator[Played]:
         """What was appended since the last call.
@@ -76,8 +83,10 @@ class PartsReader:
             self._read_bytes[path] = self._read_bytes.get(path, 0) + len(line) + 1
             number = self._read_lines[path] = self._read_lines.get(path, 0) + 1
             try:
-                played = read_line(line)
+                played = read_line(line, self._campaign)
             except (BrokenSealError, KeyError, TypeError, ValueError) as error:
                 self.damages.append(f"{path}:{number} is damaged and was left out: {error}")
+            except ForeignLineError as error:
+                self.foreign.append(f"{path}:{number} is a result {error}; remove the line")
             else:
                 yield played

@@ -21,6 +21,7 @@ from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
 from emulator.lake.gold import gold_of
 from emulator.lake.snapshot import Snapshot, read_snapshot
+from emulator.spec.secrets import resolved
 from emulator.trace.files import RunFiles, put_in_place
 
 Engine = Callable[[CampaignDirectory, Sequence[Case], Terms], Iterator[Played | None]]
@@ -65,13 +66,16 @@ def play_campaign(
 
     Raises:
         DatasetError: the dataset cannot be read or written, and no run has been executed.
+        SpecError: the value of a secret is missing, and nothing has begun.
         CampaignError: the directory holds something else, or could not be written; the text says what was kept.
         CampaignInterrupted: Ctrl-C.
     """
-    directory = claim(campaigns / campaign.name, campaign)
+    variants = tuple(attrs.evolve(it, scenario=resolved(it.scenario)) for it in campaign.variants)
+    directory = claim(campaigns / campaign.name, attrs.evolve(campaign, variants=variants))
     with directory.being_played():
-        landings = _landings(directory, to, judges=judge is not None)
         before = Dataset(directory.path)
+        before.require_own()
+        landings = _landings(directory, to, judges=judge is not None)
         found = {played.case: played for played in before.played()}
         asked = [found[case] for case in campaign.cases()]
         cases = _cases_to_play(asked, before, landings, retry=retry, judges=judge is not None)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from emulator.analysis.report import Service, Verdict
 from emulator.campaign.campaign import Case
+from emulator.campaign.digest import origin
 from emulator.trace.seals import sealed, unsealed
 
 
@@ -25,6 +26,10 @@ class Outcome(StrEnum):
     """The run had not ended when its time was up."""
     MISSING = "missing"
     """It has not been played, or its line is damaged."""
+
+
+class ForeignLineError(Exception):
+    """A line belongs to another campaign; the text says to which, and what was expected."""
 
 
 @attrs.frozen(kw_only=True)
@@ -68,28 +73,37 @@ class Played:
         return str(self.verdict) if self.is_judged else str(self.outcome)
 
 
+_CAMPAIGN = "campaign"
 _JUDGEMENT = ("verdict", "service", "reasons")
 """What a line of a run lacks that has not been judged, besides its findings."""
 WORDS = (*(str(verdict) for verdict in Verdict), *(str(it) for it in Outcome if it is not Outcome.COMPLETE))
 """All values of `Played.word`, from good to bad."""
 
 
-def line_of(played: Played) -> str:
-    """The line of a case, with its checksum, without the end of the line."""
+def line_of(played: Played, campaign: str = "") -> str:
+    """The line of a case, with the digest of its campaign and its checksum, without the end of the line."""
     without = ("case", "findings", *(_JUDGEMENT if played.outcome is Outcome.EXECUTED else ()))
     plain = attrs.asdict(played, filter=lambda field, _: field.name not in without)
     if "verdict" in plain:
         plain["findings"] = {name: _written(table) for name, table in played.findings.items()}
-    return sealed({"variant": played.case.variant, "seed": played.case.seed, **plain})
+    return sealed({_CAMPAIGN: campaign, "variant": played.case.variant, "seed": played.case.seed, **plain})
 
 
-def read_line(line: bytes) -> Played:
+def read_line(line: bytes, campaign: str = "") -> Played:
     """The case of a line.
+
+    Args:
+        line: without its end.
+        campaign: digest of the campaign; empty: it has none.
 
     Raises:
         BrokenSealError: the line is damaged.
+        ForeignLineError: it is a line of another campaign.
     """
     plain = unsealed(line)
+    found = plain.pop(_CAMPAIGN, "")
+    if found != campaign:
+        raise ForeignLineError(origin(str(found), campaign))
     case, outcome = Case(plain.pop("variant"), plain.pop("seed")), Outcome(plain.pop("outcome"))
     if outcome is Outcome.EXECUTED:
         return Played(case=case, outcome=outcome, **plain)

@@ -26,9 +26,10 @@ from emulator.campaign.played import Outcome, Played
 from emulator.campaign.player import Player
 from emulator.shrinking import PLAYS_MOST, Play, ShrinkingInterrupted, Shrunk, shrink
 from emulator.spec import Scenario, to_dict
+from emulator.spec.secrets import resolved, stood_in
 from emulator.spec.user_code import ALLOW_CODE
 from emulator.spec.user_functions import named_code
-from emulator.trace.files import RunFiles, put_in_place
+from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.why.question import WhyError
 from emulator.why.worst import WorstFinding, explanation, likely_faults, worst_findings
@@ -140,11 +141,14 @@ class Shrinker:
             on: ids of the invariants of which one must stay broken; empty: any that the scenario breaks.
 
         Raises:
+            SpecError: the value of a secret is missing.
             ShrinkError: it does not fail, or not in this way, or a trace could not be written.
             OSError: the result could not be written.
         """
+        scenario = stood_in(resolved(scenario))
         is_new = not self.folder.exists()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(OWNER_ALONE, exist_ok=True)
         try:
             with Player(self.folder, self.timeout_ms) as player:
                 return self._shrink(player, case, scenario, on)

@@ -16,6 +16,9 @@ ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO", help=SCENA
 _CAMPAIGN_HELP = "Campaign file (TOML), or the name of one of the package: rmqemu examples."
 CampaignArgument = Annotated[Path, typer.Argument(metavar="FILE", help=_CAMPAIGN_HELP, show_default=False)]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a run.", show_default=False)]
+VerifiedArgument = Annotated[
+    Path, typer.Argument(metavar="RUN|CAMPAIGN", help="Directory of a run or of a campaign.", show_default=False)
+]
 TraceOption = Annotated[
     TraceLevel | None,
     typer.Option(

@@ -11,7 +11,7 @@ from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants, variant_pairs
 from emulator.campaign.crossed import crossed
 from emulator.campaign.dataset import Dataset
-from emulator.campaign.directory import CampaignError
+from emulator.campaign.directory import CampaignError, without_digest
 from emulator.campaign.variant_runs import LandedVariants, VariantRuns
 from emulator.cli.compare_crossed import draw_crossed, print_crossed
 from emulator.cli.judging import Judging
@@ -41,6 +41,9 @@ def compare_campaign(path: str, names: Sequence[str], judging: Judging, *, as_js
         UserError: the campaign cannot be read, or has no such variants.
     """
     dataset = Dataset(path)
+    dataset.require_own()
+    if not dataset.directory.digest:
+        complain(without_digest(dataset.directory))
     for damage in dataset.damages:
         complain(damage)
     if dataset.unjudged():

@@ -24,13 +24,13 @@ from emulator.cli.arguments import (
     SpecArgument,
     ToOption,
     TraceOption,
+    VerifiedArgument,
 )
 from emulator.cli.command_classes import EXEC, Commands, ExecCommand
 from emulator.cli.judged_runs import analyze, compare, land, report
 from emulator.cli.spark import app as spark_app
 from emulator.cli.terminal import (
     NAME,
-    VIOLATED,
     complain,
     one_line_errors,
     refuse_together,
@@ -371,18 +371,12 @@ app.command()(compare)
 
 
 @app.command()
-def verify(run: RunArgument, allow_code: AllowCodeOption = False) -> None:
-    """Repeat a run and compare the two traces row by row."""
+def verify(path: VerifiedArgument, allow_code: AllowCodeOption = False) -> None:
+    """Repeat a run and compare the two traces row by row; or check that all of a campaign belongs to it."""
     with one_line_errors():
-        from emulator.run.verify import describe, repeat
-        from emulator.trace.run_directory import open_run
+        from emulator.cli.verify import verify_command
 
-        difference = repeat(open_run(run), allow_code=allow_code)
-        if difference is None:
-            print("identical")
-            return
-        print(describe(difference))
-        raise typer.Exit(VIOLATED)
+        raise typer.Exit(verify_command(path, allow_code=allow_code))
 
 
 @app.command()

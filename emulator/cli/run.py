@@ -9,6 +9,7 @@ from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
 from emulator.console.scripts import ScriptedRun
 from emulator.run import run_scenario
 from emulator.spec import Scenario, load
+from emulator.spec.secrets import resolved
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 
@@ -37,6 +38,7 @@ def run_file(
     scenario = load(path, allow_code=allow_code)
     if seed is not None:
         scenario = attrs.evolve(scenario, seed=seed)
+    scenario = resolved(scenario)  # what is missing is reported before anything begins
     if script is not None:
         _run_script(script, scenario, mode, level, runs)
         return

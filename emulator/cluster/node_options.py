@@ -5,6 +5,7 @@ from typing import Any, TypeVar, cast
 
 from emulator.spec.model import Scenario
 from emulator.spec.restarts import changed_configs
+from emulator.spec.secrets import resolved_config
 from emulator.spec.user_functions import expect_functions
 from faults.reconfigure import Value, options_text
 from nodes.config import Config
@@ -58,4 +59,4 @@ class NodeOptions:
         after = dict(changed_configs(now, node, given))
         for config in after.values():
             expect_functions("options", config, self._scenario.code)
-        return after
+        return {group: resolved_config(config, "options") for group, config in after.items()}

@@ -23,6 +23,7 @@ from nodes.fields import FieldError
 from nodes.host import Node
 from nodes.namesrv_startup import NameserverWithController
 from nodes.protocol.model import MASTER_ID
+from nodes.secret import printed
 
 
 def asks_for_owner(fault: Fault) -> bool:
@@ -203,7 +204,7 @@ class Operator:
 
     def _record(self, phase: Phase, timed: TimedFault, asked: TimedFault) -> None:
         cause.set(self._world.recorder.begin_cause("", f"{phase} {timed.id}"))
-        fault, parameters = timed.fault, dict(timed.fault.parameters())
+        fault, parameters = timed.fault, dict(printed(timed.fault.parameters()))
         if timed.fault != asked.fault:
             parameters["asked"] = asked.fault.scope.describe()
         hits = self._world.fabric.hits.of(timed.id)

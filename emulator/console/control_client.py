@@ -14,6 +14,7 @@ from emulator.console.scripts import SCRIPT, ScriptError, read_script
 from emulator.console.verb import Words
 from emulator.console.verbs import SAVE, VERBS
 from nodes.fields import shown
+from nodes.secret import masked
 
 _SAVED = "saved.toml"
 """File in the run directory with what was last saved from another terminal."""
@@ -59,7 +60,7 @@ def _script(socket: Path, file: Path) -> Iterator[str]:
         try:
             yield from _told(socket, words)
         except RefusedError as error:
-            raise RefusedError(f"{where}: {shown(' '.join(words))}: {error}") from None
+            raise RefusedError(f"{where}: {shown(masked(' '.join(words)))}: {error}") from None
 
 
 def _save(socket: Path, file: Path) -> str:

@@ -29,6 +29,7 @@ from emulator.base.errors import UserError
 from emulator.console.session import Session
 from emulator.console.verb import Lines, VerbError
 from nodes.fields import shown
+from nodes.secret import masked
 
 SOCKET_FILE = "ctl.sock"
 REQUEST_BYTES_MAX = 64 * 1024
@@ -205,9 +206,9 @@ def ask(path: Path, line: str, timeout_s: float | None = None) -> tuple[bool, Li
     try:
         request = _framed({"line": line})
     except UnicodeEncodeError:
-        raise ControlError(f"{shown(line)}: expected words in UTF-8") from None
+        raise ControlError(f"{shown(masked(line))}: expected words in UTF-8") from None
     if len(request) - _LENGTH_BYTES > REQUEST_BYTES_MAX:
-        raise ControlError(f"{shown(line)}: expected {REQUEST_BYTES_MAX} bytes at most in one request")
+        raise ControlError(f"{shown(masked(line))}: expected {REQUEST_BYTES_MAX} bytes at most in one request")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_CONNECTS_WITHIN_S)
         try:

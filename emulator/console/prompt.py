@@ -23,6 +23,7 @@ from faults.catalogue import CHAOS_NAMES
 from faults.link import ProcessStage
 from faults.target import ROLES
 from nodes.protocol.codes import RequestCode
+from nodes.secret import masked
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -131,10 +132,15 @@ def _history() -> "History":
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "rmqemu"
     try:
         state.mkdir(parents=True, exist_ok=True)
-        (state / "history").touch()
+        (state / "history").touch(0o600)
     except OSError:
         return InMemoryHistory()
-    return FileHistory(str(state / "history"))
+
+    class WithoutSecrets(FileHistory):
+        def store_string(self, string: str) -> None:
+            super().store_string(masked(string))
+
+    return WithoutSecrets(str(state / "history"))
 
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]*")

@@ -10,6 +10,7 @@ from emulator.base.files import UnreadableError, read_text
 from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words, execute, find_verb, split
 from nodes.fields import shown
+from nodes.secret import masked
 
 SCRIPT = "script"
 SCRIPT_BYTES_MOST = 1024 * 1024
@@ -69,7 +70,7 @@ async def follow(session: Session, lines: tuple[tuple[str, list[str]], ...]) -> 
         try:
             told = await execute(words, session, session.verbs)
         except VerbError as error:
-            raise ScriptError(f"{where}: {shown(' '.join(words))}: {error}") from None
+            raise ScriptError(f"{where}: {shown(masked(' '.join(words)))}: {error}") from None
         for line in told:
             yield line
 

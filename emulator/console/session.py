@@ -277,7 +277,9 @@ class Session:
         await self.cluster.world.sleep_until_ns(instant_ms * _NS_PER_MS)
 
     def _free_id(self, kind: str) -> str:
-        used = dict.fromkeys([*self.operator.active, *(timed.id for timed in self._by_hand.done)])
+        # Also what has ended or is to come: what is done by hand is saved together with the faults of the scenario.
+        planned = (timed.id for timed in (*self.cluster.scenario.faults.faults, *self._by_hand.done))
+        used = dict.fromkeys([*self.operator.active, *planned])
         number = 1
         while f"{kind}-{number}" in used:
             number += 1

@@ -14,6 +14,7 @@ from emulator.trace.schema import Table
 from faults.link import ProcessStage
 from faults.words import WordsError, duration_ms, is_whole
 from nodes.fields import shown
+from nodes.secret import masked
 
 
 def span_ms(text: str) -> int:
@@ -102,7 +103,7 @@ _STEPS_MOST = 1_000
 
 async def _at(session: Session, words: Words) -> Lines:
     at_ms = instant_ms(words[0], session.now_ms)
-    line = " ".join(words[1:])
+    line = masked(" ".join(words[1:]))
     find_verb(words[1:], session.verbs)  # a mistake is reported now, not at that time
     session.cluster.world.nursery.start_soon(_then, session, at_ms, words[1:], name=f"at {at_ms} ms: {line}")
     return (f"at {at_ms / 1_000:.3f} s: {line}",)
@@ -113,7 +114,7 @@ async def _then(session: Session, at_ms: int, words: Words) -> None:
     try:
         told = await execute(words, session, session.verbs)
     except VerbError as error:
-        told = (f"{shown(' '.join(words))}: {error}",)
+        told = (f"{shown(masked(' '.join(words)))}: {error}",)
     for line in told:
         session.tell(line)
 

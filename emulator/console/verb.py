@@ -9,6 +9,7 @@ import attrs
 from emulator.base.errors import one_line
 from emulator.base.text import nearest
 from nodes.fields import shown
+from nodes.secret import masked, mentions_secret
 
 WORDS_MOST = 64
 """Limit for verbs with any number of words."""
@@ -53,10 +54,11 @@ def split(line: str) -> list[str]:
     try:
         words = shlex.split(line, comments=True)
     except ValueError as error:
-        raise VerbError(f"{shown(line.strip())}: {str(error).lower()}") from None
+        raise VerbError(f"{shown(masked(line.strip()))}: {str(error).lower()}") from None
     for word in words:
         if not word.isprintable():
-            raise VerbError(f"expected words of printable characters, not {shown(word)}")
+            wrong = "" if mentions_secret(line) else f", not {shown(word)}"
+            raise VerbError(f"expected words of printable characters{wrong}")
     return words
 
 

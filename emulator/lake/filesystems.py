@@ -122,6 +122,9 @@ def located(uri: str | Path) -> Location:
             return Location(f"file://{absolute}", fs.LocalFileSystem(), absolute)
         case "s3" | "s3a":
             bucket, path = urlsplit(text).netloc, urlsplit(text).path.strip("/")
+            if "@" in bucket:
+                where = "expected no keys in the URI: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have them"
+                raise DatasetError(f"{scheme}://***@{bucket.rpartition('@')[2]}/{path}: {where}")
             if not bucket or not path:
                 raise DatasetError(f"{quoted(text)}: expected s3a://BUCKET/PATH")
             return Location(f"s3a://{bucket}/{path}", _s3(), f"{bucket}/{path}")

@@ -22,7 +22,7 @@ from emulator.lake.exclusive import Claim, dead_claims, held
 from emulator.lake.files import PartFiles, rows_with_run
 from emulator.lake.filesystems import Location, located
 from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, TRACE
-from emulator.lake.run_rows import content_of, release_of, run_row
+from emulator.lake.run_rows import content_of, names_of, run_row
 from emulator.lake.snapshot import FileEntry, RunEntry, Snapshot, files_there, read_snapshot
 from emulator.lake.sources import SNAPSHOT, RunSource, parts_of, sources_of
 from emulator.trace.run_directory import Ended, RunDirectory, open_run
@@ -235,7 +235,7 @@ class _Part:
             self._refused.append(run)
             return
         rows, digest = sum(run.trace.counts().values()), str(run.manifest["digest"])
-        entry = RunEntry(source.run, rows, content_of(run), digest, release_of(run))
+        entry = RunEntry(source.run, rows, content_of(run), digest, *names_of(run))
         known = self._known.get(source.run)
         if known is None:
             self._write(run, source, entry)

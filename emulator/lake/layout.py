@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from emulator.trace.schema import BELIEFS, TABLES, ColumnType, Table
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the folders, of the columns of `runs` and of the snapshot."""
 RUNS, TRACE = "runs", "trace"
 RUN = "run"

@@ -1,6 +1,7 @@
 """The row of a run in the table `runs`: all that judging needs, apart from the rows of the trace."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -15,6 +16,21 @@ from emulator.trace.seals import checksum
 def release_of(run: RunDirectory) -> str:
     """The release of the emulator that executed a run."""
     return str(run.manifest.get("versions", {}).get("rocketmq-emulator", ""))
+
+
+def names_of(run: RunDirectory) -> tuple[str, str, str]:
+    """What its entry in a snapshot names: release, digest of the campaign, digest of the scenario."""
+    return release_of(run), str(run.manifest.get("campaign", "")), scenario_digest(run.manifest["scenario"])
+
+
+def scenario_digest(tables: Mapping[str, Any]) -> str:
+    """The digest of a scenario, given by its tables, whatever its seed."""
+    return checksum(json.dumps(without_seed(tables), sort_keys=True).encode())
+
+
+def without_seed(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a scenario without its seed."""
+    return {**tables, "scenario": {key: it for key, it in tables.get("scenario", {}).items() if key != "seed"}}
 
 
 def content_of(run: RunDirectory) -> str:

@@ -21,6 +21,8 @@ from emulator.lake.sources import SNAPSHOT
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, running_checksum, sealed, unsealed
 
+_WITHOUT_DIGESTS = 1
+"""The format before: its runs name neither campaign nor scenario."""
 _PIECE = 4 * 1024 * 1024
 
 
@@ -50,6 +52,10 @@ class RunEntry:
     digest: str
     """Of the rows; empty: the run has no manifest."""
     release: str
+    campaign: str = ""
+    """Digest of the campaign that executed it; empty: it belongs to none, or an older release landed it."""
+    scenario: str = ""
+    """See `emulator.lake.run_rows.scenario_digest`; empty: an older release landed it."""
 
 
 @attrs.frozen
@@ -106,8 +112,9 @@ def _parsed(location: Location, content: bytes) -> Snapshot:
         plain = unsealed(content)
     except BrokenSealError as error:
         raise DamagedDatasetError((f"{location.uri_of(SNAPSHOT)} is damaged: {error}",)) from None
-    for key, now in (("format_version", FORMAT_VERSION), ("schema_version", SCHEMA_VERSION)):
-        if plain.get(key) != now:
+    readable = {"format_version": (FORMAT_VERSION, _WITHOUT_DIGESTS), "schema_version": (SCHEMA_VERSION,)}
+    for key, (now, *before) in readable.items():
+        if plain.get(key) not in (now, *before):
             what = f"{'trace schema' if key == 'schema_version' else 'dataset format'} version {plain.get(key)}"
             raise DatasetError(
                 f"{location.uri} has {what}, this program has {now}: use the release that made it, or land its runs in "

@@ -5,6 +5,7 @@ from typing import Any
 from emulator.machine.world import World
 from emulator.spec import Scenario, to_dict
 from emulator.spec.addresses import owners
+from emulator.spec.secrets import marks_of_references
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import Ended, versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
@@ -12,9 +13,18 @@ from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 _NS = 1_000_000_000
 
 
-def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str) -> dict[str, Any]:
-    """What the index says of a run before it begins."""
+def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str, campaign: str = "") -> dict[str, Any]:
+    """What the index says of a run before it begins.
+
+    Args:
+        scenario: of the run.
+        mode: time mode.
+        level: which rows the trace has.
+        run_id: name of the run directory.
+        campaign: digest of the campaign to which the run belongs; empty: to none.
+    """
     return {
+        **_of_campaign(campaign),
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
         "seed": scenario.seed,
@@ -22,7 +32,7 @@ def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str) 
         "trace": level,
         "addresses": owners(scenario),
         "versions": versions(),
-        "scenario": to_dict(scenario),
+        **_of_scenario(scenario),
     }
 
 
@@ -37,6 +47,7 @@ def manifest_of(
     wall_s: float,
     crashes: list[str],
     addresses: dict[str, str],
+    campaign: str = "",
 ) -> dict[str, Any]:
     """The manifest of a run, finished or under way; writes all waiting rows, so that digest and counts match the disk.
 
@@ -50,12 +61,14 @@ def manifest_of(
         wall_s: its duration in wall seconds.
         crashes: nodes that raised, one line each.
         addresses: mapping IP address -> node.
+        campaign: digest of the campaign to which the run belongs; empty: to none.
 
     Raises:
         OSError: the rows cannot be written.
     """
     recorder = world.recorder
     return {
+        **_of_campaign(campaign),
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
         "ended": ended,
@@ -73,5 +86,15 @@ def manifest_of(
         },
         "addresses": addresses,
         "versions": versions(),
-        "scenario": to_dict(scenario),
+        **_of_scenario(scenario),
     }
+
+
+def _of_campaign(campaign: str) -> dict[str, str]:
+    return {"campaign": campaign} if campaign else {}
+
+
+def _of_scenario(scenario: Scenario) -> dict[str, Any]:
+    """The scenario without secrets, and which references in it have equal values: all that repeating a run needs."""
+    marks = marks_of_references(scenario)
+    return {"scenario": to_dict(scenario), **({"secrets": marks} if marks else {})}

@@ -27,6 +27,7 @@ from emulator.run.log import LOG_FILE, RunLog
 from emulator.run.manifest import head_of, manifest_of
 from emulator.spec import Scenario
 from emulator.spec.addresses import node_ports, owners
+from emulator.spec.secrets import resolved
 from emulator.spec.targets import GUEST
 from emulator.spec.user_functions import sources
 from emulator.state.live import LiveState
@@ -89,6 +90,7 @@ def run_scenario(
     session_tasks: tuple[SessionTask, ...] = (),
     listen: ListenAddress | None = None,
     files: RunFiles = _FILES,
+    campaign: str = "",
 ) -> RunResult:
     """Run a scenario and write its trace.
 
@@ -104,9 +106,11 @@ def run_scenario(
         session_tasks: run beside the cluster; faults that they begin are saved in `by_hand.toml`.
         listen: where guests reach all nodes, in mode `live`; None: at loopback addresses of their own.
         files: what the run directory is written with.
+        campaign: digest of the campaign to which the run belongs; empty: to none.
 
     Raises:
         ListenError: guests cannot be listened to there; nothing has begun.
+        SpecError: the value of a secret is missing; nothing has begun.
         RunError: the run directory cannot be written.
         NodeCrashedError: a node's own code raised; the trace is whole.
         EmulatorBugError: other code of the emulator raised; the trace so far has been written.
@@ -116,11 +120,12 @@ def run_scenario(
         raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
     if listen is not None and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: it listens for guests in mode live only, not in {mode}")
+    scenario = resolved(scenario)
     with _doors_at(listen, scenario) as doors:
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:
             _save_code(scenario, path, files)
-            run = _Run(scenario, mode, path, files, level, session_tasks, progress, endless=endless)
+            run = _Run(scenario, mode, path, files, level, session_tasks, progress, endless=endless, campaign=campaign)
             with being_written(path), _ended_in_order(run):
                 run_world(
                     run.main,
@@ -225,6 +230,7 @@ class _Run:
         session_tasks: run beside the cluster.
         progress: called as emulated time passes.
         endless: whether the run goes on after the scenario's end.
+        campaign: digest of the campaign to which the run belongs.
 
     Raises:
         OSError: the run directory cannot be written.
@@ -241,15 +247,17 @@ class _Run:
         progress: Progress | None,
         *,
         endless: bool,
+        campaign: str = "",
     ) -> None:
         self.path = path
+        self._campaign = campaign
         self.ended = Ended.INTERRUPTED
         self.crashes: list[str] = []
         # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
         self.failure = Failure()
         self.log = RunLog(path / LOG_FILE, files, self.failure.report)
         self._names = owners(scenario)
-        head = head_of(scenario, mode, level, path.name)
+        head = head_of(scenario, mode, level, path.name, campaign)
         self.writer = SegmentWriter(path, head, files, names=self._names, on_error=self.failure.report)
         self._scenario = scenario
         self._mode = mode
@@ -337,6 +345,7 @@ class _Run:
             wall_s=time.perf_counter() - self._begin_s,
             crashes=self.crashes,
             addresses=self._names,
+            campaign=self._campaign,
         )
         self._save_faults_by_hand()
         write_manifest(self.path, manifest, self._files)

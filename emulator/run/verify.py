@@ -12,6 +12,7 @@ from emulator.base.errors import UserError
 from emulator.comparison.rows import RowDifference, first_difference
 from emulator.run.run import run_scenario
 from emulator.spec import Scenario, SpecError, UserCode, from_dict
+from emulator.spec.secrets import with_stand_ins
 from emulator.spec.user_code import ALLOW_CODE
 from emulator.spec.user_functions import with_user_functions
 from emulator.time.mode import TimeMode
@@ -117,8 +118,8 @@ def _other_versions(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...
 def main(run: str, runs: str, *options: str) -> None:
     """`python -m emulator.run.verify RUN RUNS`: repeat a run below RUNS, and print the new run directory."""
     first = open_run(run)
-    scenario = _scenario_of(first, allow_code=ALLOW_CODE in options)
-    mode = TimeMode(first.manifest["mode"])
+    written, mode = _scenario_of(first, allow_code=ALLOW_CODE in options), TimeMode(first.manifest["mode"])
+    scenario = with_stand_ins(written, first.manifest.get("secrets", {}))
     result = run_scenario(scenario, mode=mode, level=first.level, runs=Path(runs))
     sys.stdout.write(f"{result.path}\n")
 

@@ -8,6 +8,7 @@ import attrs
 
 from emulator.base.errors import UserError
 from emulator.spec import Scenario, SpecError, from_dict, to_dict
+from emulator.spec.secrets import marks_of_references, with_stand_ins
 
 Tables = dict[str, Any]
 """A scenario as plain values, in the form of `emulator.spec.to_dict`."""
@@ -47,6 +48,10 @@ class Search:
     _progress: Callable[[Play], None] | None = None
     looks_at: str = "all"
     plays: int = 0
+    _marks: Mapping[str, str] = attrs.field(
+        default=attrs.Factory(lambda self: marks_of_references(self.smallest), takes_self=True), init=False
+    )
+    """Which secrets of the scenario are equal; candidates are read from tables, which have no secrets."""
     _played: dict[str, bool] = attrs.Factory(dict)
     """Mapping canonical form -> whether it fails."""
 
@@ -67,7 +72,7 @@ class Search:
             OutOfPlaysError: it would have to be played, and no play is left.
         """
         try:
-            scenario = from_dict(tables, code=self.smallest.code)
+            scenario = with_stand_ins(from_dict(tables, code=self.smallest.code), self._marks)
         except SpecError:
             return False
         known = json.dumps(to_dict(scenario), sort_keys=True)

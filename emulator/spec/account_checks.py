@@ -1,7 +1,9 @@
 """The accounts of a scenario: what cannot stand together, and which emulated nodes its brokers will refuse."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import attrs
 
 from emulator.spec.harmful_setting import HarmfulSetting
 from emulator.spec.mistakes import SpecError
@@ -9,9 +11,13 @@ from nodes.broker.tables.plain_access import AccessRequest, AclError, PlainPermi
 from nodes.config.client import ClientConfig
 from nodes.protocol.acl_signature import signed
 from nodes.protocol.codes import RequestCode
+from nodes.secret import Secret
 
 if TYPE_CHECKING:
-    from emulator.spec.model import Scenario
+    from emulator.spec.model import ConsumerGroupSpec, ProducerSpec, Scenario
+
+_Client = TypeVar("_Client", "ConsumerGroupSpec", "ProducerSpec")
+_UNKNOWN = "not known yet"
 
 
 def misfits_of_accounts(scenario: "Scenario") -> Iterator[SpecError]:
@@ -40,6 +46,7 @@ def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterato
     strict = [broker for broker in scenario.brokers if broker.config.acl_enable]
     if not strict:
         return
+    scenario = _with_known_secrets(scenario)
     access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
     by = f"{', '.join(broker.name for broker in strict)} with aclEnable"
     for group in scenario.consumers:
@@ -62,6 +69,26 @@ def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterato
             )
 
 
+def _with_known_secrets(scenario: "Scenario") -> "Scenario":
+    """The scenario in which each secret has a value; what is not known yet counts as the key of the account."""
+    keys = {it.access_key: it.secret_key if it.secret_key.is_known else Secret(_UNKNOWN) for it in scenario.accounts}
+    unknown = [it.access_key for it in scenario.accounts if not it.secret_key.is_known]
+
+    def known(spec: _Client) -> _Client:
+        config = spec.config
+        if not config.access_key or (config.secret_key.is_known and config.access_key not in unknown):
+            return spec
+        key = keys.get(config.access_key, Secret(_UNKNOWN))
+        return attrs.evolve(spec, config=attrs.evolve(config, secret_key=key))
+
+    return attrs.evolve(
+        scenario,
+        accounts=tuple(attrs.evolve(it, secret_key=keys[it.access_key]) for it in scenario.accounts),
+        consumers=tuple(map(known, scenario.consumers)),
+        producers=tuple(map(known, scenario.producers)),
+    )
+
+
 def _refused(
     access: PlainPermissionManager,
     names: tuple[str, ...],
@@ -73,7 +100,7 @@ def _refused(
 ) -> Iterator[HarmfulSetting]:
     """The warning if requests of this kind are refused."""
     if config.access_key:
-        fields = signed(fields, None, access_key=config.access_key, secret_key=config.secret_key)
+        fields = signed(fields, None, access_key=config.access_key, secret_key=config.secret_key.reveal())
     why: dict[str, list[str]] = {}
     for name in names:
         try:

@@ -11,6 +11,7 @@ from emulator.spec.model import Scenario
 from faults.nemesis import Nemesis
 from nodes.config import Config, options
 from nodes.fields import key_of
+from nodes.secret import Secret
 
 _VALUE_CHARS = 120
 _NOT_SET = "not set"
@@ -140,7 +141,8 @@ def _default_options(config: Config | None) -> dict[str, Any]:
     known = {} if config is None else options(type(config))
     # As `to_dict` writes options: str() of a StrEnum is its plain text.
     texts = {name: str(field.default) for name, field in known.items() if isinstance(field.default, str)}
-    return {name: field.default for name, field in known.items()} | texts
+    defaults = {name: field.default for name, field in known.items() if not isinstance(field.default, Secret)}
+    return defaults | texts
 
 
 def _shown(value: Any) -> str:

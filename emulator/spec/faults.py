@@ -32,6 +32,7 @@ from nodes.fields import (
     text,
 )
 from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.secret import without_secrets
 
 _LINE = Rule("a text", lambda value: isinstance(value, str) and bool(value))
 
@@ -286,7 +287,7 @@ def _write_fault(fault: Fault) -> dict[str, Any]:
         for field in fields_of(type(part)):
             value = getattr(part, field.name)
             if value is not None and (field.default is attrs.NOTHING or value != field.default):
-                table[_key(field)] = value
+                table[_key(field)] = without_secrets(value)
     return table
 
 

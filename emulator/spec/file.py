@@ -43,6 +43,7 @@ from emulator.spec.node_tables import (
     read_topics,
 )
 from emulator.spec.options import write_options
+from emulator.spec.secrets import marked
 from emulator.spec.section import Section, keys_of, written
 from emulator.spec.service_limits import ServiceLimits
 from emulator.spec.toml_file import TomlFile, in_own_keys
@@ -156,8 +157,9 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
     """The canonical form of a scenario: plain values from which `from_dict` builds an equal one.
 
     Times are milliseconds and every node has a name; options are included only where
-    they differ from the default.
+    they differ from the default. A reference or a mark stands for each secret, so these are not equal any more.
     """
+    scenario = marked(scenario)
     return {
         "scenario": written(scenario),
         "network": written(scenario.network),

@@ -11,6 +11,7 @@ from emulator.spec.releases import RELEASE, with_release
 from emulator.spec.section import Section
 from nodes.config import STATEFUL, Config, ConsumerConfig, options
 from nodes.fields import FieldError, check_value, quoted
+from nodes.secret import without_secrets
 
 _AnyConfig = TypeVar("_AnyConfig", bound=Config)
 _NOTHING: Mapping[str, Any] = {}
@@ -100,7 +101,7 @@ def write_options(config: Config) -> dict[str, Any]:
     for option, field in options(type(config)).items():
         value = getattr(config, field.name)
         if value != field.default:
-            changed[option] = str(value) if isinstance(value, str) else value
+            changed[option] = str(value) if isinstance(value, str) else without_secrets(value)
     return changed
 
 

@@ -7,6 +7,7 @@ import attrs
 
 from emulator.spec.mistakes import Reading, SpecError, UnknownKeyError
 from nodes.fields import TIME_MOST_MS, FieldError, Rule, key_of, quoted, rule_of, shown, whole_rule
+from nodes.secret import without_secrets
 
 T = TypeVar("T", bound=attrs.AttrsInstance)
 _Made = TypeVar("_Made")
@@ -233,7 +234,7 @@ def written(value: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
+    return dict(value) if isinstance(value, Mapping) else without_secrets(value)
 
 
 _SECONDS_MOST = TIME_MOST_MS // 1_000

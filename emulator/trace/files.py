@@ -1,5 +1,7 @@
 """The operations on files with which a run is written, and nothing else that could fail on a disk.
 
+What is made is for its owner alone, since a trace may hold what guests have sent.
+
 Nothing is synced: what the kernel has been given survives the death of the
 emulator (SIGKILL, a crash of Python), which is what a run promises. After a
 power failure of the real machine, checksums tell what is damaged.
@@ -8,6 +10,9 @@ power failure of the real machine, checksums tell what is damaged.
 import os
 from contextlib import suppress
 from pathlib import Path
+
+OWNER_ALONE, OWNERS_FILE = 0o700, 0o600
+"""Modes of directories and files: traces tell more of a system than every user of the machine should read."""
 
 
 class RunFiles:
@@ -18,8 +23,8 @@ class RunFiles:
         path.mkdir(parents=True, exist_ok=True)
 
     def make_new_directory(self, path: Path) -> None:
-        """Create a directory, which must not exist."""
-        path.mkdir()
+        """Create a directory, which must not exist, for its owner alone."""
+        path.mkdir(OWNER_ALONE)
 
     def create(self, path: Path, content: bytes) -> None:
         """Create a file, or replace its content in place."""
@@ -42,7 +47,7 @@ class RunFiles:
         return os.write(descriptor, content)
 
     def _write_all(self, path: Path, flags: int, content: bytes) -> None:
-        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, flags | os.O_CLOEXEC, OWNERS_FILE)
         try:
             while content:
                 content = content[self.write(descriptor, content) :]

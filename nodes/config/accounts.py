@@ -3,6 +3,7 @@
 import re
 
 from nodes.fields import TEXT, Rule, checked, flag
+from nodes.secret import Secret, secret
 from nodes.values import frozen
 
 PERMS = ("DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB")
@@ -54,8 +55,9 @@ class PlainAccessConfig:
 
     access_key: str = checked(_KEY)
     """Names the account in each request."""
-    secret_key: str = checked(_KEY)
-    """Signs each request, and is never sent."""
+    secret_key: Secret = secret(least_chars=_KEY_CHARS_LEAST)
+    """Signs each request, and is never sent, written or printed. The text of a file is shown as `***`; better is a
+    reference, `{ env = "NAME" }` or `{ file = "PATH" }`, which is read when a run begins."""
     white_remote_address: str = checked(_WHITE_ADDRESS, "")
     """Requests with this access key from these addresses need no signature, and may do everything."""
     admin: bool = flag(default=False)

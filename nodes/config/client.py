@@ -22,6 +22,7 @@ from nodes.config.user_functions import FunctionKind, function_rule
 from nodes.fields import FieldError, Rule, Usual, checked, choice, flag, text, whole
 from nodes.protocol.model import ConsumeFromWhere, MessageModel
 from nodes.protocol.names import DEFAULT_INSTANCE_NAME
+from nodes.secret import Secret, secret
 
 VIRTUAL_NODES_MOST = 10_000
 CONSUME_TIMESTAMP_FORM = "%Y%m%d%H%M%S"
@@ -54,8 +55,9 @@ class ClientConfig(RemotingClientConfig):
     unique one. Two processes on one address with the same name are one client to brokers."""
     access_key: str = text("", empty=True)
     """Access key of an account, for brokers with `aclEnable`; empty: requests are not signed."""
-    secret_key: str = text("", empty=True)
-    """Secret key of the account, with which all requests are signed; needed beside `access_key`."""
+    secret_key: Secret = secret()
+    """Secret key of the account, with which all requests are signed; needed beside `access_key`. As that of an account
+    it is never written or printed, and may be `{ env = "NAME" }` or `{ file = "PATH" }`."""
     rebalance_wait_interval_ms: int = period_millis(20_000)
     """Longest time between two rebalance passes (`rocketmq.client.rebalance.waitInterval`)."""
     rebalance_min_interval_ms: int = period_millis(1_000)

@@ -14,6 +14,7 @@ import msgpack
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.registry import EXCHANGES
+from nodes.secret import shown_field
 from nodes.values import frozen
 
 _TEXT_CHARS_MAX = 200
@@ -228,7 +229,7 @@ def _plain_body(request: Command) -> dict[str, Any]:
 
 
 def _short_fields(fields: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): _short(value) for name, value in fields.items() if value is not None}
+    return {str(name): shown_field(str(name), _short(value)) for name, value in fields.items() if value is not None}
 
 
 def _short(value: Any) -> Any:

@@ -12,7 +12,6 @@ from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import CAMPAIGN_VERSION, HEAD, UNDER_WAY, CampaignError, claim, opened
 from emulator.campaign.file import load_campaign
-from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played
 from emulator.campaign.variants import Variant
 from emulator.spec import load
@@ -154,7 +153,7 @@ def test_what_runs_of_a_killed_emulator_still_write_hinders_no_other(campaign, t
 
 def test_every_case_has_a_row_whether_it_was_played_or_not(campaign, tmp_path):
     directory = claim(tmp_path / "it", campaign)
-    Part(directory.path / PARTS, RunFiles()).append(
+    directory.part(RunFiles()).append(
         Played(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("ValueError: it",))
     )
     outcomes = Dataset(directory.path).outcomes().to_pylist()

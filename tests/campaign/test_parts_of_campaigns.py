@@ -13,6 +13,8 @@ from emulator.campaign.parts import Part, PartsReader
 from emulator.campaign.played import Outcome, Played, line_of, read_line
 from emulator.trace.files import RunFiles
 
+IT = "1f" * 16
+"""Digest of the campaign."""
 FINDINGS = pa.table(
     {
         "broker_name": pa.array(["broker-a", "Ä\n"], pa.string()),
@@ -51,20 +53,20 @@ def whole(played):
 
 
 def read_all(folder):
-    reader = PartsReader(folder)
+    reader = PartsReader(folder, IT)
     return list(reader.news()), reader.damages
 
 
 @given(PLAYED)
 def test_a_line_says_all_that_became_of_a_case(played):
-    assert whole(read_line(line_of(played).encode())) == whole(played)
+    assert whole(read_line(line_of(played, IT).encode(), IT)) == whole(played)
 
 
 @given(st.data())
 def test_of_a_part_that_was_cut_off_all_whole_lines_are_read(tmp_path_factory, data):
     every = data.draw(st.lists(PLAYED, min_size=1, max_size=4))
     folder = tmp_path_factory.mktemp("parts")
-    content = b"".join(f"{line_of(played)}\n".encode() for played in every)
+    content = b"".join(f"{line_of(played, IT)}\n".encode() for played in every)
     cut = data.draw(st.integers(0, len(content)))
     (folder / "one.jsonl").write_bytes(content[:cut])
     found, damages = read_all(folder)
@@ -77,7 +79,7 @@ def test_of_a_part_that_was_cut_off_all_whole_lines_are_read(tmp_path_factory, d
 def test_a_changed_byte_costs_its_line_and_is_told(tmp_path_factory, data):
     every = data.draw(st.lists(PLAYED, min_size=1, max_size=3))
     folder = tmp_path_factory.mktemp("parts")
-    lines = [line_of(played).encode() for played in every]
+    lines = [line_of(played, IT).encode() for played in every]
     hit = data.draw(st.integers(0, len(lines) - 1))
     at = data.draw(st.integers(0, len(lines[hit]) - 1))
     byte = data.draw(st.integers(33, 126).filter(lambda byte: byte != lines[hit][at]))
@@ -95,8 +97,8 @@ def test_a_changed_byte_costs_its_line_and_is_told(tmp_path_factory, data):
 @given(st.lists(PLAYED, max_size=6), st.integers(1, 3))
 def test_what_is_appended_while_somebody_reads_is_read_once(tmp_path_factory, every, writers):
     folder = tmp_path_factory.mktemp("parts")
-    parts = [Part(folder, RunFiles()) for _ in range(writers)]
-    reader = PartsReader(folder)
+    parts = [Part(folder, IT, RunFiles()) for _ in range(writers)]
+    reader = PartsReader(folder, IT)
     found = []
     for number, played in enumerate(every):
         parts[number % writers].append(played)
@@ -104,7 +106,7 @@ def test_what_is_appended_while_somebody_reads_is_read_once(tmp_path_factory, ev
             found += reader.news()
     found += reader.news()
 
-    assert sorted(map(line_of, found)) == sorted(map(line_of, every))
+    assert sorted(line_of(one, IT) for one in found) == sorted(line_of(one, IT) for one in every)
 
 
 @given(st.lists(PLAYED, max_size=8))
@@ -120,7 +122,7 @@ def test_a_case_counts_once_a_judged_run_first_and_then_one_that_ended(every):
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"[]", b"\xff", b'{"variant": "a"}', b"[" * 100_000])
 def test_a_line_that_is_none_is_told(tmp_path, line):
-    good = line_of(Played(case=Case("a", 1), outcome=Outcome.COMPLETE)).encode()
+    good = line_of(Played(case=Case("a", 1), outcome=Outcome.COMPLETE), IT).encode()
     (tmp_path / "one.jsonl").write_bytes(line + b"\n" + good + b"\n")
     found, damages = read_all(tmp_path)
 

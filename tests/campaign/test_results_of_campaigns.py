@@ -12,7 +12,6 @@ from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign
 from emulator.campaign.junit import junit
-from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.play import exit_status, tally
 from emulator.campaign.played import Outcome, Played
 from emulator.trace.files import RunFiles
@@ -41,7 +40,7 @@ HUNG = Played(case=Case("calm", 2), outcome=Outcome.HUNG, reasons=("it had not e
 @pytest.fixture
 def dataset(tmp_path):
     directory = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
-    part = Part(directory.path / PARTS, RunFiles())
+    part = directory.part(RunFiles())
     for played in (VALID, INVALID, UNKNOWN, HUNG):
         part.append(played)
     return Dataset(directory.path)

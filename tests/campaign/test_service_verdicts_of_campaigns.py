@@ -61,7 +61,7 @@ def test_a_campaign_of_the_version_without_it_is_refused_in_one_line(dataset):
     head = unsealed((path / HEAD).read_bytes())
     (path / HEAD).write_text(sealed({**head, "campaign_version": 6}))
 
-    with pytest.raises(CampaignError, match=r"^\S+ has campaign version 6, this program has 7: use the release"):
+    with pytest.raises(CampaignError, match=r"^\S+ has campaign version 6, this program has 8: use the release"):
         Dataset(path)
 
 

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from emulator.campaign.dataset import Dataset
+from emulator.campaign.digest import campaign_digest
 from emulator.trace.run_directory import versions
 from emulator.trace.seals import sealed
 from support.campaigns import costless, write_campaign
@@ -123,7 +124,8 @@ def test_workers_with_other_versions_play_nothing(tmp_path):
     # The driver has looked at it, and its workers do not run yet: to them it is that of another machine.
     content = json.loads(head.read_text())
     content.pop("seal")
-    head.write_text(sealed({**content, "versions": {**content["versions"], "trio": "0.1"}}))
+    content["versions"]["trio"] = "0.1"
+    head.write_text(sealed({**content, "digest": campaign_digest(content)}))
     stdout, stderr = process.communicate(timeout=90)
 
     assert (process.returncode, stdout) == (2, "")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from emulator.campaign.directory import claim
+from emulator.campaign.bindings import scenario_problems
+from emulator.campaign.directory import claim, opened
 from emulator.campaign.file import load_campaign
 from emulator.cli.main import app
 from emulator.console.verb import VerbError
@@ -164,6 +165,16 @@ def test_a_run_directory_that_names_a_program_runs_it_in_no_command(folder):
         done = invoke(command, str(run), *(["--to", str(folder / "dataset")] if command == "land" else []))
         assert "system" not in done.output
     assert untouched(folder)
+
+
+def test_a_module_beside_the_scenarios_of_a_campaign_is_bound_to_it(folder):
+    directory = claim(folder / "campaigns" / "c", load_campaign(Path("c.toml"), allow_code=True))
+    (name,) = directory.code
+    assert list(scenario_problems(directory)) == []
+    module = directory.path / "scenarios" / name
+    module.write_text(module.read_text() + "\n# changed\n")
+    (problem,) = scenario_problems(opened(directory.path))
+    assert problem.startswith(f"{module} was changed")
 
 
 def test_a_campaign_directory_has_the_code_of_its_scenarios_and_asks_again(folder):

@@ -14,6 +14,7 @@ import emulator
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.campaign import case as case_module
 from emulator.campaign.dataset import Dataset
+from emulator.campaign.digest import campaign_digest
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.file import load_campaign
 from emulator.campaign.here import play_here
@@ -254,7 +255,8 @@ def test_what_keeps_a_worker_from_executing_runs_is_one_line(spark, tmp_path):
         content = json.loads(head.read_text())
         content.pop("seal")
         # The driver has looked at it: to workers it is that of a machine with another version.
-        head.write_text(sealed({**content, "versions": {**content["versions"], "trio": "0.1"}}))
+        content["versions"]["trio"] = "0.1"
+        head.write_text(sealed({**content, "digest": campaign_digest(content)}))
         return spark
 
     with pytest.raises(CampaignError) as refused:

@@ -5,7 +5,6 @@ from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.case import play_case
 from emulator.campaign.directory import UNDER_WAY, claim
 from emulator.campaign.file import load_campaign
-from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played
 from emulator.trace.files import RunFiles
 from support.campaigns import write_campaign
@@ -57,7 +56,7 @@ def small_campaign(folder):
     campaign = load_campaign(write_campaign(folder, **{'"1-4"': '"1-2"'}))
     directory = claim(folder / "campaign", campaign)
     (directory.path / UNDER_WAY).mkdir(exist_ok=True)
-    part = Part(directory.path / PARTS, RunFiles())
+    part = directory.part(RunFiles())
     for case in directory.cases():
         scratch = directory.path / UNDER_WAY / case.name
         scratch.mkdir()

@@ -140,7 +140,8 @@ def test_slaves_sign_nothing_so_the_white_list_must_have_them():
 
 def test_an_account_is_written_as_it_was_read():
     one = scenario(head='global_white_remote_addresses = ["10.0.0.*"]')
-    assert from_dict(to_dict(one)) == one
+    # A mark stands for each secret, so only what is written again is equal.
+    assert to_dict(from_dict(to_dict(one))) == to_dict(one)
     assert to_dict(one)["account"][0]["topic_perms"] == ["orders=PUB"]
 
 

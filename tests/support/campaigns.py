@@ -9,7 +9,6 @@ from emulator.analysis.report import Verdict, service_of
 from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import SYMPTOMS
 from emulator.campaign.campaign import Case
-from emulator.campaign.parts import PARTS, Part
 from emulator.campaign.played import Outcome, Played
 from emulator.spec.service_limits import ServiceLimits
 from emulator.trace.files import RunFiles
@@ -101,6 +100,6 @@ def with_symptoms(played, *symptoms):
 
 def write_lines(directory, every):
     """What became of the runs of a campaign, as if they had been played."""
-    part = Part(directory.path / PARTS, RunFiles())
+    part = directory.part(RunFiles())
     for played in every:
         part.append(played)

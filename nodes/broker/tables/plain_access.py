@@ -167,7 +167,7 @@ class Account:
         if self._is_white(request.remote_ip):
             return True
         content = signed_content(request.fields, request.body, request.version)
-        expected = signature(content, self._config.secret_key)
+        expected = signature(content, self._config.secret_key.reveal())
         if not hmac.compare_digest(expected.encode(), request.fields.get(SIGNATURE, "").encode("utf-8", "replace")):
             raise AclError(f"Check signature failed for accessKey={self._config.access_key}")
         return False

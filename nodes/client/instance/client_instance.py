@@ -144,7 +144,7 @@ class ClientInstance:
             config,
             on_request=self._on_request,
             on_channel_active=self._on_channel_active,
-            sign=partial(signed, access_key=config.access_key, secret_key=config.secret_key)
+            sign=partial(signed, access_key=config.access_key, secret_key=config.secret_key.reveal())
             if config.access_key
             else None,
         )

@@ -1,0 +1,228 @@
+"""Secrets: what stands for them, where their values come from, and that no form of a value shows them."""
+
+import copy
+import json
+import pickle
+import re
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.spec import SpecError, from_dict, loads, to_dict
+from emulator.spec.checks import check
+from emulator.spec.reference import ROLES, options_of
+from emulator.spec.secrets import marks_of_references, resolved, secrets_of, stood_in, with_stand_ins
+from faults.catalogue import fault_of
+from nodes.config import ClientConfig, ConsumerConfig, ProducerConfig, option_name
+from nodes.config.accounts import PlainAccessConfig
+from nodes.secret import MASK, SECRET_OPTIONS, Secret, masked
+
+CANARY = "canary-5ea1"
+SCENARIO = """
+[scenario]
+name = "signed"
+run_for_s = 20
+[[broker]]
+name = "broker-a"
+options = {{ aclEnable = true }}
+[[topic]]
+name = "orders"
+[[producer]]
+name = "till"
+group = "shop"
+topic = "orders"
+options = {{ accessKey = "rocketmq-shop", secretKey = {client} }}
+[[account]]
+access_key = "rocketmq-shop"
+secret_key = {account}
+admin = true
+[[fault]]
+do = "restart till with {{secretKey = {typed}}}"
+at_s = 5
+"""
+
+
+def scenario(account=f'"{CANARY}"', client=f'"{CANARY}"', typed=CANARY):
+    return loads(SCENARIO.format(account=account, client=client, typed=typed), "signed.toml")
+
+
+def written(one):
+    """What is written for the account, the client and the restart."""
+    tables = to_dict(one)
+    options = (tables["producer"][0]["options"], tables["fault"][0]["options"])
+    return [tables["account"][0]["secret_key"], *(one["secretKey"] for one in options)]
+
+
+@pytest.mark.parametrize(
+    ("value", "known", "plain"),
+    [
+        (CANARY, True, MASK),
+        ("", True, ""),
+        ("***", False, "***"),
+        ("***2", False, "***2"),
+        ("env:SHOP_KEY", False, {"env": "SHOP_KEY"}),
+        ("file:/run/key", False, {"file": "/run/key"}),
+        ({"env": "SHOP_KEY"}, False, {"env": "SHOP_KEY"}),
+        ({"file": "key"}, False, {"file": "key"}),
+    ],
+)
+def test_a_value_is_a_secret_a_reference_or_a_mark(value, known, plain):
+    secret = Secret.of(value)
+
+    assert (secret.is_known, secret.plain()) == (known, plain)
+    assert Secret.of(secret.plain()).plain() == plain
+
+
+@pytest.mark.parametrize(
+    "value", [7, None, [CANARY], {}, {"env": 7}, {"env": ""}, {"env": "A", "file": "B"}, {"x": "A"}]
+)
+def test_what_is_no_secret_is_refused_without_being_shown(value):
+    assert Secret.of(value) is value
+    with pytest.raises(ValueError, match="secretKey: expected a text, or ") as refused:
+        ProducerConfig(secret_key=value)
+    assert CANARY not in str(refused.value)
+
+
+FORMS = {
+    "str": str,
+    "repr": repr,
+    "format": "{}".format,
+    "attrs.asdict": lambda it: repr(attrs.asdict(it)) if attrs.has(type(it)) else "",
+    "copy": lambda it: repr(copy.deepcopy(it)),
+    "pickle": lambda it: repr(pickle.loads(pickle.dumps(it))),
+    "percent": lambda it: "%r %s" % (it, it),  # noqa: UP031 - one of the forms
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+def test_no_form_of_a_value_shows_its_secret(form):
+    account = PlainAccessConfig(access_key="rocketmq-shop", secret_key=CANARY)
+    config = ConsumerConfig(access_key="rocketmq-shop", secret_key=CANARY)
+    fault = fault_of(f"restart till with {{secretKey = {CANARY}}}")
+
+    for value in (Secret(CANARY), account, config, fault, scenario()):
+        assert CANARY not in form(value)
+    assert CANARY not in fault.describe()
+
+
+def test_json_refuses_a_secret():
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        json.dumps({"key": Secret(CANARY)})
+
+
+def test_the_names_of_secrets_are_those_of_all_options_and_keys_that_hold_one():
+    with_secret = {
+        field.name
+        for kind in (PlainAccessConfig, ClientConfig, ConsumerConfig, ProducerConfig)
+        for field in attrs.fields(kind)
+        if "secret" in str(field.type).lower()
+    }
+    assert {name for one in with_secret for name in (one, option_name(one))} == {*SECRET_OPTIONS}
+    suspicious = re.compile("secret|password|token|credential", re.IGNORECASE)
+    options = dict.fromkeys(one.name for role in ROLES for one in options_of(role) if suspicious.search(one.name))
+    assert list(options) == ["secretKey"]
+
+
+VALUES = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="\"'{},;\\*"), min_size=3)
+LINES = st.sampled_from(
+    [
+        "restart till with {{secretKey = {}}}",
+        "restart till with {{secretKey={}, accessKey = a-shop}}",
+        "restart till with {{accessKey = a-shop, secret_key = '{}'}}",
+        'restart till with {{secretKey = "{}"',
+        "restart till secretKey {}",
+        "restart till with {{secretKey = a,{}",
+        "{{'secretKey': '{}'}}",
+        "secretKey: {}",
+    ]
+)
+
+
+@given(VALUES, LINES)
+def test_what_somebody_types_is_shown_without_its_secret(value, line):
+    value = f"q{value}q"
+
+    assert value not in masked(line.format(value))
+    assert masked(masked(line.format(value))) == masked(line.format(value))
+
+
+def test_a_reference_that_somebody_types_is_shown():
+    line = "restart till with {secretKey = env:SHOP_KEY}"
+
+    assert masked(line) == line
+    assert masked("cut broker-a consumer-1") == "cut broker-a consumer-1"
+
+
+MARKS = {
+    "one value": ((f'"{CANARY}"', f'"{CANARY}"', CANARY), ["***", "***", "***"]),
+    "two values": ((f'"{CANARY}"', '"another"', CANARY), ["***", "***2", "***"]),
+    "three values": ((f'"{CANARY}"', '"another"', "a-third"), ["***", "***2", "***3"]),
+    "a value beside marks": (('"***"', '"another"', "***3"), ["***", "***2", "***3"]),
+    "references": (('{ env = "A" }', '{ file = "B" }', "env:A"), [{"env": "A"}, {"file": "B"}, {"env": "A"}]),
+}
+
+
+@pytest.mark.parametrize(("given_as", "expected"), MARKS.values(), ids=list(MARKS))
+def test_secrets_with_one_value_have_one_mark(given_as, expected):
+    one = scenario(*given_as)
+
+    assert written(one) == expected
+    assert to_dict(from_dict(to_dict(one))) == to_dict(one)
+
+
+def values_of(one):
+    return [secret.reveal() for _, secret in secrets_of(one)]
+
+
+def test_stand_ins_are_equal_where_the_secrets_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("A", CANARY)
+    (tmp_path / "key").write_text(f"{CANARY}\n")
+    one = resolved(scenario('{ env = "A" }', f'{{ file = "{tmp_path / "key"}" }}', "another"))
+    assert values_of(one) == [CANARY, CANARY, "another"]
+    again = with_stand_ins(from_dict(to_dict(one)), marks_of_references(one))
+    first, second, third = values_of(again)
+
+    assert first == second != third
+    assert CANARY not in (first, third)
+    assert stood_in(one) == again
+    assert to_dict(again) == to_dict(one)
+
+
+HOW = 'give it as { env = "NAME" } or { file = "PATH" }'
+
+
+def test_what_is_missing_is_told_with_its_key_and_all_at_once(monkeypatch):
+    monkeypatch.delenv("A", raising=False)
+    with pytest.raises(SpecError) as missing:
+        resolved(scenario('{ env = "A" }', '{ file = "/no/key" }', "***"))
+
+    assert missing.value.lines == (
+        "account[0].secret_key: a secret is missing: the environment variable A is not set",
+        "producer[0].options.secretKey: a secret is missing: /no/key cannot be read: No such file or directory",
+        f"fault[0].options.secretKey: a secret is missing: it was masked as *** when this was written: {HOW}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("account", "client", "refused"),
+    [
+        (f'"{CANARY}"', f'"{CANARY}"', False),
+        (f'"{CANARY}"', '"another"', True),
+        ('{ env = "A" }', f'"{CANARY}"', False),
+        (f'"{CANARY}"', '{ env = "A" }', False),
+        ('"***"', '"***2"', False),
+    ],
+)
+def test_a_secret_that_is_not_known_yet_is_no_reason_for_a_warning(account, client, refused):
+    assert ("Check signature failed" in repr(check(scenario(account, client)))) is refused
+
+
+def test_the_history_of_the_prompt_has_no_secrets(monkeypatch, tmp_path):
+    from emulator.console.prompt import _history
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    _history().store_string(f"restart till with {{secretKey = {CANARY}}}")
+
+    assert (tmp_path / "rmqemu" / "history").read_text().endswith("+restart till with {secretKey = ***}\n")
