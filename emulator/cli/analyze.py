@@ -17,7 +17,7 @@ from emulator.analysis.rendering.tables import print_report
 from emulator.analysis.report import EXIT_STATUS, Report, Service, Verdict
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, with_limits
-from emulator.cli.terminal import BAD_INPUT, complain, tables_console
+from emulator.cli.terminal import BAD_INPUT, complain, tables_console, warn_of_changed_log
 from emulator.dataset.judged import Judged
 from emulator.lake.sources import is_dataset
 
@@ -49,6 +49,9 @@ def analyze_runs(
     judged = attrs.evolve(judged, reports=tuple(with_limits(report, given) for report in judged.reports))
     for refused in judged.refused:
         complain(refused.problem)
+    for run in runs:
+        if not is_dataset(run):
+            warn_of_changed_log(Path(run))
     if len(runs) == 1 and not is_dataset(runs[0]):
         _print_one(judged.reports[0], Path(runs[0]), as_json=as_json)
     elif as_json:
@@ -65,11 +68,13 @@ def _status(report: Report, *, service: bool) -> int:
 
 
 def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
-    picture = draw(report, run / PICTURE)
+    # First what needs no disk: a full one must not take the tables, too.
     if as_json:
         print(report.to_json())
+        draw(report, run / PICTURE)
     else:
         print_report(report, tables_console(), run)
+        picture = draw(report, run / PICTURE)
         print(f"\npicture: {picture}")
 
 

@@ -13,6 +13,7 @@ from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure
 from emulator.statistics import SEEDS_LEAST, Verdict
+from emulator.trace.files import RunFiles, put_in_place
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _AT_END, _CENTRED = {"text-anchor": "end"}, {"text-anchor": "middle"}
@@ -55,7 +56,7 @@ def _told(measure: str, cell: CrossedCell | None) -> str:
 
 def draw_crossed(found: Crossed, path: Path, title: str) -> Path:
     """Draw all measures: a point for each variant in each condition, with its interval; returns the path."""
-    path.write_text(_page(found, title), encoding="utf-8")
+    put_in_place(RunFiles(), path, _page(found, title).encode())
     return path
 
 

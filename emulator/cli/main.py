@@ -35,6 +35,7 @@ from emulator.cli.terminal import (
     refuse_together,
     refuse_without,
     tables_console,
+    warn_of_changed_log,
 )
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
@@ -363,7 +364,9 @@ def verify(run: RunArgument) -> None:
         from emulator.run.verify import describe, repeat
         from emulator.trace.run_directory import open_run
 
-        difference = repeat(open_run(run))
+        opened = open_run(run)
+        warn_of_changed_log(opened.path)
+        difference = repeat(opened)
         if difference is None:
             print("identical")
             return

@@ -13,6 +13,8 @@ from emulator.base.errors import UserError, one_line
 from emulator.base.text import shown_ends
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 NAME = "rmqemu"
@@ -82,6 +84,14 @@ def refuse_without(option: str, other: str, *, given: bool) -> None:
 def complain(problem: str) -> None:
     """Print a problem on stderr, as one line."""
     typer.echo(f"{NAME}: {one_line(problem)}", err=True)
+
+
+def warn_of_changed_log(run: "Path") -> None:
+    """Print a line on stderr if the log of a run was changed: people read it, although no verdict follows from it."""
+    from emulator.trace.run_directory import changed_log
+
+    if problem := changed_log(run):
+        complain(f"warning: {problem}")
 
 
 @contextmanager

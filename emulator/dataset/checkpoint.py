@@ -8,6 +8,7 @@ another release, is left out: then the rows are read from the first one on.
 """
 
 import fcntl
+import os
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +17,7 @@ import attrs
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
+from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, versions
@@ -87,7 +89,7 @@ class Checkpoint:
             OSError: it cannot be created.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.folder / _LOCK).open("wb")
+        self._lock = os.fdopen(open_to_write(self.folder / _LOCK, os.O_CREAT), "wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -123,7 +125,7 @@ class Checkpoint:
     def stored_watch(self) -> StoredWatch | None:
         """The watchers that were stored last; None: there are none of this run and release."""
         try:
-            line, _, state = (self.folder / WATCH).read_bytes().partition(b"\n")
+            line, _, state = read_bytes(self.folder / WATCH, DATA_BYTES_MAX).partition(b"\n")
             head = unsealed(line)
         except (OSError, BrokenSealError):
             return None
@@ -139,12 +141,12 @@ class Checkpoint:
 
     def _of(self) -> dict[str, Any]:
         """What tells runs apart before any of their rows does."""
-        with (self._run.path / FOLDER / INDEX).open("rb") as index:
+        with open_regular(self._run.path / FOLDER / INDEX) as index:
             return {"run": self._run.manifest["run_id"], "head": checksum(index.readline())}
 
     def _read(self) -> Progress:
         try:
-            said = unsealed((self.folder / PROGRESS).read_bytes())
+            said = unsealed(read_bytes(self.folder / PROGRESS))
         except FileNotFoundError:
             if self.folder.exists() and any(one.name != _LOCK for one in self.folder.iterdir()):
                 raise CheckpointError(

@@ -6,7 +6,7 @@ from emulator.machine.world import World
 from emulator.spec import Scenario, to_dict
 from emulator.spec.addresses import owners
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import Ended, versions
+from emulator.trace.run_directory import LOG_SUM, Ended, versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 
 _NS = 1_000_000_000
@@ -37,6 +37,7 @@ def manifest_of(
     wall_s: float,
     crashes: list[str],
     addresses: dict[str, str],
+    log_checksum: str,
 ) -> dict[str, Any]:
     """The manifest of a run, finished or under way; writes all waiting rows, so that digest and counts match the disk.
 
@@ -50,6 +51,7 @@ def manifest_of(
         wall_s: its duration in wall seconds.
         crashes: nodes that raised, one line each.
         addresses: mapping IP address -> node.
+        log_checksum: of the log; empty: it is not whole.
 
     Raises:
         OSError: the rows cannot be written.
@@ -72,6 +74,7 @@ def manifest_of(
             for name, watch in sorted(world.stopwatches.items())
         },
         "addresses": addresses,
+        LOG_SUM: log_checksum,
         "versions": versions(),
         "scenario": to_dict(scenario),
     }
