@@ -72,6 +72,8 @@ def require_regular(path: Path) -> None:
                 errno.EINVAL, "expected a regular file, not a link to nothing", str(path)
             ) from None
         raise
+    except ValueError:  # a path with a NUL
+        raise UnexpectedFileError(errno.EINVAL, "expected the path of a file", str(path)) from None
     _require_regular(found, path)
 
 
@@ -113,8 +115,6 @@ def read_text(path: Path, bytes_most: int) -> str:
         content = read_bytes(path, bytes_most)
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from None
-    except ValueError:  # a path with a NUL
-        raise UnreadableError("expected the path of a file") from None
     try:
         return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -157,10 +157,10 @@ def require_place(path: Path) -> None:
 
 
 def resolved(path: Path) -> Path:
-    """The absolute path without links; of a loop of links, the path as it is."""
+    """The absolute path without links; of what is none, the path as it is."""
     try:
         return path.resolve()
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # ValueError: a path with a NUL
         return path.absolute()
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from emulator.base.printing import print_json, print_line
 from emulator.cli.arguments import (
     SCENARIO_HELP,
     CampaignArgument,
@@ -59,7 +60,7 @@ def _print_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        print(f"{NAME} {version('rocketmq-emulator')}, after RocketMQ 5.3.3")
+        print_line(f"{NAME} {version('rocketmq-emulator')}, after RocketMQ 5.3.3")
         raise typer.Exit
 
 
@@ -154,7 +155,7 @@ def ctl(
         from emulator.console.control_socket import SOCKET_FILE, newest_socket
 
         for line in say(newest_socket(runs) if run is None else run / SOCKET_FILE, words):
-            print(line)
+            print_line(line)
 
 
 @app.command()
@@ -287,9 +288,9 @@ def check(spec: SpecArgument) -> None:
 
         found = harmful_settings(load(spec))
         for setting in found:
-            print(f"warning: {setting.line()}")
+            print_line(f"warning: {setting.line()}")
         if not found:
-            print("no warnings")
+            print_line("no warnings")
 
 
 app.command()(analyze)
@@ -349,7 +350,7 @@ def why(
         opened = open_run(run)
         lines = answer_of_run(words, opened) if words else worst_of_run(judge_run(opened), opened)
         for line in lines:
-            print(line)
+            print_line(line)
         if opened.broken_off():
             complain(opened.broken_off())
 
@@ -368,9 +369,9 @@ def verify(run: RunArgument) -> None:
         warn_of_changed_log(opened.path)
         difference = repeat(opened)
         if difference is None:
-            print("identical")
+            print_line("identical")
             return
-        print(describe(difference))
+        print_line(describe(difference))
         raise typer.Exit(VIOLATED)
 
 
@@ -389,7 +390,7 @@ def verbs() -> None:
     from emulator.console.verbs import VERBS, help_lines
 
     for line in help_lines(tuple(VERBS.values())):
-        print(line)
+        print_line(line)
 
 
 @app.command()
@@ -419,6 +420,6 @@ def fidelity(as_json: JsonOption = False) -> None:
 
     rows = ledger()
     if as_json:
-        print(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
+        print_json(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
     else:
         tables_console().print(render(rows))

@@ -149,7 +149,7 @@ OF_THE_PACKAGE_OR_THE_SYSTEM = (
 
 
 def _opens_a_file(node: ast.AST) -> bool:
-    """`open(...)`, `os.open(...)`, `path.open(...)` and `path.read_bytes()`, but neither `read_bytes(path)` nor others."""
+    """`open(...)`, `os.open(...)`, `path.open(...)`, `path.read_bytes()`; neither `read_bytes(path)` nor others."""
     match node:
         case ast.Call(func=ast.Name(id="open")):
             return True
@@ -172,3 +172,40 @@ def test_files_that_others_may_have_made_are_opened_in_one_module():
     ]
 
     assert guilty == [], "emulator.base.files opens files: a pipe would wait for ever, and a link lead elsewhere"
+
+
+PRINTERS = (
+    "emulator/base/printing.py",
+    "emulator/console/line_printer.py",
+    "emulator/notebook/handle.py",  # a progress bar
+    "emulator/run/verify.py",  # a path, for the process that waits for it
+)
+"""Modules that write to standard output or standard error; the first two make texts of others visible."""
+OF_RICH = {"rich.text": "Text", "rich.table": "Table", "rich.console": "Console"}
+
+
+def _prints(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="print")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="typer" | "click"), attr="echo" | "secho")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="stdout" | "stderr"), attr="write")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="traceback"), attr="print_exc")):
+            return True
+        case ast.ImportFrom(module=module, names=names):
+            return any(alias.name == OF_RICH.get(module or "") for alias in names)
+    return False
+
+
+def test_what_reaches_a_terminal_is_printed_by_the_modules_that_make_texts_of_others_visible():
+    guilty = [
+        f"{where(path)}:{node.lineno}: {ast.unparse(node)}"
+        for path in modules("emulator", "nodes", "faults")
+        if where(path) not in (*PRINTERS, "emulator/base/rich_texts.py")
+        for node in ast.walk(parsed(path))
+        if _prints(node)
+    ]
+
+    assert guilty == [], "emulator.base.printing and emulator.base.rich_texts print what guests have named"
