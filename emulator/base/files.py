@@ -121,12 +121,13 @@ def read_text(path: Path, bytes_most: int) -> str:
         raise UnreadableError(f"expected UTF-8: byte {error.start} is not") from None
 
 
-def open_to_write(path: Path, flags: int) -> int:
+def open_to_write(path: Path, flags: int, mode: int = 0o666) -> int:
     """Open a regular file to write it, never through a link; returns its descriptor.
 
     Args:
         path: of the file.
         flags: such as `os.O_CREAT | os.O_APPEND`; `os.O_WRONLY` is always set.
+        mode: of a file that is created.
 
     Raises:
         UnexpectedFileError: there is something else than a regular file.
@@ -135,7 +136,7 @@ def open_to_write(path: Path, flags: int) -> int:
     require_place(path)
     # Truncated when it is known what was opened.
     opening = (flags & ~os.O_TRUNC) | os.O_WRONLY | os.O_NOFOLLOW | _NEVER_WAITS
-    descriptor = os.open(path, opening, 0o666)
+    descriptor = os.open(path, opening, mode)
     try:
         _require_regular(os.fstat(descriptor), path)
         if flags & os.O_TRUNC:

@@ -4,7 +4,7 @@ Spark delivers a batch once more if it was killed between the end of the batch a
 last row that was told is written after each batch, and rows before it are not read twice.
 
 The state of the watchers is stored now and then, so that a restart reads few rows again. One that is damaged, or of
-another release, is left out: then the rows are read from the first one on.
+another release or of another user, is left out: then the rows are read from the first one on.
 """
 
 import fcntl
@@ -18,6 +18,7 @@ import attrs
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
 from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes
+from emulator.dataset.own_files import is_own, own_code
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, versions
@@ -30,6 +31,7 @@ WATCH = "watch.state"
 _SPARK = "spark"
 _LOCK = "lock"
 _RELEASE = "rocketmq-emulator"
+_CODE = "code"
 
 
 class CheckpointError(UserError):
@@ -112,25 +114,28 @@ class Checkpoint:
         self.progress = progress
 
     def save_watch(self, stored: StoredWatch) -> None:
-        """Write the state of the watchers, in place of an earlier one.
+        """Write the state of the watchers, in place of an earlier one; not for a user without a key.
 
         Raises:
             OSError: it cannot be written.
         """
         state = zlib.compress(stored.watch.state(), 1)
         head = {"release": versions()[_RELEASE], "state": checksum(state), **self._of()}
-        places = {"before": attrs.asdict(stored.before), "place": attrs.asdict(stored.place)}
-        put_in_place(RunFiles(), self.folder / WATCH, sealed({**head, **places}).encode() + b"\n" + state)
+        head |= {"before": attrs.asdict(stored.before), "place": attrs.asdict(stored.place)}
+        code = own_code(sealed(head).encode())
+        if code is not None:
+            put_in_place(RunFiles(), self.folder / WATCH, sealed({**head, _CODE: code}).encode() + b"\n" + state)
 
     def stored_watch(self) -> StoredWatch | None:
-        """The watchers that were stored last; None: there are none of this run and release."""
+        """The watchers that this user has stored last; None: there are none of this run and release."""
         try:
             line, _, state = read_bytes(self.folder / WATCH, DATA_BYTES_MAX).partition(b"\n")
             head = unsealed(line)
         except (OSError, BrokenSealError):
             return None
         expected = {"release": versions()[_RELEASE], "state": checksum(state), **self._of()}
-        if any(head.get(key) != value for key, value in expected.items()):
+        code = head.pop(_CODE, None)
+        if any(head.get(key) != value for key, value in expected.items()) or not is_own(sealed(head).encode(), code):
             return None
         watch = LiveWatch.restored(zlib.decompress(state))
         return StoredWatch(Place(**head["before"]), Place(**head["place"]), watch)
@@ -157,4 +162,7 @@ class Checkpoint:
             raise CheckpointError(f"{self.folder / PROGRESS} is damaged: {error}") from None
         if any(said.get(key) != value for key, value in self._of().items()):
             raise self.other_run()
-        return Progress(Place(**said["place"]), said["t_ns"], said["rested"])
+        try:
+            return Progress(Place(**said["place"]), said["t_ns"], said["rested"])
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(f"{self.folder / PROGRESS} is damaged: it lacks {error}") from None

@@ -207,8 +207,8 @@ class LiveWatch:
 
     @staticmethod
     def restored(state: bytes) -> "LiveWatch":
-        """The watch that `state` was called of."""
-        watch = pickle.loads(state)  # noqa: S301 - the state is of this program, as the checkpoint that holds it
+        """The watch that `state` was called of; the state may run code, so it must be one of this user."""
+        watch = pickle.loads(state)  # noqa: S301 - the checkpoint that holds it has looked whose it is
         assert isinstance(watch, LiveWatch)
         return watch
 
