@@ -7,6 +7,7 @@ import signal
 import socket
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from typer.main import get_command
@@ -316,3 +317,37 @@ def test_the_lock_of_a_checkpoint_is_no_link(there, entry):
     with limits(), pytest.raises(UnexpectedFileError, match="expected a regular file"):
         checkpoint.claim()
     assert not (there / "DIR" / "nowhere").exists()
+
+
+ANSWERS = {
+    "without an end": (1 << 31).to_bytes(4, "big"),
+    "cut off": b"\x00\x00\x00\x09\x81",
+    "no msgpack": b"\x00\x00\x00\x01\xc1",
+    "no map": b"\x00\x00\x00\x01\x01",
+    "no lines": b"\x00\x00\x00\x05\x81\xa2ok\xc3",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=list(ANSWERS))
+def test_a_socket_that_is_no_cluster_gets_one_line(tmp_path, monkeypatch, answer):
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind("ctl.sock")
+        made.listen()
+
+        def serve():
+            connection, _ = made.accept()
+            with connection:
+                connection.recv(1_000)
+                connection.sendall(answer)
+
+        served = Thread(target=serve)
+        served.start()
+        done = invoked(("ctl", "--run", ".", "status"), tmp_path)
+        served.join()
+
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert "does the cluster run?" in done.stderr
+    assert "this is a bug" not in done.stderr
