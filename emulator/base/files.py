@@ -140,7 +140,7 @@ def open_to_write(path: Path, flags: int, mode: int = 0o666) -> int:
     try:
         _require_regular(os.fstat(descriptor), path)
         if flags & os.O_TRUNC:
-            os.ftruncate(descriptor, 0)
+            _truncate(descriptor, path)
     except BaseException:
         os.close(descriptor)
         raise
@@ -170,6 +170,12 @@ def _require_regular(found: os.stat_result, path: Path) -> None:
         kind = next((name for holds, name in _KINDS if holds(found.st_mode)), "something else")
         code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
         raise UnexpectedFileError(code, f"expected a regular file, not {kind}", str(path))
+
+
+def _truncate(descriptor: int, path: Path) -> None:
+    if os.fstat(descriptor).st_nlink > 1:
+        raise UnexpectedFileError(errno.EMLINK, "expected a file of its own, not a hard link", str(path))
+    os.ftruncate(descriptor, 0)
 
 
 def _too_large(path: Path, bytes_max: int) -> UnexpectedFileError:

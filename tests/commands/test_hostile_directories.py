@@ -19,6 +19,7 @@ from emulator.dataset.checkpoint import Checkpoint
 from emulator.lake.landing import land
 from emulator.lake.sources import RunSource
 from emulator.trace.run_directory import open_run
+from emulator.trace.seals import sealed, unsealed
 from lake.landed_runs import killed
 from support.campaigns import SHORT, write_campaign
 from support.rmqemu_process import write_small
@@ -106,7 +107,7 @@ RUN_FILES = (
     ".",
 )
 CAMPAIGN_FILES = ("campaign.json", "parts", "parts/part-1.jsonl", ".")
-DATASET_FILES = ("dataset.json", "trace/messages", ".")
+DATASET_FILES = ("dataset.json", "trace/messages", "trace/messages/part-1.parquet", ".")
 """`.` is the directory itself."""
 OPENS = {
     "analyze": {
@@ -169,6 +170,7 @@ def whole(tmp_path_factory):
         Path(done.stdout.strip()).rename(place / name)
     killed(place, "KILLED")
     land([RunSource(place / "WHOLE")], place / "DATASET")
+    rename_part(place / "DATASET")
     (place / "CAMPAIGNS").mkdir()
     (place / "OTHERS" / "small").mkdir(parents=True)
     write_campaign(place, **{'"1-4"': '"1"'})
@@ -178,6 +180,17 @@ def whole(tmp_path_factory):
     [part] = (place / "CAMPAIGNS" / "small-campaign" / "parts").iterdir()
     part.rename(part.with_name("part-1.jsonl"))
     return place
+
+
+def rename_part(dataset):
+    """Give a file of a table a name that is known."""
+    [path] = (dataset / "trace" / "messages").iterdir()
+    path.rename(path.with_name("part-1.parquet"))
+    snapshot = dataset / "dataset.json"
+    plain = unsealed(snapshot.read_bytes())
+    for entry in plain["files"]:
+        entry["file"] = entry["file"].replace(f"messages/{path.name}", "messages/part-1.parquet")
+    snapshot.write_text(sealed(plain))
 
 
 @pytest.fixture
@@ -267,6 +280,19 @@ def test_a_hostile_entry_is_refused_in_one_line(there, arguments, file, entry):
 def link_to_a_victim(path):
     path.symlink_to(path.parent / "victim")
     (path.parent / "victim").write_text("precious")
+
+
+def hard_link(path):
+    (path.parent / "victim").write_text("precious")
+    path.hardlink_to(path.parent / "victim")
+
+
+def test_nothing_is_written_into_a_file_with_two_names(there):
+    put(there, "RUN", ".ownership.html.tmp", hard_link)
+    done = invoked(("analyze", "--engine", "local", "RUN"), there)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].endswith("ownership.html: expected a file of its own, not a hard link")
+    assert (there / "RUN" / "victim").read_text() == "precious"
 
 
 WRITES = (
