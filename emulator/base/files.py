@@ -9,14 +9,18 @@ never written through a link.
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-DOCUMENT_BYTES_MAX = 256 * 1024 * 1024
-"""Size of the largest JSON document that is read: manifest, index, head of a campaign, snapshot of a dataset."""
+DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
+"""Size of the largest JSON document that is read: manifest, head of a campaign, line of a part. It may take 20 times as
+much memory."""
+LISTING_BYTES_MAX = 512 * 1024 * 1024
+"""Size of the largest list that grows with what there is: index of a trace, snapshot of a dataset, gold."""
 DATA_BYTES_MAX = 1024 * 1024 * 1024
-"""Size of the largest file of rows that is read: segment, journal, part."""
+"""Size of the largest file of rows that is read: segment, journal, log."""
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -77,13 +81,12 @@ def require_regular(path: Path) -> None:
     _require_regular(found, path)
 
 
-def read_bytes(path: Path, bytes_max: int = DOCUMENT_BYTES_MAX, begin: int = 0) -> bytes:
+def read_bytes(path: Path, bytes_max: int = DOCUMENT_BYTES_MAX) -> bytes:
     """The content of a regular file.
 
     Args:
         path: of the file.
         bytes_max: size of the largest file that is read.
-        begin: how many bytes are left out.
 
     Raises:
         UnexpectedFileError: it is no regular file, or is too large.
@@ -92,13 +95,34 @@ def read_bytes(path: Path, bytes_max: int = DOCUMENT_BYTES_MAX, begin: int = 0) 
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size > bytes_max:
             raise _too_large(path, bytes_max)
-        file.seek(begin)
         content = file.read(bytes_max + 1)
     if content is None:  # a file of the kernel that has nothing to read now
         raise UnexpectedFileError(errno.EAGAIN, "expected a regular file, not one without an end", str(path))
     if len(content) > bytes_max:
         raise _too_large(path, bytes_max)
     return content
+
+
+def read_lines(path: Path, begin: int = 0) -> Iterator[bytes]:
+    """The whole lines of a regular file of any size, without their ends; what follows the last end is left out.
+
+    Args:
+        path: of the file.
+        begin: where the first line begins, in bytes.
+
+    Raises:
+        UnexpectedFileError: it is no regular file, or a line has more than `DOCUMENT_BYTES_MAX` bytes.
+        OSError: it does not exist, or cannot be read.
+    """
+    with open_regular(path) as file:
+        file.seek(begin)
+        while line := file.readline(DOCUMENT_BYTES_MAX + 1):
+            if len(line) > DOCUMENT_BYTES_MAX:
+                problem = f"expected lines of at most {DOCUMENT_BYTES_MAX} bytes"
+                raise UnexpectedFileError(errno.EFBIG, problem, str(path))
+            if not line.endswith(b"\n"):
+                return  # it is being written, or was cut off
+            yield line[:-1]
 
 
 def read_text(path: Path, bytes_most: int) -> str:

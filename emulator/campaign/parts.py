@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.base.files import DATA_BYTES_MAX, read_bytes
+from emulator.base.files import read_lines
 from emulator.campaign.played import Played, line_of, read_line
 from emulator.trace.files import RunFiles
 from emulator.trace.seals import BrokenSealError
@@ -71,8 +71,7 @@ class PartsReader:
                 yield from self._news_of(path)
 
     def _news_of(self, path: Path) -> Iterator[Played]:
-        lines = read_bytes(path, DATA_BYTES_MAX, self._read_bytes.get(path, 0)).split(b"\n")
-        for line in lines[:-1]:  # behind the last end of a line stands what is being written, or was cut off
+        for line in read_lines(path, self._read_bytes.get(path, 0)):
             self._read_bytes[path] = self._read_bytes.get(path, 0) + len(line) + 1
             number = self._read_lines[path] = self._read_lines.get(path, 0) + 1
             try:

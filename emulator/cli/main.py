@@ -371,7 +371,8 @@ def verify(run: RunArgument) -> None:
         if difference is None:
             print_line("identical")
             return
-        print_line(describe(difference))
+        for line in describe(difference):
+            print_line(line)
         raise typer.Exit(VIOLATED)
 
 

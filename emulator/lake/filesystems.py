@@ -22,7 +22,7 @@ import attrs
 import pyarrow as pa
 from pyarrow import fs
 
-from emulator.base.files import UnexpectedFileError, read_bytes, require_place
+from emulator.base.files import LISTING_BYTES_MAX, UnexpectedFileError, read_bytes, require_place
 from emulator.lake.errors import DatasetError
 from nodes.fields import quoted
 
@@ -90,7 +90,7 @@ class Location:
             OSError: it cannot be read; on this machine also: it is no regular file, or is too large.
         """
         if self.local is not None:
-            return read_bytes(self.local / name)
+            return read_bytes(self.local / name, LISTING_BYTES_MAX)
         with self.filesystem.open_input_stream(self.at(name)) as stream:
             content: bytes = stream.read()
         return content

@@ -23,7 +23,7 @@ from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
 from emulator.trace.recorder import WRITE_EVERY_S
 from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, Table, TraceLevel
-from emulator.trace.seals import BrokenSealError, checksum, checksum_of_file, sealed, unsealed
+from emulator.trace.seals import BrokenSealError, checksum_of_file, sealed, unsealed
 from emulator.trace.segments import FOLDER
 from emulator.trace.stored import StoredTrace, stored_trace
 
@@ -143,7 +143,7 @@ def open_run(path: Path | str) -> RunDirectory:
     index = directory / FOLDER / INDEX
     try:
         trace = stored_trace(directory)
-        whole = checksum(read_bytes(index)) == manifest.get(_INDEX_SUM)
+        whole = checksum_of_file(index) == manifest.get(_INDEX_SUM)
     except OSError as error:
         raise DamagedRunError((_unreadable(index, error),)) from None
     damages = trace.check()
@@ -317,7 +317,7 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any], files: RunFiles
     Raises:
         OSError: it cannot be written; there is no manifest.
     """
-    whole = {**manifest, _INDEX_SUM: checksum(read_bytes(directory / FOLDER / INDEX))}
+    whole = {**manifest, _INDEX_SUM: checksum_of_file(directory / FOLDER / INDEX)}
     put_in_place(files or RunFiles(), directory / MANIFEST, (sealed(whole, indent=2) + "\n").encode())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from emulator.base.errors import UserError
-from emulator.base.files import DATA_BYTES_MAX, read_bytes, require_regular
+from emulator.base.files import DATA_BYTES_MAX, LISTING_BYTES_MAX, read_bytes, require_regular
 from emulator.trace.batches import Row, columns_of
 from emulator.trace.index import INDEX, Index, SegmentEntry, read_index
 from emulator.trace.journal import JOURNAL, Journal, read_journal
@@ -170,10 +170,10 @@ def stored_trace(run: Path) -> StoredTrace:
     """
     folder = run / FOLDER
     path = folder / INDEX
-    content = read_bytes(path)
+    content = read_bytes(path, LISTING_BYTES_MAX)
     for _ in range(_ATTEMPTS):
         journal = _journal(folder / JOURNAL)
-        before, content = content, read_bytes(path)
+        before, content = content, read_bytes(path, LISTING_BYTES_MAX)
         if content == before:  # no segment has closed meanwhile, so the journal has every row that none has
             break
     return _stored(folder, read_index(content), journal)
@@ -189,7 +189,7 @@ def closed_trace(run: Path) -> StoredTrace:
         OSError: there is no index, or it cannot be read.
     """
     folder = run / FOLDER
-    return _stored(folder, read_index(read_bytes(folder / INDEX)), None)
+    return _stored(folder, read_index(read_bytes(folder / INDEX, LISTING_BYTES_MAX)), None)
 
 
 def _stored(folder: Path, index: Index, journal: Journal | None) -> StoredTrace:
