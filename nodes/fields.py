@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from nodes.values import frozen
+from nodes.visible import visible
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 SHOWN_MOST = 80
@@ -39,12 +40,7 @@ def quoted(value: object) -> str:
 
 def shown(text: str, most: int = SHOWN_MOST) -> str:
     """A text for a message: a long one is shortened visibly, and control characters are escaped."""
-    head = text if len(text) <= most else text[: most - 1] + "…"
-    return head if head.isprintable() else "".join(map(_printable, head))
-
-
-def _printable(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+    return visible(text if len(text) <= most else text[: most - 1] + "…")
 
 
 class FieldError(ValueError):

@@ -1,15 +1,15 @@
 """Errors that a user can correct, and the first error inside an exception group."""
 
+from nodes.visible import visible
+
 LINE_MOST = 1_000
 """Most characters of a message; more is a mistake of its author, who should have shortened what he quotes."""
 
 
 def one_line(text: str) -> str:
-    """A message as one line of at most `LINE_MOST` characters without control characters."""
-    line = " ".join(text.split())
-    if len(line) > LINE_MOST:
-        line = line[: LINE_MOST - 1] + "…"
-    return line if line.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    """A message as one line of at most `LINE_MOST` characters in which control characters are escaped."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= LINE_MOST else line[: LINE_MOST - 1] + "…"
 
 
 class UserError(Exception):

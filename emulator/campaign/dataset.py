@@ -20,6 +20,7 @@ from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, Gold, gold_of
 from emulator.lake.snapshot import Snapshot, read_snapshot
 from emulator.spec.differences import Difference, differences
+from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run
 
 _OUTCOMES = pa.schema(
@@ -223,9 +224,9 @@ class Dataset:
         folder = self.directory.path / TABLES
         folder.mkdir(exist_ok=True)
         for name in (OUTCOMES, *self.tables()):
-            hidden = folder / f".{name}.parquet"
-            pq.write_table(self.outcomes() if name == OUTCOMES else self.findings(name), hidden, compression="zstd")
-            hidden.replace(folder / f"{name}.parquet")
+            sink = pa.BufferOutputStream()
+            pq.write_table(self.outcomes() if name == OUTCOMES else self.findings(name), sink, compression="zstd")
+            put_in_place(RunFiles(), folder / f"{name}.parquet", sink.getvalue().to_pybytes())
         return folder
 
     def _outcome(self, played: Played) -> dict[str, Any]:

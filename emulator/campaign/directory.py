@@ -12,6 +12,7 @@ junit.xml        for continuous integration, made anew at the end
 """
 
 import fcntl
+import os
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ from typing import Any
 import attrs
 
 from emulator.base.errors import UserError
+from emulator.base.files import UnexpectedFileError, open_to_write, read_bytes
 from emulator.campaign.campaign import Campaign, Case, cases
 from emulator.campaign.digest import DIGEST, campaign_digest, origin
 from emulator.campaign.first_difference import difference
@@ -113,7 +115,7 @@ class CampaignDirectory:
             CampaignError: the file that names it is damaged, or of another campaign.
         """
         try:
-            landed = unsealed((self.path / LANDED).read_bytes())
+            landed = unsealed(read_bytes(self.path / LANDED))
             uri = str(landed["dataset"])
         except FileNotFoundError:
             return None
@@ -144,7 +146,7 @@ class CampaignDirectory:
             CampaignError: another one does.
             OSError: the directory cannot be written.
         """
-        with (self.path / _LOCK).open("wb") as file:
+        with os.fdopen(open_to_write(self.path / _LOCK, os.O_CREAT), "wb") as file:
             try:
                 # Not flock: children would keep a lock of that kind when their parent is killed.
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -213,7 +215,8 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
         if every != seeds:
             put_in_place(_FILES, path / HEAD, (sealed(_head(campaign, every), indent=1) + "\n").encode())
     except OSError as error:
-        raise CampaignError(f"{path}: the campaign cannot be kept there: {error.strerror or error}") from None
+        why = error if isinstance(error, UnexpectedFileError) else error.strerror or error
+        raise CampaignError(f"{path}: the campaign cannot be kept there: {why}") from None
     return opened(path, allow_code=any(variant.scenario.code.is_allowed for variant in campaign.variants))
 
 
@@ -305,7 +308,7 @@ def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
 
 def _read_head(path: Path) -> dict[str, Any] | None:
     try:
-        head = unsealed((path / HEAD).read_bytes())
+        head = unsealed(read_bytes(path / HEAD))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

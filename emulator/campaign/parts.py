@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from emulator.base.files import read_lines
 from emulator.campaign.played import ForeignLineError, Played, line_of, read_line
 from emulator.trace.files import RunFiles
 from emulator.trace.seals import BrokenSealError
@@ -72,14 +73,12 @@ class PartsReader:
         Raises:
             OSError: a part cannot be read.
         """
-        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
-            yield from self._news_of(path)
+        for path in sorted(self._folder.iterdir()):
+            if path.suffix == _SUFFIX and not path.name.startswith("."):
+                yield from self._news_of(path)
 
     def _news_of(self, path: Path) -> Iterator[Played]:
-        with path.open("rb") as file:
-            file.seek(self._read_bytes.get(path, 0))
-            lines = file.read().split(b"\n")
-        for line in lines[:-1]:  # behind the last end of a line stands what is being written, or was cut off
+        for line in read_lines(path, self._read_bytes.get(path, 0)):
             self._read_bytes[path] = self._read_bytes.get(path, 0) + len(line) + 1
             number = self._read_lines[path] = self._read_lines.get(path, 0) + 1
             try:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
-from rich.table import Table
 
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.measures.measured import DUPLICATES
@@ -15,9 +14,11 @@ from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.tables import print_report
 from emulator.analysis.report import EXIT_STATUS, Report, Service, Verdict
+from emulator.base.printing import print_json, print_line
+from emulator.base.rich_texts import Table
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, with_limits
-from emulator.cli.terminal import BAD_INPUT, complain, tables_console
+from emulator.cli.terminal import BAD_INPUT, complain, tables_console, warn_of_changed_log
 from emulator.dataset.judged import Judged
 from emulator.lake.sources import is_dataset
 
@@ -49,10 +50,14 @@ def analyze_runs(
     judged = attrs.evolve(judged, reports=tuple(with_limits(report, given) for report in judged.reports))
     for refused in judged.refused:
         complain(refused.problem)
+    for run in runs:
+        if not is_dataset(run):
+            warn_of_changed_log(Path(run))
     if len(runs) == 1 and not is_dataset(runs[0]):
-        _print_one(judged.reports[0], Path(runs[0]), as_json=as_json)
+        for report in judged.reports:
+            _print_one(report, Path(runs[0]), as_json=as_json)
     elif as_json:
-        print(json.dumps([json.loads(report.to_json()) for report in judged.reports], indent=1))
+        print_json(json.dumps([json.loads(report.to_json()) for report in judged.reports], indent=1))
     else:
         _print_many(judged)
     statuses = [_status(report, service=service) for report in judged.reports]
@@ -65,12 +70,15 @@ def _status(report: Report, *, service: bool) -> int:
 
 
 def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
-    picture = draw(report, run / PICTURE)
+    # First what needs no disk: a full one must not take the tables, too.
     if as_json:
-        print(report.to_json())
+        print_json(report.to_json())
+        draw(report, run / PICTURE)
     else:
         print_report(report, tables_console(), run)
-        print(f"\npicture: {picture}")
+        picture = draw(report, run / PICTURE)
+        print_line()
+        print_line(f"picture: {picture}")
 
 
 def _print_many(judged: Judged) -> None:
@@ -99,4 +107,4 @@ def _print_many(judged: Judged) -> None:
     verdicts = f"{rules}; service {service}" if judged.reports else "none judged"
     judged_runs = f"{len(judged.reports)} run" + ("" if len(judged.reports) == 1 else "s")
     refused = f"; {len(judged.refused)} refused" if judged.refused else ""
-    print(f"{judged_runs}: {verdicts}{refused}")
+    print_line(f"{judged_runs}: {verdicts}{refused}")

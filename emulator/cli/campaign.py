@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Self
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from emulator.base.printing import print_line
+from emulator.base.rich_texts import Console
 from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.file import campaign_of, load_campaign
 from emulator.campaign.landing import CampaignLanding
@@ -101,7 +102,7 @@ def _play(
     console = tables_console()
     console.print(summary(every))
     for line in next_steps(dataset, every):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        console.print(line, soft_wrap=True, highlight=False)
     if shrink:
         from emulator.cli.shrink import shrink_failures
 
@@ -109,10 +110,10 @@ def _play(
     uri = to if engine.judge is None else dataset.directory.dataset_uri
     if uri is not None:
         landing = CampaignLanding(dataset.directory, uri)
-        print(landing.words(every))
+        print_line(landing.words(every))
         if engine.judge is not None:
-            print(f"{landing.uri}/{GOLD_FOLDER}")
-    print(dataset.directory.path)
+            print_line(f"{landing.uri}/{GOLD_FOLDER}")
+    print_line(dataset.directory.path)
     raise typer.Exit(exit_status(every, service=service))
 
 
@@ -121,10 +122,10 @@ class _Bar:
 
     def __init__(self, title: str) -> None:
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}"),
+            TextColumn("{task.fields[words]}", markup=False),
             TimeRemainingColumn(),
         )
         self._progress = Progress(*columns, console=Console(stderr=True), auto_refresh=False)

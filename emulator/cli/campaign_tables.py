@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from emulator.analysis.oracles.every import TITLES
 from emulator.analysis.report import Service, Verdict
 from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts, heading_with_unit, unit_of
+from emulator.base.rich_texts import Table, Text
 from emulator.campaign.dataset import OUTCOMES, Dataset
 from emulator.campaign.directory import TABLES
 from emulator.campaign.junit import JUNIT_FILE
@@ -90,8 +89,8 @@ def _variants(every: Sequence[Played]) -> Table:
         table.add_column(heading, justify="right")
     for variant, mine in runs.items():
         count = counts[variant]
-        numbers = [f"[{_STYLES.get(word, 'default')}]{count[word]:,}[/]" for word in words]
-        numbers += [f"[{_SERVICE_STYLES[one]}]{services[variant][one]:,}[/]" for one in judged]
+        numbers = [Text(f"{count[word]:,}", _STYLES.get(word, "default")) for word in words]
+        numbers += [Text(f"{services[variant][one]:,}", _SERVICE_STYLES[one]) for one in judged]
         amounts = [_shown(one, variant, found) for one in measures]
         cpu_s = sum(played.cpu_s for played in mine)
         table.add_row(variant, f"{len(mine):,}", *numbers, *amounts, f"{cpu_s:,.1f}")

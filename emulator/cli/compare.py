@@ -5,6 +5,7 @@ from pathlib import Path
 
 from emulator.base.errors import UserError
 from emulator.base.extra import expect_extra
+from emulator.base.printing import print_line
 from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
@@ -60,13 +61,14 @@ def _compare_runs(first: Path, second: Path, limits: Mapping[str, int], judging:
     if as_json:
         raise CompareError("--json: expected only with a campaign or a dataset")
     runs = (open_run(first), open_run(second))
-    found, both = compare_runs(*runs), judging.judge([first, second]).reports
+    found, both = compare_runs(*runs), judging.reports([first, second])
     judged = JudgedPair(*(with_limits(report, limits) for report in both))
     for line in comparison_lines(found, judged):
-        print(line)
+        print_line(line)
     if not found.is_identical:
         picture = draw_two(judged.first, judged.second, first / f"beside-{second.resolve().name}.html")
-        print(f"\npicture of both: {picture}")
+        print_line()
+        print_line(f"picture of both: {picture}")
     for run in runs:
         if run.broken_off():
             complain(f"{run.path.name}: {run.broken_off()}")

@@ -4,10 +4,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from emulator.base.amounts import Amounts, heading_with_unit
+from emulator.base.printing import print_json, print_line
+from emulator.base.rich_texts import Console, Table, Text
 from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants, variant_pairs
 from emulator.campaign.crossed import crossed
 from emulator.campaign.dataset import Dataset
@@ -101,11 +100,11 @@ def _compare(runs: VariantRuns, names: Sequence[str], *, as_json: bool, picture:
         return
     found = compare_variants(runs, names)
     if as_json:
-        print(json.dumps([one.plain() for one in found], indent=1))
+        print_json(json.dumps([one.plain() for one in found], indent=1))
         return
     console = tables_console()
     for one in found:
-        console.print(one.headline, soft_wrap=True, highlight=False, markup=False)
+        console.print(one.headline, soft_wrap=True, highlight=False)
     for one in found:
         console.print()
         print_variants(one, console)
@@ -114,22 +113,23 @@ def _compare(runs: VariantRuns, names: Sequence[str], *, as_json: bool, picture:
 def _compare_crossed(runs: VariantRuns, *, as_json: bool, picture: Path | None) -> None:
     found = crossed(runs)
     if as_json:
-        print(json.dumps(found.plain(), indent=1))
+        print_json(json.dumps(found.plain(), indent=1))
         return
     console = tables_console()
     for line in found.headline:
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        console.print(line, soft_wrap=True, highlight=False)
     console.print()
     print_crossed(found, console)
     if picture is not None:
-        print(f"\npicture: {draw_crossed(found, picture, picture.parent.name)}")
+        print_line()
+        print_line(f"picture: {draw_crossed(found, picture, picture.parent.name)}")
 
 
 def print_variants(found: VariantComparison, console: Console) -> None:
     """Print what a variant changes: of the scenario, in each measure, in both verdicts, and in one sentence."""
 
     def say(line: str, style: str = "") -> None:
-        console.print(line, style=style, soft_wrap=True, highlight=False, markup=False)
+        console.print(line, style=style, soft_wrap=True, highlight=False)
 
     say(f"{found.b} against {found.a}", "bold")
     for change in found.changes[:_CHANGES_MOST]:
@@ -158,7 +158,7 @@ def _table(found: VariantComparison) -> Table:
     return table
 
 
-def _cells(one: Comparison) -> tuple[str, ...]:
+def _cells(one: Comparison) -> tuple[str | Text, ...]:
     difference = one.difference
     amounts = Amounts(one.measure, (one.mean_a, one.mean_b))
     apart = Amounts(one.measure, (difference.value, difference.low, difference.high))
@@ -173,5 +173,5 @@ def _cells(one: Comparison) -> tuple[str, ...]:
         between,
         f"{one.effect_size:+.2f}",
         *(f"{count:,}" for count in seeds),
-        f"[{style}]{one.verdict}[/]",
+        Text(one.verdict, style),
     )

@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from emulator.analysis.rendering.canvas import element
 from emulator.analysis.rendering.palette import STYLE, colour_of
 from emulator.base.amounts import Amounts, heading_with_unit
+from emulator.base.rich_texts import Console, Table, Text
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure
 from emulator.statistics import SEEDS_LEAST, Verdict
+from emulator.trace.files import RunFiles, put_in_place
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 _AT_END, _CENTRED = {"text-anchor": "end"}, {"text-anchor": "middle"}
@@ -24,7 +23,7 @@ def print_crossed(found: Crossed, console: Console) -> None:
     """Print a table for each measure: the first variant per run, the others as difference from it."""
     first, *others = found.variants
     lead = f"{found.seeds:,} seeds; {first} per run, the others as difference from it, paired by seed{_sure(found)}"
-    console.print(lead, style="bold", highlight=False, markup=False, soft_wrap=True)
+    console.print(lead, style="bold", highlight=False, soft_wrap=True)
     for measure in found.measures:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         table.add_column(heading_with_unit(HEADINGS[measure.measure], measure.measure), overflow="fold")
@@ -41,21 +40,21 @@ def _sure(found: Crossed) -> str:
     return ", with 95 % intervals" if found.seeds >= SEEDS_LEAST else f"; {SEEDS_LEAST} are needed for intervals"
 
 
-def _told(measure: str, cell: CrossedCell | None) -> str:
+def _told(measure: str, cell: CrossedCell | None) -> Text:
     if cell is None:
-        return ""
+        return Text()
     figure = cell.mean if cell.against is None else cell.against.difference
     amounts = Amounts(measure, (figure.value,) if not figure.is_known else (figure.value, figure.low, figure.high))
     sign = "+" if cell.against is not None and figure.value > 0 else ""
     between = f" ({amounts.plain(figure.low)} to {amounts.plain(figure.high)})" if figure.is_known else ""
     text = f"{sign}{amounts.plain(figure.value)}{between}"
     style = _STYLES.get(cell.against.verdict, "") if cell.against is not None else ""
-    return f"[{style}]{text}[/]" if style else text
+    return Text(text, style)
 
 
 def draw_crossed(found: Crossed, path: Path, title: str) -> Path:
     """Draw all measures: a point for each variant in each condition, with its interval; returns the path."""
-    path.write_text(_page(found, title), encoding="utf-8")
+    put_in_place(RunFiles(), path, _page(found, title).encode())
     return path
 
 

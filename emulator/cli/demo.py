@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import typer
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import Group, RenderableType
 
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.inputs.disturbances import FaultSpan
@@ -23,6 +21,7 @@ from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.story import Chapter, in_words, length_ns, ownership
 from emulator.analysis.rendering.tables import render
 from emulator.analysis.report import Report
+from emulator.base.rich_texts import Console, Table, Text
 from emulator.cli.judging import Judging
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
@@ -61,13 +60,16 @@ def show(runs: Path, console: Console, bar: Bar, judging: Judging) -> int:
     scenario = load(path)
     with bar(f"{scenario.name}: {scenario.run_for_ms // 1000} emulated seconds") as progress:
         run = run_scenario(scenario, runs=runs, progress=progress).path
-    (report,) = judging.judge([run]).reports
+    (report,) = judging.reports([run])
     picture = draw(report, run / "ownership.html")
     console.print(_render(timeline(report)))
-    console.print("\n[bold]What the analysis found[/] (invalid, for the faults did their work)\n")
+    console.print()
+    heading = Text("What the analysis found", "bold")
+    console.print(Text.assemble(heading, " (invalid, for the faults did their work)"))
+    console.print()
     console.print(render(report))
     for line in _what_next(run, picture, path):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        console.print(line, soft_wrap=True, highlight=False)
     lacking = missing(report)
     for what in lacking:
         console.print(f"missing: {what}", style="red", soft_wrap=True)
@@ -211,7 +213,8 @@ def _render(chapters: Sequence[Chapter]) -> RenderableType:
 
 def _what_next(run: Path, picture: Path, scenario: Path) -> Iterator[str]:
     """Lines with the next commands; a path is never wrapped."""
-    yield f"\nWho owned which queue, for a browser   {picture}"
+    yield ""
+    yield f"Who owned which queue, for a browser   {picture}"
     yield f"Run it again, the same row by row      rmqemu verify {run}"
     yield f"All of this for programs               rmqemu analyze --json {run}"
     yield f"The same faults, another chance        rmqemu run --seed 2 {scenario}"

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 
+from emulator.base.printing import print_json, print_line
 from emulator.spec.bundled import BundledFile, bundled_campaigns, bundled_scenarios
 
 _COLUMNS_BETWEEN = 2
@@ -13,11 +14,12 @@ def show_examples(*, as_json: bool) -> None:
     kinds = {"run": bundled_scenarios().values(), "campaign": bundled_campaigns().values()}
     if as_json:
         listed = {command: [_brief(one) for one in some] for command, some in kinds.items()}
-        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        print_json(json.dumps(listed, indent=2, ensure_ascii=False))
         return
-    print("scenarios, for rmqemu run NAME and rmqemu up NAME:")
+    print_line("scenarios, for rmqemu run NAME and rmqemu up NAME:")
     _print(kinds["run"])
-    print("\ncampaigns, for rmqemu campaign NAME:")
+    print_line()
+    print_line("campaigns, for rmqemu campaign NAME:")
     _print(kinds["campaign"])
 
 
@@ -25,7 +27,7 @@ def _print(some: Iterable[BundledFile]) -> None:
     listed = list(some)
     width = max(len(one.name) for one in listed) + _COLUMNS_BETWEEN
     for one in listed:
-        print(f"  {one.name:<{width}}{one.about}")
+        print_line(f"  {one.name:<{width}}{one.about}")
 
 
 def _brief(one: BundledFile) -> dict[str, str]:

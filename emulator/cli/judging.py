@@ -1,6 +1,5 @@
 """Judges runs for commands: on Spark where it is installed, else in this process; a line on stderr names the engine."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,8 +7,10 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.report import Report
 from emulator.base.errors import UserError
 from emulator.base.extra import expect_extra
+from emulator.base.printing import print_line
 from emulator.cli.terminal import complain
 from emulator.dataset.engine import EngineName, engine_of
 from emulator.dataset.judged import Judged, judge_runs
@@ -42,6 +43,17 @@ class Judging:
             return _on_spark(session, runs)
         name_engine(THIS_PROCESS)
         return judge_runs(runs)
+
+    def reports(self, runs: Sequence[Path]) -> tuple[Report, ...]:
+        """A report about each run.
+
+        Raises:
+            UserError: a run cannot be judged, or Spark cannot be used.
+        """
+        judged = self.judge(runs)
+        if judged.refused:
+            raise UserError(judged.refused[0].problem)
+        return judged.reports
 
     def write_gold(self, uri: str) -> str:
         """Judge the runs of a dataset that have not been judged, and write all gold tables into it; returns where.
@@ -114,5 +126,4 @@ def _rows(runs: Sequence[str | Path]) -> int:
 
 def name_engine(words: str) -> None:
     """Print the line that names the engine of a command."""
-    sys.stderr.write(f"engine: {words}\n")
-    sys.stderr.flush()
+    print_line(f"engine: {words}", err=True)

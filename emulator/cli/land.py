@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emulator.base.errors import UserError
+from emulator.base.printing import print_line
 from emulator.base.text import listed
 from emulator.campaign.directory import opened
 from emulator.campaign.landing import sources_at
@@ -86,12 +87,12 @@ def _there(location: Location, sources: Sequence[RunSource]) -> str:
 
 def _print(whole: Landed, uri: str) -> None:
     if whole.runs:
-        print(f"landed {_runs(whole.runs)}: {whole.rows:,} rows, {whole.bytes:,} bytes")
+        print_line(f"landed {_runs(whole.runs)}: {whole.rows:,} rows, {whole.bytes:,} bytes")
     if whole.skipped:
-        print(f"skipped {_runs(whole.skipped)} that the dataset has: {listed(whole.skipped)}")
+        print_line(f"skipped {_runs(whole.skipped)} that the dataset has: {listed(whole.skipped)}")
     if whole.refused:
-        print(f"refused {_runs(whole.refused)}")
-    print(uri)
+        print_line(f"refused {_runs(whole.refused)}")
+    print_line(uri)
 
 
 def _runs(every: Sequence[object]) -> str:

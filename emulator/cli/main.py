@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from emulator.base.printing import print_json, print_line
 from emulator.cli.arguments import (
     SCENARIO_HELP,
     AllowCodeOption,
@@ -59,7 +60,7 @@ def _print_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        print(f"{NAME} {version('rocketmq-emulator')}, after RocketMQ 5.3.3")
+        print_line(f"{NAME} {version('rocketmq-emulator')}, after RocketMQ 5.3.3")
         raise typer.Exit
 
 
@@ -158,7 +159,7 @@ def ctl(
         from emulator.console.control_socket import SOCKET_FILE, newest_socket
 
         for line in say(newest_socket(runs) if run is None else run / SOCKET_FILE, words):
-            print(line)
+            print_line(line)
 
 
 @app.command()
@@ -300,9 +301,9 @@ def check(spec: SpecArgument, allow_code: AllowCodeOption = False) -> None:
 
         found = harmful_settings(read(spec, allow_code=allow_code))
         for setting in found:
-            print(f"warning: {setting.line()}")
+            print_line(f"warning: {setting.line()}")
         if not found:
-            print("no warnings")
+            print_line("no warnings")
 
 
 app.command()(analyze)
@@ -362,7 +363,7 @@ def why(
         opened = open_run(run)
         lines = answer_of_run(words, opened) if words else worst_of_run(judge_run(opened), opened)
         for line in lines:
-            print(line)
+            print_line(line)
         if opened.broken_off():
             complain(opened.broken_off())
 
@@ -394,7 +395,7 @@ def verbs() -> None:
     from emulator.console.verbs import VERBS, help_lines
 
     for line in help_lines(tuple(VERBS.values())):
-        print(line)
+        print_line(line)
 
 
 @app.command()
@@ -424,6 +425,6 @@ def fidelity(as_json: JsonOption = False) -> None:
 
     rows = ledger()
     if as_json:
-        print(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
+        print_json(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
     else:
         tables_console().print(render(rows))

@@ -5,9 +5,9 @@ import sys
 
 import attrs
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
+from emulator.base.printing import print_cells, print_json
+from emulator.base.rich_texts import Table, Text
 from emulator.cli.terminal import tables_console
 from emulator.spec.reference import ROLES, Entry, options_of
 
@@ -31,7 +31,7 @@ def show_options(role: str | None, *, as_json: bool) -> None:
     listed = {name: options_of(name) for name in (ROLES if role is None else (role,))}
     if as_json:
         told = {name: [_brief(one) for one in entries] for name, entries in listed.items()}
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        print_json(json.dumps(told, indent=2, ensure_ascii=False))
     elif sys.stdout.isatty():
         console = tables_console()
         for name, entries in listed.items():
@@ -39,7 +39,7 @@ def show_options(role: str | None, *, as_json: bool) -> None:
     else:
         for name, entries in listed.items():
             for one in entries:
-                print(f"{name}\t{one.name}\t{one.type}\t{one.unit}\t{one.default}\t{one.told()}\t{one.meaning}")
+                print_cells(name, one.name, one.type, one.unit, one.default, one.told(), one.meaning)
 
 
 def _brief(entry: Entry) -> dict[str, object]:
@@ -53,10 +53,8 @@ def _table(role: str, entries: tuple[Entry, ...]) -> RenderableType:
     table.add_column("default", overflow="fold", max_width=_DEFAULT_MOST)
     table.add_column("type, meaning, and what presets and releases set", overflow="fold")
     for one in entries:
-        what = Text()
-        what.append(f"{one.type}, {one.unit}" if one.unit else one.type, style="cyan")
-        what.append(f"\n{one.meaning}")
+        what = [Text(f"{one.type}, {one.unit}" if one.unit else one.type, "cyan"), Text(one.meaning)]
         if one.sets:
-            what.append(f"\n{one.told()}", style="yellow")
-        table.add_row(Text(one.name, style="bold"), Text(one.default), what)
+            what.append(Text(one.told(), "yellow"))
+        table.add_row(Text(one.name, "bold"), one.default, what)
     return Group(Text(f"{role}: {len(entries)} options", style="bold"), table, "")

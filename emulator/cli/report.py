@@ -5,6 +5,7 @@ from pathlib import Path
 
 from emulator.analysis.report import symptoms
 from emulator.base.errors import UserError
+from emulator.base.printing import print_line
 from emulator.campaign.dataset import Dataset
 from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
@@ -44,12 +45,12 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
         _write(target, campaign_page(dataset))
     else:
         run = open_run(path)
-        report = with_limits(judging.judge([path]).reports[0], given)
+        report = with_limits(judging.reports([path])[0], given)
         _write(target, run_page(report, run, top=top))
         for one in symptoms(report)[:1]:
-            print(f"{one.kind}: {one.text}")
-        print(f"rules {report.verdict}, service {report.service}: {report.run_id}")
-    print(target)
+            print_line(f"{one.kind}: {one.text}")
+        print_line(f"rules {report.verdict}, service {report.service}: {report.run_id}")
+    print_line(target)
 
 
 def _write(target: Path, page: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import attrs
 import typer
 
+from emulator.base.printing import print_line
 from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
 from emulator.console.scripts import ScriptedRun
 from emulator.run import run_scenario
@@ -44,7 +45,7 @@ def run_file(
         return
     with progress_bar(f"{scenario.name} ({mode})") as progress:
         result = run_scenario(scenario, mode=mode, level=level, runs=runs, progress=progress)
-    print(result.path)
+    print_line(result.path)
 
 
 def _run_script(script: Path, scenario: Scenario, mode: TimeMode, level: TraceLevel, runs: Path) -> None:
@@ -53,6 +54,6 @@ def _run_script(script: Path, scenario: Scenario, mode: TimeMode, level: TraceLe
     result = run_scenario(scenario, mode=mode, level=level, runs=runs, endless=True, session_tasks=(scripted.run,))
     if scripted.error is not None:
         complain(str(scripted.error))
-    print(result.path)
+    print_line(result.path)
     if scripted.error is not None:
         raise typer.Exit(BAD_INPUT)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import attrs
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from emulator.analysis.oracles.every import TITLES
+from emulator.base.printing import print_line
+from emulator.base.rich_texts import Console
 from emulator.base.text import nearest
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.dataset import Dataset
@@ -84,10 +85,10 @@ def shrink_failures(dataset: Dataset, every: Sequence[Played], timeout_ms: int) 
         except ShrinkError as error:  # a run that the machine made slow, or killed, may be whole the next time
             complain(str(error))
             continue
-        print()
+        print_line()
         _print(found)
         if found.interrupted:
-            print(directory.path)
+            print_line(directory.path)
             raise typer.Exit(INTERRUPTED)
 
 
@@ -117,9 +118,9 @@ def _ends(seeds: Sequence[int]) -> str:
 
 def _shrink(shrinker: Shrinker, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed} of at most {task.total} runs, {task.fields[smallest]}"),
+        TextColumn("{task.completed} of at most {task.total} runs, {task.fields[smallest]}", markup=False),
         TimeElapsedColumn(),
     )
     # No thread draws it, for a fork would not copy it.
@@ -146,24 +147,27 @@ def _counted(number: int, noun: str) -> str:
 
 def _print(found: ShrunkCase) -> None:
     shrunk = found.shrunk
-    print(f"{found.case.variant}, seed {found.case.seed} {found.kind.words()}, and so does, after {shrunk.plays} runs,")
-    print(f"  a scenario of {_size(shrunk.scenario)}")
+    print_line(
+        f"{found.case.variant}, seed {found.case.seed} {found.kind.words()}, and so does, after {shrunk.plays} runs,"
+    )
+    print_line(f"  a scenario of {_size(shrunk.scenario)}")
     for timed in shrunk.scenario.plan().faults:
-        print(f"  {timed.id}: {timed.describe()}")
-    print("without" if shrunk.removed else "nothing could be left out")
+        print_line(f"  {timed.id}: {timed.describe()}")
+    print_line("without" if shrunk.removed else "nothing could be left out")
     for line in shrunk.removed:
-        print(f"  {line}")
+        print_line(f"  {line}")
     if found.interrupted:
-        print("  interrupted: more might be left out")
+        print_line("  interrupted: more might be left out")
     elif not shrunk.is_minimal:
-        print(f"  {shrunk.plays} runs were not enough to know whether more can be left out; --plays allows more")
-    print(f"scenario    {found.file}")
-    print(f"play it     {found.command}")
+        print_line(f"  {shrunk.plays} runs were not enough to know whether more can be left out; --plays allows more")
+    print_line(f"scenario    {found.file}")
+    print_line(f"play it     {found.command}")
     if found.run is not None:
-        print(f"its tables  rmqemu analyze {shlex.quote(str(found.run))}")
+        print_line(f"its tables  rmqemu analyze {shlex.quote(str(found.run))}")
     if found.worst is not None:
-        print(f"\n{found.worst.invariant}, {found.worst.title}: {found.worst.words}")
+        print_line()
+        print_line(f"{found.worst.invariant}, {found.worst.title}: {found.worst.words}")
     if found.answer:
-        print(f"why         {found.why}")
+        print_line(f"why         {found.why}")
         for line in found.answer:
-            print(f"  {line}" if line else "")
+            print_line(f"  {line}" if line else "")

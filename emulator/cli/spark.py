@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from emulator.base.extra import expect_extra
+from emulator.base.printing import print_json, print_line
 from emulator.cli.arguments import JsonOption
 from emulator.cli.command_classes import Commands
 from emulator.cli.terminal import one_line_errors
@@ -36,12 +37,12 @@ def start(
         if running is None:
             server = start_server(master, memory, ui=ui)
             _warm(server.remote)
-            print(f"{server.url} runs; rmqemu spark stop ends it")
+            print_line(f"{server.url} runs; rmqemu spark stop ends it")
         else:
-            print(f"{running.url} runs already, for {_span(time.time() - running.began_s)}")
+            print_line(f"{running.url} runs already, for {_span(time.time() - running.began_s)}")
             server = running
         if server.ui is not None:
-            print(f"Spark UI: {server.ui}")
+            print_line(f"Spark UI: {server.ui}")
 
 
 def _warm(remote: str) -> None:
@@ -71,7 +72,7 @@ def stop() -> None:
         from emulator.dataset.server import stop_server
 
         server = stop_server()
-        print("no server runs" if server is None else f"{server.url} has ended")
+        print_line("no server runs" if server is None else f"{server.url} has ended")
 
 
 @app.command()
@@ -83,21 +84,21 @@ def status(as_json: JsonOption = False) -> None:
 
         server = find_server()
         if server is None:
-            print(json.dumps(None) if as_json else "a server is starting" if is_starting() else "no server runs")
+            print_json(json.dumps(None) if as_json else "a server is starting" if is_starting() else "no server runs")
             raise typer.Exit(_STOPPED)
         report = brief(server, time.time())
         if as_json:
-            print(json.dumps(report, indent=1))
+            print_json(json.dumps(report, indent=1))
             return
         memory = report["memory_bytes"]
-        print(f"{server.url} has run for {_span(report['up_s'])}, process {server.pid}, {server.master}")
-        print(f"rocketmq-emulator {server.emulator} from {server.path}")
-        print(f"pyspark {server.pyspark}, Python {server.python}, Java {server.java}")
+        print_line(f"{server.url} has run for {_span(report['up_s'])}, process {server.pid}, {server.master}")
+        print_line(f"rocketmq-emulator {server.emulator} from {server.path}")
+        print_line(f"pyspark {server.pyspark}, Python {server.python}, Java {server.java}")
         used = "" if memory is None else f"{memory >> 20} MB in use, "
-        print(f"memory: {used}heap of at most {server.memory}")
-        print(f"Spark UI: {server.ui or 'none'}")
+        print_line(f"memory: {used}heap of at most {server.memory}")
+        print_line(f"Spark UI: {server.ui or 'none'}")
         if differs := server.differs():
-            print(f"not used by this rmqemu: {differs}")
+            print_line(f"not used by this rmqemu: {differs}")
 
 
 @app.command()
@@ -108,7 +109,7 @@ def archive() -> None:
         from emulator.dataset.archive import make_archive
 
         path = make_archive()
-        print(f"{path}: {path.stat().st_size >> 20} MB")
+        print_line(f"{path}: {path.stat().st_size >> 20} MB")
 
 
 def _span(seconds: float) -> str:

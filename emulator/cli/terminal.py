@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,10 +9,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from emulator.base.errors import UserError, one_line
+from emulator.base.printing import print_line, print_traceback
 from emulator.base.text import shown_ends
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from pathlib import Path
+
+    from emulator.base.rich_texts import Console
 
 NAME = "rmqemu"
 VIOLATED, BAD_INPUT, INTERRUPTED, ENOUGH = 1, 2, 130, 141
@@ -41,7 +43,7 @@ def one_line_errors() -> Iterator[None]:
         path = getattr(interrupt, "path", None)
         complain(str(interrupt) or "interrupted")
         if path is not None:
-            print(path)
+            print_line(path)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         # Whoever reads, such as `head`, has read enough; what is left in the buffer goes nowhere.
@@ -63,7 +65,7 @@ def _complain_of_the_unexpected(error: Exception) -> None:
     elif any(words in what for words in _WITHOUT_MEMORY):
         complain(f"out of memory: {what}")
     else:
-        traceback.print_exception(error)
+        print_traceback()
         complain(f"{what}; this is a bug")
 
 
@@ -94,16 +96,25 @@ def refuse_without(option: str, other: str, *, given: bool) -> None:
 
 def complain(problem: str) -> None:
     """Print a problem on stderr, as one line."""
-    typer.echo(f"{NAME}: {one_line(problem)}", err=True)
+    print_line(f"{NAME}: {one_line(problem)}", err=True)
+
+
+def warn_of_changed_log(run: "Path") -> None:
+    """Print a line on stderr if the log of a run was changed: people read it, although no verdict follows from it."""
+    from emulator.trace.run_directory import changed_log
+
+    if problem := changed_log(run):
+        complain(f"warning: {problem}")
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     """A progress bar on stderr; yields a function that sets the completed share, 0..1."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    from emulator.base.rich_texts import Console
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda share: bar.update(task, completed=share)
@@ -111,6 +122,6 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
 
 def tables_console() -> "Console":
     """A console on standard output; if that is not a terminal, lines are wide enough for every table."""
-    from rich.console import Console
+    from emulator.base.rich_texts import Console
 
     return Console(width=None if sys.stdout.isatty() else 150)

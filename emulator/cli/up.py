@@ -14,6 +14,7 @@ import trio
 import typer
 
 from emulator.analysis.live.storms import LiveStorms
+from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME, complain
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.control_socket import serve_control
@@ -163,7 +164,7 @@ def run_live(
     if beside is not None:
         _end_as(beside, left.path)
     _print_replay_command(left.path)
-    print(left.path)
+    print_line(left.path)
 
 
 async def _warn_of_others(address: ListenAddress, _session: Session) -> None:
@@ -232,7 +233,7 @@ def _end_as(command: GuestCommand, run: Path) -> None:
     if command.problem:
         complain(command.problem)
     else:
-        print(f"what happened: {NAME} analyze {run}", file=sys.stderr)
+        print_line(f"what happened: {NAME} analyze {run}", err=True)
     raise typer.Exit(command.exit_status)
 
 
@@ -250,4 +251,4 @@ def _page(
 
 def _print_replay_command(run: Path) -> None:
     if (run / BY_HAND_FILE).exists():
-        print(f"do again what was done by hand: {NAME} run {run / BY_HAND_FILE}", file=sys.stderr)
+        print_line(f"do again what was done by hand: {NAME} run {run / BY_HAND_FILE}", err=True)

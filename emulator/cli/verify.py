@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from emulator.base.printing import print_line
 from emulator.campaign.directory import is_campaign, opened, without_digest
 from emulator.campaign.verified import Checked, check_campaign
-from emulator.cli.terminal import BAD_INPUT, VIOLATED, complain, progress_bar
+from emulator.cli.terminal import BAD_INPUT, VIOLATED, complain, progress_bar, warn_of_changed_log
 from emulator.run.verify import describe, repeat
 from emulator.trace.run_directory import open_run
 
@@ -28,8 +29,11 @@ def verify_command(path: Path, *, allow_code: bool = False) -> int:
     """
     if is_campaign(path):
         return _verify_campaign(path)
-    difference = repeat(open_run(path), allow_code=allow_code)
-    print("identical" if difference is None else describe(difference))
+    run = open_run(path)
+    warn_of_changed_log(run.path)
+    difference = repeat(run, allow_code=allow_code)
+    for line in ["identical"] if difference is None else describe(difference):
+        print_line(line)
     return 0 if difference is None else VIOLATED
 
 
@@ -39,15 +43,15 @@ def _verify_campaign(path: Path) -> int:
     with progress_bar("verifying") as show:
         every.extend(check_campaign(directory, show))
     for checked in every:
-        print(f"{checked.what:<{_WIDTH}}{checked.words}")
+        print_line(f"{checked.what:<{_WIDTH}}{checked.words}")
         for problem in checked.problems[:_PROBLEMS_MOST]:
-            print(f"  {problem}")
+            print_line(f"  {problem}")
         if len(checked.problems) > _PROBLEMS_MOST:
-            print(f"  and {len(checked.problems) - _PROBLEMS_MOST:,} more")
+            print_line(f"  and {len(checked.problems) - _PROBLEMS_MOST:,} more")
     if any(checked.problems for checked in every):
         return VIOLATED
     if not directory.digest:
         complain(without_digest(directory))
         return BAD_INPUT
-    print("everything belongs to the campaign")
+    print_line("everything belongs to the campaign")
     return 0

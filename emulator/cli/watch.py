@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Self
 
 from emulator.analysis.live.changes import Change
+from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME
 from emulator.dataset.checkpoint import Checkpoint
 from emulator.dataset.following import Following, open_watched
@@ -42,7 +43,7 @@ def watch_run(path: Path, checkpoint: Path | None) -> None:
         def tell(changes: Sequence[Change]) -> None:
             names = following.names
             for change in changes:
-                print(change.line(names), flush=True)
+                print_line(change.line(names))
 
         following = Following(run, Checkpoint(checkpoint or Path(scratch), run), tell)
         following.start(command_session)
@@ -52,7 +53,7 @@ def watch_run(path: Path, checkpoint: Path | None) -> None:
                     following.stop()
                     raise WatchInterrupted(f"interrupted {_seen(following)}; {_how_to_go_on(path, checkpoint)}")
                 time.sleep(_LOOK_EVERY_S)
-        print(_end(following))
+        print_line(_end(following))
 
 
 class _Interrupt:

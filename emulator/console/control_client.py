@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from emulator.base.errors import UserError
+from emulator.base.files import read_bytes
 from emulator.console.control_socket import ask
 from emulator.console.scripts import SCRIPT, ScriptError, read_script
 from emulator.console.verb import Words
 from emulator.console.verbs import SAVE, VERBS
+from emulator.trace.files import RunFiles, put_in_place
 from nodes.fields import shown
 from nodes.secret import masked
 
@@ -66,7 +68,7 @@ def _script(socket: Path, file: Path) -> Iterator[str]:
 def _save(socket: Path, file: Path) -> str:
     _told(socket, (SAVE, _SAVED))
     try:
-        file.write_bytes((socket.parent / _SAVED).read_bytes())
+        put_in_place(RunFiles(), file, read_bytes(socket.parent / _SAVED))
     except (OSError, ValueError) as error:
         raise RefusedError(f"{shown(str(file))}: {getattr(error, 'strerror', None) or error}") from None
     return f"saved; do it again with: rmqemu run {file}"

@@ -33,6 +33,7 @@ from nodes.secret import masked
 
 SOCKET_FILE = "ctl.sock"
 REQUEST_BYTES_MAX = 64 * 1024
+ANSWER_BYTES_MAX = 64 * 1024 * 1024
 CLIENTS_MAX = 16
 _LENGTH_BYTES = 4
 _BACKLOG = 256
@@ -216,19 +217,34 @@ def ask(path: Path, line: str, timeout_s: float | None = None) -> tuple[bool, Li
                 connection.connect(name)
             connection.settimeout(timeout_s)
             connection.sendall(request)
-            length = int.from_bytes(_read(connection, _LENGTH_BYTES), "big")
-            answer = msgpack.unpackb(_read(connection, length))
+            return _received(connection)
         except (OSError, ValueError) as error:  # ValueError: a path with a NUL
             why = getattr(error, "strerror", None) or error
             raise ControlError(f"{path}: {why}; does the cluster run?") from None
-    return bool(answer["ok"]), tuple(answer["lines"])
+
+
+def _received(connection: socket.socket) -> tuple[bool, Lines]:
+    """Whether a verb succeeded, and its lines; another program may listen there.
+
+    Raises:
+        ValueError: it is no answer of a cluster.
+    """
+    length = int.from_bytes(_read(connection, _LENGTH_BYTES), "big")
+    if length > ANSWER_BYTES_MAX:
+        raise ValueError(f"expected an answer of at most {ANSWER_BYTES_MAX} bytes")
+    content = _read(connection, length)
+    try:
+        answer = msgpack.unpackb(content)
+        return bool(answer["ok"]), tuple(str(line) for line in answer["lines"])
+    except (ValueError, KeyError, TypeError, msgpack.UnpackException):
+        raise ValueError("expected the answer of a cluster") from None
 
 
 def _read(connection: socket.socket, size: int) -> bytes:
-    content = b""
+    content = bytearray()
     while len(content) < size:
         part = connection.recv(size - len(content))
         if not part:
             raise OSError("the cluster closed the connection")
         content += part
-    return content
+    return bytes(content)

@@ -8,6 +8,8 @@ from threading import Thread
 
 import typer
 
+from nodes.visible import visible
+
 LINES_MAX = 10_000
 """Lines that may wait; further ones are counted, and not printed."""
 _STDOUT = 1
@@ -23,7 +25,11 @@ class LinePrinter:
         self._thread: Thread | None = None
 
     def print(self, line: str) -> None:
-        """Print a line when the reader has time for it."""
+        """Print a line when the reader has time for it; whatever texts are in it, it stays one line."""
+        self.print_drawn(visible(line))
+
+    def print_drawn(self, text: str) -> None:
+        """The same of lines with colours that the console of `rich_texts` has drawn."""
         if self._waiting.qsize() >= LINES_MAX:
             self._left_out += 1
             return
@@ -31,9 +37,9 @@ class LinePrinter:
             self._thread = Thread(target=self._print_all, name="printer", daemon=True)
             self._thread.start()
         if self._left_out:
-            line = f"... {self._left_out} lines are left out: nobody read them in time\n{line}"
+            self._waiting.put(f"... {self._left_out} lines are left out: nobody read them in time")
             self._left_out = 0
-        self._waiting.put(line)
+        self._waiting.put(text)
 
     def close(self) -> None:
         """Print what waits; gives up soon if nobody reads it."""

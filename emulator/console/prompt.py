@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from emulator.base.rich_texts import Console, Table, Text
 from emulator.console.line_printer import LinePrinter
 from emulator.console.looking import ALL, matrix_of, shared_subjects
 from emulator.console.session import Session
@@ -24,6 +22,7 @@ from faults.link import ProcessStage
 from faults.target import ROLES
 from nodes.protocol.codes import RequestCode
 from nodes.secret import masked
+from nodes.visible import visible
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -79,7 +78,7 @@ class Prompt:
         try:
             words = split(line)
             if words[:1] == ["views"] and len(words) <= 2:
-                self.print_above(views_in_colour(session, words[1] if len(words) > 1 else None).rstrip("\n"))
+                self._printer.print_drawn(views_in_colour(session, words[1] if len(words) > 1 else None).rstrip("\n"))
                 return
             for told in await session.say(line):
                 self.print_above(told)
@@ -94,7 +93,7 @@ def _terminal(session: Session) -> "PromptSession[str]":
         return f"rmqemu [{_how_many(session)} active]> "
 
     def toolbar() -> str:
-        active = "; ".join(f"{it.id}: {it.fault.describe()}" for it in session.operator.active.values())
+        active = visible("; ".join(f"{it.id}: {it.fault.describe()}" for it in session.operator.active.values()))
         return f"{session.now_ms / 1_000:.0f} s  {active or 'nothing is broken; help lists the verbs'}"
 
     return PromptSession(
@@ -120,7 +119,7 @@ def _completer(session: Session) -> "Completer":
             line = document.text_before_cursor
             begun = line.rpartition(" ")[2]
             for word in completions(session, line):
-                yield Completion(word, start_position=-len(begun))
+                yield Completion(word, start_position=-len(begun), display=visible(word))
 
     return OfVerbs()
 

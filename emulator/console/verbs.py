@@ -16,6 +16,7 @@ from emulator.console.timing import TIMING
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.spec import Scenario, to_dict
 from emulator.spec.bounds import by_hand_name
+from emulator.trace.files import RunFiles, put_in_place
 from faults.plan import Plan, PlanError
 from nodes.fields import shown
 
@@ -51,7 +52,7 @@ async def _save(session: Session, words: Words) -> Lines:
     try:
         content = scenario_by_hand(session.cluster.scenario, session.by_hand(), session.now_ms)
         path = session.file(words[0], to_write=True)
-        path.write_text(content, encoding="utf-8")
+        put_in_place(RunFiles(), path, content.encode())
     except OSError as error:
         raise VerbError(f"{shown(words[0])}: {error.strerror}") from None
     except PlanError as error:

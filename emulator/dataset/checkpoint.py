@@ -4,10 +4,11 @@ Spark delivers a batch once more if it was killed between the end of the batch a
 last row that was told is written after each batch, and rows before it are not read twice.
 
 The state of the watchers is stored now and then, so that a restart reads few rows again. One that is damaged, or of
-another release, is left out: then the rows are read from the first one on.
+another release or of another user, is left out: then the rows are read from the first one on.
 """
 
 import fcntl
+import os
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +17,7 @@ import attrs
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
+from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes
 from emulator.base.own_values import ForeignValueError
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
@@ -88,7 +90,7 @@ class Checkpoint:
             OSError: it cannot be created.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.folder / _LOCK).open("wb")
+        self._lock = os.fdopen(open_to_write(self.folder / _LOCK, os.O_CREAT), "wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -111,15 +113,15 @@ class Checkpoint:
         self.progress = progress
 
     def save_watch(self, stored: StoredWatch) -> None:
-        """Write the state of the watchers, in place of an earlier one.
+        """Write the state of the watchers, in place of an earlier one; not for a user without a key.
 
         Raises:
             OSError: it cannot be written.
         """
         state = zlib.compress(stored.watch.state(), 1)
         head = {"release": versions()[_RELEASE], "state": checksum(state), **self._of()}
-        places = {"before": attrs.asdict(stored.before), "place": attrs.asdict(stored.place)}
-        put_in_place(RunFiles(), self.folder / WATCH, sealed({**head, **places}).encode() + b"\n" + state)
+        head |= {"before": attrs.asdict(stored.before), "place": attrs.asdict(stored.place)}
+        put_in_place(RunFiles(), self.folder / WATCH, sealed(head).encode() + b"\n" + state)
 
     def stored_watch(self) -> StoredWatch | None:
         """The watchers that were stored last; None: there are none of this run and release.
@@ -128,7 +130,7 @@ class Checkpoint:
             CheckpointError: the file names something else than values of watchers.
         """
         try:
-            line, _, state = (self.folder / WATCH).read_bytes().partition(b"\n")
+            line, _, state = read_bytes(self.folder / WATCH, DATA_BYTES_MAX).partition(b"\n")
             head = unsealed(line)
         except (OSError, BrokenSealError):
             return None
@@ -147,12 +149,12 @@ class Checkpoint:
 
     def _of(self) -> dict[str, Any]:
         """What tells runs apart before any of their rows does."""
-        with (self._run.path / FOLDER / INDEX).open("rb") as index:
+        with open_regular(self._run.path / FOLDER / INDEX) as index:
             return {"run": self._run.manifest["run_id"], "head": checksum(index.readline())}
 
     def _read(self) -> Progress:
         try:
-            said = unsealed((self.folder / PROGRESS).read_bytes())
+            said = unsealed(read_bytes(self.folder / PROGRESS))
         except FileNotFoundError:
             if self.folder.exists() and any(one.name != _LOCK for one in self.folder.iterdir()):
                 raise CheckpointError(
@@ -163,4 +165,7 @@ class Checkpoint:
             raise CheckpointError(f"{self.folder / PROGRESS} is damaged: {error}") from None
         if any(said.get(key) != value for key, value in self._of().items()):
             raise self.other_run()
-        return Progress(Place(**said["place"]), said["t_ns"], said["rested"])
+        try:
+            return Progress(Place(**said["place"]), said["t_ns"], said["rested"])
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(f"{self.folder / PROGRESS} is damaged: it lacks {error}") from None

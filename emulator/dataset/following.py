@@ -28,6 +28,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.changes import READS, Change, LiveWatch
 from emulator.base.errors import UserError
+from emulator.base.files import LISTING_BYTES_MAX, read_bytes
 from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress, StoredWatch
 from emulator.dataset.source.columns import ROWS, TABLE
 from emulator.dataset.source.data_source import FORMAT, ROWS_PER_BATCH, reason, register
@@ -93,7 +94,9 @@ def _has_begun(path: Path) -> bool:
 
 def recorded_names(run: Path) -> Mapping[str, str]:
     """Mapping address, or client id of a guest -> node, as the index of a run has them now; it may be empty."""
-    names: Mapping[str, str] = read_index((run / FOLDER / INDEX).read_bytes()).head.get("addresses") or {}
+    names: Mapping[str, str] = (
+        read_index(read_bytes(run / FOLDER / INDEX, LISTING_BYTES_MAX)).head.get("addresses") or {}
+    )
     return names
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.changes import Change, Difference
 from emulator.base.errors import UserError
+from emulator.base.files import read_bytes
 from emulator.dataset.checkpoint import CheckpointError
 from emulator.dataset.differences import PROVIDER, ROCKS_DB, differences
 from emulator.dataset.following import recorded_names, stop_between_batches
@@ -157,7 +158,7 @@ class FollowingRuns:
     def _read_reached(self) -> None:
         path = self._checkpoint / REACHED
         try:
-            reached = unsealed(path.read_bytes())
+            reached = unsealed(read_bytes(path))
         except FileNotFoundError:
             if self._checkpoint.exists() and any(self._checkpoint.iterdir()):
                 problem = f"{self._checkpoint} is no checkpoint of several runs: expected an empty folder, or a new one"

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from emulator.dataset.connect import is_connect
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from emulator.base.rich_texts import Console
 
 _LOOK_EVERY_S = 0.25
 
@@ -41,11 +41,12 @@ def spark_progress(spark: SparkSession, title: str, console: "Console | None" = 
     Yields:
         What is shown, to change its title.
     """
-    from rich.console import Console
     from rich.status import Status
 
+    from emulator.base.rich_texts import Console, Text
+
     shown_on = console or Console(stderr=True)
-    status = Status(title, console=shown_on)
+    status = Status(Text(title), console=shown_on)
     progress = SparkProgress(title, status)
     if not shown_on.is_terminal:
         yield progress

@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from emulator.base.printing import print_line
 from emulator.dataset.archive import make_archive_later
 from emulator.dataset.connect import address, connect_session, is_connect
 from emulator.dataset.failures import spark_errors
@@ -40,7 +40,7 @@ Note = Callable[[str], None]
 
 def print_note(text: str) -> None:
     """Print a line on stderr."""
-    sys.stderr.write(f"rmqemu: {text}\n")
+    print_line(f"rmqemu: {text}", err=True)
 
 
 def find_where(master: str | None = None, remote: str | None = None, note: Note = print_note) -> Where:

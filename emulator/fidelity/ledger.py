@@ -17,8 +17,8 @@ from importlib.resources import files
 
 import attrs
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+
+from emulator.base.rich_texts import Table, Text
 
 
 class Status(StrEnum):
@@ -126,9 +126,7 @@ def render(rows: Sequence[LedgerRow]) -> RenderableType:
         table.add_column(column, no_wrap=True, justify="right" if column == "tests" else "left")
     table.add_column("what the real system does, and how or why not here", overflow="fold")
     for row in rows:
-        what = Text(row.title)
-        if row.note:
-            what.append(f"\n{row.note}", style="dim")
+        what = [Text(row.title), *([Text(row.note, "dim")] if row.note else [])]
         table.add_row(row.trap, Text(row.status, style=_STYLE[row.status]), str(len(row.tests) or ""), what)
     return Group(table, "", summary(rows))
 

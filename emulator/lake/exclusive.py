@@ -4,6 +4,7 @@ Locks of a local file system end with their process, however it ends. Object sto
 """
 
 import fcntl
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,6 +14,7 @@ from uuid import uuid4
 
 from pyarrow import fs
 
+from emulator.base.files import open_regular, open_to_write
 from emulator.lake.filesystems import Location
 
 _LOCK = ".lock"
@@ -47,7 +49,7 @@ class Claim:
             _touch(self._location, self._location.at(f"{_TURNS}/{_TRIED}"))
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._file = self._path(self._folder).open("wb")
+        self._file = os.fdopen(open_to_write(self._path(self._folder), os.O_CREAT), "wb")
         with suppress(OSError):  # a file system without locks
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -77,7 +79,7 @@ def dead_claims(location: Location) -> tuple[str, ...]:
 
 def _is_dead(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink(missing_ok=True)
     except OSError:  # locked, gone meanwhile, or on a file system without locks
@@ -103,7 +105,7 @@ def _is_locked(location: Location, stack: ExitStack) -> bool:
     if location.local is None:
         return False
     location.local.mkdir(parents=True, exist_ok=True)
-    file = stack.enter_context((location.local / _LOCK).open("wb"))
+    file = stack.enter_context(os.fdopen(open_to_write(location.local / _LOCK, os.O_CREAT), "wb"))
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
     except OSError:

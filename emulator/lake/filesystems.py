@@ -22,6 +22,7 @@ import attrs
 import pyarrow as pa
 from pyarrow import fs
 
+from emulator.base.files import LISTING_BYTES_MAX, UnexpectedFileError, read_bytes, require_place
 from emulator.lake.errors import DatasetError
 from nodes.fields import quoted
 
@@ -82,6 +83,18 @@ class Location:
         finally:
             os.close(descriptor)
 
+    def read(self, name: str) -> bytes:
+        """The content of a document of the directory.
+
+        Raises:
+            OSError: it cannot be read; on this machine also: it is no regular file, or is too large.
+        """
+        if self.local is not None:
+            return read_bytes(self.local / name, LISTING_BYTES_MAX)
+        with self.filesystem.open_input_stream(self.at(name)) as stream:
+            content: bytes = stream.read()
+        return content
+
     def put(self, name: str, content: bytes) -> None:
         """Write or replace a file; readers see the one before or the new one.
 
@@ -89,6 +102,9 @@ class Location:
             OSError: it cannot be written.
         """
         hidden = name if self.puts_whole_files else f".{name}.tmp"
+        if self.local is not None:
+            require_place(self.local / name)
+            require_place(self.local / hidden)
         with self.filesystem.open_output_stream(self.at(hidden)) as stream:
             stream.write(content)
         if hidden != name:
@@ -100,6 +116,8 @@ class Location:
         """Turn what a file system raises inside the `with` block into a `DatasetError` of one line."""
         try:
             yield
+        except UnexpectedFileError as error:
+            raise DatasetError(f"file://{error.filename}: {error.strerror}") from error
         except (OSError, pa.ArrowException) as error:
             raise DatasetError(f"{self.uri}: {_reason(error)}") from error
 

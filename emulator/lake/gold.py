@@ -101,8 +101,7 @@ def read_gold(location: Location) -> Gold:
     with location.explained():
         if location.filesystem.get_file_info(location.at(GOLD)).type is fs.FileType.NotFound:
             return Gold(location)
-        with location.filesystem.open_input_stream(location.at(GOLD)) as stream:
-            content = stream.read()
+        content = location.read(GOLD)
     try:
         plain = unsealed(content)
     except BrokenSealError as error:

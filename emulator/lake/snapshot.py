@@ -94,8 +94,7 @@ def read_snapshot(location: Location) -> Snapshot | None:
         if location.filesystem.get_file_info(location.at(SNAPSHOT)).type is fs.FileType.NotFound:
             _require_container(location)
             return None
-        with location.filesystem.open_input_stream(location.at(SNAPSHOT)) as stream:
-            content = stream.read()
+        content = location.read(SNAPSHOT)
     return _parsed(location, content)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import attrs
 
 from emulator.base.errors import UserError
+from emulator.base.files import resolved
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import MANIFEST
 from emulator.trace.segments import FOLDER
@@ -58,7 +59,7 @@ def sources_of(paths: Iterable[Path | str | RunSource]) -> tuple[RunSource, ...]
     for path in paths:
         every = [path] if isinstance(path, RunSource) else [RunSource(one) for one in _runs_at(Path(path))]
         for source in every:
-            found.setdefault(source.path.resolve(), source)
+            found.setdefault(resolved(source.path), source)
     return tuple(found.values())
 
 
@@ -73,7 +74,7 @@ def is_run(path: Path) -> bool:
 
 
 def _runs_at(path: Path) -> list[Path]:
-    absolute = path.resolve()
+    absolute = resolved(path)
     if is_run(absolute):
         return [absolute]
     if not absolute.is_dir():

@@ -368,6 +368,7 @@ def flushed(engine: Engine) -> RunDirectory:
             wall_s=0,
             crashes=[],
             addresses=owners(scenario),
+            log_checksum="",
         )
         return RunDirectory(session.run_directory.resolve(), manifest)
 

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
 from emulator.base.extra import expect_extra
+from emulator.base.rich_texts import Console
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.looking import LOOKING
 from emulator.console.session import Session

@@ -8,6 +8,7 @@ import attrs
 
 from emulator.analysis.rendering.palette import is_dark
 from emulator.console.verb import Lines
+from nodes.visible import visible
 
 
 @attrs.frozen(repr=False)
@@ -19,7 +20,7 @@ class VerbOutput:
     """Empty: the lines are shown as text."""
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(map(visible, self.lines))
 
     __repr__ = __str__
 

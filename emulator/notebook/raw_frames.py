@@ -16,8 +16,8 @@ from emulator.analysis.rows.feed import Watcher, watch
 from emulator.analysis.rows.reader import StoredRows
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
 from emulator.base.errors import UserError
-from emulator.run.log import LOG_FILE
-from emulator.trace.run_directory import RunDirectory
+from emulator.base.files import DATA_BYTES_MAX, read_bytes
+from emulator.trace.run_directory import LOG_FILE, RunDirectory
 from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, OWNERSHIP, RPC, Table, TraceLevel
 from emulator.why.answer import names_of_run
 from emulator.why.words import NodeNames
@@ -148,8 +148,8 @@ def lag(run: RunDirectory, period_ns: int) -> pd.DataFrame:
 def log(run: RunDirectory) -> pd.DataFrame:
     """The lines of the log; a line that a kill has cut off is left out."""
     path = run.path / LOG_FILE
-    text = path.read_text("utf-8") if path.is_file() else ""
-    lines = [json.loads(line) for line in text.split("\n")[:-1] if line]
+    content = read_bytes(path, DATA_BYTES_MAX) if path.is_file() else b""
+    lines = [json.loads(line) for line in content.split(b"\n")[:-1] if line]
     keys = dict.fromkeys((*_LOG_COLUMNS, *(key for line in lines for key in line)))
     return pd.DataFrame(lines, columns=list(keys))
 

@@ -8,9 +8,8 @@ from typing import Any
 import structlog
 
 from emulator.trace.files import RunFiles
+from emulator.trace.seals import running_checksum
 
-LOG_FILE = "log.jsonl"
-"""Name of the file in a run directory."""
 _PROCESSORS: Any = [structlog.processors.add_log_level, structlog.processors.JSONRenderer(sort_keys=True)]
 
 
@@ -31,7 +30,13 @@ class RunLog:
         self._files = files
         self._broken = False
         self._on_error = on_error
+        self._running = running_checksum()
         files.create(path, b"")
+
+    @property
+    def checksum(self) -> str:
+        """Of all lines so far, for the manifest; empty: a line could not be written."""
+        return "" if self._broken else self._running.hexdigest()
 
     def logger(self, stamp: Callable[[], tuple[int, int]] | None = None) -> Any:
         """A logger of lines.
@@ -53,8 +58,10 @@ class RunLog:
         """Append lines."""
         if self._broken:
             return
+        content = text.encode(errors="replace")
         try:
-            self._files.append(self._path, text.encode(errors="replace"))
+            self._files.append(self._path, content)
+            self._running.update(content)
         except OSError as error:
             self._broken = True
             self._on_error(error)

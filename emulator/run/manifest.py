@@ -7,7 +7,7 @@ from emulator.spec import Scenario, to_dict
 from emulator.spec.addresses import owners
 from emulator.spec.secrets import marks_of_references
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import Ended, versions
+from emulator.trace.run_directory import LOG_SUM, Ended, versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 
 _NS = 1_000_000_000
@@ -47,6 +47,7 @@ def manifest_of(
     wall_s: float,
     crashes: list[str],
     addresses: dict[str, str],
+    log_checksum: str,
     campaign: str = "",
 ) -> dict[str, Any]:
     """The manifest of a run, finished or under way; writes all waiting rows, so that digest and counts match the disk.
@@ -61,6 +62,7 @@ def manifest_of(
         wall_s: its duration in wall seconds.
         crashes: nodes that raised, one line each.
         addresses: mapping IP address -> node.
+        log_checksum: of the log; empty: it is not whole.
         campaign: digest of the campaign to which the run belongs; empty: to none.
 
     Raises:
@@ -85,6 +87,7 @@ def manifest_of(
             for name, watch in sorted(world.stopwatches.items())
         },
         "addresses": addresses,
+        LOG_SUM: log_checksum,
         "versions": versions(),
         **_of_scenario(scenario),
     }

@@ -23,7 +23,7 @@ from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.address_book import AddressBook, ListenAddress
 from emulator.network.guests.doors import ListeningDoors
 from emulator.network.loopback import LoopbackError
-from emulator.run.log import LOG_FILE, RunLog
+from emulator.run.log import RunLog
 from emulator.run.manifest import head_of, manifest_of
 from emulator.spec import Scenario
 from emulator.spec.addresses import node_ports, owners
@@ -35,7 +35,7 @@ from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.recorder import RowListener
-from emulator.trace.run_directory import Ended, being_written, write_manifest
+from emulator.trace.run_directory import LOG_FILE, Ended, being_written, write_manifest
 from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
@@ -346,6 +346,7 @@ class _Run:
             crashes=self.crashes,
             addresses=self._names,
             campaign=self._campaign,
+            log_checksum=self.log.checksum,
         )
         self._save_faults_by_hand()
         write_manifest(self.path, manifest, self._files)

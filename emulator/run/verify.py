@@ -66,8 +66,8 @@ def repeat(run: RunDirectory, *, allow_code: bool = False) -> Difference | None:
         return Difference(row, _other_versions(manifest["versions"], again.manifest["versions"]))
 
 
-def describe(difference: Difference) -> str:
-    """A difference as text: the table, the two rows, and the columns that differ."""
+def describe(difference: Difference) -> list[str]:
+    """A difference as lines: the table, the two rows, and the columns that differ."""
     rows = (difference.row.first, difference.row.second)
     table = next(row.table for row in rows if row is not None)
     lines = [f"different: the first row that differs is in table {table}"]
@@ -79,7 +79,7 @@ def describe(difference: Difference) -> str:
     if columns:
         lines.append(f"  differs in: {', '.join(columns)}")
     lines += [f"  note: made with {version}" for version in difference.versions]
-    return "\n".join(lines)
+    return lines
 
 
 def _scenario_of(run: RunDirectory, *, allow_code: bool) -> Scenario:

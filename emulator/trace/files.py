@@ -11,6 +11,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from emulator.base.files import open_to_write, require_place
+
 OWNER_ALONE, OWNERS_FILE = 0o700, 0o600
 """Modes of directories and files: traces tell more of a system than every user of the machine should read."""
 
@@ -28,11 +30,11 @@ class RunFiles:
 
     def create(self, path: Path, content: bytes) -> None:
         """Create a file, or replace its content in place."""
-        self._write_all(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, content)
+        self._write_all(path, os.O_CREAT | os.O_TRUNC, content)
 
     def append(self, path: Path, content: bytes) -> None:
         """Append to a file, which must exist: a run directory that was removed is an error, not a new file."""
-        self._write_all(path, os.O_WRONLY | os.O_APPEND, content)
+        self._write_all(path, os.O_APPEND, content)
 
     def rename(self, path: Path, target: Path) -> None:
         """Rename a file, and replace the target."""
@@ -47,7 +49,7 @@ class RunFiles:
         return os.write(descriptor, content)
 
     def _write_all(self, path: Path, flags: int, content: bytes) -> None:
-        descriptor = os.open(path, flags | os.O_CLOEXEC, OWNERS_FILE)
+        descriptor = open_to_write(path, flags, OWNERS_FILE)
         try:
             while content:
                 content = content[self.write(descriptor, content) :]
@@ -66,14 +68,19 @@ class ScratchFiles(RunFiles):
 def put_in_place(files: RunFiles, path: Path, content: bytes) -> None:
     """Write a file under a hidden name and rename it, so that readers see all of it or none.
 
+    Nothing is written through a link, and nothing but a regular file is replaced: not `/dev/null`, when root names it.
+
     Raises:
         OSError: it cannot be written; no part of it is left, as far as the disk allows.
     """
     hidden = path.with_name(f".{path.name}.tmp")
+    require_place(path)
+    require_place(hidden)
     try:
         files.create(hidden, content)
         files.rename(hidden, path)
-    except OSError:
+    except OSError as error:
         with suppress(OSError):  # the first error says more, and no reader looks at hidden files
             files.remove(hidden)
+        error.filename, error.filename2 = str(path), None  # a full disk names none, a rename two
         raise

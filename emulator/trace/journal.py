@@ -21,6 +21,7 @@ from zlib import crc32
 import attrs
 import msgpack
 
+from emulator.base.files import open_regular
 from emulator.trace.batches import Packed, Row, unpacked
 from emulator.trace.schema import TABLES
 
@@ -101,7 +102,7 @@ class JournalFile:
         self._file: BinaryIO | None = None
         self._read_bytes = 0
         with suppress(FileNotFoundError):
-            self._file = path.open("rb")
+            self._file = open_regular(path)
 
     @property
     def is_there(self) -> bool:

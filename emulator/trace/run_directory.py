@@ -17,19 +17,24 @@ from typing import Any
 import attrs
 
 from emulator.base.errors import UserError
+from emulator.base.files import open_regular, read_bytes, resolved
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
 from emulator.trace.recorder import WRITE_EVERY_S
 from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, Table, TraceLevel
-from emulator.trace.seals import BrokenSealError, checksum, sealed, unsealed
+from emulator.trace.seals import BrokenSealError, checksum_of_file, sealed, unsealed
 from emulator.trace.segments import FOLDER
 from emulator.trace.stored import StoredTrace, stored_trace
 
 MANIFEST = "manifest.json"
+LOG_FILE = "log.jsonl"
+"""What nodes log, and the tracebacks of bugs."""
 MANIFEST_KEYS = ("run_id", "schema_version", "digest", "seed", "mode", "rows", "virtual_s", "wall_s", "scenario")
 _HEAD_KEYS = ("run_id", "schema_version", "seed", "mode", "scenario")
 _INDEX_SUM = "index_checksum"
+LOG_SUM = "log_checksum"
+"""Key of the manifest."""
 _PACKAGES = ("rocketmq-emulator", "trio", "msgpack", "pyarrow")
 
 
@@ -120,9 +125,9 @@ def open_run(path: Path | str) -> RunDirectory:
         NotARunError: there is neither a manifest nor an index, or the run has another schema version.
         DamagedRunError: files are missing or were changed.
     """
-    directory = Path(path).resolve()
+    directory = resolved(Path(path))
     try:
-        content = (directory / MANIFEST).read_bytes()
+        content = read_bytes(directory / MANIFEST)
     except FileNotFoundError:
         return _without_manifest(path, directory)
     except OSError as error:
@@ -138,7 +143,7 @@ def open_run(path: Path | str) -> RunDirectory:
     index = directory / FOLDER / INDEX
     try:
         trace = stored_trace(directory)
-        whole = checksum(index.read_bytes()) == manifest.get(_INDEX_SUM)
+        whole = checksum_of_file(index) == manifest.get(_INDEX_SUM)
     except OSError as error:
         raise DamagedRunError((_unreadable(index, error),)) from None
     damages = trace.check()
@@ -147,6 +152,25 @@ def open_run(path: Path | str) -> RunDirectory:
     if damages:
         raise DamagedRunError(damages)
     return RunDirectory(directory, manifest, trace)
+
+
+def changed_log(run: Path) -> str:
+    """What is wrong with the log of a run, from which no verdict follows; empty: nothing is known to be.
+
+    The log of a run without a manifest is under no checksum.
+
+    Args:
+        run: the run directory.
+    """
+    try:
+        expected = unsealed(read_bytes(run / MANIFEST)).get(LOG_SUM)
+    except (OSError, BrokenSealError):
+        return ""
+    path = run / LOG_FILE
+    try:
+        return "" if not expected or checksum_of_file(path) == expected else f"{path} was changed after the run"
+    except OSError as error:
+        return _unreadable(path, error)
 
 
 def open_trace(run: Path) -> StoredTrace:
@@ -232,7 +256,8 @@ def _version_in(manifest: bytes) -> object:
 
 
 def _unreadable(path: Path, error: OSError) -> str:
-    return f"{path} is missing" if isinstance(error, FileNotFoundError) else f"{path}: {error.strerror}"
+    where = error.filename or path  # the journal, which is read with the index
+    return f"{where} is missing" if isinstance(error, FileNotFoundError) else f"{where}: {error.strerror}"
 
 
 def table_rows(
@@ -254,7 +279,7 @@ def table_rows(
 @contextmanager
 def being_written(run: Path) -> Iterator[None]:
     """Inside the `with` block, and while the process lives, other processes see that the run is under way."""
-    with (run / FOLDER / INDEX).open("rb") as index:
+    with open_regular(run / FOLDER / INDEX) as index:
         with suppress(OSError):  # a file system without locks: such a run looks killed until it has ended
             fcntl.flock(index, fcntl.LOCK_EX)
         yield
@@ -273,7 +298,7 @@ def is_under_way(run: Path) -> bool:
 
 
 def _is_locked(index: Path) -> bool:
-    with index.open("rb") as file:
+    with open_regular(index) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -292,7 +317,7 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any], files: RunFiles
     Raises:
         OSError: it cannot be written; there is no manifest.
     """
-    whole = {**manifest, _INDEX_SUM: checksum((directory / FOLDER / INDEX).read_bytes())}
+    whole = {**manifest, _INDEX_SUM: checksum_of_file(directory / FOLDER / INDEX)}
     put_in_place(files or RunFiles(), directory / MANIFEST, (sealed(whole, indent=2) + "\n").encode())
 
 

@@ -3,10 +3,14 @@
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
+
+from emulator.base.files import open_regular
 
 _SEAL = "seal"
 _CHECKSUM_BYTES = 16
+_PIECE_BYTES = 1024 * 1024
 
 
 class BrokenSealError(ValueError):
@@ -21,6 +25,19 @@ def checksum(content: bytes) -> str:
 def running_checksum(content: bytes = b"") -> blake2b:
     """The same over content that comes in pieces: `update` takes each, `hexdigest` gives the digits."""
     return blake2b(content, digest_size=_CHECKSUM_BYTES)
+
+
+def checksum_of_file(path: Path) -> str:
+    """The same over a regular file of any size.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    running = running_checksum()
+    with open_regular(path) as file:
+        while piece := file.read(_PIECE_BYTES):
+            running.update(piece)
+    return running.hexdigest()
 
 
 def sealed(content: Mapping[str, Any], indent: int | None = None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from emulator.base.errors import UserError
+from emulator.base.files import DATA_BYTES_MAX, LISTING_BYTES_MAX, read_bytes, require_regular
 from emulator.trace.batches import Row, columns_of
 from emulator.trace.index import INDEX, Index, SegmentEntry, read_index
 from emulator.trace.journal import JOURNAL, Journal, read_journal
@@ -43,8 +44,22 @@ class StoredTrace:
         return TraceLevel(self.head.get("trace", TraceLevel.FULL))
 
     def paths(self, table: Table) -> list[Path]:
-        """The closed segments of a table, in order."""
-        return [self.folder / entry.file for entry in self.segments[table.name]]
+        """The files of the closed segments of a table, in order.
+
+        Raises:
+            OSError: one is missing, or no regular file.
+        """
+        return [self.path(entry) for entry in self.segments[table.name]]
+
+    def path(self, entry: SegmentEntry) -> Path:
+        """The file of a closed segment, for a library that opens it by its path.
+
+        Raises:
+            OSError: it is missing, or no regular file.
+        """
+        path = self.folder / entry.file
+        require_regular(path)
+        return path
 
     def counts(self) -> dict[str, int]:
         """Mapping table -> number of rows."""
@@ -123,7 +138,7 @@ class StoredTrace:
         """
         path = self.folder / entry.file
         try:
-            content = path.read_bytes()
+            content = read_bytes(path, DATA_BYTES_MAX)
         except FileNotFoundError:
             raise DamagedSegmentError(f"{path} is missing") from None
         except OSError as error:
@@ -155,10 +170,10 @@ def stored_trace(run: Path) -> StoredTrace:
     """
     folder = run / FOLDER
     path = folder / INDEX
-    content = path.read_bytes()
+    content = read_bytes(path, LISTING_BYTES_MAX)
     for _ in range(_ATTEMPTS):
         journal = _journal(folder / JOURNAL)
-        before, content = content, path.read_bytes()
+        before, content = content, read_bytes(path, LISTING_BYTES_MAX)
         if content == before:  # no segment has closed meanwhile, so the journal has every row that none has
             break
     return _stored(folder, read_index(content), journal)
@@ -174,7 +189,7 @@ def closed_trace(run: Path) -> StoredTrace:
         OSError: there is no index, or it cannot be read.
     """
     folder = run / FOLDER
-    return _stored(folder, read_index((folder / INDEX).read_bytes()), None)
+    return _stored(folder, read_index(read_bytes(folder / INDEX, LISTING_BYTES_MAX)), None)
 
 
 def _stored(folder: Path, index: Index, journal: Journal | None) -> StoredTrace:
@@ -189,6 +204,6 @@ def _stored(folder: Path, index: Index, journal: Journal | None) -> StoredTrace:
 
 def _journal(path: Path) -> Journal | None:
     try:
-        return read_journal(path.read_bytes())
+        return read_journal(read_bytes(path, DATA_BYTES_MAX))
     except FileNotFoundError:
         return None

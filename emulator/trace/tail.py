@@ -150,7 +150,7 @@ def _rows_of(trace: StoredTrace, table: Table, after: Place) -> Iterator[TracedR
 def _segment_rows(trace: StoredTrace, entry: SegmentEntry) -> Iterator[Row]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - opening a run must not wait for Arrow
 
-    for batch in pq.read_table(trace.folder / entry.file).to_batches():
+    for batch in pq.read_table(trace.path(entry)).to_batches():
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 

@@ -1,5 +1,7 @@
 """Damage of a run's files is told by file, with status 2, and never as a violated oracle or a stack trace."""
 
+import errno
+import os
 import shutil
 
 import pytest
@@ -57,3 +59,37 @@ def test_a_damaged_index_and_a_damaged_manifest_are_told(run, command):
     index.write_text(content)
     manifest.write_text(manifest.read_text()[:-40])
     assert refused(command, run)[0].startswith("rmqemu: manifest.json is damaged: it is not JSON (")
+
+
+def warnings_of(command, run):
+    done = CliRunner().invoke(app, [*command, str(run)])
+    return done.exit_code, [line.replace(f"{run}/", "") for line in done.stderr.splitlines() if "log.jsonl" in line]
+
+
+@pytest.mark.parametrize("command", [("analyze", "--engine", "local"), ("verify",)], ids=" ".join)
+def test_a_log_that_was_changed_is_named_and_changes_no_verdict(run, command):
+    status, lines = warnings_of(command, run)
+    assert lines == []
+
+    with (run / "log.jsonl").open("a") as log:
+        log.write('{"event": "nothing happened", "level": "info", "seq": 1, "t_s": 0.1}\n')
+    assert warnings_of(command, run) == (status, ["rmqemu: warning: log.jsonl was changed after the run"])
+    (run / "log.jsonl").unlink()
+    assert warnings_of(command, run) == (status, ["rmqemu: warning: log.jsonl is missing"])
+    os.mkfifo(run / "log.jsonl")
+    expected = "rmqemu: warning: log.jsonl: expected a regular file, not a named pipe"
+    assert warnings_of(command, run) == (status, [expected])
+
+
+def test_a_full_disk_takes_the_picture_but_not_the_tables(run, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    done = CliRunner().invoke(app, ["analyze", "--engine", "local", str(run)])
+
+    assert done.exit_code == 2
+    assert "Invariants of RocketMQ" in done.stdout
+    assert done.stderr.splitlines()[-1] == f"rmqemu: {run}/ownership.html: No space left on device"
+    assert not (run / "ownership.html").exists()
+    assert not (run / ".ownership.html.tmp").exists()

@@ -168,6 +168,7 @@ def test_a_run_directory_that_names_a_program_runs_it_in_no_command(folder):
 
 
 def test_a_module_beside_the_scenarios_of_a_campaign_is_bound_to_it(folder):
+    write(folder, HOSTILE["a strategy"][0])
     directory = claim(folder / "campaigns" / "c", load_campaign(Path("c.toml"), allow_code=True))
     (name,) = directory.code
     assert list(scenario_problems(directory)) == []

@@ -139,3 +139,90 @@ def test_test_files_have_names_of_their_own_and_folders_shadow_no_package():
     assert len(dict.fromkeys(names)) == len(names)
     assert [name for name in folders if name in PACKAGES] == []
     assert sorted(tests.rglob("__init__.py")) == []
+
+
+OPENERS = ("open", "read_bytes", "read_text", "write_bytes", "write_text")
+OF_THE_PACKAGE_OR_THE_SYSTEM = (
+    "emulator/base/files.py",
+    "emulator/campaign/answers.py",  # in a folder of this process
+    "emulator/campaign/forked.py",  # as above
+    "emulator/cli/terminal.py",  # /dev/null
+    "emulator/cli/up.py",  # as above
+    "emulator/console/control_socket.py",  # a directory, to get a short address
+    "emulator/console/line_printer.py",  # /dev/null
+    "emulator/dataset/archive.py",  # in the cache of this user
+    "emulator/dataset/java.py",  # in a folder of this process
+    "emulator/dataset/server.py",  # in the cache of this user
+    "emulator/dataset/settings.py",  # in a folder of this process
+    "emulator/dataset/spark.py",  # /dev/null
+    "emulator/fidelity/ledger.py",
+    "emulator/lake/filesystems.py",  # a directory, to sync it
+    "emulator/network/guests/budget.py",  # /proc
+    "emulator/run/log.py",
+    "emulator/spec/bundled.py",
+    "emulator/web/dashboard.py",
+)
+"""Modules that open files which nobody else has made."""
+
+
+def _opens_a_file(node: ast.AST) -> bool:
+    """`open(...)`, `os.open(...)`, `path.open(...)`, `path.read_bytes()`; neither `read_bytes(path)` nor others."""
+    match node:
+        case ast.Call(func=ast.Name(id="open")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="open"), args=[] | [ast.Constant()]):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="os"), attr="open")):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in OPENERS and name != "open"
+    return False
+
+
+def test_files_that_others_may_have_made_are_opened_in_one_module():
+    guilty = [
+        f"{where(path)}:{node.lineno}: {ast.unparse(node)}"
+        for path in modules("emulator")
+        if where(path) not in OF_THE_PACKAGE_OR_THE_SYSTEM
+        for node in ast.walk(parsed(path))
+        if _opens_a_file(node)
+    ]
+
+    assert guilty == [], "emulator.base.files opens files: a pipe would wait for ever, and a link lead elsewhere"
+
+
+PRINTERS = (
+    "emulator/base/printing.py",
+    "emulator/console/line_printer.py",
+    "emulator/notebook/handle.py",  # a progress bar
+    "emulator/run/verify.py",  # a path, for the process that waits for it
+)
+"""Modules that write to standard output or standard error; the first two make texts of others visible."""
+OF_RICH = {"rich.text": "Text", "rich.table": "Table", "rich.console": "Console"}
+
+
+def _prints(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="print")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="typer" | "click"), attr="echo" | "secho")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="stdout" | "stderr"), attr="write")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="traceback"), attr="print_exc")):
+            return True
+        case ast.ImportFrom(module=module, names=names):
+            return any(alias.name == OF_RICH.get(module or "") for alias in names)
+    return False
+
+
+def test_what_reaches_a_terminal_is_printed_by_the_modules_that_make_texts_of_others_visible():
+    guilty = [
+        f"{where(path)}:{node.lineno}: {ast.unparse(node)}"
+        for path in modules("emulator", "nodes", "faults")
+        if where(path) not in (*PRINTERS, "emulator/base/rich_texts.py")
+        for node in ast.walk(parsed(path))
+        if _prints(node)
+    ]
+
+    assert guilty == [], "emulator.base.printing and emulator.base.rich_texts print what guests have named"

@@ -14,6 +14,7 @@ from emulator.base.errors import LINE_MOST, UserError
 from emulator.spec import Scenario, from_dict, loads
 from faults.catalogue import CHAOS_NAMES, FAULTS
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig, ProducerConfig, options
+from nodes.visible import visible
 
 WHOLE: dict[str, Any] = {
     "scenario": {"name": "valid", "run_for_s": 60, "seed": 3, "preset": "rip32", "guests": ["shop"]},
@@ -96,7 +97,7 @@ def outcome(tables: dict[str, Any]) -> Scenario | tuple[str, ...]:
 
 def expect_a_scenario_or_lines(told: Scenario | tuple[str, ...]) -> None:
     for line in () if isinstance(told, Scenario) else told:
-        assert line.isprintable()
+        assert line == visible(line)
         assert len(line) <= LINE_MOST
         assert re.match(r"some\.toml(:\d+)?: ", line)
 

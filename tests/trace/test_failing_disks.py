@@ -12,14 +12,13 @@ import typer
 from emulator.cli.terminal import one_line_errors
 from emulator.console.session import Session
 from emulator.run import RunError, run_scenario
-from emulator.run.log import LOG_FILE
 from emulator.testing import a_scenario
 from emulator.time.mode import TimeMode
 from emulator.trace import recorder as recorder_module
 from emulator.trace import segments as segments_module
 from emulator.trace.files import RunFiles, ScratchFiles
 from emulator.trace.index import INDEX
-from emulator.trace.run_directory import MANIFEST, Ended, NotARunError, open_run, table_rows
+from emulator.trace.run_directory import LOG_FILE, MANIFEST, Ended, NotARunError, open_run, table_rows
 from emulator.trace.schema import TABLES
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)

@@ -10,6 +10,7 @@ from emulator.console.verbs import VERBS
 from emulator.testing import a_scenario, play_at_console
 from emulator.why.question import WhyError, question
 from faults.catalogue import CHAOS_NAMES
+from nodes.visible import visible
 
 LONG, DIGITS = "x" * 100_000, "9" * 5_000
 WORDS = [
@@ -43,7 +44,7 @@ lines = st.builds("{} {}".format, verbs | st.sampled_from(WORDS), words)
 
 
 def expect_one_short_line(told):
-    assert told.isprintable()
+    assert told == visible(told)
     assert len(told) <= LINE_MOST
 
 
@@ -70,7 +71,7 @@ def test_words_are_done_or_refused_in_one_short_line(runs, said):
             except VerbError as error:
                 expect_one_short_line(str(error))
             else:
-                assert all(one.isprintable() for one in told), line
+                assert all(one == visible(one) for one in told), line
 
     play_at_console(a_scenario(consumers=1, run_for_ms=60_000), runs, script)
     assert asked > 0

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+
+from emulator.base.rich_texts import Table, Text
 
 ROWS_MAX = 12
 """Rows of a table; further rows are only counted."""

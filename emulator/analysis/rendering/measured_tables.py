@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
 from emulator.analysis.findings.words import count, seconds
 from emulator.analysis.measures.hand_overs import HAND_OVERS, HandOver
@@ -18,6 +17,7 @@ from emulator.analysis.oracles.delayed_messages import DELAYED
 from emulator.analysis.rendering.cells import ROWS_MAX, cut, headed
 from emulator.analysis.rendering.quantiles import half_and_p90
 from emulator.analysis.report import Report
+from emulator.base.rich_texts import Text
 from emulator.base.text import shortened
 
 RATES_MAX = 6

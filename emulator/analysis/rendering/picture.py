@@ -29,6 +29,7 @@ from emulator.analysis.rendering.tables import describe_holders
 from emulator.analysis.report import Report, most_severe
 from emulator.analysis.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
+from emulator.trace.files import RunFiles, put_in_place
 from nodes.beliefs import LifecycleEvent
 
 HOW_TO_READ = "One row per queue; its colour says who owns it. Rest the pointer on anything to read more."
@@ -65,7 +66,7 @@ def draw(report: Report, path: Path | str) -> Path:
         The path of the file.
     """
     target = Path(path)
-    target.write_text(page(report), "utf-8")
+    put_in_place(RunFiles(), target, page(report).encode("utf-8", "replace"))
     return target
 
 
@@ -81,7 +82,7 @@ def draw_two(first: Report, second: Report, path: Path | str) -> Path:
         The path of the file.
     """
     target = Path(path)
-    target.write_text(page_of_two(first, second), "utf-8")
+    put_in_place(RunFiles(), target, page_of_two(first, second).encode("utf-8", "replace"))
     return target
 
 

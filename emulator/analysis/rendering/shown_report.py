@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from rich.console import Console
 
 from emulator.analysis.judge import judge_run
 from emulator.analysis.measures.lag import LAG_SERIES
@@ -16,6 +15,7 @@ from emulator.analysis.measures.traffic import REQUEST_SERIES
 from emulator.analysis.rendering.picture import page
 from emulator.analysis.rendering.tables import render
 from emulator.analysis.report import Report
+from emulator.base.rich_texts import Console
 from emulator.trace.run_directory import RunDirectory, open_run
 
 _COLUMNS = 120

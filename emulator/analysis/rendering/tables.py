@@ -6,8 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from rich.console import Console, Group, RenderableType
-from rich.text import Text
+from rich.console import Group, RenderableType
 
 from emulator.analysis.findings.finding import Cause
 from emulator.analysis.findings.words import count, seconds
@@ -29,6 +28,7 @@ from emulator.analysis.rendering.cells import ROWS_MAX, cut, headed, queue_range
 from emulator.analysis.rendering.measured_tables import render_limits, render_load, render_rebalances
 from emulator.analysis.rendering.quantiles import half_and_p90
 from emulator.analysis.report import Report, Service, Verdict, judgements, most_severe
+from emulator.base.rich_texts import Console, Text
 from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
@@ -207,7 +207,7 @@ def _divergences(
             seconds(row.start_ns),
             seconds(row.end_ns - row.start_ns, censored=row.censored),
             str(row.views_max),
-            "\n".join(held(row, report.names)),
+            held(row, report.names),
             _after(row),
             _mark(row) if judged else "",
         )
@@ -328,7 +328,7 @@ def _agreement(report: Report) -> RenderableType | None:
         took = {row.layer: seconds(row.took_ns, censored=row.censored) for row in same}
         table.add_row(
             seconds(same[0].t_ns),
-            "\n".join(_without_stages(same[0].what, report)),
+            _without_stages(same[0].what, report),
             *[took.get(layer, "") for layer in layers],
         )
     within = [
@@ -353,7 +353,7 @@ def _phases(report: Report) -> RenderableType | None:
         table.add_row(
             seconds(row.start_ns),
             seconds(row.end_ns),
-            "\n".join(_without_stages(row.what, report)) or "start",
+            _without_stages(row.what, report) or "start",
             seconds(row.view_ns),
             seconds(row.overlap_ns),
             seconds(row.orphan_ns),
@@ -370,11 +370,12 @@ def _without_stages(what: Sequence[str], report: Report) -> list[str]:
 def _footnote(report: Report) -> RenderableType:
     bounds = report.bounds
     causes = [f"{cause} {bounds.of(cause) / 1000:g} s" for cause in Cause if cause is not Cause.NONE]
-    return Text(
-        "\nbaseline: no longer than what happened before explains, by the timers of the options: "
+    text = Text(
+        "baseline: no longer than what happened before explains, by the timers of the options: "
         f"{', '.join(causes)}; without a cause {bounds.of(Cause.NONE) / 1000:g} s",
         style="dim",
     )
+    return Group("", text)
 
 
 def render_invariants(report: Report) -> RenderableType:
