@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nodes.fields import Rule, checked
+import attrs
+
+from nodes.fields import Rule, checked, rule_of
 from nodes.values import frozen
 
 MASK = "***"
@@ -165,6 +167,11 @@ def secret(*, least_chars: int = 0) -> Any:
 
 
 _CHARS_MOST = 255
+
+
+def is_secret(field: "attrs.Attribute[Any]") -> bool:
+    """Whether a field was made by `secret`."""
+    return isinstance(rule_of(field), _SecretRule)
 
 
 def with_secrets(values: Any) -> Any:
