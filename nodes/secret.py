@@ -1,7 +1,7 @@
 """Secrets: values that sign requests, and that nothing prints, writes or sends.
 
 A field of `secret` holds a `Secret`, which is no text: whatever prints it has its mark, and JSON refuses it. Only
-`reveal` returns the value, for who signs with it.
+`reveal` returns the value, for the part that signs with it.
 """
 
 import re
@@ -14,7 +14,7 @@ from nodes.fields import Rule, checked, rule_of
 from nodes.values import frozen
 
 MASK = "***"
-"""What stands for a secret; a number behind it says which of several."""
+"""What stands for a secret; a number behind it marks which of several."""
 SECRET_OPTIONS = ("secretKey", "secret_key")
 """All options and keys whose values are secrets, under both names."""
 _SECRET_FIELDS = (*(name.lower() for name in SECRET_OPTIONS), "securitytoken", "signature", "password")

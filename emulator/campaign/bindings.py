@@ -66,7 +66,7 @@ def stored_runs(directory: CampaignDirectory) -> Iterator[tuple[Case, Path]]:
 
 
 def run_problem(directory: CampaignDirectory, case: Case, run: Path, line: Played | None) -> str:
-    """Why a stored run is not that of its case; empty if it is, or if its files do not say what was run.
+    """Why a stored run is not that of its case; empty if it is, or if its files do not name what was run.
 
     Args:
         directory: of the campaign.
