@@ -1,18 +1,20 @@
 """Secrets: values that sign requests, and that nothing prints, writes or sends.
 
 A field of `secret` holds a `Secret`, which is no text: whatever prints it has its mark, and JSON refuses it. Only
-`reveal` returns the value, for who signs with it.
+`reveal` returns the value, for the part that signs with it.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nodes.fields import Rule, checked
+import attrs
+
+from nodes.fields import Rule, checked, rule_of
 from nodes.values import frozen
 
 MASK = "***"
-"""What stands for a secret; a number behind it says which of several."""
+"""What stands for a secret; a number behind it marks which of several."""
 SECRET_OPTIONS = ("secretKey", "secret_key")
 """All options and keys whose values are secrets, under both names."""
 _SECRET_FIELDS = (*(name.lower() for name in SECRET_OPTIONS), "securitytoken", "signature", "password")
@@ -165,6 +167,11 @@ def secret(*, least_chars: int = 0) -> Any:
 
 
 _CHARS_MOST = 255
+
+
+def is_secret(field: "attrs.Attribute[Any]") -> bool:
+    """Whether a field was made by `secret`."""
+    return isinstance(rule_of(field), _SecretRule)
 
 
 def with_secrets(values: Any) -> Any:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from emulator.base.files import read_bytes, read_lines
 from emulator.campaign.campaign import Case
 from emulator.campaign.digest import origin
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, CampaignError
@@ -22,7 +23,6 @@ from emulator.trace.run_directory import MANIFEST
 from emulator.trace.seals import BrokenSealError, checksum, unsealed
 from emulator.trace.segments import FOLDER
 
-_HEAD_BYTES_MOST = 64 * 1024 * 1024
 _NAMES = ("there", "in campaign.json")
 
 
@@ -49,7 +49,7 @@ def scenario_problems(directory: CampaignDirectory) -> Iterator[str]:
             yield problem
     for file, expected in directory.code.items():
         path = directory.path / SCENARIOS / file
-        if path.is_file() and checksum(path.read_bytes()) != expected:
+        if path.is_file() and checksum(read_bytes(path)) != expected:
             yield f"{path} was changed: its functions decide the results; {_AGAIN}"
 
 
@@ -70,7 +70,7 @@ def stored_runs(directory: CampaignDirectory) -> Iterator[tuple[Case, Path]]:
 
 
 def run_problem(directory: CampaignDirectory, case: Case, run: Path, line: Played | None) -> str:
-    """Why a stored run is not that of its case; empty if it is, or if its files do not say what was run.
+    """Why a stored run is not that of its case; empty if it is, or if its files do not name what was run.
 
     Args:
         directory: of the campaign.
@@ -108,13 +108,8 @@ def _other_rows(head: Mapping[str, Any], line: Played | None) -> str:
 def _head_of(run: Path) -> Mapping[str, Any] | None:
     """The manifest of a run, or what the index of its trace begins with; None: neither can be read."""
     for path in (run / MANIFEST, run / FOLDER / INDEX):
-        # Only a regular file: a pipe would wait for ever, and a device has no end.
         with suppress(OSError, BrokenSealError):
-            if path.is_file():
-                with path.open("rb") as file:
-                    return unsealed(
-                        file.readline(_HEAD_BYTES_MOST) if path.name == INDEX else file.read(_HEAD_BYTES_MOST)
-                    )
+            return unsealed(next(read_lines(path), b"") if path.name == INDEX else read_bytes(path))
     return None
 
 

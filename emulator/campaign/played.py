@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 
 class ForeignLineError(Exception):
-    """A line belongs to another campaign; the text says to which, and what was expected."""
+    """A line belongs to another campaign; the text names which, and what was expected."""
 
 
 @attrs.frozen(kw_only=True)

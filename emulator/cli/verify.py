@@ -1,4 +1,4 @@
-"""`rmqemu verify`: repeats a run and compares the traces, or checks that a campaign is what its digest says."""
+"""`rmqemu verify`: repeats a run and compares the traces, or checks that all of a campaign belongs to it."""
 
 from pathlib import Path
 

@@ -18,6 +18,7 @@ from emulator.analysis.measures.lag import Lags
 from emulator.analysis.measures.traffic import Traffic
 from emulator.analysis.rows.feed import watch
 from emulator.analysis.rows.reader import StoredRows
+from emulator.base.printing import print_json
 from emulator.console.verb import Lines
 from emulator.trace.run_directory import RunDirectory, open_run
 
@@ -80,4 +81,4 @@ def _of(node: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(lines_of(Path(sys.argv[1]), json.load(sys.stdin))))
+    print_json(json.dumps(lines_of(Path(sys.argv[1]), json.load(sys.stdin))))

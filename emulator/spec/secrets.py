@@ -6,7 +6,7 @@ secrets of a scenario have one mark exactly if they have one value, since that i
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,9 +18,18 @@ from emulator.spec.model import Scenario
 from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault
 from nodes.fields import FieldError, key_of, rule_of
-from nodes.secret import MASK, Secret
+from nodes.secret import MASK, Secret, is_secret
 
-_SECTIONS = {"accounts": "account", "consumers": "consumer", "producers": "producer"}
+_SECTIONS = {
+    "accounts": "account",
+    "nameservers": "nameserver",
+    "controllers": "controller",
+    "brokers": "broker",
+    "consumers": "consumer",
+    "producers": "producer",
+    "statefulsets": "statefulset",
+}
+"""Mapping field of a scenario -> section: all that may have a secret, or options."""
 _BYTES_MOST = 64 * 1024
 _HOW = 'give it as { env = "NAME" } or { file = "PATH" }'
 _Change = Callable[[str, Secret], Secret]
@@ -181,9 +190,9 @@ def _changed_part(part: Any, key: str, change: _Change) -> Any:
 
 def _changed_fields(part: _Part, key: str, change: _Change) -> _Part:
     values: dict[str, Secret] = {}
-    for field in attrs.fields(type(part)):
+    for field in _secret_fields(type(part)):
         before = getattr(part, field.name)
-        if isinstance(before, Secret) and before:
+        if before:
             path = f"{key}.{key_of(field)}"
             after = change(path, before)
             if after is not before:
@@ -191,6 +200,11 @@ def _changed_fields(part: _Part, key: str, change: _Change) -> _Part:
                 values[field.name] = after
     # mypy knows no evolve of a type variable.
     return attrs.evolve(part, **values) if values else part  # type: ignore[misc]
+
+
+@cache
+def _secret_fields(kind: type) -> tuple["attrs.Attribute[Any]", ...]:
+    return tuple(field for field in attrs.fields(kind) if is_secret(field))
 
 
 def _require(field: "attrs.Attribute[Any]", path: str, secret: Secret) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from emulator.base.files import open_to_write, require_place
 
 OWNER_ALONE, OWNERS_FILE = 0o700, 0o600
-"""Modes of directories and files: traces tell more of a system than every user of the machine should read."""
+"""Modes of directories and files: a trace may hold more than every user of the machine should read."""
 
 
 class RunFiles:

@@ -133,7 +133,7 @@ TAMPERINGS = {
     the_run_of_another_campaign: r"/runs/baseline-seed1 is a run of the campaign \w{12}, expected the campaign",
     the_dataset_file_of_another_campaign: r"/landed\.json is of the campaign \w{12}, expected the campaign",
 }
-"""What somebody did to a campaign, and what all commands reply."""
+"""What was done to a campaign, and what all commands print then."""
 NAMES = {"ids": [it.__name__ for it in TAMPERINGS]}
 
 

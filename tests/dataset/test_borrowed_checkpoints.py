@@ -1,4 +1,4 @@
-"""A checkpoint that somebody else has made runs no code: its watchers are left out, and the rows are read again."""
+"""A checkpoint that somebody else has made runs no code: it is refused."""
 
 import pickle
 import zlib
@@ -7,7 +7,7 @@ import pytest
 
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.live.changes import LiveWatch
-from emulator.dataset.checkpoint import WATCH, Checkpoint, StoredWatch
+from emulator.dataset.checkpoint import WATCH, Checkpoint, CheckpointError, StoredWatch
 from emulator.trace.run_directory import open_run, versions
 from emulator.trace.seals import checksum, sealed, unsealed
 from emulator.trace.tail import Place
@@ -23,8 +23,7 @@ class Program:
 
 
 @pytest.fixture
-def checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def checkpoint(tmp_path):
     made = Checkpoint(tmp_path / "checkpoint", open_run(killed(tmp_path, "run")))
     made.claim()
     yield made
@@ -35,30 +34,18 @@ def stored():
     return StoredWatch(Place(), Place(3, 3, 0), LiveWatch(RunFacts(1)))
 
 
-def test_the_watchers_that_this_user_has_stored_go_on(checkpoint):
+def test_the_watchers_that_were_stored_go_on(checkpoint):
     checkpoint.save_watch(stored())
     assert checkpoint.stored_watch().place == Place(3, 3, 0)
 
 
-def test_a_state_with_a_program_in_it_is_left_out(checkpoint, tmp_path):
+def test_a_state_with_a_program_in_it_is_refused(checkpoint, tmp_path):
     checkpoint.save_watch(stored())
     line = (checkpoint.folder / WATCH).read_bytes().partition(b"\n")[0]
     state = zlib.compress(pickle.dumps(Program(str(tmp_path / "run-by-the-state"))))
     head = unsealed(line) | {"release": versions()["rocketmq-emulator"], "state": checksum(state)}
     (checkpoint.folder / WATCH).write_bytes(sealed(head).encode() + b"\n" + state)
 
-    assert checkpoint.stored_watch() is None
+    with pytest.raises(CheckpointError, match="remove the folder to begin again"):
+        checkpoint.stored_watch()
     assert not (tmp_path / "run-by-the-state").exists()
-
-
-def test_watchers_of_another_user_are_left_out(checkpoint, tmp_path, monkeypatch):
-    checkpoint.save_watch(stored())
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    assert checkpoint.stored_watch() is None
-
-
-def test_without_a_place_for_the_key_nothing_is_stored(checkpoint, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    checkpoint.save_watch(stored())
-    assert not (checkpoint.folder / WATCH).exists()

@@ -122,6 +122,17 @@ def test_a_dataset_of_another_schema_is_refused(folder):
     )
 
 
+def test_a_dataset_of_the_format_without_digests_is_read_and_landed_in(folder, tmp_path):
+    head = unsealed((folder / SNAPSHOT).read_bytes())
+    named = [{key: it for key, it in run.items() if key not in ("campaign", "scenario")} for run in head["runs"]]
+    with_head(folder, format_version=1, runs=named)
+    land([write(tmp_path / "runs", "c")], folder)
+
+    runs = open_dataset(folder).snapshot.runs
+    assert [(name, bool(entry.scenario)) for name, entry in runs.items()] == [("a", False), ("b", False), ("c", True)]
+    assert unsealed((folder / SNAPSHOT).read_bytes())["format_version"] == FORMAT_VERSION
+
+
 def test_a_dataset_of_another_format_is_refused_also_by_a_landing(folder, tmp_path):
     with_head(folder, format_version=FORMAT_VERSION + 1)
     before = (folder / SNAPSHOT).read_bytes()

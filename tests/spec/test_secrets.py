@@ -17,7 +17,7 @@ from emulator.spec.secrets import marks_of_references, resolved, secrets_of, sto
 from faults.catalogue import fault_of
 from nodes.config import ClientConfig, ConsumerConfig, ProducerConfig, option_name
 from nodes.config.accounts import PlainAccessConfig
-from nodes.secret import MASK, SECRET_OPTIONS, Secret, masked
+from nodes.secret import MASK, SECRET_OPTIONS, Secret, is_secret, masked
 
 CANARY = "canary-5ea1"
 SCENARIO = """
@@ -117,7 +117,7 @@ def test_the_names_of_secrets_are_those_of_all_options_and_keys_that_hold_one():
         field.name
         for kind in (PlainAccessConfig, ClientConfig, ConsumerConfig, ProducerConfig)
         for field in attrs.fields(kind)
-        if "secret" in str(field.type).lower()
+        if is_secret(field)
     }
     assert {name for one in with_secret for name in (one, option_name(one))} == {*SECRET_OPTIONS}
     suspicious = re.compile("secret|password|token|credential", re.IGNORECASE)
