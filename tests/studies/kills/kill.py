@@ -105,6 +105,6 @@ def _problem(died: Kill, seqs: list[int], ended: Ended, run: Path) -> str:
 def _problem_of_analysis(run: Path) -> str:
     command = [sys.executable, "-m", "emulator.cli", "analyze", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == _ANALYZED and done.stdout.startswith("unknown"):
+    if done.returncode == _ANALYZED and done.stdout.startswith("rules unknown"):
         return ""
-    return f"rmqemu analyze ended with {done.returncode}: {' '.join((done.stderr or done.stdout).split())[-200:]}"
+    return f"rmqemu analyze ended with {done.returncode}: {' '.join((done.stdout or done.stderr).split())[:200]}"
