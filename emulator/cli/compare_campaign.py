@@ -84,7 +84,7 @@ def compare_dataset(uri: str, names: Sequence[str], judging: Judging, *, as_json
     gold = gold_of(dataset.location)
     variants = LandedVariants(dataset, gold, names)
     variant_pairs(variants, names)  # what cannot be compared is not judged
-    lacking = gold.lacks(dataset.runs)
+    lacking = gold.lacks(dataset.snapshot.runs)
     if lacking:
         complain(f"{len(lacking):,} of {len(dataset.runs):,} runs have not been judged: they are judged first")
         judging.write_gold(uri)

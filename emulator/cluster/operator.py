@@ -154,17 +154,17 @@ class Operator:
         """
         self._effects.of(fault).expect_possible(fault)
 
-    async def do(self, step: Step) -> None:
+    async def do(self, step: Step) -> TimedFault:
         """Begin or end one fault now; a fault without targets begins and has no effect.
 
         While the cluster starts, planned starts of the same instant come first.
+
+        Returns:
+            The fault with the names of the nodes that it hits; when it has begun in full it may have ended already.
         """
         if not self._cluster.started.is_set():
             await self._world.clock.idle()
-        if step.phase is Phase.BEGIN:
-            await self._begin(step.timed)
-        else:
-            await self._end(step.timed)
+        return await (self._begin(step.timed) if step.phase is Phase.BEGIN else self._end(step.timed))
 
     async def heal_all(self) -> None:
         """End every active fault, the run being over: a shutdown that goes on is not awaited."""
@@ -172,7 +172,7 @@ class Operator:
             self._beginning.pop(timed.id, None)
             await self._end(timed)
 
-    async def _begin(self, asked: TimedFault) -> None:
+    async def _begin(self, asked: TimedFault) -> TimedFault:
         found = self._resolved(asked)
         timed = found or asked
         self._record(Phase.BEGIN, timed, asked)
@@ -185,8 +185,9 @@ class Operator:
             finally:
                 self._beginning.pop(timed.id, None)
                 begun.set()
+        return timed
 
-    async def _end(self, asked: TimedFault) -> None:
+    async def _end(self, asked: TimedFault) -> TimedFault:
         timed = self.active.pop(asked.id, asked)
         self._record(Phase.END, timed, asked)
         fault = self._cluster.faults.remove(timed.id)
@@ -195,6 +196,7 @@ class Operator:
             await begun.wait()
         if fault is not None:
             await self._effects.of(fault).end(timed.id, fault)
+        return timed
 
     def _resolved(self, timed: TimedFault) -> TimedFault | None:
         try:

@@ -32,7 +32,8 @@ async def _restart(session: Session, words: Words) -> Lines:
         raise VerbError(str(error)) from None
     options = fault.parameters()["options"]
     timed = await (session.begin(fault) if options else session.begin(Restart(fault.scope), ends_at_once=True))
-    await session.heal(timed.id)
+    if timed.id in session.operator.active:  # another verb may have ended it while the node shut down
+        await session.heal(timed.id)
     said = f" with {options_text(options)}" if options else ""
     return (f"restarted {timed.fault.scope.describe()}{said}",)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 import attrs
 import trio
@@ -34,6 +35,10 @@ class _ByHand:
     done: list[TimedFault] = attrs.Factory(list)
     next_ms: int = 0
     """First whole millisecond that no verb has used."""
+
+    def change(self, fault_id: str, **changes: Any) -> None:
+        """Change fields of a fault; does nothing if it is one of the scenario."""
+        self.done[:] = [attrs.evolve(it, **changes) if it.id == fault_id else it for it in self.done]
 
 
 class Session:
@@ -198,13 +203,14 @@ class Session:
             )
         await self._wait_for_an_instant_of_its_own()
         asked = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
-        resolved = self._resolved(asked).fault
+        resolved = self._resolved(asked)
         if ends_at_once:
-            self._expect_started(resolved)
-        self._expect_possible(resolved)
-        await self.operator.do(Step(self.now_ms, Phase.BEGIN, asked))
-        timed = self.operator.active[asked.id]
-        self._by_hand.done.append(timed)
+            self._expect_started(resolved.fault)
+        self._expect_possible(resolved.fault)
+        # It may be healed before it has begun in full, as a shutdown that takes long, so its place is taken now.
+        self._by_hand.done.append(resolved)
+        timed = await self.operator.do(Step(self.now_ms, Phase.BEGIN, asked))
+        self._by_hand.change(timed.id, fault=timed.fault)
         return timed
 
     def _expect_known(self, fault: Fault) -> None:
@@ -247,9 +253,7 @@ class Session:
         self.expect_active(fault_id)  # it may have ended meanwhile
         timed = self.operator.active[fault_id]
         await self.operator.do(Step(self.now_ms, Phase.END, timed))
-        lasted_ms = self.now_ms - timed.at_ms
-        done = self._by_hand.done
-        done[:] = [attrs.evolve(one, for_ms=lasted_ms) if one is timed else one for one in done]
+        self._by_hand.change(timed.id, for_ms=self.now_ms - timed.at_ms)
         return timed
 
     def expect_active(self, fault_id: str) -> None:

@@ -370,14 +370,15 @@ class JudgedRuns:
             return before
         bronze = _only(landed.bronze, new, judged)
         rows = written(bronze, location, rows_per_share=landed._rows_per_share).collect()  # noqa: SLF001 - its own
-        after = commit_gold(before, [FileEntry(**row.asDict()) for row in rows], new)
+        entries = landed.dataset.snapshot.runs
+        after = commit_gold(before, [FileEntry(**row.asDict()) for row in rows], [entries[run] for run in new])
         landed.__dict__.pop("_written", None)
         return after
 
 
 def _judged_and_new(gold: Gold, dataset: Dataset) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The runs of a dataset that gold has, and those that it lacks."""
-    new = gold.lacks(dataset.runs)
+    new = gold.lacks(dataset.snapshot.runs)
     lacking = dict.fromkeys(new)
     return tuple(run for run in dataset.runs if run not in lacking), new
 

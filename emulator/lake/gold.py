@@ -23,11 +23,11 @@ from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetErr
 from emulator.lake.files import PartFiles
 from emulator.lake.filesystems import Location, located
 from emulator.lake.layout import Stored
-from emulator.lake.snapshot import FileEntry
+from emulator.lake.snapshot import FileEntry, RunEntry
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 GOLD = "gold.json"
 GOLD_FOLDER = "gold"
 """Where gold lies in a dataset unless another place is named."""
@@ -41,8 +41,8 @@ class Gold:
 
     location: Location
     files: tuple[FileEntry, ...] = ()
-    runs: tuple[str, ...] = ()
-    """Names of the runs that were judged, sorted."""
+    runs: Mapping[str, str] = attrs.Factory(dict)
+    """Mapping run -> checksum of its content when it was judged (`RunEntry.content`), sorted."""
 
     def __repr__(self) -> str:
         return f"gold of {len(self.runs):,} run{'s' if len(self.runs) != 1 else ''} in {self.location.uri}"
@@ -68,10 +68,19 @@ class Gold:
             parts = [pq.read_table(path, filesystem=self.location.filesystem).cast(schema) for path in paths]
         return pa.concat_tables([schema.empty_table(), *parts])
 
-    def lacks(self, runs: Iterable[str]) -> tuple[str, ...]:
-        """Which of some runs have not been judged, in their order."""
-        judged = dict.fromkeys(self.runs)
-        return tuple(run for run in runs if run not in judged)
+    def lacks(self, runs: Mapping[str, RunEntry]) -> tuple[str, ...]:
+        """Which runs of a dataset have not been judged, in their order.
+
+        Raises:
+            DatasetError: it has the judgement of another run under the same name.
+        """
+        for run, entry in runs.items():
+            if self.runs.get(run, entry.content) != entry.content:
+                raise DatasetError(
+                    f"{self.location.uri} has the judgement of another run {run}, of another campaign or scenario: "
+                    "remove it, and the runs are judged again"
+                )
+        return tuple(run for run in runs if run not in self.runs)
 
     def _entries(self, table: str) -> list[FileEntry]:
         if table not in GOLD_TABLES:
@@ -108,7 +117,7 @@ def read_gold(location: Location) -> Gold:
         raise DamagedDatasetError((f"{location.uri_of(GOLD)} is damaged: {error}",)) from None
     if (plain.get("format_version"), plain.get("schema_version")) != (FORMAT_VERSION, SCHEMA_VERSION):
         raise DatasetError(f"{location.uri} was judged by another release: write gold to another place")
-    gold = Gold(location, tuple(FileEntry(**entry) for entry in plain["files"]), tuple(plain["runs"]))
+    gold = Gold(location, tuple(FileEntry(**entry) for entry in plain["files"]), plain["runs"])
     _require_files(gold)
     return gold
 
@@ -134,7 +143,7 @@ def require_gold(location: Location) -> Gold:
     return gold
 
 
-def commit_gold(before: Gold, files: Sequence[FileEntry], runs: Iterable[str]) -> Gold:
+def commit_gold(before: Gold, files: Sequence[FileEntry], runs: Iterable[RunEntry]) -> Gold:
     """Add files and runs to gold.
 
     Args:
@@ -148,9 +157,10 @@ def commit_gold(before: Gold, files: Sequence[FileEntry], runs: Iterable[str]) -
     now = read_gold(before.location)
     if now != before:
         raise DatasetError(f"{before.location.uri} was judged by another program meanwhile: judge once more")
-    after = attrs.evolve(before, files=(*before.files, *files), runs=tuple(sorted({*before.runs, *runs})))
+    judged = {**before.runs, **{entry.run: entry.content for entry in runs}}
+    after = attrs.evolve(before, files=(*before.files, *files), runs=dict(sorted(judged.items())))
     plain: dict[str, Any] = {"format_version": FORMAT_VERSION, "schema_version": SCHEMA_VERSION}
-    plain |= {"files": [attrs.asdict(entry) for entry in after.files], "runs": list(after.runs)}
+    plain |= {"files": [attrs.asdict(entry) for entry in after.files], "runs": after.runs}
     location = before.location
     with location.explained():
         if location.local is not None:

@@ -21,6 +21,7 @@ from emulator.dataset.judged import judge_runs
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_FOLDER, commit_gold, read_gold, write_part
 from emulator.lake.landing import land
+from emulator.lake.snapshot import open_dataset
 from emulator.lake.sources import RunSource
 from lake.landed_runs import killed, write
 from support.campaigns import CALM, CONDITIONS, write_campaign
@@ -40,7 +41,7 @@ def write_gold(dataset, sources):
     location = located(f"{dataset}/{GOLD_FOLDER}")
     reports = sorted(judge_runs([source.path for source in sources]).reports, key=lambda report: report.run_id)
     files = [entry for part in (reports[::2], reports[1::2]) for entry in write_part(location, part)]
-    commit_gold(read_gold(location), files, [report.run_id for report in reports])
+    commit_gold(read_gold(location), files, open_dataset(dataset).snapshot.runs.values())
 
 
 def landed(folder, sources, *, judged=True):

@@ -33,7 +33,7 @@ _UNSENT_BYTES_MAX = 256 * 1024
 _WAIT_S_MAX = 0.5
 _DIAL_S = 30
 _HISTORY_STEPS = 20_000
-_LINES_WAITING_MAX = 8
+_LINES_WAITING_MAX, _OPERATORS = 8, 4
 _LAST_ANSWER_S = 2
 _BIG_BODY = b"x" * 100_000
 _OPAQUES = count(1)
@@ -91,25 +91,40 @@ class Attacker:
         self.wire.close()
 
 
-class Operator(threading.Thread):
-    """Says verbs over the control socket while the guests go on."""
+class Operators:
+    """Say verbs over the control socket while the guests go on, several at a time.
+
+    A verb may wait for another one: a suspended node is restarted when it is resumed.
+    """
 
     def __init__(self, cluster: LiveCluster) -> None:
-        super().__init__(daemon=True)
         self.said: Counter[str] = Counter()
         self.longest_s = 0.0
         """Longest wait for the answer to a verb."""
         self.longest_line = ""
         self._socket = cluster.run / SOCKET_FILE
         self._lines: queue.Queue[str | None] = queue.Queue()
+        self._threads = [threading.Thread(target=self._say_all, daemon=True) for _ in range(_OPERATORS)]
+        for thread in self._threads:
+            thread.start()
 
     def say_soon(self, line: str) -> None:
-        """Say a line as soon as the earlier ones are answered; too many lines are dropped."""
+        """Say a line as soon as an operator is free; too many lines are dropped."""
         if self._lines.qsize() < _LINES_WAITING_MAX:
             self._lines.put(line)
 
-    def run(self) -> None:
-        """Say lines until it is stopped."""
+    def stop(self) -> None:
+        """Let them end, those excepted that still wait for an answer."""
+        with suppress(queue.Empty):
+            while True:
+                self._lines.get_nowait()
+        for _ in self._threads:
+            self._lines.put(None)
+        until_s = time.perf_counter() + _LAST_ANSWER_S
+        for thread in self._threads:
+            thread.join(max(0.0, until_s - time.perf_counter()))
+
+    def _say_all(self) -> None:
         while (line := self._lines.get()) is not None:
             began_s = time.perf_counter()
             try:
@@ -119,14 +134,6 @@ class Operator(threading.Thread):
                 self.said["refused"] += 1
             if time.perf_counter() - began_s > self.longest_s:
                 self.longest_s, self.longest_line = time.perf_counter() - began_s, line
-
-    def stop(self) -> None:
-        """Let it end; it may wait for an answer that needs another verb, such as a restart of a suspended node."""
-        with suppress(queue.Empty):
-            while True:
-                self._lines.get_nowait()
-        self._lines.put(None)
-        self.join(_LAST_ANSWER_S)
 
 
 @attrs.define
@@ -160,8 +167,7 @@ class Attack:
         self._guests: dict[int, Attacker] = {}
         self._crowd: list[Attacker] = []
         self._selector = selectors.DefaultSelector()
-        self._operator = Operator(cluster)
-        self._operator.start()
+        self._operators = Operators(cluster)
         self._addresses = {name: (ip, BROKER_PORT) for name, ip in addresses_of_brokers(cluster).items()}
         self._addresses["ns-1"] = (cluster.nameserver, NAMESERVER_PORT)
 
@@ -178,16 +184,16 @@ class Attack:
             self._seen.memory_bytes_max = max(self._seen.memory_bytes_max, self._cluster.memory_bytes)
 
     def end(self) -> None:
-        """All guests and the operator leave."""
+        """All guests and operators leave."""
         for attacker in (*self._guests.values(), *self._crowd):
             self._leave(attacker, reset=False)
         self._guests.clear()
         self._crowd.clear()
-        self._operator.stop()
+        self._operators.stop()
         self._selector.close()
-        self._seen.verbs += self._operator.said
-        if self._operator.longest_s > self._seen.longest_verb_s:
-            self._seen.longest_verb_s, self._seen.longest_verb = self._operator.longest_s, self._operator.longest_line
+        self._seen.verbs += self._operators.said
+        if self._operators.longest_s > self._seen.longest_verb_s:
+            self._seen.longest_verb_s, self._seen.longest_verb = self._operators.longest_s, self._operators.longest_line
 
     def _wait_for(self, step: Step) -> None:
         """Let a node read most of what a guest has sent before its next frames."""
@@ -228,7 +234,7 @@ class Attack:
     def _do(self, step: Step) -> None:
         match step.act:
             case Act.VERB:
-                self._operator.say_soon(step.word)
+                self._operators.say_soon(step.word)
             case Act.PAUSE:
                 until_s = time.perf_counter() + step.count / 1_000
                 while time.perf_counter() < until_s:

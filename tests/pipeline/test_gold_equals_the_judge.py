@@ -97,7 +97,8 @@ def written_in_shares(landed, tmp_path_factory):
     """All gold tables from one job that reads runs in shares."""
     location = located(tmp_path_factory.mktemp("shares") / "gold")
     files = written_by_tasks(landed.bronze, location, rows_per_share=40).collect()
-    return commit_gold(read_gold(location), [FileEntry(**row.asDict()) for row in files], landed.dataset.runs)
+    entries = landed.dataset.snapshot.runs.values()
+    return commit_gold(read_gold(location), [FileEntry(**row.asDict()) for row in files], entries)
 
 
 @pytest.mark.parametrize("name", [RUNS, *TABLES])

@@ -2,6 +2,7 @@
 
 import attrs
 import pytest
+import trio
 
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import load
@@ -91,3 +92,20 @@ def test_a_restart_of_what_does_not_run_is_refused(tmp_path):
         assert told == "broker-a is down: there is nothing to restart"
 
     play_at_console(scenario(), tmp_path, sitting)
+
+
+@pytest.mark.parametrize("line", ["stop c1", "restart c1"])
+def test_a_fault_may_be_healed_by_another_terminal_before_it_has_begun_in_full(tmp_path, line):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(20_000)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(me.say, line)
+            await me.at_ms(20_001)  # c1 shuts down now, which takes a while
+            assert await me.say("heal all") == ("healed restart-1: restart c1",)
+        assert await me.say("faults") == ("no fault is active",)
+        await me.at_ms(40_000)
+
+    path, trace = play_at_console(scenario(), tmp_path, sitting)
+    assert [(row.event, row.kind) for row in trace.select("faults")] == [("begin", "restart"), ("end", "restart")]
+    (saved,) = load(path / BY_HAND_FILE).faults.faults
+    assert saved.for_ms is not None
