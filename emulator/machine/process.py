@@ -168,6 +168,8 @@ class HostProcess:
         Raises:
             OSError: the port is in use.
         """
+        if not self.alive:  # it was killed after its task was woken: it opens nothing that nobody would close
+            return
         fabric = self._world.fabric
         if (self.ip, port) in fabric.listeners:
             raise OSError(errno.EADDRINUSE, f"{self.ip}:{port} is taken")
@@ -191,7 +193,7 @@ class HostProcess:
     def dial(
         self, address: str, handler: ChannelHandler, take: Callable[[Channel | ConnectError], None], timeout_ms: float
     ) -> Dial:
-        """Open a connection; `take` gets it, or the error."""
+        """Open a connection; `take` gets it, or the error; a process that has ended opens none."""
         return Dial(self._world.fabric, self, address, handler, take, timeout_ms)
 
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:

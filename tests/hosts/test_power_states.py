@@ -345,3 +345,16 @@ def test_a_timeout_of_the_host_ends_exactly_then(mode):
         return ended
 
     assert play_world(main, mode=mode).result == [25, 59]
+
+
+def test_a_process_that_was_killed_between_two_steps_listens_nowhere():
+    async def main(world):
+        host = add_host(world, 1, "node")
+        process = process_of(host)
+        process.die(silent=False)  # as in `live`, where a busy cluster does not keep a kill waiting
+        process.listen(PORT, RecordingHandler())
+        host.start()
+        process_of(host).listen(PORT, RecordingHandler())
+        return world.fabric.listeners[host.ip, PORT].process is process_of(host)
+
+    assert play_world(main).result
