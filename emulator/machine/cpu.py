@@ -56,12 +56,13 @@ class CpuQuota:
     async def _take_turns(self, until_healed: trio.CancelScope) -> None:
         world = self._world
         with until_healed:
-            while True:
+            while not until_healed.cancel_called:
                 turn_ns = max(self._turns_ms.values()) * _NS_PER_MS
                 await world.sleep_until_ns(world.timeline.now_ns + turn_ns)
                 await self._take()
                 await world.clock.idle()
-                self._leave()
+                if not until_healed.cancel_called:  # the fault may have ended meanwhile
+                    self._leave()
 
     def _leave(self) -> None:
         process = self._process()

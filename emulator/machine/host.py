@@ -183,7 +183,9 @@ class EmulatedHost:
         """SIGSTOP: nothing runs, connections stay open, arrivals are buffered."""
         self._require(PowerState.RUNNING, verb="suspend")
         await self.world.clock.idle()
-        if self.process is not None and self.process.alive:
+        if (
+            self.process is not None and self.power_state is PowerState.RUNNING
+        ):  # another fault may have begun meanwhile
             self.process.record_of_all(Lifecycle(LifecycleEvent.SUSPENDED))
             self.process.freeze()
             if self._waits_until_ready is not None:

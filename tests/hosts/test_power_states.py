@@ -352,9 +352,9 @@ def test_a_process_that_was_killed_between_two_steps_listens_nowhere():
         host = add_host(world, 1, "node")
         process = process_of(host)
         process.die(silent=False)  # as in `live`, where a busy cluster does not keep a kill waiting
-        process.listen(PORT, RecordingHandler())
+        process.listen(PORT, RecordingHandler(host))
         host.start()
-        process_of(host).listen(PORT, RecordingHandler())
+        process_of(host).listen(PORT, RecordingHandler(host))
         return world.fabric.listeners[host.ip, PORT].process is process_of(host)
 
     assert play_world(main).result
