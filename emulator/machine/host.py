@@ -153,6 +153,8 @@ class EmulatedHost:
         """The machine goes silent: no FIN, no answer; unsynced writes are lost."""
         if self.power_state is not PowerState.DOWN:
             await self._end("power off", LifecycleEvent.POWERED_OFF, silent=True)
+        if self.process is not None and not self.process.ended.is_set():
+            await self.process.ended.wait()  # it was killed a moment ago, and writes until its tasks have ended
         self._powered_off = True
         self.world.fabric.lose_power(self.ip)
         self.disk.lose_power()

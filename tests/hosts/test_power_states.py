@@ -358,3 +358,23 @@ def test_a_process_that_was_killed_between_two_steps_listens_nowhere():
         return world.fabric.listeners[host.ip, PORT].process is process_of(host)
 
     assert play_world(main).result
+
+
+def test_what_a_killed_process_writes_in_its_last_step_is_lost_with_the_power():
+    async def main(world):
+        wake = trio.Event()
+
+        async def life(host):
+            content = host.disk.map("log")
+            await wake.wait()
+            content += b"written after the kill"
+
+        host = add_host(world, 1, "node", life)
+        await until_ms(world, 10)
+        wake.set()
+        process_of(host).die(silent=False)
+        await host.power_off()
+        await until_ms(world, 20)
+        return bytes(host.disk.map("log"))
+
+    assert play_world(main).result == b""
