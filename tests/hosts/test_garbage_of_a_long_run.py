@@ -84,15 +84,18 @@ def test_few_objects_are_not_collected():
 
 
 class ObjectsAt:
-    """Counts the objects of the process at emulated instants."""
+    """Counts the objects that are alive at emulated instants, and the collections of the run itself until then."""
 
     def __init__(self, *instants_s):
         self.counted = []
+        self.collections = []
         self._left_ns = [at_s * 1_000_000_000 for at_s in instants_s]
 
     def note(self, table, row):
         if self._left_ns and row[table.index("t_ns")] >= self._left_ns[0]:
             self._left_ns.pop(0)
+            self.collections.append(gc.get_stats()[-1]["collections"] - len(self.collections))
+            gc.collect()
             self.counted.append(len(gc.get_objects()))
 
 
@@ -106,6 +109,7 @@ def test_a_run_with_a_thousand_ended_processes_has_no_more_objects_than_one_with
 
     after_a_hundred, after_a_thousand = objects.counted
     assert after_a_thousand <= after_a_hundred + 35_000
+    assert objects.collections[1] > objects.collections[0] + 3, "the run collects what it leaves"
 
 
 def ended_processes(scenario, at_s, runs):
