@@ -20,7 +20,7 @@ from emulator.spec.mistakes import NameMistakeError, SpecError, expect_known
 from emulator.spec.options import expect_supported
 from emulator.spec.start_checks import faults_before_the_start
 from emulator.spec.statefulsets import misfits_of_statefulsets
-from emulator.spec.targets import check_fault
+from emulator.spec.targets import GUEST, check_fault
 from faults.target import ANY
 from nodes.client.tables.queue_selectors import BY_KEY
 from nodes.config.container import CONTAINER_PORT
@@ -104,6 +104,9 @@ def _misfits_of_names(scenario: "Scenario", place: Place) -> Iterator[SpecError]
         yield SpecError("broker", "expected at least one")
     topics = ((f"topic[{i}].name", topic.name) for i, topic in enumerate(scenario.topics))
     yield from _taken_twice(scenario.named_nodes(), "node", place)
+    for key, name in scenario.named_nodes():
+        if name == GUEST:
+            yield SpecError(key, f'expected another name than "{GUEST}", by which guests without a name are known')
     yield from _taken_twice(topics, "topic", place)
 
 

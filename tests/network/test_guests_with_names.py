@@ -120,6 +120,7 @@ def test_guests_live_in_real_time(tmp_path):
     [
         ('guests = ["broker-a"]', '"broker-a" is already at'),
         ('guests = ["a", "a"]', '"a" is already at'),
+        ('guests = ["guest", "mail", "shop"]', 'expected another name than "guest"'),
         ("guests = [1]", "expected a list of names of nodes"),
         ('guests = ["shop"]', 'unknown node "mail"'),
     ],
