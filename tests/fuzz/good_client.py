@@ -5,17 +5,20 @@ prints one line of JSON.
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
 
 from support.well_behaved import WellBehaved
 
+_TESTS = Path(__file__).parents[1]
 _PAUSE_S = 0.02
 _MESSAGES_PER_HEARTBEAT = 500
 _PATIENCE_S = 60
@@ -46,7 +49,11 @@ class GoodClient:
 
     def __init__(self, broker: str, name: str) -> None:
         words = [sys.executable, "-m", "fuzz.good_client", broker, name]
-        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        places = os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": places}
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
 
     def stop(self) -> Waits:
         """Let it end after the current message."""

@@ -82,6 +82,8 @@ _BEFORE_S = 0.3
 class Session:
     """All clusters of one session."""
 
+    wait_ms_max: float = _WAIT_MS_MAX
+    """Longest wait of the client that behaves well that is no harm."""
     seen: Seen = attrs.Factory(Seen)
     waits: list[Waits] = attrs.Factory(list)
     """Of the client that behaves well, one for each cluster."""
@@ -122,7 +124,10 @@ def act_out(session: Session, sequences: Sequence[tuple[Step, ...]], progress: C
         attack.end()
         waits = good.stop()
         session.cpu_s += cluster.cpu_s if cluster.process.poll() is None else 0.0
-        session.harm += [*_harm_to(waits, attack), *harm_of(cluster, session.seen.memory_bytes_max)]
+        session.harm += [
+            *_harm_to(waits, attack, session.wait_ms_max),
+            *harm_of(cluster, session.seen.memory_bytes_max),
+        ]
         malformed = [row for row in table_rows(cluster.run, RPC) if row["event"] == "malformed"]
         # Other guests may have the same port of this machine at other nodes.
         own = [row["detail"] for row in malformed if row["dst"] == "good"]
@@ -132,9 +137,9 @@ def act_out(session: Session, sequences: Sequence[tuple[Step, ...]], progress: C
         session.clusters += 1
 
 
-def _harm_to(waits: Waits, attack: Attack) -> list[str]:
+def _harm_to(waits: Waits, attack: Attack, wait_ms_max: float) -> list[str]:
     harm = [f"the good client: {waits.problem}"] if waits.problem else []
-    if waits.longest_ms > _WAIT_MS_MAX:
+    if waits.longest_ms > wait_ms_max:
         since_s = waits.longest_at_s - waits.longest_ms / 1_000 - _BEFORE_S
         steps = [
             f"{at_s - since_s:.3f} s {step}" for at_s, step in attack.history if since_s < at_s < waits.longest_at_s

@@ -11,6 +11,8 @@ from fuzz.steps import Act, Step, load, random_sequence, save, shortened
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.registry import EXCHANGES
 
+PATIENT_MS = 60_000
+"""Other tests use the machine at the same time: how long a client waits there says nothing of the cluster."""
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.sequence"))
 
 
@@ -46,13 +48,13 @@ def test_a_sequence_that_does_no_harm_when_it_is_acted_out_again_stays_whole():
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_a_sequence_that_once_did_harm_does_none(path):
-    session = Session()
+    session = Session(PATIENT_MS)
     act_out(session, [load(path)], lambda: None)
     assert session.harm == []
 
 
 def test_a_random_sequence_does_no_harm():
-    session = Session()
+    session = Session(PATIENT_MS)
     act_out(session, [random_sequence(Random(f"in make test {number}")) for number in range(2)], lambda: None)
     assert session.harm == []
     assert session.seen.acts["frames"] > 30
