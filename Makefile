@@ -84,8 +84,9 @@ guests: setup ## run applications and mqadmin, with RocketMQ's own clients, agai
 fuzz: setup ## act sequences of a million frames, verbs and closed connections out on live clusters
 	PYTHONPATH=tests $(BIN)/python -m fuzz.sequences
 
-load: setup ## fill live clusters with groups, topics, members and unread answers, and print what each costs
+load: setup ## fill live clusters with groups, topics, members and unread answers, and print what each costs; a crowd that leaves
 	PYTHONPATH=tests $(BIN)/python -m fuzz.load
+	PYTHONPATH=tests $(BIN)/python -m fuzz.crowd
 
 notebooks: setup ## execute the notebooks, and write their outputs
 	PYTHONPATH=tests $(BIN)/python -m notebooks_run.executing
