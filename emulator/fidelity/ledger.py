@@ -36,8 +36,8 @@ class Trap:
     id: str
     """A letter and a number: `M43`."""
     title: str
-    absent: str
-    """Reason why it is not reproduced, for a trap without tests."""
+    absent: str = ""
+    """Why it is not reproduced, of a trap without tests."""
 
 
 @attrs.frozen
@@ -69,7 +69,7 @@ class LedgerRow:
 def catalogue() -> tuple[Trap, ...]:
     """All traps, in the order of `traps.toml`."""
     tables = tomllib.loads(_data("traps.toml"))
-    return tuple(Trap(trap, entry["title"], entry["absent"]) for trap, entry in tables.items())
+    return tuple(Trap(trap, entry["title"], entry.get("absent", "")) for trap, entry in tables.items())
 
 
 def recorded_marks() -> tuple[TrapMark, ...]:

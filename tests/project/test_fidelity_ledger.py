@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from emulator.fidelity.ledger import Status, TrapMark, catalogue, ledger, recorded_marks
+from emulator.fidelity.ledger import Status, TrapMark, catalogue, ledger, recorded_marks, summary
 from support.trap_marks import COLLECTED, MarkError, dump, read_mark
 
 TESTS = Path(__file__).parents[1]
@@ -21,11 +21,22 @@ def test_the_catalogue_holds_traps_of_every_part_of_the_reference_and_what_runni
     assert [trap.id for trap in catalogue()] == expected
 
 
-def test_every_trap_has_a_title_of_its_own_and_a_reason_to_be_absent():
+def test_every_trap_has_a_title_of_its_own():
     titles = [trap.title for trap in catalogue()]
 
     assert len(dict.fromkeys(titles)) == len(titles)
-    assert all(trap.absent for trap in catalogue())
+
+
+def test_a_trap_has_tests_or_a_reason_to_be_absent_and_never_both():
+    marked = dict.fromkeys(mark.trap for mark in recorded_marks())
+
+    assert [trap.id for trap in catalogue() if bool(trap.absent) == (trap.id in marked)] == []
+
+
+def test_the_readme_has_the_counts_of_the_ledger():
+    lines = [line.strip() for line in (TESTS.parent / "nodes" / "README.md").read_text().splitlines()]
+
+    assert summary(ledger()) in lines, "`rmqemu fidelity` prints this line"
 
 
 def marks_below(folder, ledger):
