@@ -193,7 +193,7 @@ class EmulatedClock(trio.abc.Clock):
         def give_up() -> None:
             nonlocal gave_up
             if task in self._idle:
-                gave_up = True
+                gave_up = bool(self._runnable)  # time may have passed although nothing was done
                 self._wake_from_idle(task)
 
         alarm = self._timeline.call_at(due_ns, give_up)
