@@ -81,12 +81,12 @@ def test_the_two_share_the_queues_as_long_as_nothing_is_wrong(report):
 
 
 def test_both_own_what_the_one_does_not_know_it_has_lost(report):
-    found = [row for row in report[0].overlaps if row.violation and row.censored]
+    found = [row for row in report[0]["overlaps"] if row.violation and row.censored]
     assert [(row.queue.topic, row.owners) for row in found] == [("orders", ("mail", "shop"))] * 2
 
 
 def test_they_work_from_different_lists_of_members(report):
-    found = [row for row in report[0].views if row.violation]
+    found = [row for row in report[0]["views"] if row.violation]
     assert sorted(row.subject for row in found) == ["billing/%RETRY%billing", "billing/orders"]
     for row in found:
         assert {camp.nodes: camp.value.count("@") for camp in row.holders} == {("mail",): 2, ("shop",): 1}
