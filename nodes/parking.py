@@ -38,6 +38,18 @@ def park(abort: Callable[[trio.lowlevel.RaiseCancelT], trio.lowlevel.Abort]) -> 
             del sent  # its error has a traceback with this frame: a cycle for each task that is cancelled
 
 
+async def park_among(waiting: dict[trio.lowlevel.Task, None]) -> None:
+    """Wait among others until `unpark` is called with this task, by whoever has taken it from `waiting`."""
+    task = trio.lowlevel.current_task()
+    waiting[task] = None
+
+    def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        del waiting[task]
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    await park(abort)
+
+
 def unpark(task: trio.lowlevel.Task) -> None:
     """Wake a task that waits in `park`; once for each wait."""
     task._runner.reschedule(task, _WOKEN)  # noqa: SLF001 - see above

@@ -14,7 +14,7 @@ import trio
 
 from emulator.time.determinism import look_outside_rarely, look_up_instruments_fast, runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
-from nodes.parking import park, unpark
+from nodes.parking import park, park_among, unpark
 
 _NS = 1_000_000_000
 _BUSY_NS_MAX = 100_000_000
@@ -180,11 +180,10 @@ class EmulatedClock(trio.abc.Clock):
         Returns:
             Whether no other task could run.
         """
-        task = trio.lowlevel.current_task()
-        self._idle[task] = None
         if self._rate is None:
-            await park(self._stop_waiting(task))
+            await park_among(self._idle)
             return True
+        task = trio.lowlevel.current_task()
         now_ns = self._timeline.now_ns
         since_ns, waits_ns = (self._idle_ns, _BUSY_NS_MAX) if patience_ns is None else (now_ns, patience_ns)
         due_ns = max(now_ns + int(_BUSY_NS_LEAST * self._rate), since_ns + int(waits_ns * self._rate))
@@ -198,7 +197,7 @@ class EmulatedClock(trio.abc.Clock):
 
         alarm = self._timeline.call_at(due_ns, give_up)
         try:
-            await park(self._stop_waiting(task))
+            await park_among(self._idle)
         finally:
             alarm.cancel()
         return not gave_up
@@ -206,13 +205,6 @@ class EmulatedClock(trio.abc.Clock):
     def _wake_from_idle(self, task: trio.lowlevel.Task) -> None:
         del self._idle[task]
         unpark(task)
-
-    def _stop_waiting(self, task: trio.lowlevel.Task) -> Callable[[trio.lowlevel.RaiseCancelT], trio.lowlevel.Abort]:
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            del self._idle[task]
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        return abort
 
     def _turn_once(self) -> bool:
         self._turning = True

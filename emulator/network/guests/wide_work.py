@@ -10,7 +10,7 @@ from collections.abc import Callable
 import trio
 
 from emulator.network.hub import Hub
-from nodes.parking import park, unpark
+from nodes.parking import park_among, unpark
 from nodes.protocol.codes import RequestCode
 
 _BATCH_S = 0.01
@@ -65,9 +65,7 @@ class WideWork:
     async def carry_out(self, act: Callable[[], int]) -> None:
         """Do this as a part of a batch; `act` returns the instant at which the request arrives, in ns."""
         if self._waiting or self._begun >= self._at_once():
-            task = trio.lowlevel.current_task()
-            self._waiting[task] = None
-            await park(self._stop_waiting(task))
+            await park_among(self._waiting)
         else:
             self._begun += 1
             if self._begun == 1:
@@ -99,10 +97,3 @@ class WideWork:
             unpark(task)
         if woken:
             self._look_again_at(self._hub.timeline.now_ns + 1)
-
-    def _stop_waiting(self, task: trio.lowlevel.Task) -> Callable[[trio.lowlevel.RaiseCancelT], trio.lowlevel.Abort]:
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            del self._waiting[task]
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        return abort
