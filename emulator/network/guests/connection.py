@@ -276,8 +276,8 @@ class Guest(Peer, ChannelHandler):
         self._has_joined = self._has_joined or command.code == RequestCode.HEART_BEAT
         end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
         if command.is_oneway and not is_answered(command.code):
-            told = request_told(command.code, self._process.node, oneway=True)
-            self._watch.on_not_emulated(command.code, told)
+            text = request_told(command.code, self._process.node, oneway=True)
+            self._watch.on_not_emulated(command.code, text)
         return end.last_due_ns
 
     async def _give_way(self) -> None:
