@@ -95,7 +95,7 @@ recipes: setup ## run the recipes of notebooks/ANALYSE_DATA.md, and write their 
 	PYTHONPATH=tests $(BIN)/python -m project.recipes
 
 session: setup ## sit at a live console for ten minutes, and keep what the tests play again
-	PYTHONPATH=tests $(BIN)/python -m sessions.play_console_session tests/sessions/recorded
+	PYTHONPATH=tests $(BIN)/python -m sessions.record_console_session tests/sessions/recorded
 
 rooms: setup ## draw the picture of the packages, emulator/rooms.svg, anew
 	PYTHONPATH=tests $(BIN)/python -m project.rooms

@@ -29,23 +29,23 @@ def __getattr__(name: str) -> Any:
 
         return VerbError
     if name == "traces":
-        from emulator.base.extra import expect_extra  # noqa: PLC0415
+        from emulator.base.extra import require_extra  # noqa: PLC0415
 
-        expect_extra("emulator.traces")
+        require_extra("emulator.traces")
         from emulator.notebook.traces import traces  # noqa: PLC0415
 
         return traces
     if name == "watch":
-        from emulator.base.extra import expect_extra  # noqa: PLC0415
+        from emulator.base.extra import require_extra  # noqa: PLC0415
 
-        expect_extra("emulator.watch")
+        require_extra("emulator.watch")
         from emulator.notebook.watching import watch  # noqa: PLC0415
 
         return watch
     if name == "watch_runs":
-        from emulator.base.extra import expect_extra  # noqa: PLC0415
+        from emulator.base.extra import require_extra  # noqa: PLC0415
 
-        expect_extra("emulator.watch_runs")
+        require_extra("emulator.watch_runs")
         from emulator.notebook.watching_runs import watch_runs  # noqa: PLC0415
 
         return watch_runs

@@ -12,9 +12,9 @@ from faults.consume_mode import SetConsumeMode
 from faults.fault import Fault, Scope
 from faults.link import Cut, Delay, Drop, Loss, Partition, TcpLoss
 from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
-from faults.permission import Permission
+from faults.permission import PermissionFault
 from faults.process import Kill, PowerOff, Restart, SlowCpu, Suspend
-from faults.rebalance import Rebalance
+from faults.rebalance import RebalanceFault
 from faults.reconfigure import Reconfigure, Upgrade
 from faults.refuse import Refuse
 from faults.scale import Scale
@@ -31,7 +31,7 @@ FAULTS: Mapping[str, type[Fault]] = MappingProxyType(
             *(Cut, Partition, Loss, TcpLoss, Delay, Drop, Refuse),
             *(Kill, Restart, PowerOff, Suspend, SlowCpu),
             *(ClockSkew, ClockDrift, ClockJump, SlowDisk, LostWrites),
-            *(Permission, Scale, Rebalance, SetConsumeMode),
+            *(PermissionFault, Scale, RebalanceFault, SetConsumeMode),
             *(Reconfigure, Upgrade),
         )
     }
@@ -101,7 +101,7 @@ def fault_from_words(verb: str, words: Words) -> Fault:
     Raises:
         WordsError: the words are not a fault.
     """
-    if len(words) < WORDINGS[verb].least:
+    if len(words) < WORDINGS[verb].minimum:
         raise WORDINGS[verb].mistake()
     if mentions_secret(" ".join(words)):
         return _with_secret(verb, words)

@@ -41,7 +41,7 @@ class SetConsumeMode(Fault):
     scope: GroupScope
     mode: ConsumeMode = choice(ConsumeMode)
     """How its members get their messages from then on."""
-    share: int = whole(0, unit="members", least=-1)
+    share: int = whole(0, unit="members", minimum=-1)
     """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
     broker: str | None = text(None)
     """brokerName of the only broker that is told; None: all of them."""
@@ -54,11 +54,11 @@ class SetConsumeMode(Fault):
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`consume-mode GROUP pull|pop [share N] [at BROKER]`."""
-        rest, said = options(words, ("share", "at"))
+        rest, answer = options(words, ("share", "at"))
         if len(rest) != 2:
             raise cls.wording.mistake()
         mode: Any = rest[1]
-        return cls(GroupScope(rest[0]), mode, number("members", said.get("share", "0")), said.get("at"))
+        return cls(GroupScope(rest[0]), mode, number("members", answer.get("share", "0")), answer.get("at"))
 
     def describe(self) -> str:
         """For people: `members of billing pop`."""

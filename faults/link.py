@@ -14,7 +14,7 @@ from faults.words import Wording, Words, WordsError, code, number, options, with
 from nodes.fields import Rule, checked, choice, shown, text, whole, whole_rule
 from nodes.protocol.codes import RequestCode
 
-CODE = Rule("a request code", whole_rule(least=0).holds)
+CODE = Rule("a request code", whole_rule(minimum=0).holds)
 FILTERS = ("code", "group", "topic", "during")
 """Options that select frames."""
 _FILTERS_USAGE = "[code CODE] [group G] [topic T] [during STAGE]"
@@ -32,7 +32,7 @@ def _hits(scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
     if parameters.get("next") is not None or parameters.get("during") is not None:
         return False
     chosen = (parameters.get("code"), frame.code), (parameters.get("group"), frame.group)
-    return all(one in (None, of_frame) for one, of_frame in chosen) and bool(scope.matches(frame.src, frame.dst))
+    return all(item in (None, of_frame) for item, of_frame in chosen) and bool(scope.matches(frame.src, frame.dst))
 
 
 class ProcessStage(StrEnum):
@@ -95,13 +95,13 @@ class FrameFault(LinkFault):
 
     def describe_frames(self) -> str:
         """The selection as text: `, code 34, group g`; empty for all frames."""
-        said = {"code": self.code, "group": self.group, "topic": self.topic, "during": self.during}
-        return "".join(f", {name} {value}" for name, value in said.items() if value is not None)
+        answer = {"code": self.code, "group": self.group, "topic": self.topic, "during": self.during}
+        return "".join(f", {name} {value}" for name, value in answer.items() if value is not None)
 
 
-def filters(said: Mapping[str, str]) -> dict[str, Any]:
+def filters(answer: Mapping[str, str]) -> dict[str, Any]:
     """Field values of a `FrameFault` from the options in words."""
-    chosen: dict[str, Any] = dict(said)
+    chosen: dict[str, Any] = dict(answer)
     if "code" in chosen:
         chosen["code"] = code("request code", chosen["code"], RequestCode)
     return chosen
@@ -168,14 +168,14 @@ class Loss(FrameFault):
         "loss", f"PERCENT [A [B]] [one-way] {_FILTERS_USAGE}", "lose frames: calls that wait for them time out"
     )
     scope: LinkScope
-    percent: int = whole(unit="percent", least=0, most=100)
+    percent: int = whole(unit="percent", minimum=0, maximum=100)
     """Probability, 0 to 100."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`loss PERCENT [A [B]] ...`."""
-        rest, said = options(words[1:], FILTERS)
-        return cls(links(rest), number("percent", words[0]), **filters(said))
+        rest, answer = options(words[1:], FILTERS)
+        return cls(links(rest), number("percent", words[0]), **filters(answer))
 
     @classmethod
     def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
@@ -200,7 +200,7 @@ class TcpLoss(LinkFault):
         "tcp-loss", "PERCENT [A [B]] [one-way]", "lose segments, which kernels retransmit: loss becomes delay"
     )
     scope: LinkScope
-    percent: int = whole(unit="percent", least=0, most=100)
+    percent: int = whole(unit="percent", minimum=0, maximum=100)
     """Probability of each transmission, 0 to 100."""
 
     @classmethod
@@ -225,17 +225,17 @@ class Delay(FrameFault):
     kind: ClassVar[str] = "delay"
     wording: ClassVar[Wording] = Wording("delay", f"MS [A [B]] [one-way] [jitter MS] {_FILTERS_USAGE}", "delay frames")
     scope: LinkScope
-    delay_ms: int = whole(unit="milliseconds", least=0)
+    delay_ms: int = whole(unit="milliseconds", minimum=0)
     """Added to every frame."""
-    jitter_ms: int = whole(0, unit="milliseconds", least=0)
+    jitter_ms: int = whole(0, unit="milliseconds", minimum=0)
     """Upper bound of a further delay: whole ms, drawn from 0 to this, both included."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`delay MS [A [B]] ...`."""
-        rest, said = options(words[1:], ("jitter", *FILTERS))
-        jitter_ms = number("milliseconds", said.pop("jitter", "0"))
-        return cls(links(rest), number("milliseconds", words[0]), jitter_ms, **filters(said))
+        rest, answer = options(words[1:], ("jitter", *FILTERS))
+        jitter_ms = number("milliseconds", answer.pop("jitter", "0"))
+        return cls(links(rest), number("milliseconds", words[0]), jitter_ms, **filters(answer))
 
     @classmethod
     def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
@@ -260,21 +260,21 @@ class Drop(FrameFault):
         "lose the next matching frames: requests of a code and their answers",
     )
     scope: LinkScope
-    next: int | None = whole(None, unit="frames", least=1)
+    next: int | None = whole(None, unit="frames", minimum=1)
     """How many are lost; None: all, as long as the fault lasts."""
-    skip: int = whole(0, unit="frames", least=0)
+    skip: int = whole(0, unit="frames", minimum=0)
     """How many pass before: `skip = 2, next = 1` loses the third."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`drop [CODE] [from A] [to B] ...`."""
-        rest, said = options(words, ("from", "to", "next", "skip", *FILTERS))
+        rest, answer = options(words, ("from", "to", "next", "skip", *FILTERS))
         if len(rest) > 1:
             raise cls.wording.mistake()
         if rest:
-            said["code"] = rest[0]
-        src, dst = said.pop("from", ANY), said.pop("to", ANY)
-        return cls(LinkScope(src, dst, one_way=(src, dst) != (ANY, ANY)), *counts("frames", said), **filters(said))
+            answer["code"] = rest[0]
+        src, dst = answer.pop("from", ANY), answer.pop("to", ANY)
+        return cls(LinkScope(src, dst, one_way=(src, dst) != (ANY, ANY)), *counts("frames", answer), **filters(answer))
 
     def describe(self) -> str:
         """For people: `drop the next 3 on a <-> b, code 34`."""
@@ -283,7 +283,7 @@ class Drop(FrameFault):
         return f"drop {which}{after} on {self.scope.describe()}{self.describe_frames()}"
 
 
-def counts(what: str, said: dict[str, str]) -> tuple[int | None, int]:
+def counts(subject: str, answer: dict[str, str]) -> tuple[int | None, int]:
     """The values of `next N` and `skip N`, which are removed from the options."""
-    following, skip = said.pop("next", None), said.pop("skip", "0")
-    return None if following is None else number(what, following), number(what, skip)
+    following, skip = answer.pop("next", None), answer.pop("skip", "0")
+    return None if following is None else number(subject, following), number(subject, skip)

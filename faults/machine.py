@@ -11,7 +11,7 @@ from faults.scope import NodeScope
 from faults.words import Wording, Words, number
 from nodes.fields import Rule, checked, whole, whole_rule
 
-_PPM_MOST = 500_000
+_PPM_MAX = 500_000
 
 
 def _other_than_zero(rule: Rule) -> int:
@@ -49,7 +49,7 @@ class ClockDrift(NodeFault):
     disturbance: ClassVar[Disturbance] = WRONG_CLOCK
     kind: ClassVar[str] = "clock_drift"
     wording: ClassVar[Wording] = Wording("drift", "NODES PPM", "let a wall clock gain or lose microseconds a second", 2)
-    ppm: int = _other_than_zero(whole_rule("parts per million", -_PPM_MOST, _PPM_MOST))
+    ppm: int = _other_than_zero(whole_rule("parts per million", -_PPM_MAX, _PPM_MAX))
     """Microseconds per second; positive: the clock gains."""
 
     @classmethod
@@ -94,7 +94,7 @@ class SlowDisk(NodeFault):
     disturbance: ClassVar[Disturbance] = UNHEARD
     kind: ClassVar[str] = "slow_disk"
     wording: ClassVar[Wording] = Wording("slow-disk", "NODES MS", "let each flush take MS", 2)
-    flush_ms: int = whole(unit="milliseconds", least=1)
+    flush_ms: int = whole(unit="milliseconds", minimum=1)
     """How long each write to the disk takes longer."""
 
     @classmethod

@@ -21,16 +21,16 @@ class Nemesis:
     id: str = attrs.field(validator=check_rule, metadata={"rule": TEXT})
     """Its faults have the ids `<id>-1`, `<id>-2`, ..."""
     fault: Fault
-    every_ms: int = whole(unit="milliseconds", least=1)
+    every_ms: int = whole(unit="milliseconds", minimum=1)
     """Mean interval between begins; intervals are exponential, so that all instants are equally likely. If periodic,
     each interval."""
-    least_ms: int = whole(unit="milliseconds", least=1)
+    min_ms: int = whole(unit="milliseconds", minimum=1)
     """Shortest duration of a fault."""
-    most_ms: int = whole(unit="milliseconds", least=1)
+    max_ms: int = whole(unit="milliseconds", minimum=1)
     """Longest duration of a fault; durations are uniform between the two."""
-    from_ms: int = whole(0, unit="milliseconds", least=0)
+    from_ms: int = whole(0, unit="milliseconds", minimum=0)
     """Begin of the first interval, in ms since the run began; if periodic, of the first fault."""
-    until_ms: int | None = whole(None, unit="milliseconds", least=1)
+    until_ms: int | None = whole(None, unit="milliseconds", minimum=1)
     """No fault begins later; None: the end of the run."""
     periodic: bool = flag(default=False)
     """Faults begin at `from_ms`, and every `every_ms` after it."""
@@ -40,7 +40,7 @@ class Nemesis:
         until_ms = run_for_ms if self.until_ms is None else min(self.until_ms, run_for_ms)
         at_ms, number = self.from_ms + (0 if self.periodic else self._interval_ms(chance)), 1
         while at_ms < until_ms:
-            for_ms = self.least_ms + chance.randrange(max(1, self.most_ms - self.least_ms + 1))
+            for_ms = self.min_ms + chance.randrange(max(1, self.max_ms - self.min_ms + 1))
             yield TimedFault(f"{self.id}-{number}", self.fault, at_ms, for_ms)
             at_ms += self._interval_ms(chance)
             number += 1

@@ -17,7 +17,7 @@ PERMS: Mapping[int, str] = MappingProxyType({4: "read only", 2: "write only"})
 
 
 @attrs.frozen
-class Permission(Fault):
+class PermissionFault(Fault):
     """Brokers, or one of their topics, may only be read or only be written; healed, the permission is restored.
 
     An operator does the same with `mqadmin updateTopicPerm`, or `updateBrokerConfig -k brokerPermission`.
@@ -46,11 +46,11 @@ class Permission(Fault):
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`permission NODES PERM [topic T]`."""
-        rest, said = options(words, ("topic",))
+        rest, answer = options(words, ("topic",))
         if len(rest) < 2:
             raise cls.wording.mistake()
         perm: Any = int(rest[-1]) if is_whole(rest[-1]) else rest[-1]
-        return cls(NodeScope(" ".join(rest[:-1])), perm, said.get("topic"))
+        return cls(NodeScope(" ".join(rest[:-1])), perm, answer.get("topic"))
 
     def describe(self) -> str:
         """For people: `topic orders of broker-a is read only (4)`."""

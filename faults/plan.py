@@ -23,9 +23,9 @@ class TimedFault:
     id: str
     """Unique in its plan; identifies the fault in the trace."""
     fault: Fault
-    at_ms: int = whole(unit="milliseconds", least=0)
+    at_ms: int = whole(unit="milliseconds", minimum=0)
     """Begin, in ms since the run began."""
-    for_ms: int | None = whole(None, unit="milliseconds", least=1)
+    for_ms: int | None = whole(None, unit="milliseconds", minimum=1)
     """Duration in ms; None: until the run ends."""
 
     @property

@@ -98,7 +98,7 @@ class SlowCpu(NodeFault):
     disturbance: ClassVar[Disturbance] = UNHEARD
     kind: ClassVar[str] = "slow_cpu"
     wording: ClassVar[Wording] = Wording("slow-cpu", "NODES MS", "give a process a turn of the CPU every MS", 2)
-    turn_ms: int = whole(unit="milliseconds", least=1)
+    turn_ms: int = whole(unit="milliseconds", minimum=1)
     """Interval between turns."""
 
     @classmethod

@@ -22,8 +22,8 @@ _ROLLING = re.compile(r"(.+?)\s+one\s+every\s+([^\s,]+)(?:\s*,?\s+([a-z]+ [a-z]+
 
 def _is_options(value: object) -> bool:
     return isinstance(value, Mapping) and all(
-        TEXT.holds(name) and isinstance(it, Value) and (not isinstance(it, str) or not it or TEXT.holds(it))
-        for name, it in value.items()
+        TEXT.holds(name) and isinstance(item, Value) and (not isinstance(item, str) or not item or TEXT.holds(item))
+        for name, item in value.items()
     )
 
 
@@ -84,7 +84,7 @@ class Upgrade(NodeFault):
     needs: ClassVar[Needs | None] = Needs.OPTIONS
     options: Mapping[str, Value] = _options()
     """As of `Reconfigure`."""
-    apart_ms: int = whole(60_000, unit="milliseconds", least=1)
+    apart_ms: int = whole(60_000, unit="milliseconds", minimum=1)
     """From the restart of a node to that of the next; a node that takes longer to shut down delays it."""
     order: Order = choice(Order, Order.BY_NAME)
     """Which nodes start again first."""
@@ -124,10 +124,10 @@ def _nodes_and_options(wording: Wording, text: str) -> tuple[str, dict[str, Valu
             raise wording.mistake()
         return text, {}
     options: dict[str, Value] = {}
-    for one in found[2].split(","):
-        name, equals, value = (part.strip() for part in one.partition("="))
+    for item in found[2].split(","):
+        name, equals, value = (part.strip() for part in item.partition("="))
         if not (name and equals and value):
-            raise WordsError(f"expected OPTION = VALUE between the braces, not {shown(one.strip()) or 'nothing'}")
+            raise WordsError(f"expected OPTION = VALUE between the braces, not {shown(item.strip()) or 'nothing'}")
         if name in options:
             raise WordsError(f"expected {shown(name)} once")
         options[name] = Secret.of(value.strip("\"'")) if name in SECRET_OPTIONS else _value(value)

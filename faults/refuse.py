@@ -11,7 +11,7 @@ from faults.words import Wording, Words, code, options
 from nodes.fields import Rule, checked, whole, whole_rule
 from nodes.protocol.codes import RequestCode, ResponseCode
 
-_REFUSAL = Rule("a response code other than SUCCESS", whole_rule(least=1).holds)
+_REFUSAL = Rule("a response code other than SUCCESS", whole_rule(minimum=1).holds)
 
 
 def _one_way(scope: LinkScope) -> LinkScope:
@@ -40,9 +40,9 @@ class Refuse(FrameFault):
     scope: LinkScope = attrs.field(converter=_one_way)
     response: int = checked(_REFUSAL)
     """RocketMQ's response code."""
-    next: int | None = whole(None, unit="requests", least=1)
+    next: int | None = whole(None, unit="requests", minimum=1)
     """How many are refused; None: all, as long as the fault lasts."""
-    skip: int = whole(0, unit="requests", least=0)
+    skip: int = whole(0, unit="requests", minimum=0)
     """How many pass before."""
     code: int = checked(CODE)
     """RocketMQ's request code."""
@@ -50,19 +50,19 @@ class Refuse(FrameFault):
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`refuse CODE with RESPONSE [from A] [to B] ...`."""
-        rest, said = options(words, ("with", "from", "to", "next", "skip", *FILTERS[1:]))
-        if len(rest) != 1 or "with" not in said:
+        rest, answer = options(words, ("with", "from", "to", "next", "skip", *FILTERS[1:]))
+        if len(rest) != 1 or "with" not in answer:
             raise cls.wording.mistake()
-        response = code("response code", said.pop("with"), ResponseCode)
-        scope = LinkScope(said.pop("from", ANY), said.pop("to", ANY))
-        following, skip = counts("requests", said)
-        return cls(scope=scope, response=response, next=following, skip=skip, **filters({"code": rest[0], **said}))
+        response = code("response code", answer.pop("with"), ResponseCode)
+        scope = LinkScope(answer.pop("from", ANY), answer.pop("to", ANY))
+        following, skip = counts("requests", answer)
+        return cls(scope=scope, response=response, next=following, skip=skip, **filters({"code": rest[0], **answer}))
 
     def describe(self) -> str:
         """For people: `refuse the next 5 SEND_MESSAGE_V2 with SYSTEM_BUSY on shop -> all nodes`."""
         which = "all" if self.next is None else f"the next {self.next}"
         after = f" after {self.skip}" if self.skip else ""
-        said = {"group": self.group, "topic": self.topic, "during": self.during}
-        chosen = "".join(f", {name} {value}" for name, value in said.items() if value is not None)
+        answer = {"group": self.group, "topic": self.topic, "during": self.during}
+        chosen = "".join(f", {name} {value}" for name, value in answer.items() if value is not None)
         request, response = _name(self.code, RequestCode), _name(self.response, ResponseCode)
         return f"refuse {which} {request}{after} with {response} on {self.scope.describe()}{chosen}"

@@ -7,11 +7,11 @@ import attrs
 
 from faults.disturbance import Concerns, Disturbance
 from faults.fault import Fault, Needs
-from faults.target import Pool, RandomSource, Target, TargetCluster
+from faults.target import NodePool, RandomSource, Target, TargetCluster
 from faults.words import Wording, Words, number
 from nodes.fields import text, whole
 
-MEMBERS_MOST = 1_000
+MEMBERS_MAX = 1_000
 
 
 @attrs.frozen
@@ -27,7 +27,7 @@ class GroupScope:
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
         """The members of the group."""
-        return (("group", Pool(f"members of {self.group}")),)
+        return (("group", NodePool(f"members of {self.group}")),)
 
     def describe(self) -> str:
         """The name of the group."""
@@ -48,7 +48,7 @@ class Scale(Fault):
     wording: ClassVar[Wording] = Wording("scale", "GROUP N", "give a consumer group N members", 2)
     needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope
-    members: int = whole(unit="members", least=0, most=MEMBERS_MOST)
+    members: int = whole(unit="members", minimum=0, maximum=MEMBERS_MAX)
     """How many consumers it has from then on."""
 
     @classmethod

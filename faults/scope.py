@@ -29,9 +29,9 @@ def _resolved(text: str, cluster: TargetCluster, chance: RandomSource) -> str:
     return ", ".join(target(text).find(cluster, chance))
 
 
-def _expect_nodes(field: str, asked: str, found: str) -> None:
+def _require_nodes(field: str, requested: str, found: str) -> None:
     if not found:
-        raise FieldError(field, f"expected at least one node: no node is {shown(asked)} now")
+        raise FieldError(field, f"expected at least one node: no node is {shown(requested)} now")
 
 
 @attrs.frozen
@@ -56,7 +56,7 @@ class NodeScope:
             FieldError: it hits no node.
         """
         found = _resolved(self.node, cluster, chance)
-        _expect_nodes("node", self.node, found)
+        _require_nodes("node", self.node, found)
         return NodeScope(found)
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
@@ -106,8 +106,8 @@ class LinkScope:
             FieldError: an end has no node, or both ends are the same node.
         """
         src, dst = (_resolved(end, cluster, chance) for end in (self.src, self.dst))
-        _expect_nodes("src", self.src, src)
-        _expect_nodes("dst", self.dst, dst)
+        _require_nodes("src", self.src, src)
+        _require_nodes("dst", self.dst, dst)
         return LinkScope(src, dst, self.one_way)
 
     def targets(self) -> tuple[tuple[str, Target], ...]:
@@ -169,12 +169,12 @@ class PartitionScope:
         if self.shape is Shape.ISOLATE:
             alone = _names(self.node)
             return (src in alone) != (dst in alone)
-        one, other = among.index(src), among.index(dst)
+        item, other = among.index(src), among.index(dst)
         if self.shape is Shape.RING:
-            apart = abs(one - other)
+            apart = abs(item - other)
             return min(apart, len(among) - apart) > _neighbours(len(among))
         middle = len(among) // 2
-        return (one - middle) * (other - middle) < 0
+        return (item - middle) * (other - middle) < 0
 
     def resolve(self, cluster: TargetCluster, chance: RandomSource) -> "PartitionScope":
         """The scope with the names of the nodes that it hits now.
@@ -195,7 +195,7 @@ class PartitionScope:
         alone = [name for name in target(self.node).find(_Within(cluster, tuple(among)), chance) if name in among]
         if len(alone) == len(among):
             alone.pop()  # one node must be left from which the others are isolated
-        _expect_nodes("node", self.node, ", ".join(alone))
+        _require_nodes("node", self.node, ", ".join(alone))
         return PartitionScope(self.shape, ", ".join(among), ", ".join(alone))
 
     def targets(self) -> tuple[tuple[str, Target], ...]:

@@ -52,7 +52,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _MEMBERS = "members of "
 
 
-class Share(StrEnum):
+class PoolShare(StrEnum):
     """The share of a pool that is hit."""
 
     MINOR = "minor"
@@ -110,11 +110,11 @@ class Names:
 
 
 @attrs.frozen
-class Pool:
+class NodePool:
     """All nodes of a role or a group, or a share of them."""
 
     pool: str
-    share: Share | None = None
+    share: PoolShare | None = None
 
     def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:
         """The nodes, in the order of the cluster."""
@@ -139,7 +139,7 @@ class Leading:
         return cluster.leads(self.lead, self.of)
 
 
-Target = Names | Pool | Leading
+Target = Names | NodePool | Leading
 
 
 def target(text: str) -> Target:
@@ -149,11 +149,11 @@ def target(text: str) -> Target:
         FieldError: the text is not a target; the field is `node`.
     """
     words = " ".join(text.split())
-    for share in Share:
+    for share in PoolShare:
         if words.startswith(f"{share} "):
-            return Pool(_pool(words.removeprefix(f"{share} ")), share)
+            return NodePool(_pool(words.removeprefix(f"{share} ")), share)
     if _is_pool(words):
-        return Pool(words)
+        return NodePool(words)
     for lead in Lead:
         head = f"{lead} of "
         if words.startswith(head) and len(words) > len(head):
@@ -181,15 +181,15 @@ def _is_pool(text: str) -> bool:
     return text in ROLES or (text.startswith(_MEMBERS) and len(text) > len(_MEMBERS))
 
 
-def _how_many(share: Share, count: int, chance: RandomSource) -> int:
+def _how_many(share: PoolShare, count: int, chance: RandomSource) -> int:
     match share:
-        case Share.MINOR:
+        case PoolShare.MINOR:
             return max(1, (count - 1) // 2)
-        case Share.MAJOR:
+        case PoolShare.MAJOR:
             return count // 2 + 1
-        case Share.RANDOM:
+        case PoolShare.RANDOM:
             return chance.randrange(count) + 1
-        case Share.ONE:
+        case PoolShare.ONE:
             return 1
 
 

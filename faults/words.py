@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import attrs
 
-from nodes.fields import TIME_MOST_MS, shown
+from nodes.fields import TIME_MAX_MS, shown
 
 Words = Sequence[str]
 ONE_WAY = "one-way"
@@ -28,7 +28,7 @@ class Wording:
     usage: str
     """Its words: capitals are placeholders, brackets are optional."""
     summary: str
-    least: int = 1
+    minimum: int = 1
     """Fewest words."""
 
     def line(self) -> str:
@@ -47,13 +47,13 @@ def without_one_way(words: Words) -> tuple[list[str], bool]:
 
 def options(words: Words, names: Words) -> tuple[list[str], dict[str, str]]:
     """(other words, mapping name -> value of the options among the words)."""
-    rest, said = list(words), {}
+    rest, answer = list(words), {}
     for name in names:
         if name in rest:
             at = rest.index(name)
-            said[name] = words_after(name, rest[at + 1 : at + 2])
+            answer[name] = words_after(name, rest[at + 1 : at + 2])
             del rest[at : at + 2]
-    return rest, said
+    return rest, answer
 
 
 def words_after(word: str, words: Words) -> str:
@@ -67,14 +67,14 @@ def words_after(word: str, words: Words) -> str:
     return " ".join(words)
 
 
-def number(what: str, word: str) -> int:
+def number(subject: str, word: str) -> int:
     """Parse a whole number.
 
     Raises:
         WordsError: the word is not a whole number.
     """
     if not is_whole(word):
-        raise WordsError(f"expected a whole number of {what}, not {shown(word)}")
+        raise WordsError(f"expected a whole number of {subject}, not {shown(word)}")
     return int(word)
 
 
@@ -93,12 +93,12 @@ def duration_ms(text: str) -> int:
     if found is None:
         raise WordsError(f"expected a time such as 30s, 500ms or 2m, not {shown(text)}")
     span = round(float(found[1]) * _UNIT_MS[found[2] or "s"])
-    if span > TIME_MOST_MS:
+    if span > TIME_MAX_MS:
         raise WordsError(f"expected a time of a year at most, not {shown(text)}")
     return span
 
 
-def code(what: str, word: str, codes: type[IntEnum]) -> int:
+def code(subject: str, word: str, codes: type[IntEnum]) -> int:
     """Parse a code of RocketMQ, given as a number or a name.
 
     Args:
@@ -113,5 +113,5 @@ def code(what: str, word: str, codes: type[IntEnum]) -> int:
         return int(word)
     if word.upper() not in codes.__members__:
         near = get_close_matches(shown(word.upper()), list(codes.__members__), n=1)
-        raise WordsError(f"expected a {what}, not {shown(word)}" + (f"; did you mean {near[0]}?" if near else ""))
+        raise WordsError(f"expected a {subject}, not {shown(word)}" + (f"; did you mean {near[0]}?" if near else ""))
     return int(codes[word.upper()])

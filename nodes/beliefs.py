@@ -267,7 +267,7 @@ class MessageRecord(NamedTuple):
     """Wall clock of the broker that stored the message; -1 where an offset is concerned."""
     tags: str = ""
     """stored, filtered: the tags of the message; decided, ended: commit, rollback or unknown; check_point, acked,
-    invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop_check_point.PopOutcome`;
+    invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop.check_point.PopOutcome`;
     dead_lettered: how often it was consumed again; discarded: `DiscardReason`."""
     key: str = ""
     """stored, consumed: the keys of the message, with blanks between; delayed, half and what follows these: its unique
@@ -297,7 +297,7 @@ class PassOutcome(StrEnum):
     """The consumer has the queues that it should have."""
     UNBALANCED = "unbalanced"
     """Some queue could not be taken or released; the next pass tries again."""
-    KEPT = "kept"
+    RETAINED = "kept"
     """No broker listed the members: it keeps what it has until the next round."""
     UNANSWERED = "unanswered"
     """No broker said which queues it should have: it keeps what it has, and tries again."""

@@ -15,17 +15,17 @@ from nodes.values import frozen
 from nodes.visible import visible
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-SHOWN_MOST = 80
+SHOWN_MAX = 80
 """Most characters of a value in a message."""
-INT_MOST = 2**31 - 1
+INT_MAX = 2**31 - 1
 """Largest int of Java, which most options of RocketMQ are."""
-LONG_MOST = 2**63 - 1
+LONG_MAX = 2**63 - 1
 """Largest whole number of a trace."""
-TIME_MOST_MS = 365 * 24 * 3_600_000
+TIME_MAX_MS = 365 * 24 * 3_600_000
 """Longest time that people may write, a year."""
 
 _repr = Repr()
-_repr.maxstring = _repr.maxlong = _repr.maxother = SHOWN_MOST
+_repr.maxstring = _repr.maxlong = _repr.maxother = SHOWN_MAX
 _repr.maxdict = _repr.maxlist = _repr.maxtuple = 6
 _repr.fillvalue = "…"
 
@@ -38,9 +38,9 @@ def quoted(value: object) -> str:
         return "a number of too many digits"
 
 
-def shown(text: str, most: int = SHOWN_MOST) -> str:
+def shown(text: str, maximum: int = SHOWN_MAX) -> str:
     """A text for a message: a long one is shortened visibly, and control characters are escaped."""
-    return visible(text if len(text) <= most else text[: most - 1] + "…")
+    return visible(text if len(text) <= maximum else text[: maximum - 1] + "…")
 
 
 class FieldError(ValueError):
@@ -84,8 +84,8 @@ class Rule:
 class Usual:
     """The numbers that one expects of a field; others are possible, but most likely written in the wrong unit."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
 def usual_of(field: "attrs.Attribute[Any]") -> Usual | None:
@@ -146,7 +146,9 @@ def check_value(field: "attrs.Attribute[Any]", value: object) -> None:
     check_rule(None, field, value if convert is None else convert(value))
 
 
-def whole_rule(unit: str = "", least: int | None = None, most: int | None = None, limit: int | None = None) -> Rule:
+def whole_rule(
+    unit: str = "", minimum: int | None = None, maximum: int | None = None, limit: int | None = None
+) -> Rule:
     """A whole number of something, within bounds.
 
     Args:
@@ -156,16 +158,16 @@ def whole_rule(unit: str = "", least: int | None = None, most: int | None = None
         limit: largest number that is told only to who exceeds it; by default that of an int of Java, or a year.
     """
     counted = f" of {unit}" if unit else ""
-    limit = limit or (TIME_MOST_MS if unit == "milliseconds" else INT_MOST)
-    low, high = -limit if least is None else least, limit if most is None else most
-    if most is not None and least is not None:
-        bounds = f" from {least} to {most}"
+    limit = limit or (TIME_MAX_MS if unit == "milliseconds" else INT_MAX)
+    low, high = -limit if minimum is None else minimum, limit if maximum is None else maximum
+    if maximum is not None and minimum is not None:
+        bounds = f" from {minimum} to {maximum}"
     else:
-        bounds = "" if least is None else f" >= {least}"
+        bounds = "" if minimum is None else f" >= {minimum}"
     return Rule(
         f"a whole number{counted}{bounds}",
         lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
-        None if most is not None else limit,
+        None if maximum is not None else limit,
     )
 
 
@@ -173,8 +175,8 @@ def whole(
     default: Any = attrs.NOTHING,
     *,
     unit: str = "",
-    least: int | None = None,
-    most: int | None = None,
+    minimum: int | None = None,
+    maximum: int | None = None,
     limit: int | None = None,
     key: str = "",
     usual: Usual | None = None,
@@ -184,7 +186,7 @@ def whole(
     Args:
         usual: what one expects of it, in its unit.
     """
-    return checked(whole_rule(unit, least, most, limit), default, key=key, unit=unit, usual=usual)
+    return checked(whole_rule(unit, minimum, maximum, limit), default, key=key, unit=unit, usual=usual)
 
 
 def flag(*, default: bool, key: str = "") -> Any:
@@ -193,12 +195,12 @@ def flag(*, default: bool, key: str = "") -> Any:
 
 
 SWITCH = Rule("true or false", lambda value: isinstance(value, bool))
-TEXT_MOST = 255
+TEXT_MAX = 255
 """Most characters of a text that names something; RocketMQ's own limit for a group."""
 
 
 def _is_text(value: object, *, empty: bool = False) -> bool:
-    return isinstance(value, str) and (empty or bool(value)) and len(value) <= TEXT_MOST and value.isprintable()
+    return isinstance(value, str) and (empty or bool(value)) and len(value) <= TEXT_MAX and value.isprintable()
 
 
 TEXT = Rule("a text", _is_text)
@@ -221,9 +223,9 @@ def text(default: Any = attrs.NOTHING, *, key: str = "", empty: bool = False) ->
     return checked(rule, default, key=key)
 
 
-def span(default: Any = attrs.NOTHING, *, least: int = 0) -> Any:
+def span(default: Any = attrs.NOTHING, *, minimum: int = 0) -> Any:
     """A time that people may also write in seconds: `run_for_ms`, or `run_for_s`."""
-    rule = whole_rule("milliseconds", least)
+    rule = whole_rule("milliseconds", minimum)
     return attrs.field(
         default=default, validator=check_rule, metadata={"rule": rule, "unit": "milliseconds", "span": True}
     )
@@ -231,7 +233,7 @@ def span(default: Any = attrs.NOTHING, *, least: int = 0) -> Any:
 
 def choice(kind: type[_Choice], default: Any = attrs.NOTHING) -> Any:
     """One of an enum, which may be given as its text."""
-    known = [one.value for one in kind]
+    known = [item.value for item in kind]
 
     def convert(value: Any) -> Any:
         # An unknown text is left for the check, which knows the key.

@@ -71,30 +71,30 @@ class LiveConfig(Generic[_Config]):
             raise PermissionError("Can not update config in black list.")
         self._config = updated(self._config, changes)
         if self._keeps:
-            keep_changes(self._host.disk, changes)
+            store_changes(self._host.disk, changes)
         self.data_version = self.data_version.next_version(self._host.clock.now_ms())
         self._apply(self._config)
         return tuple(changes)
 
 
-def with_kept_changes(disk: Disk, config: _Config) -> _Config:
+def with_stored_changes(disk: Disk, config: _Config) -> _Config:
     """The options at the start of a node: those of its set-up, with the changes of earlier processes."""
-    return updated(config, _kept(disk))
+    return updated(config, _retained(disk))
 
 
-def keep_changes(disk: Disk, changes: Mapping[str, str]) -> None:
+def store_changes(disk: Disk, changes: Mapping[str, str]) -> None:
     """Store changed options for later processes of a node."""
-    disk.write(CONFIG_FILE, to_lines({**_kept(disk), **changes}).encode())
+    disk.write(CONFIG_FILE, to_lines({**_retained(disk), **changes}).encode())
 
 
 def forget_changes(disk: Disk, names: Container[str]) -> None:
     """Forget stored changes of some options, because the set-up of the node was changed since."""
-    kept = _kept(disk)
-    left = {name: value for name, value in kept.items() if name not in names}
-    if left != kept:
+    retained = _retained(disk)
+    left = {name: value for name, value in retained.items() if name not in names}
+    if left != retained:
         disk.write(CONFIG_FILE, to_lines(left).encode())
 
 
-def _kept(disk: Disk) -> dict[str, str]:
+def _retained(disk: Disk) -> dict[str, str]:
     content = disk.read(CONFIG_FILE)
     return {} if content is None else from_lines(content.decode())

@@ -8,7 +8,7 @@ from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.config import NameserverWithControllerConfig
 from nodes.controller.controller import Controller
 from nodes.host import Host
-from nodes.live_config import with_kept_changes
+from nodes.live_config import with_stored_changes
 from nodes.nameserver.nameserver import Nameserver
 
 
@@ -32,7 +32,7 @@ class NameserverWithController:
     def __init__(
         self, host: Host, config: NameserverWithControllerConfig, group: str, self_id: str, peers: Mapping[str, str]
     ) -> None:
-        config = with_kept_changes(host.disk, config)
+        config = with_stored_changes(host.disk, config)
         self._host = host
         self.nameserver = Nameserver(host, config)
         enabled = config.enable_controller_in_namesrv

@@ -14,7 +14,7 @@ from operator import attrgetter
 import attrs
 
 from nodes.beliefs import Json
-from nodes.config.options import ROUTE_QUEUES_MOST
+from nodes.config.options import ROUTE_QUEUES_MAX
 from nodes.protocol.java import as_int, java_compare, java_compare_key, java_hash, java_split
 from nodes.protocol.model import (
     MASTER_ID,
@@ -118,7 +118,7 @@ def _ordered_queues(topic: str, conf: str) -> tuple[MessageQueue, ...]:
         advice = f"order configuration of {topic}: {entry!r} is not broker:queues; correct the KV entry"
         if len(parts) < 2:
             raise OrderTopicConfError(advice)
-        if not _INT.fullmatch(parts[1]) or as_int(int(parts[1])) != int(parts[1]) or int(parts[1]) > ROUTE_QUEUES_MOST:
+        if not _INT.fullmatch(parts[1]) or as_int(int(parts[1])) != int(parts[1]) or int(parts[1]) > ROUTE_QUEUES_MAX:
             raise OrderTopicNumberError(advice)
         queues.extend(MessageQueue(topic, parts[0], queue_id) for queue_id in range(int(parts[1])))
     return tuple(queues)
@@ -258,7 +258,7 @@ class RouteBriefs:
     """Routes as recorded in the trace, by a node that hears of one broker at a time."""
 
     def __init__(self) -> None:
-        self._told: dict[str, dict[str, Json]] = {}
+        self._reported: dict[str, dict[str, Json]] = {}
         """Topic -> broker name -> what is told of it."""
 
     def change(self, topic: str, broker_name: str, part: tuple[QueueData, BrokerData] | None) -> bool:
@@ -267,17 +267,17 @@ class RouteBriefs:
         Returns:
             Whether something else is told of it than before.
         """
-        told = self._told.setdefault(topic, {})
-        before, brief = told.pop(broker_name, None), None if part is None else _broker_in_brief(*part)
+        reported = self._reported.setdefault(topic, {})
+        before, brief = reported.pop(broker_name, None), None if part is None else _broker_in_brief(*part)
         if brief is not None:
-            told[broker_name] = brief
-        if not told:
-            del self._told[topic]
+            reported[broker_name] = brief
+        if not reported:
+            del self._reported[topic]
         return bool(brief != before)
 
     def route(self, topic: str) -> Json:
         """As `route_in_brief`, nobody changes the result; None: the topic has no route."""
-        return dict(self._told.get(topic, {})) or None
+        return dict(self._reported.get(topic, {})) or None
 
 
 def _broker_in_brief(queues: QueueData, data: BrokerData | None) -> Json:

@@ -145,11 +145,11 @@ class OptionsRule(Rule):
         return f"expected {self.expected}" if mentions_secret(str(value)) else super().problem(value)
 
 
-def secret(*, least_chars: int = 0) -> Any:
+def secret(*, min_chars: int = 0) -> Any:
     """A field that holds a secret.
 
     Args:
-        least_chars: fewest characters; 0: there may be none, which is the default.
+        min_chars: fewest characters; 0: there may be none, which is the default.
     """
 
     def holds(value: object) -> bool:
@@ -157,16 +157,16 @@ def secret(*, least_chars: int = 0) -> Any:
         if not isinstance(found, Secret):
             return False
         text = found.reveal() if found.is_known else None
-        return text is None or (text.isprintable() and least_chars <= len(text) <= _CHARS_MOST)
+        return text is None or (text.isprintable() and min_chars <= len(text) <= _CHARS_MAX)
 
-    chars = f" of {least_chars} characters or more" if least_chars else ""
+    chars = f" of {min_chars} characters or more" if min_chars else ""
     rule = _SecretRule(f"a text{chars}, {EXPECTED}", holds)
-    if least_chars:
+    if min_chars:
         return checked(rule, converter=Secret.of)
     return checked(rule, NO_SECRET, converter=Secret.of)
 
 
-_CHARS_MOST = 255
+_CHARS_MAX = 255
 
 
 def is_secret(field: "attrs.Attribute[Any]") -> bool:
@@ -195,7 +195,7 @@ def _replaced(value: Any, stands_for: Callable[[Secret], Any]) -> Any:
     if isinstance(value, Secret):
         return stands_for(value)
     if isinstance(value, Mapping):
-        return {key: _replaced(it, stands_for) for key, it in value.items()}
+        return {key: _replaced(item, stands_for) for key, item in value.items()}
     return value
 
 

@@ -12,11 +12,11 @@ from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.measures.lost_topics import FirstStored
 from emulator.analysis.measures.measured import Measured
 from emulator.analysis.oracles.every import ORACLES
-from emulator.analysis.report import Report, Verdict
+from emulator.analysis.report import Report, RulesVerdict
 from emulator.analysis.rows.feed import OrderedRows, Source, Watcher, watch
 from emulator.analysis.rows.reader import StoredRows
 from emulator.analysis.rows.row_classes import ROWS, MessageRow
-from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
+from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.analysis.run_head import RunHead, head_of
 from emulator.trace.run_directory import RunDirectory
 
@@ -36,9 +36,9 @@ def report_of(found: Findings, head: RunHead) -> Report:
     """
     reasons = sentences(found)
     # A violation stays one, however much of the trace is missing; an interrupted run has no result at all.
-    verdict = Verdict.INVALID if reasons else Verdict.UNKNOWN if head.unreliable else Verdict.VALID
+    verdict = RulesVerdict.INVALID if reasons else RulesVerdict.UNKNOWN if head.unreliable else RulesVerdict.VALID
     if head.broken_off:
-        verdict = Verdict.UNKNOWN
+        verdict = RulesVerdict.UNKNOWN
     return Report(
         run_id=head.run,
         scenario=head.scenario,
@@ -74,7 +74,7 @@ def judge_rows(source: Source, facts: RunFacts) -> Findings:
 
 
 @attrs.frozen
-class Part:
+class JudgedPart:
     """What was found in one share of a run, unexplained."""
 
     watched: tuple[Any, ...]
@@ -85,7 +85,7 @@ class Part:
     """Messages that are read once more when all shares are."""
 
 
-def judge_share(source: Source, facts: RunFacts, share: Share) -> Part:
+def judge_share(source: Source, facts: RunFacts, share: RunShare) -> JudgedPart:
     """What is found in one share of a run.
 
     Args:
@@ -96,14 +96,14 @@ def judge_share(source: Source, facts: RunFacts, share: Share) -> Part:
     inputs = SharedInputs(facts, share)
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES if oracle.in_shares]
     first_stored = FirstStored()
-    divided = _divided(inputs, Measured(inputs, (), in_share=True))
-    of_share = [one for _, one in of_oracles if one.divided_by is not DividedBy.NOTHING]
-    _read(source, (inputs.presence, *divided, *of_share, first_stored), facts, share)
+    allocated = _partitioned(inputs, Measured(inputs, (), in_share=True))
+    of_share = [of_oracle for _, of_oracle in of_oracles if of_oracle.partitioned_by is not PartitionedBy.NOTHING]
+    _read(source, (inputs.presence, *allocated, *of_share, first_stored), facts, share)
     found = {oracle.table.name: tuple(oracle.find(inputs, watched)) for oracle, watched in of_oracles}
-    return Part(tuple(one.part() for one in divided), found, tuple(first_stored.rows))
+    return JudgedPart(tuple(item.part() for item in allocated), found, tuple(first_stored.rows))
 
 
-def judge_parts(source: Source, facts: RunFacts, parts: Iterable[Part]) -> Findings:
+def judge_parts(source: Source, facts: RunFacts, parts: Iterable[JudgedPart]) -> Findings:
     """Everything that oracles and measures find in a run, all of whose shares have been read.
 
     Args:
@@ -115,13 +115,17 @@ def judge_parts(source: Source, facts: RunFacts, parts: Iterable[Part]) -> Findi
     inputs = SharedInputs(facts)
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES]
     measured = Measured(inputs, source.frames())
-    divided = _divided(inputs, measured)
+    allocated = _partitioned(inputs, measured)
     for part in every:
-        for one, found in zip(divided, part.watched, strict=True):
-            one.merge(found)
-    watched = (*inputs.watchers, *(one for _, one in of_oracles), *measured.watchers)
+        for item, found in zip(allocated, part.watched, strict=True):
+            item.merge(found)
+    watched = (*inputs.watchers, *(element for _, element in of_oracles), *measured.watchers)
     first_stored = sorted(row for part in every for row in part.messages)
-    _read(_WithMessages(source, first_stored), [one for one in watched if one.divided_by is DividedBy.NOTHING], facts)
+    _read(
+        _WithMessages(source, first_stored),
+        [element for element in watched if element.partitioned_by is PartitionedBy.NOTHING],
+        facts,
+    )
     inputs.on_read()
     rows = {}
     for oracle, of_oracle in of_oracles:
@@ -133,16 +137,16 @@ def judge_parts(source: Source, facts: RunFacts, parts: Iterable[Part]) -> Findi
     return _findings(rows, measured, inputs)
 
 
-def _divided(inputs: SharedInputs, measured: Measured) -> list[Watcher]:
+def _partitioned(inputs: SharedInputs, measured: Measured) -> list[Watcher]:
     """The watchers whose work is divided, whose parts are merged."""
     every = (*inputs.watchers, *measured.watchers)
-    return [one for one in every if one.divided_by is not DividedBy.NOTHING]
+    return [item for item in every if item.partitioned_by is not PartitionedBy.NOTHING]
 
 
-def _read(source: Source, watchers: Sequence[Watcher], facts: RunFacts, share: Share = WHOLE) -> None:
+def _read(source: Source, watchers: Sequence[Watcher], facts: RunFacts, share: RunShare = WHOLE) -> None:
     watch(source, watchers, share)
-    for one in watchers:
-        one.finish(facts.end_ns)
+    for watcher in watchers:
+        watcher.finish(facts.end_ns)
 
 
 def _findings(rows: Mapping[str, tuple[Any, ...]], measured: Measured, inputs: SharedInputs) -> Findings:
@@ -173,7 +177,7 @@ class _WithMessages:
 def sentences(found: Findings) -> list[str]:
     """Why a run is not valid, one sentence for each oracle that was violated."""
     every = (oracle.sentence(found.of(oracle.table)) for oracle in ORACLES)
-    return [one for one in every if one]
+    return [item for item in every if item]
 
 
 def broken(found: Findings) -> tuple[str, ...]:

@@ -20,10 +20,10 @@ from emulator.analysis.measures.measured import MEASURED, SERIES
 from emulator.analysis.measures.measured_symptoms import measured_symptoms
 from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.model.service_limits import ServiceLimits
 
 
-class Verdict(StrEnum):
+class RulesVerdict(StrEnum):
     """Rules: whether RocketMQ kept its invariants, apart from what faults explain."""
 
     VALID = "valid"
@@ -44,7 +44,7 @@ class Service(StrEnum):
     """A symptom is so far above its limit that it would page somebody."""
 
 
-EXIT_STATUS = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}
+EXIT_STATUS = {RulesVerdict.VALID: 0, RulesVerdict.INVALID: 1, RulesVerdict.UNKNOWN: 2}
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +60,7 @@ class Report(Findings):
     bounds: Bounds
     limits: ServiceLimits
     """Of the service verdict."""
-    verdict: Verdict
+    verdict: RulesVerdict
     """Rules."""
     reasons: tuple[str, ...]
     """Why the run is not valid, one sentence each; empty if it is."""
@@ -84,8 +84,8 @@ class Report(Findings):
             rows: looks rows of the trace up, for questions.
         """
         consumed: dict[str, int] = {}
-        for one in self.of(LATENCIES):
-            consumed[one.group] = consumed.get(one.group, 0) + one.messages
+        for item in self.of(LATENCIES):
+            consumed[item.group] = consumed.get(item.group, 0) + item.messages
         return Context(self.end_ns, self.names, consumed, self.limits, rows)
 
     def to_json(self) -> str:
@@ -96,7 +96,7 @@ class Report(Findings):
         }
         head |= {"bounds": attrs.asdict(self.bounds), "limits": attrs.asdict(self.limits)}
         head |= {"service": self.service, "exit_status": self.exit_status}
-        head |= {"symptoms": [attrs.asdict(one) for one in symptoms(self)]}
+        head |= {"symptoms": [attrs.asdict(symptom) for symptom in symptoms(self)]}
         return json.dumps({**head, "findings": found}, indent=1)
 
 
@@ -106,7 +106,7 @@ TABLES_OF_REPORT = (*(oracle.table for oracle in ORACLES), *MEASURED, *SERIES)
 
 
 @attrs.frozen
-class Judgement:
+class OracleJudgement:
     """The judgement of one oracle about a run."""
 
     id: str
@@ -120,37 +120,37 @@ class Judgement:
     """The amount of the findings, for people; empty without any."""
 
 
-def judgements(found: Findings) -> tuple[Judgement, ...]:
+def judgements(found: Findings) -> tuple[OracleJudgement, ...]:
     """The judgements of all oracles, in order."""
     return tuple(_judgement(oracle, found.of(oracle.table)) for oracle in ORACLES)
 
 
-def _judgement(oracle: Oracle[Any, Any], rows: Sequence[Any]) -> Judgement:
+def _judgement(oracle: Oracle[Any, Any], rows: Sequence[Any]) -> OracleJudgement:
     notable = tuple(oracle.notable(rows))
     summary = oracle.summary(notable) if notable else ""
-    return Judgement(oracle.id, oracle.title, notable, tuple(oracle.violations(rows)), summary)
+    return OracleJudgement(oracle.id, oracle.title, notable, tuple(oracle.violations(rows)), summary)
 
 
 def symptoms(report: Report) -> tuple[Symptom, ...]:
     """All symptoms of a run, the most severe first."""
     context: Any = report.context()
-    every = [one for oracle in ORACLES for one in oracle.symptoms(report.of(oracle.table), context)]
+    every = [symptom for oracle in ORACLES for symptom in oracle.symptoms(report.of(oracle.table), context)]
     every += measured_symptoms(report, context)
-    severe = [one for one in every if one.severity > 1]
-    return tuple(sorted(severe, key=lambda one: (-one.severity, one.start_ns, one.text)))
+    severe = [item for item in every if item.severity > 1]
+    return tuple(sorted(severe, key=lambda item: (-item.severity, item.start_ns, item.text)))
 
 
 def most_severe(report: Report) -> tuple[Symptom, ...]:
     """The most severe symptom of each kind, the most severe first."""
     found: dict[str, Symptom] = {}
-    for one in symptoms(report):
-        found.setdefault(one.kind, one)
+    for symptom in symptoms(report):
+        found.setdefault(symptom.kind, symptom)
     return tuple(found.values())
 
 
 def service_of(found: tuple[Symptom, ...], limits: ServiceLimits) -> Service:
     """The service verdict that follows from symptoms."""
-    most = max((one.severity for one in found), default=0.0)
-    if most > limits.paging_times:
+    maximum = max((item.severity for item in found), default=0.0)
+    if maximum > limits.paging_times:
         return Service.PAGING
-    return Service.DEGRADED if most > 1 else Service.CALM
+    return Service.DEGRADED if maximum > 1 else Service.CALM

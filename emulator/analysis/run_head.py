@@ -11,8 +11,8 @@ from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.facts import RunFacts, facts_of
 from emulator.analysis.rows.row_classes import ROWS
 from emulator.spec import Scenario, from_dict
-from emulator.spec.addresses import owners
-from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.model.addresses import owners
+from emulator.spec.model.service_limits import ServiceLimits
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 

@@ -50,8 +50,8 @@ class Amounts:
 
     def full(self, number: float) -> str:
         """`12.3 s`."""
-        said = self.plain(number)
-        return f"{said}{self._unit}" if math.isfinite(number) else said
+        answer = self.plain(number)
+        return f"{answer}{self._unit}" if math.isfinite(number) else answer
 
 
 def _decimals(largest: float) -> int:

@@ -19,9 +19,9 @@ def attribute_docs(of: type) -> dict[str, str]:
         Mapping attribute -> the docstring below it, in one line.
     """
     found: dict[str, str] = {}
-    for one in reversed(of.__mro__):
-        if one.__module__ not in sys.stdlib_module_names:
-            found |= _own_docs(one)
+    for item in reversed(of.__mro__):
+        if item.__module__ not in sys.stdlib_module_names:
+            found |= _own_docs(item)
     return found
 
 
@@ -32,5 +32,7 @@ def _own_docs(of: type) -> dict[str, str]:
     for before, after in pairwise(body):
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
             targets = [before.target] if isinstance(before, ast.AnnAssign) else getattr(before, "targets", [])
-            found |= {one.id: " ".join(after.value.value.split()) for one in targets if isinstance(one, ast.Name)}
+            found |= {
+                target.id: " ".join(after.value.value.split()) for target in targets if isinstance(target, ast.Name)
+            }
     return found

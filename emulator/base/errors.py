@@ -2,14 +2,14 @@
 
 from nodes.visible import visible
 
-LINE_MOST = 1_000
+LINE_MAX = 1_000
 """Most characters of a message; more is a mistake of its author, who should have shortened what he quotes."""
 
 
 def one_line(text: str) -> str:
-    """A message as one line of at most `LINE_MOST` characters in which control characters are escaped."""
+    """A message as one line of at most `LINE_MAX` characters in which control characters are escaped."""
     line = visible(" ".join(text.split()))
-    return line if len(line) <= LINE_MOST else line[: LINE_MOST - 1] + "…"
+    return line if len(line) <= LINE_MAX else line[: LINE_MAX - 1] + "…"
 
 
 class UserError(Exception):

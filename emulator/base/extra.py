@@ -16,7 +16,7 @@ class ExtraMissingError(UserError):
     """Something needs the extra, which is not installed; the text ends with the line to type."""
 
 
-def expect_extra(what: str) -> None:
+def require_extra(subject: str) -> None:
     """Refuse what needs the extra where it is not installed; nothing is imported.
 
     Args:
@@ -27,7 +27,7 @@ def expect_extra(what: str) -> None:
     """
     missing = _missing()
     if missing:
-        raise ExtraMissingError(f"{what} needs {', '.join(missing)}: {INSTALL}")
+        raise ExtraMissingError(f"{subject} needs {', '.join(missing)}: {INSTALL}")
 
 
 def has_extra() -> bool:

@@ -125,18 +125,18 @@ def read_lines(path: Path, begin: int = 0) -> Iterator[bytes]:
             yield line[:-1]
 
 
-def read_text(path: Path, bytes_most: int) -> str:
+def read_text(path: Path, bytes_max: int) -> str:
     """The text of a regular file.
 
     Args:
         path: of the file.
-        bytes_most: size of the largest file that is read.
+        bytes_max: size of the largest file that is read.
 
     Raises:
         UnreadableError: it does not exist, is no regular file, is too large, or is not UTF-8.
     """
     try:
-        content = read_bytes(path, bytes_most)
+        content = read_bytes(path, bytes_max)
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from None
     try:

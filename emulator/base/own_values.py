@@ -34,14 +34,14 @@ def unpickled(content: bytes, packages: Collection[str]) -> Any:
         ForeignValueError: it names something else, or cannot be read.
     """
     try:
-        return _Reader(content, packages).load()
+        return _RestrictedUnpickler(content, packages).load()
     except ForeignValueError:
         raise
     except Exception as error:  # whatever damaged bytes lead to
         raise ForeignValueError(f"no value of this program: {type(error).__name__}") from error
 
 
-class _Reader(pickle.Unpickler):
+class _RestrictedUnpickler(pickle.Unpickler):
     def __init__(self, content: bytes, packages: Collection[str]) -> None:
         super().__init__(io.BytesIO(content))
         self._packages = packages

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from nodes.visible import visible
 
 _INDENT = 2
-_WIDTH_LEAST = 8
+_WIDTH_MIN = 8
 """Narrower columns have no room for an indent."""
 
 
@@ -36,7 +36,7 @@ class Text(rich.text.Text):
     def wrap(self, console: rich.console.Console, width: int, **options: Any) -> Lines:
         """The lines in which it is written."""
         whole = super().wrap(console, width, **options)
-        if not self.indents or len(whole) < 2 or width < _WIDTH_LEAST or options.get("justify") == "right":
+        if not self.indents or len(whole) < 2 or width < _WIDTH_MIN or options.get("justify") == "right":
             return whole
         lines = Lines()
         for line in self.split(allow_blank=True):
@@ -60,7 +60,7 @@ def in_lines(texts: Iterable[rich.text.Text | str]) -> Text:
     return whole
 
 
-class Table(rich.table.Table):
+class TextTable(rich.table.Table):
     """A table whose cells are texts of one line, or sequences of lines."""
 
     def __init__(self, *, title: str | None = None, title_style: str = "table.title", **options: Any) -> None:

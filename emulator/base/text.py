@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from nodes.fields import SHOWN_MOST, shown
+from nodes.fields import SHOWN_MAX, shown
 
-_LIST_MOST = 400
+_LIST_MAX = 400
 """Most characters of a list of known names."""
-_COMPARED_MOST = 1_000
+_COMPARED_MAX = 1_000
 """Most known names that are compared with a wrong one, which takes a millisecond for some ten."""
 
 
@@ -18,23 +18,23 @@ def shortened(text: str, characters_max: int) -> str:
 
 def shown_ends(text: str) -> str:
     """A text for a message: the middle of a long one is left out visibly."""
-    if len(text) <= 3 * SHOWN_MOST:
-        return shown(text, 3 * SHOWN_MOST)
-    return f"{shown(text[:SHOWN_MOST])}…{shown(text[-SHOWN_MOST:])}"
+    if len(text) <= 3 * SHOWN_MAX:
+        return shown(text, 3 * SHOWN_MAX)
+    return f"{shown(text[:SHOWN_MAX])}…{shown(text[-SHOWN_MAX:])}"
 
 
-def nearest(what: str, wrong: str, known: Sequence[str]) -> str:
+def nearest(subject: str, wrong: str, known: Sequence[str]) -> str:
     """A message about an unknown name: `there is no node brokr-a; did you mean broker-a?`."""
     near = alike(wrong, known, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {listed(known) or 'none'}"
-    return f"there is no {what} {shown(wrong)}; {hint}"
+    return f"there is no {subject} {shown(wrong)}; {hint}"
 
 
-def alike(wrong: str, known: Sequence[str], most: int) -> list[str]:
+def alike(wrong: str, known: Sequence[str], maximum: int) -> list[str]:
     """The known names that are most like a wrong one."""
-    return get_close_matches(shown(wrong), known[:_COMPARED_MOST], n=most)
+    return get_close_matches(shown(wrong), known[:_COMPARED_MAX], n=maximum)
 
 
 def listed(names: Sequence[str]) -> str:
     """Names as a list; a long list is shortened."""
-    return shortened(", ".join(names), _LIST_MOST)
+    return shortened(", ".join(names), _LIST_MAX)

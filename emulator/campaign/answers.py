@@ -10,8 +10,8 @@ from typing import Any
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case
 from emulator.campaign.case import DiskError
-from emulator.campaign.forked import Ended
-from emulator.campaign.played import Outcome, Played, line_of, read_line
+from emulator.campaign.forked import EndedChild
+from emulator.campaign.results import CaseResult, Outcome, line_of, read_line
 from emulator.trace.seals import BrokenSealError
 
 OUTPUT = "output.txt"
@@ -19,15 +19,15 @@ OUTPUT = "output.txt"
 _FRAME = re.compile(r'^  File "(?:.*[/\\])?(.+?)", line (\d+) in (.+)$', re.MULTILINE)
 
 
-def answer_of(play: Callable[[], Played]) -> bytes:
+def answer_of(execute: Callable[[], CaseResult]) -> bytes:
     """The answer of a child that plays a case."""
     try:
-        return line_of(play()).encode()
+        return line_of(execute()).encode()
     except (DiskError, OSError) as error:
         return json.dumps({"disk": str(error)}).encode()
 
 
-def answered(ended: Ended[Any]) -> Played:
+def answered(ended: EndedChild[Any]) -> CaseResult:
     """The case of a child that answered.
 
     Raises:
@@ -39,7 +39,7 @@ def answered(ended: Ended[Any]) -> Played:
         raise DiskError(json.loads(ended.answer)["disk"]) from None
 
 
-def died(case: Case, ended: Ended[Any], output: str, timeout_ms: int) -> Played:
+def died(case: Case, ended: EndedChild[Any], output: str, timeout_ms: int) -> CaseResult:
     """The case of a child that died.
 
     Args:
@@ -53,7 +53,7 @@ def died(case: Case, ended: Ended[Any], output: str, timeout_ms: int) -> Played:
     where = f", in {frame[3]} ({frame[1]}:{frame[2]})" if frame else ""
     late = f"it had not ended after {timeout_ms / 1_000:g} s of wall time{where}"
     text = late if ended.late else _death(output, ended.exit_code, where)
-    return Played(case=case, outcome=outcome, reasons=(one_line(text),))
+    return CaseResult(case=case, outcome=outcome, reasons=(one_line(text),))
 
 
 def printed_by(scratch: Path) -> str:
@@ -65,7 +65,7 @@ def _death(output: str, exit_code: int, where: str) -> str:
     if exit_code == -signal.SIGKILL:
         return "its process was killed by SIGKILL, as the kernel does when memory runs out"
     if exit_code < 0:
-        name = next((it.name for it in signal.Signals if it == -exit_code), f"signal {-exit_code}")
+        name = next((Signal.name for Signal in signal.Signals if Signal == -exit_code), f"signal {-exit_code}")
         return f"its process was killed by {name}{where}"
     last = (output.strip().splitlines() or ["without a word"])[-1]
     return f"its process ended with status {exit_code}: {last}"

@@ -13,7 +13,7 @@ from emulator.campaign.campaign import Case
 from emulator.campaign.digest import origin
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, CampaignError
 from emulator.campaign.first_difference import difference
-from emulator.campaign.played import Played
+from emulator.campaign.results import CaseResult
 from emulator.campaign.scenario_files import SCENARIOS, scenario_problem
 from emulator.lake.landing import another_run
 from emulator.lake.run_rows import scenario_digest, without_seed
@@ -26,7 +26,7 @@ from emulator.trace.segments import FOLDER
 _NAMES = ("there", "in campaign.json")
 
 
-def require_own(directory: CampaignDirectory, lines: Mapping[Case, Played]) -> None:
+def require_own(directory: CampaignDirectory, lines: Mapping[Case, CaseResult]) -> None:
     """Refuse a campaign in which something belongs to another one.
 
     Args:
@@ -53,7 +53,7 @@ def scenario_problems(directory: CampaignDirectory) -> Iterator[str]:
             yield f"{path} was changed: its functions decide the results; {_AGAIN}"
 
 
-def _problems_of_runs(directory: CampaignDirectory, lines: Mapping[Case, Played]) -> Iterator[str]:
+def _problems_of_runs(directory: CampaignDirectory, lines: Mapping[Case, CaseResult]) -> Iterator[str]:
     for case, run in stored_runs(directory):
         problem = run_problem(directory, case, run, lines.get(case))
         if problem:
@@ -69,7 +69,7 @@ def stored_runs(directory: CampaignDirectory) -> Iterator[tuple[Case, Path]]:
                 yield case, run
 
 
-def run_problem(directory: CampaignDirectory, case: Case, run: Path, line: Played | None) -> str:
+def run_problem(directory: CampaignDirectory, case: Case, run: Path, line: CaseResult | None) -> str:
     """Why a stored run is not that of its case; empty if it is, or if its files do not name what was run.
 
     Args:
@@ -84,21 +84,21 @@ def run_problem(directory: CampaignDirectory, case: Case, run: Path, line: Playe
     campaign = str(head.get("campaign", ""))
     if campaign != directory.digest:
         return f"{run} is a run {origin(campaign, directory.digest)}; {_AGAIN}"
-    there, expected = (without_seed(it) for it in (head.get("scenario", {}), directory.written[case.variant]))
+    there, expected = (without_seed(item) for item in (head.get("scenario", {}), directory.written[case.variant]))
     differs = (
         "" if head.get("seed") == case.seed else f"its seed is {head.get('seed')}, expected {case.seed}",
         difference(there, expected, names=_NAMES),
         "" if head.get("trace") == directory.level else f"its trace has the level {head.get('trace')}",
         _other_rows(head, line),
     )
-    what = next(filter(None, differs), "")
-    return f"{run} is not the run of {case.variant} with seed {case.seed}: {what}; {_AGAIN}" if what else ""
+    subject = next(filter(None, differs), "")
+    return f"{run} is not the run of {case.variant} with seed {case.seed}: {subject}; {_AGAIN}" if subject else ""
 
 
 _AGAIN = "put the right one back, or remove it"
 
 
-def _other_rows(head: Mapping[str, Any], line: Played | None) -> str:
+def _other_rows(head: Mapping[str, Any], line: CaseResult | None) -> str:
     digest = head.get("digest")
     if line is None or not line.digest or not digest or digest == line.digest:
         return ""
@@ -113,7 +113,7 @@ def _head_of(run: Path) -> Mapping[str, Any] | None:
     return None
 
 
-def entry_problem(directory: CampaignDirectory, played: Played, entry: RunEntry, uri: str) -> str:
+def entry_problem(directory: CampaignDirectory, case_result: CaseResult, entry: RunEntry, uri: str) -> str:
     """Why the run of a dataset is not that of a case; empty if it is, also if another campaign executed the same.
 
     Args:
@@ -122,8 +122,8 @@ def entry_problem(directory: CampaignDirectory, played: Played, entry: RunEntry,
         entry: the run of that name.
         uri: of the dataset.
     """
-    scenario = scenario_digest(directory.written[played.case.variant])
-    is_other = entry.digest != played.digest or entry.scenario not in ("", scenario)
+    scenario = scenario_digest(directory.written[case_result.case.variant])
+    is_other = entry.digest != case_result.digest or entry.scenario not in ("", scenario)
     if not is_other:
         return ""
     whose = origin(entry.campaign, directory.digest)

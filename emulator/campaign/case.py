@@ -11,12 +11,12 @@ import attrs
 import pyarrow as pa
 
 from emulator.analysis.judge import judge_run
-from emulator.analysis.report import Service, Verdict
+from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, remove
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.run import run_scenario
 from emulator.run.run import RunError
 from emulator.spec import Scenario, loads
@@ -51,10 +51,10 @@ class DiskError(Exception):
 
 
 @attrs.frozen
-class Judgement:
+class CaseJudgement:
     """What the oracles say of a run that came to its end."""
 
-    verdict: Verdict
+    verdict: RulesVerdict
     """Rules."""
     service: Service
     reasons: tuple[str, ...]
@@ -62,15 +62,15 @@ class Judgement:
     """Tidy tables, by name; their columns are numbers, booleans, texts, or lists of these."""
 
 
-def judged(run: RunDirectory) -> Judgement:
+def judged(run: RunDirectory) -> CaseJudgement:
     """Judge a run."""
     report = judge_run(run)
-    return Judgement(report.verdict, report.service, report.reasons, tables_of(report))
+    return CaseJudgement(report.verdict, report.service, report.reasons, tables_of(report))
 
 
-def play_case(
+def execute_case(
     case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False, judges: bool = True
-) -> Played:
+) -> CaseResult:
     """Play a case, judge it, and keep its trace or remove it.
 
     Args:
@@ -88,13 +88,13 @@ def play_case(
         DiskError: the trace could not be written.
         OSError: it could not be kept.
     """
-    played = play_scenario(
+    case_result = execute_scenario(
         case, directory.scenario(case), scratch, directory.level, judges=judges, campaign=directory.digest
     )
-    return stays(played, directory, keep, scratch, lands=lands)
+    return stays(case_result, directory, keep, scratch, lands=lands)
 
 
-def play_scenario(
+def execute_scenario(
     case: Case,
     scenario: Scenario,
     scratch: Path,
@@ -102,7 +102,7 @@ def play_scenario(
     *,
     judges: bool = True,
     campaign: str = "",
-) -> Played:
+) -> CaseResult:
     """Play a scenario as a case, and judge it if `judges`; its run stays in `scratch`.
 
     Args:
@@ -135,18 +135,20 @@ def run_in(scratch: Path) -> Path | None:
     return next((path for path in scratch.iterdir() if path.is_dir()), None)
 
 
-def stays(played: Played, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False) -> Played:
+def stays(
+    case_result: CaseResult, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False
+) -> CaseResult:
     """Keep the trace of a case that was played, or leave it to be removed: with its folder, or when it has landed."""
     run = run_in(scratch)
     if run is None:
-        return played
-    trace = f"{RUNS}/{played.case.name}"
+        return case_result
+    trace = f"{RUNS}/{case_result.case.name}"
     # What an error says of the run must hold where it will be.
-    named = attrs.evolve(played, reasons=tuple(reason.replace(str(run), trace) for reason in played.reasons))
-    is_no_failure = played.verdict is Verdict.VALID or played.outcome is Outcome.EXECUTED
+    named = attrs.evolve(case_result, reasons=tuple(reason.replace(str(run), trace) for reason in case_result.reasons))
+    is_no_failure = case_result.verdict is RulesVerdict.VALID or case_result.outcome is Outcome.EXECUTED
     if keep is Keep.NONE or (keep is Keep.FAILURES and is_no_failure):
-        if lands and played.ended:
-            _move(run, directory.path / UNLANDED / played.case.name)
+        if lands and case_result.ended:
+            _move(run, directory.path / UNLANDED / case_result.case.name)
         return named
     _move(run, directory.path / trace)
     return attrs.evolve(named, trace=trace)
@@ -166,8 +168,8 @@ def warm_up() -> None:
         judged(open_run(run_scenario(loads(_WARM_UP, "warm-up"), runs=Path(folder)).path))
 
 
-def _executed(case: Case, run: RunDirectory) -> Played:
-    return Played(
+def _executed(case: Case, run: RunDirectory) -> CaseResult:
+    return CaseResult(
         case=case,
         outcome=Outcome.EXECUTED,
         digest=str(run.manifest["digest"]),
@@ -176,7 +178,7 @@ def _executed(case: Case, run: RunDirectory) -> Played:
     )
 
 
-def _with_judgement(executed: Played, judgement: Judgement) -> Played:
+def _with_judgement(executed: CaseResult, judgement: CaseJudgement) -> CaseResult:
     return attrs.evolve(
         executed,
         outcome=Outcome.COMPLETE,
@@ -187,6 +189,6 @@ def _with_judgement(executed: Played, judgement: Judgement) -> Played:
     )
 
 
-def _crashed(case: Case, error: Exception) -> Played:
+def _crashed(case: Case, error: Exception) -> CaseResult:
     traceback.print_exception(error)  # to the output of the case, which stays next to its trace
-    return Played(case=case, outcome=Outcome.CRASHED, reasons=(one_line(f"{type(error).__name__}: {error}"),))
+    return CaseResult(case=case, outcome=Outcome.CRASHED, reasons=(one_line(f"{type(error).__name__}: {error}"),))

@@ -11,12 +11,12 @@ from emulator.base.text import nearest
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.headline import Counts, counts_of, headline_of, pairs_of
 from emulator.campaign.measured import by_variant, frame_of
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.variant_runs import VariantRuns
-from emulator.spec.differences import Difference
-from emulator.statistics import Comparison, Verdict, compare
+from emulator.spec.model.differences import ScenarioDifference
+from emulator.statistics import Comparison, PairVerdict, compare
 
-_ORDER = (Verdict.BETTER, Verdict.WORSE, Verdict.UNKNOWN, Verdict.SAME)
+_ORDER = (PairVerdict.BETTER, PairVerdict.WORSE, PairVerdict.UNKNOWN, PairVerdict.SAME)
 HEADINGS = {measure.name: measure.heading for measure in MEASURES}
 
 
@@ -26,7 +26,7 @@ class VariantComparison:
 
     a: str
     b: str
-    changes: tuple[Difference, ...]
+    changes: tuple[ScenarioDifference, ...]
     """Of the scenario."""
     measures: tuple[Comparison, ...]
     """Of those that are not 0 in all runs; what matters most comes first."""
@@ -38,19 +38,19 @@ class VariantComparison:
 
     def sentence(self) -> str:
         """What b changes, for people."""
-        claimed = [one for one in self.measures if one.verdict in (Verdict.BETTER, Verdict.WORSE)]
+        claimed = [measure for measure in self.measures if measure.verdict in (PairVerdict.BETTER, PairVerdict.WORSE)]
         if not claimed:
             return self._without_claim()
         first = claimed[0]
         rest = [
             f"{verdict}, too: {names}" if verdict is first.verdict else f"{verdict}: {names}"
-            for verdict in (Verdict.BETTER, Verdict.WORSE)
-            if (names := ", ".join(HEADINGS[one.measure] for one in claimed[1:] if one.verdict is verdict))
+            for verdict in (PairVerdict.BETTER, PairVerdict.WORSE)
+            if (names := ", ".join(HEADINGS[item.measure] for item in claimed[1:] if item.verdict is verdict))
         ]
         return ". ".join((first.sentence(), *(text[0].upper() + text[1:] for text in rest)))
 
     def _without_claim(self) -> str:
-        unknown = [one for one in self.measures if one.verdict is Verdict.UNKNOWN]
+        unknown = [measure for measure in self.measures if measure.verdict is PairVerdict.UNKNOWN]
         if unknown:
             return unknown[0].sentence()
         if not self.counts.invalid.seeds:
@@ -59,12 +59,12 @@ class VariantComparison:
 
     def plain(self) -> dict[str, Any]:
         """The comparison as plain values for JSON; what cannot be told is None."""
-        rows = [{name: _told(value) for name, value in one.row().items()} for one in self.measures]
+        rows = [{name: _reported(value) for name, value in measure.row().items()} for measure in self.measures]
         return {
             "a": self.a,
             "b": self.b,
             "headline": self.headline,
-            "changes": [one.words(self.a, self.b) for one in self.changes],
+            "changes": [change.words(self.a, self.b) for change in self.changes],
             "measures": rows,
             "zero": list(self.zero),
             "invalid": attrs.asdict(self.counts.invalid),
@@ -85,7 +85,7 @@ def compare_variants(variant_runs: VariantRuns, names: Sequence[str] = ()) -> tu
         CampaignError: there are no such variants, or no runs of them.
     """
     pairs = variant_pairs(variant_runs, names)
-    runs = by_variant(variant_runs.played())
+    runs = by_variant(variant_runs.case_results())
     return tuple(_compared(variant_runs, a, b, runs[a], runs[b]) for a, b in pairs)
 
 
@@ -109,15 +109,17 @@ def variant_pairs(variant_runs: VariantRuns, names: Sequence[str]) -> list[tuple
     return [(names[0], names[1])] if names else [(known[0], other) for other in known[1:]]
 
 
-def _compared(variant_runs: VariantRuns, a: str, b: str, of_a: list[Played], of_b: list[Played]) -> VariantComparison:
-    there = [one for one in (*of_a, *of_b) if one.outcome is not Outcome.MISSING]
+def _compared(
+    variant_runs: VariantRuns, a: str, b: str, of_a: list[CaseResult], of_b: list[CaseResult]
+) -> VariantComparison:
+    there = [item for item in (*of_a, *of_b) if item.outcome is not Outcome.MISSING]
     for name in (a, b):
-        if not any(one.case.variant == name for one in there):
+        if not any(item.case.variant == name for item in there):
             raise CampaignError(f"{variant_runs.place}: no run of {name} has been played yet")
     frame = frame_of(there)
-    zero = [one.name for one in MEASURES if (frame[one.name].fillna(0) == 0).all()]
-    found = [_measured(frame, one, a, b) for one in MEASURES if one.name not in zero]
-    counts = counts_of(pairs_of({one.case.seed: one for one in of_a}, {one.case.seed: one for one in of_b}))
+    zero = [item.name for item in MEASURES if (frame[item.name].fillna(0) == 0).all()]
+    found = [_measured(frame, item, a, b) for item in MEASURES if item.name not in zero]
+    counts = counts_of(pairs_of({item.case.seed: item for item in of_a}, {item.case.seed: item for item in of_b}))
     headline = headline_of((a, b), found, counts, variant_runs)
     return VariantComparison(a, b, variant_runs.changes(a, b), tuple(_in_order(found)), tuple(zero), counts, headline)
 
@@ -128,8 +130,8 @@ def _measured(frame: Any, measure: Measure, a: str, b: str) -> Comparison:
 
 def _in_order(found: Sequence[Comparison]) -> list[Comparison]:
     """Claims first, those that hold for most seeds before others; of equal ones as `MEASURES` has them."""
-    return sorted(found, key=lambda one: (_ORDER.index(one.verdict), -abs(one.effect_size) if one.pairs else 0.0))
+    return sorted(found, key=lambda item: (_ORDER.index(item.verdict), -abs(item.effect_size) if item.pairs else 0.0))
 
 
-def _told(value: Any) -> Any:
+def _reported(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value

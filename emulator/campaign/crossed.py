@@ -12,7 +12,7 @@ from emulator.campaign.compared import compare_variants
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.headline import counts_of, headline_of, pairs_of
 from emulator.campaign.measured import frame_of
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.variant_runs import VariantRuns
 from emulator.statistics import Comparison, Figure, compare, estimate
 
@@ -66,7 +66,7 @@ class Crossed:
         """
         import pandas as pd  # noqa: PLC0415 - takes long to import, and the command needs none
 
-        found = {one.measure: one for one in self.measures}
+        found = {item.measure: item for item in self.measures}
         if measure not in found:
             raise CampaignError(nearest("measure", measure, list(found)))
         rows = [
@@ -88,7 +88,9 @@ class Crossed:
             "conditions": list(self.conditions),
             "seeds": self.seeds,
             "headline": list(self.headline),
-            "measures": {one.measure: [_plain(cell) for cell in one.cells.values()] for one in self.measures},
+            "measures": {
+                measure.measure: [_plain(cell) for cell in measure.cells.values()] for measure in self.measures
+            },
         }
 
 
@@ -111,19 +113,21 @@ def crossed(variant_runs: VariantRuns, measures: Sequence[str] = ()) -> Crossed:
         for name in variant_runs.variants
         if name in conditions_of
     }
-    every = variant_runs.played()
-    played = [one for one in every if one.outcome is not Outcome.MISSING and one.case.variant in pairs]
-    if not played:
+    every = variant_runs.case_results()
+    case_result = [item for item in every if item.outcome is not Outcome.MISSING and item.case.variant in pairs]
+    if not case_result:
         raise CampaignError(f"{variant_runs.place}: no run has been played yet")
-    frame = frame_of(played)
+    frame = frame_of(case_result)
     frame["condition"] = [pairs[name][1] for name in frame["variant"]]
     frame["variant"] = [pairs[name][0] for name in frame["variant"]]
-    names = [one.name for one in MEASURES if one.name in measures or not measures]
+    names = [item.name for item in MEASURES if item.name in measures or not measures]
     wanted = [name for name in names if measures or not (frame[name].fillna(0) == 0).all()]
     variants = tuple(dict.fromkeys(option for option, _ in pairs.values()))
     conditions = tuple(dict.fromkeys(condition for _, condition in pairs.values()))
     found = tuple(CrossedMeasure(name, _cells(frame, name, variants, conditions)) for name in wanted)
-    headline = tuple(_headline(variant_runs, found, (variants[0], variant), pairs, played) for variant in variants[1:])
+    headline = tuple(
+        _headline(variant_runs, found, (variants[0], variant), pairs, case_result) for variant in variants[1:]
+    )
     return Crossed(variants, (*conditions, ALL), int(frame["seed"].nunique()), found, headline)
 
 
@@ -135,7 +139,7 @@ def headlines(variant_runs: VariantRuns) -> tuple[str, ...]:
     """
     if variant_runs.conditions:
         return crossed(variant_runs).headline
-    return tuple(one.headline for one in compare_variants(variant_runs))
+    return tuple(compare_variant.headline for compare_variant in compare_variants(variant_runs))
 
 
 def _headline(
@@ -143,7 +147,7 @@ def _headline(
     found: Sequence[CrossedMeasure],
     names: tuple[str, str],
     pairs: Mapping[str, tuple[str, str]],
-    every: Sequence[Played],
+    every: Sequence[CaseResult],
 ) -> str:
     """What one variant changes over all conditions.
 
@@ -154,12 +158,12 @@ def _headline(
         pairs: mapping name of a case's variant -> variant and condition.
         every: what became of all cases.
     """
-    cells = [one.cells[names[1], ALL].against for one in found if (names[1], ALL) in one.cells]
-    of_each: list[dict[tuple[int, str], Played]] = [{}, {}]
-    for played in every:
-        option, condition = pairs[played.case.variant]
+    cells = [item.cells[names[1], ALL].against for item in found if (names[1], ALL) in item.cells]
+    of_each: list[dict[tuple[int, str], CaseResult]] = [{}, {}]
+    for case_result in every:
+        option, condition = pairs[case_result.case.variant]
         if option in names:
-            of_each[names.index(option)][played.case.seed, condition] = played
+            of_each[names.index(option)][case_result.case.seed, condition] = case_result
     counts = counts_of(pairs_of(*of_each))
     return headline_of(names, [cell for cell in cells if cell is not None], counts, variant_runs)
 
@@ -179,7 +183,7 @@ def _cells(
     parts[ALL] = of_all
     cells = {}
     for condition, part in parts.items():
-        means = {one.variant: one for one in estimate(part, measure)} if len(part) else {}
+        means = {item.variant: item for item in estimate(part, measure)} if len(part) else {}
         for variant in variants:
             if variant not in means:
                 continue
@@ -191,7 +195,7 @@ def _cells(
 
 
 def _plain(cell: CrossedCell) -> dict[str, Any]:
-    told: dict[str, Any] = {"variant": cell.variant, "condition": cell.condition, "mean": attrs.asdict(cell.mean)}
+    reported: dict[str, Any] = {"variant": cell.variant, "condition": cell.condition, "mean": attrs.asdict(cell.mean)}
     if cell.against is not None:
-        told |= {"difference": attrs.asdict(cell.against.difference), "verdict": cell.against.verdict.value}
-    return told
+        reported |= {"difference": attrs.asdict(cell.against.difference), "verdict": cell.against.verdict.value}
+    return reported

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from emulator.campaign.bindings import entry_problem, require_own, run_problem
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import RUNS, TABLES, CampaignDirectory, CampaignError, first_lines, opened
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.variant_runs import GoldRuns
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, Gold, gold_of
 from emulator.lake.snapshot import Snapshot, read_snapshot
-from emulator.spec.differences import Difference, differences
+from emulator.spec.model.differences import ScenarioDifference, differences
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run
 
@@ -44,7 +44,7 @@ _OUTCOMES = pa.schema(
 OUTCOMES = "outcomes"
 
 
-class Dataset:
+class CampaignResults:
     """All results of a campaign, also of one that is under way.
 
     Args:
@@ -59,7 +59,7 @@ class Dataset:
         self.directory: CampaignDirectory = opened(path)
 
     @cached_property
-    def _lines(self) -> tuple[dict[Case, Played], tuple[str, ...]]:
+    def _lines(self) -> tuple[dict[Case, CaseResult], tuple[str, ...]]:
         reader = self.directory.reader()
         found = first_lines(reader.news())
         for problem in reader.foreign:
@@ -76,29 +76,29 @@ class Dataset:
         require_own(self.directory, self._lines[0])
         uri = self.directory.dataset_uri
         landed = {} if uri is None or not self.executed() else (read_snapshot(located(uri)) or Snapshot()).runs
-        for played in self.executed():
-            entry = landed.get(played.case.name)
-            problem = "" if entry is None else entry_problem(self.directory, played, entry, str(uri))
+        for case_result in self.executed():
+            entry = landed.get(case_result.case.name)
+            problem = "" if entry is None else entry_problem(self.directory, case_result, entry, str(uri))
             if problem:
                 raise CampaignError(problem)
 
     @cached_property
-    def _found(self) -> Mapping[Case, Played]:
+    def _found(self) -> Mapping[Case, CaseResult]:
         """What became of each case that has a line, with its judgement from gold where its line has none."""
         lines = self._lines[0]
         if self._gold is None:
             return lines
         gold = GoldRuns(self._gold)
         return {
-            case: self._with_trace(gold.judged(one)) if one.outcome is Outcome.EXECUTED else one
-            for case, one in lines.items()
+            case: self._with_trace(gold.judged(line)) if line.outcome is Outcome.EXECUTED else line
+            for case, line in lines.items()
         }
 
-    def _with_trace(self, played: Played) -> Played:
+    def _with_trace(self, case_result: CaseResult) -> CaseResult:
         """A run whose line was written before it was decided whether its trace stays."""
-        trace = f"{RUNS}/{played.case.name}"
-        is_there = not played.trace and played.is_judged and (self.directory.path / trace).is_dir()
-        return attrs.evolve(played, trace=trace) if is_there else played
+        trace = f"{RUNS}/{case_result.case.name}"
+        is_there = not case_result.trace and case_result.is_judged and (self.directory.path / trace).is_dir()
+        return attrs.evolve(case_result, trace=trace) if is_there else case_result
 
     @cached_property
     def _gold(self) -> Gold | None:
@@ -109,20 +109,20 @@ class Dataset:
     @property
     def _of_gold(self) -> tuple[Case, ...]:
         """The cases whose judgement gold has."""
-        return tuple(one.case for one in self.executed() if self._found[one.case].is_judged)
+        return tuple(item.case for item in self.executed() if self._found[item.case].is_judged)
 
     @property
     def damages(self) -> tuple[str, ...]:
         """A sentence for each damaged line; its case is missing, unless another line has it."""
         return self._lines[1]
 
-    def executed(self) -> tuple[Played, ...]:
+    def executed(self) -> tuple[CaseResult, ...]:
         """The runs that came to their end and whose lines have no judgement, also those that gold has."""
-        return tuple(one for one in self._lines[0].values() if one.outcome is Outcome.EXECUTED)
+        return tuple(line for line in self._lines[0].values() if line.outcome is Outcome.EXECUTED)
 
-    def unjudged(self) -> tuple[Played, ...]:
+    def unjudged(self) -> tuple[CaseResult, ...]:
         """The runs that came to their end and have not been judged."""
-        return tuple(one for one in self._found.values() if one.outcome is Outcome.EXECUTED)
+        return tuple(item for item in self._found.values() if item.outcome is Outcome.EXECUTED)
 
     @property
     def place(self) -> str:
@@ -139,26 +139,26 @@ class Dataset:
         """Mapping variant -> the condition in which it is executed; empty: there are no conditions."""
         return self.directory.conditions
 
-    def changes(self, a: str, b: str) -> tuple[Difference, ...]:
+    def changes(self, a: str, b: str) -> tuple[ScenarioDifference, ...]:
         """What the scenario of variant b changes in that of a."""
         return differences(self.directory.variants[a], self.directory.variants[b])
 
-    def storm_command(self, played: Played) -> str:
+    def storm_command(self, case_result: CaseResult) -> str:
         """The command that explains a request storm of a run."""
-        if played.trace:
-            return f"rmqemu why {shlex.quote(str(self.directory.path / played.trace))} storm"
-        return f"{self.directory.command(played.case)}; rmqemu why RUN storm"
+        if case_result.trace:
+            return f"rmqemu why {shlex.quote(str(self.directory.path / case_result.trace))} storm"
+        return f"{self.directory.command(case_result.case)}; rmqemu why RUN storm"
 
-    def played(self) -> tuple[Played, ...]:
+    def case_results(self) -> tuple[CaseResult, ...]:
         """What became of each case, in the order in which they are played; `missing` for those without a line."""
         return self._of_cases(self._found)
 
-    def recorded(self) -> tuple[Played, ...]:
-        """As `played`, from the lines alone: without what gold has."""
+    def recorded(self) -> tuple[CaseResult, ...]:
+        """As `executed`, from the lines alone: without what gold has."""
         return self._of_cases(self._lines[0])
 
-    def _of_cases(self, found: Mapping[Case, Played]) -> tuple[Played, ...]:
-        return tuple(found.get(case, Played(case=case, outcome=Outcome.MISSING)) for case in self.directory.cases())
+    def _of_cases(self, found: Mapping[Case, CaseResult]) -> tuple[CaseResult, ...]:
+        return tuple(found.get(case, CaseResult(case=case, outcome=Outcome.MISSING)) for case in self.directory.cases())
 
     def outcomes(self) -> pa.Table:
         """One row for each case of the campaign, whether it has been played or not.
@@ -169,11 +169,13 @@ class Dataset:
         not come to its end), reasons, digest, rows, virtual_s, cpu_s, wall_s, trace (the run directory, if it was
         kept), and the command that plays the run again.
         """
-        return pa.Table.from_pylist([self._outcome(played) for played in self.played()], schema=_OUTCOMES)
+        return pa.Table.from_pylist(
+            [self._outcome(case_result) for case_result in self.case_results()], schema=_OUTCOMES
+        )
 
     def tables(self) -> tuple[str, ...]:
         """Names of the tables of findings."""
-        names = dict.fromkeys(name for played in self.played() for name in played.findings)
+        names = dict.fromkeys(name for case_result in self.case_results() for name in case_result.findings)
         return tuple(GOLD_TABLES) if self._of_gold else tuple(names)
 
     def findings(self, table: str) -> pa.Table:
@@ -185,8 +187,8 @@ class Dataset:
         if table not in self.tables():
             raise KeyError(f"there is no table {table}; there are {', '.join(self.tables()) or 'none'}")
         of_gold = dict.fromkeys(self._of_gold)
-        of_lines = [one for one in self.played() if table in one.findings and one.case not in of_gold]
-        parts = [_of_run(played.case, played.findings[table]) for played in of_lines]
+        of_lines = [item for item in self.case_results() if table in item.findings and item.case not in of_gold]
+        parts = [_of_run(case_result.case, case_result.findings[table]) for case_result in of_lines]
         if self._gold is None or not of_gold:
             return pa.concat_tables(parts)
         rows = pa.concat_tables([*parts, _of_runs(tuple(of_gold), self._gold.table(table))])
@@ -229,22 +231,22 @@ class Dataset:
             put_in_place(RunFiles(), folder / f"{name}.parquet", sink.getvalue().to_pybytes())
         return folder
 
-    def _outcome(self, played: Played) -> dict[str, Any]:
+    def _outcome(self, case_result: CaseResult) -> dict[str, Any]:
         return {
-            "run": played.case.name,
-            "variant": played.case.variant,
-            "seed": played.case.seed,
-            "outcome": str(played.outcome),
-            "verdict": str(played.verdict),
-            "service": played.service and str(played.service),
-            "reasons": list(played.reasons),
-            "digest": played.digest,
-            "rows": played.rows,
-            "virtual_s": played.virtual_s,
-            "cpu_s": played.cpu_s,
-            "wall_s": played.wall_s,
-            "trace": str(self.directory.path / played.trace) if played.trace else None,
-            "command": self.directory.command(played.case),
+            "run": case_result.case.name,
+            "variant": case_result.case.variant,
+            "seed": case_result.case.seed,
+            "outcome": str(case_result.outcome),
+            "verdict": str(case_result.verdict),
+            "service": case_result.service and str(case_result.service),
+            "reasons": list(case_result.reasons),
+            "digest": case_result.digest,
+            "rows": case_result.rows,
+            "virtual_s": case_result.virtual_s,
+            "cpu_s": case_result.cpu_s,
+            "wall_s": case_result.wall_s,
+            "trace": str(self.directory.path / case_result.trace) if case_result.trace else None,
+            "command": self.directory.command(case_result.case),
         }
 
 

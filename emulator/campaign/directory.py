@@ -27,15 +27,15 @@ from emulator.base.files import UnexpectedFileError, open_to_write, read_bytes
 from emulator.campaign.campaign import Campaign, Case, cases
 from emulator.campaign.digest import DIGEST, campaign_digest, origin
 from emulator.campaign.first_difference import difference
-from emulator.campaign.parts import PARTS, Part, PartsReader
-from emulator.campaign.played import Played, better
+from emulator.campaign.parts import PARTS, PartsReader, PartWriter
+from emulator.campaign.results import CaseResult, better
 from emulator.campaign.scenario_files import SCENARIOS, scenario_file, scenario_problem
 from emulator.campaign.seeds import read_seeds, seeds_text
 from emulator.lake.filesystems import located
 from emulator.spec import Scenario, UserCode, from_dict, to_dict
-from emulator.spec.secrets import marks_of_references, with_stand_ins
-from emulator.spec.user_code import ALLOW_CODE
-from emulator.spec.user_functions import named_code, sources
+from emulator.spec.reading.secrets import marks_of_references, with_stand_ins
+from emulator.spec.reading.user_code import ALLOW_CODE
+from emulator.spec.reading.user_functions import named_code, sources
 from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place
 from emulator.trace.run_directory import versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
@@ -127,19 +127,21 @@ class CampaignDirectory:
 
     def set_dataset(self, uri: str) -> None:
         """Record in which dataset runs are landed; one below this directory moves with it."""
-        kept = "" if uri == located(self.path / DATASET).uri else uri
-        put_in_place(_FILES, self.path / LANDED, (sealed({"dataset": kept, "campaign": self.digest}) + "\n").encode())
+        retained = "" if uri == located(self.path / DATASET).uri else uri
+        put_in_place(
+            _FILES, self.path / LANDED, (sealed({"dataset": retained, "campaign": self.digest}) + "\n").encode()
+        )
 
     def reader(self) -> PartsReader:
         """A reader of all parts."""
         return PartsReader(self.path / PARTS, self.digest)
 
-    def part(self, files: RunFiles) -> Part:
+    def part(self, files: RunFiles) -> PartWriter:
         """A new part for this process."""
-        return Part(self.path / PARTS, self.digest, files)
+        return PartWriter(self.path / PARTS, self.digest, files)
 
     @contextmanager
-    def being_played(self) -> Iterator[None]:
+    def being_executed(self) -> Iterator[None]:
         """Inside the `with` block no other process plays this campaign.
 
         Raises:
@@ -183,11 +185,13 @@ def without_digest(directory: CampaignDirectory) -> str:
     return f"{directory.path}/{HEAD} has no digest, an older release began it: its results cannot be checked"
 
 
-def first_lines(lines: Iterator[Played]) -> dict[Case, Played]:
+def first_lines(lines: Iterator[CaseResult]) -> dict[Case, CaseResult]:
     """The line that counts of each case, in the order in which their cases were first met."""
-    found: dict[Case, Played] = {}
-    for played in lines:
-        found[played.case] = better(found[played.case], played) if played.case in found else played
+    found: dict[Case, CaseResult] = {}
+    for case_result in lines:
+        found[case_result.case] = (
+            better(found[case_result.case], case_result) if case_result.case in found else case_result
+        )
     return found
 
 
@@ -300,7 +304,9 @@ def _head(campaign: Campaign, seeds: tuple[int, ...]) -> dict[str, Any]:
     marks = {variant.name: marks_of_references(variant.scenario) for variant in campaign.variants}
     if any(marks.values()):
         head["secrets"] = marks
-    code = {str(path): checksum(content) for it in campaign.variants for path, content in sources(it.scenario).items()}
+    code = {
+        str(path): checksum(content) for item in campaign.variants for path, content in sources(item.scenario).items()
+    }
     if code:
         head["code"] = dict(sorted(code.items()))
     return {**head, DIGEST: campaign_digest(head)}

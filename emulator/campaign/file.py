@@ -17,21 +17,21 @@ from emulator.campaign.campaign import BASELINE, TIMEOUT_MS, Campaign, Keep, Var
 from emulator.campaign.seeds import read_seeds
 from emulator.campaign.variants import CONDITION_KEYS, VARIANT_KEYS, read_variant, under_condition
 from emulator.spec import Scenario, SpecError
-from emulator.spec.bounds import SCENARIO_NAME
-from emulator.spec.bundled import campaign_path
-from emulator.spec.file import SCENARIO_TABLES, playable
-from emulator.spec.mistakes import EnoughMistakesError, Reading, expect_known
-from emulator.spec.section import Section, keys_of
-from emulator.spec.service_limits import ServiceLimits
-from emulator.spec.toml_file import TomlFile
-from emulator.spec.user_code import UserCode
+from emulator.spec.model.bounds import SCENARIO_NAME
+from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.reading.bundled import campaign_path
+from emulator.spec.reading.file import SCENARIO_TABLES, playable
+from emulator.spec.reading.section import Section, keys_of
+from emulator.spec.reading.toml_file import TomlFile
+from emulator.spec.reading.user_code import UserCode
+from emulator.spec.refusals.mistakes import EnoughMistakesError, Reading, require_known
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TEXT, quoted, whole_rule
 
 _CAMPAIGN_KEYS = ("name", "scenario", "seeds", "baseline", "keep", "trace", "timeout_s", "timeout_ms", "jobs")
 _TABLES = ("campaign", "variant", "condition", *SCENARIO_TABLES)
-CASES_MOST = 10_000_000
-JOBS = whole_rule("runs at the same time", least=1, most=10_000)
+CASES_MAX = 10_000_000
+JOBS = whole_rule("runs at the same time", minimum=1, maximum=10_000)
 
 
 def load_campaign(path: Path, *, allow_code: bool = False) -> Campaign:
@@ -98,8 +98,8 @@ def _read(root: Section, file: TomlFile, code: UserCode) -> Campaign | None:
         return None
     tables, scenario = _with_limits(*found, {key: getattr(limits, key) for key in service.values})
     variants = _in_conditions(root, _read_variants(root, head, tables, scenario))
-    if len(seeds) * len(variants) > CASES_MOST:
-        raise SpecError("campaign", f"expected {CASES_MOST:,} runs at most, not {len(variants)} x {len(seeds):,}")
+    if len(seeds) * len(variants) > CASES_MAX:
+        raise SpecError("campaign", f"expected {CASES_MAX:,} runs at most, not {len(variants)} x {len(seeds):,}")
     return Campaign(
         name=name,
         variants=variants,
@@ -113,7 +113,7 @@ def _read(root: Section, file: TomlFile, code: UserCode) -> Campaign | None:
 
 def _read_keep(head: Section) -> Keep:
     keep = head.get("keep", TEXT, Keep.FAILURES)
-    expect_known(head.at("keep"), "choice", keep, list(Keep))
+    require_known(head.at("keep"), "choice", keep, list(Keep))
     return Keep(keep)
 
 
@@ -147,7 +147,7 @@ def _with_limits(
 
 def _judged_level(key: str, level: str) -> TraceLevel:
     """A level with all rows that oracles read."""
-    expect_known(key, "level of the traces of a campaign", level, [TraceLevel.FULL, TraceLevel.FINDINGS])
+    require_known(key, "level of the traces of a campaign", level, [TraceLevel.FULL, TraceLevel.FINDINGS])
     return TraceLevel(level)
 
 

@@ -21,15 +21,15 @@ def difference(
         at = f"{within}.{key}" if within else key
         if key not in here or key not in there:
             return f"{at} is only {names[0] if key in there else names[1]}"
-        one, other = there[key], here[key]
-        if isinstance(one, list) and isinstance(other, list):
-            one, other = _numbered(one), _numbered(other)
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            found = difference(one, other, at, names)
+        item, other = there[key], here[key]
+        if isinstance(item, list) and isinstance(other, list):
+            item, other = _numbered(item), _numbered(other)
+        if isinstance(item, Mapping) and isinstance(other, Mapping):
+            found = difference(item, other, at, names)
             if found:
                 return found
-        elif one != other:
-            return f"{at} is {quoted(one)} {names[0]} and {quoted(other)} {names[1]}"
+        elif item != other:
+            return f"{at} is {quoted(item)} {names[0]} and {quoted(other)} {names[1]}"
     return ""
 
 

@@ -28,7 +28,7 @@ FAILED = 70
 
 
 @attrs.frozen
-class Ended(Generic[T]):
+class EndedChild(Generic[T]):
     """A child that has ended."""
 
     item: T
@@ -101,13 +101,13 @@ class Forked(Generic[T]):
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
-    def wait(self, wait_s: float) -> list[Ended[T]]:
+    def wait(self, wait_s: float) -> list[EndedChild[T]]:
         """The children that have ended, after at most `wait_s`."""
         now_s = time.monotonic()
         for child in self._children.values():
             if now_s - child.began_s > self._limit_s + _GRACE_S:
                 _kill(child)
-        ended: list[Ended[T]] = []
+        ended: list[EndedChild[T]] = []
         for key, _ in self._selector.select(wait_s):
             piece = os.read(key.fd, _PIECE)
             if piece:
@@ -116,7 +116,7 @@ class Forked(Generic[T]):
                 ended.append(self._reap(key.fd))
         return ended
 
-    def _reap(self, reading_end: int) -> Ended[T]:
+    def _reap(self, reading_end: int) -> EndedChild[T]:
         child = self._children.pop(reading_end)
         self._selector.unregister(reading_end)
         os.close(reading_end)
@@ -124,7 +124,7 @@ class Forked(Generic[T]):
         wall_s = time.monotonic() - child.began_s
         code = os.waitstatus_to_exitcode(status)
         late = code != 0 and (child.killed or wall_s >= self._limit_s)
-        return Ended(child.item, b"".join(child.pieces), code, late, used.ru_utime + used.ru_stime, wall_s)
+        return EndedChild(child.item, b"".join(child.pieces), code, late, used.ru_utime + used.ru_stime, wall_s)
 
     def _be_child(self, item: T, writing_end: int) -> NoReturn:
         try:

@@ -6,20 +6,19 @@ from typing import TypeVar
 import attrs
 
 from emulator.analysis.findings.symptom import SymptomKind
-from emulator.analysis.report import Service
-from emulator.analysis.report import Verdict as RunVerdict
+from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
 from emulator.base.amounts import counted
 from emulator.campaign.measured import runs_with
-from emulator.campaign.played import Played
+from emulator.campaign.results import CaseResult
 from emulator.campaign.variant_runs import VariantRuns
-from emulator.statistics import SEEDS_LEAST, Comparison, Verdict
+from emulator.statistics import SEEDS_MIN, Comparison, PairVerdict
 
 _PHRASES = {measure.name: measure.phrase for measure in MEASURES}
 _HEADINGS = {measure.name: measure.heading for measure in MEASURES}
 _MEASURES_MAX = 3
 _Key = TypeVar("_Key")
-_CLAIMS = (Verdict.BETTER, Verdict.WORSE)
+_CLAIMS = (PairVerdict.BETTER, PairVerdict.WORSE)
 
 
 @attrs.frozen
@@ -41,22 +40,22 @@ class Counts:
     paging: PairCounts
     storms: PairCounts
     """Request storms."""
-    stormy: Played | None
+    stormy: CaseResult | None
     """A run with a storm, if possible one whose trace is stored; None: there is no storm."""
 
 
-Paired = Sequence[tuple[Played, Played]]
+Paired = Sequence[tuple[CaseResult, CaseResult]]
 """Runs of a and b with one seed, in one condition, which both came to their end."""
 
 
 def counts_of(pairs: Paired) -> Counts:
     """Count over pairs of runs."""
-    stormy = [one for pair in pairs for one in pair if _is_stormy(one)]
+    stormy = [item for pair in pairs for item in pair if _is_stormy(item)]
     return Counts(
         _counted(pairs, [(_is_invalid(a), _is_invalid(b)) for a, b in pairs]),
         _counted(pairs, [(_is_paging(a), _is_paging(b)) for a, b in pairs]),
         _counted(pairs, [(_is_stormy(a), _is_stormy(b)) for a, b in pairs]),
-        max(stormy, key=lambda one: bool(one.trace), default=None),
+        max(stormy, key=lambda item: bool(item.trace), default=None),
     )
 
 
@@ -64,16 +63,16 @@ def _counted(pairs: Paired, found: Sequence[tuple[bool, bool]]) -> PairCounts:
     return PairCounts(len(pairs), sum(a for a, _ in found), sum(b for _, b in found), sum(a and b for a, b in found))
 
 
-def _is_invalid(played: Played) -> bool:
-    return played.verdict is RunVerdict.INVALID
+def _is_invalid(case_result: CaseResult) -> bool:
+    return case_result.verdict is RulesVerdict.INVALID
 
 
-def _is_paging(played: Played) -> bool:
-    return played.service is Service.PAGING
+def _is_paging(case_result: CaseResult) -> bool:
+    return case_result.service is Service.PAGING
 
 
-def _is_stormy(played: Played) -> bool:
-    return bool(runs_with([played], SymptomKind.STORM))
+def _is_stormy(case_result: CaseResult) -> bool:
+    return bool(runs_with([case_result], SymptomKind.STORM))
 
 
 def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: Counts, runs: VariantRuns) -> str:
@@ -85,10 +84,10 @@ def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: 
         counts: over the same runs.
         runs: of all variants.
     """
-    by_name = {one.measure: one for one in measures}
+    by_name = {measure.measure: measure for measure in measures}
     in_order = [by_name[name] for name in IMPACT_ORDER if name in by_name]
     # What hardly differs comes last, however much it would matter.
-    in_order.sort(key=lambda one: not is_notable(one.measure, one.mean_a, one.mean_b))
+    in_order.sort(key=lambda item: not is_notable(item.measure, item.mean_a, item.mean_b))
     sentences = (
         _measured(names, in_order, counts.invalid.seeds),
         *_verdicts(names, counts),
@@ -99,37 +98,41 @@ def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: 
 
 def _measured(names: tuple[str, str], measures: Sequence[Comparison], seeds: int) -> str:
     a, b = names
-    claims = [one for one in measures if one.verdict in _CLAIMS]
+    claims = [measure for measure in measures if measure.verdict in _CLAIMS]
     if claims:
         first = claims[0]
-        in_seeds = first.better_in if first.verdict is Verdict.BETTER else first.worse_in
+        in_seeds = first.better_in if first.verdict is PairVerdict.BETTER else first.worse_in
         claim = f"{b} is {first.verdict} than {a}: {_PHRASES[first.measure]} {first.by_how_much()}"
         return ". ".join((f"{claim}, in {in_seeds} of {counted(first.pairs, 'seed')}", *_others(first, claims[1:])))
     if not seeds:
         return f"{b} against {a}: cannot tell, no seed came to its end with both"
-    unknown = [one for one in measures if one.verdict is Verdict.UNKNOWN and one.better_in + one.worse_in]
+    unknown = [
+        measure
+        for measure in measures
+        if measure.verdict is PairVerdict.UNKNOWN and measure.better_in + measure.worse_in
+    ]
     if not unknown:
         return f"{b} against {a}: no measure that matters differs in any of {counted(seeds, 'run')}"
     first = unknown[0]
-    if first.pairs >= SEEDS_LEAST:
+    if first.pairs >= SEEDS_MIN:
         text = first.sentence()
         return f"{b} against {a}: {text[0].lower()}{text[1:]}"
     so_far = f"so far {_PHRASES[first.measure]} {first.by_how_much()}, better in {first.better_in} of {first.pairs}"
-    lead = f"{b} against {a}: cannot tell with {counted(first.pairs, 'seed')}, {SEEDS_LEAST} are needed; {so_far}"
+    lead = f"{b} against {a}: cannot tell with {counted(first.pairs, 'seed')}, {SEEDS_MIN} are needed; {so_far}"
     return ". ".join((lead, *_others(first, unknown[1:])))
 
 
-def _direction(one: Comparison) -> Verdict:
+def _direction(comparison: Comparison) -> PairVerdict:
     """Which way most seeds go, where nothing is claimed yet."""
-    if one.verdict in _CLAIMS:
-        return one.verdict
-    return Verdict.BETTER if one.better_in > one.worse_in else Verdict.WORSE
+    if comparison.verdict in _CLAIMS:
+        return comparison.verdict
+    return PairVerdict.BETTER if comparison.better_in > comparison.worse_in else PairVerdict.WORSE
 
 
 def _others(first: Comparison, measures: Sequence[Comparison]) -> Iterator[str]:
     """`Better, too: no owner, late p99`, `Worse: again`."""
     for verdict in _CLAIMS:
-        of_it = [_HEADINGS[one.measure] for one in measures if _direction(one) is verdict]
+        of_it = [_HEADINGS[measure.measure] for measure in measures if _direction(measure) is verdict]
         more = len(of_it) - _MEASURES_MAX
         listed = ", ".join([*of_it[:_MEASURES_MAX], *([f"{more} more"] if more > 0 else [])])
         if listed:
@@ -161,7 +164,7 @@ def _storms(names: tuple[str, str], counts: Counts, runs: VariantRuns) -> Iterat
         yield f"A request storm {text}{f' ({command})' if command else ''}"
 
 
-def pairs_of(of_a: Mapping[_Key, Played], of_b: Mapping[_Key, Played]) -> Paired:
+def pairs_of(of_a: Mapping[_Key, CaseResult], of_b: Mapping[_Key, CaseResult]) -> Paired:
     """The runs of two variants that belong together, came to their end and were judged.
 
     Args:

@@ -11,11 +11,11 @@ import attrs
 from emulator.base.frozen_objects import frozen_objects
 from emulator.campaign.answers import OUTPUT, answer_of, answered, died, printed_by
 from emulator.campaign.campaign import Case, Keep
-from emulator.campaign.case import DiskError, play_case, stays, warm_up
+from emulator.campaign.case import DiskError, execute_case, stays, warm_up
 from emulator.campaign.directory import UNDER_WAY, UNLANDED, CampaignDirectory
-from emulator.campaign.forked import Ended, Forked
+from emulator.campaign.forked import EndedChild, Forked
 from emulator.campaign.landing import CampaignLanding
-from emulator.campaign.played import Played
+from emulator.campaign.results import CaseResult
 from emulator.trace.files import RunFiles
 
 TICK_S = 0.25
@@ -23,7 +23,7 @@ _FILES = RunFiles()
 
 
 @attrs.frozen
-class _Seat:
+class _LocalCase:
     """A case that is being played, and the folder in which it is."""
 
     case: Case
@@ -47,9 +47,9 @@ class Terms:
         return self.keep is Keep.FAILURES and not self.judges
 
 
-def play_here(
+def execute_here(
     directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, jobs: int, files: RunFiles = _FILES
-) -> Iterator[Played | None]:
+) -> Iterator[CaseResult | None]:
     """Play cases, and append their lines to a part.
 
     Args:
@@ -77,21 +77,21 @@ def play_here(
         # Children share the memory of what is there now, as long as no collection touches it.
         with (
             frozen_objects(),
-            Forked[_Seat](work, lambda seat: seat.scratch / OUTPUT, terms.timeout_ms / 1_000) as children,
+            Forked[_LocalCase](work, lambda seat: seat.scratch / OUTPUT, terms.timeout_ms / 1_000) as children,
         ):
             while True:
                 while len(children) < jobs and (case := next(waiting, None)) is not None:
                     scratch = Path(tempfile.mkdtemp(prefix=f"{case.name}-", dir=directory.path / UNDER_WAY))
-                    children.start(_Seat(case, scratch))
+                    children.start(_LocalCase(case, scratch))
                 if not children:
                     break
                 for ended in children.wait(TICK_S):
-                    played = _played(ended, directory, terms)
-                    part.append(played)
+                    case_result = _case_result(ended, directory, terms)
+                    part.append(case_result)
                     rmtree(ended.item.scratch, ignore_errors=True)
                     if landing is not None:
-                        landing.add(played)
-                    yield played
+                        landing.add(case_result)
+                    yield case_result
                 yield None
         if landing is not None:
             landing.land()
@@ -99,12 +99,12 @@ def play_here(
         raise DiskError(f"{error.filename or directory.path}: {error.strerror or error}") from error
 
 
-def _work(directory: CampaignDirectory, terms: Terms, seat: _Seat) -> bytes:
+def _work(directory: CampaignDirectory, terms: Terms, seat: _LocalCase) -> bytes:
     how = {"lands": terms.to is not None, "judges": terms.judges}
-    return answer_of(lambda: play_case(seat.case, directory, terms.keep, seat.scratch, **how))
+    return answer_of(lambda: execute_case(seat.case, directory, terms.keep, seat.scratch, **how))
 
 
-def _played(ended: Ended[_Seat], directory: CampaignDirectory, terms: Terms) -> Played:
+def _case_result(ended: EndedChild[_LocalCase], directory: CampaignDirectory, terms: Terms) -> CaseResult:
     """What became of the case of a child.
 
     Raises:
@@ -113,10 +113,10 @@ def _played(ended: Ended[_Seat], directory: CampaignDirectory, terms: Terms) -> 
     case, scratch = ended.item.case, ended.item.scratch
     output = printed_by(scratch)
     if ended.exit_code == 0:
-        played = answered(ended)
+        case_result = answered(ended)
     else:
-        played = stays(died(case, ended, output, terms.timeout_ms), directory, terms.keep, scratch)
-    place = directory.path / (played.trace or f"{UNLANDED}/{case.name}")
-    if output and place.is_dir() and (played.trace or played.ended):
+        case_result = stays(died(case, ended, output, terms.timeout_ms), directory, terms.keep, scratch)
+    place = directory.path / (case_result.trace or f"{UNLANDED}/{case.name}")
+    if output and place.is_dir() and (case_result.trace or case_result.ended):
         (scratch / OUTPUT).rename(place / OUTPUT)
-    return attrs.evolve(played, cpu_s=round(ended.cpu_s, 3), wall_s=round(ended.wall_s, 3))
+    return attrs.evolve(case_result, cpu_s=round(ended.cpu_s, 3), wall_s=round(ended.wall_s, 3))

@@ -3,17 +3,17 @@
 import re
 from xml.etree import ElementTree as ET
 
-from emulator.analysis.report import Verdict
-from emulator.campaign.dataset import Dataset
+from emulator.analysis.report import RulesVerdict
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.measured import verdicts_of
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 
 JUNIT_FILE = "junit.xml"
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold."""
 
 
-def junit(dataset: Dataset) -> str:
+def junit(dataset: CampaignResults) -> str:
     """A test case for each case: a failure if its run is invalid, an error if it crashed, hung or has no verdict.
 
     Each run that came to its end has both verdicts and its most severe symptom as `system-out`; the service verdict
@@ -21,11 +21,11 @@ def junit(dataset: Dataset) -> str:
     The text of a failure has the reasons and the command that plays the run again; a case that has not been played
     is skipped.
     """
-    every = dataset.played()
+    every = dataset.case_results()
     suites = ET.Element("testsuites")
     for variant in dataset.directory.variants:
-        mine = [played for played in every if played.case.variant == variant]
-        kinds = [_kind(played) for played in mine]
+        mine = [case_result for case_result in every if case_result.case.variant == variant]
+        kinds = [_kind(case_result) for case_result in mine]
         suite = ET.SubElement(
             suites,
             "testsuite",
@@ -34,35 +34,35 @@ def junit(dataset: Dataset) -> str:
             failures=str(kinds.count("failure")),
             errors=str(kinds.count("error")),
             skipped=str(kinds.count("skipped")),
-            time=_seconds(sum(played.wall_s for played in mine)),
+            time=_seconds(sum(case_result.wall_s for case_result in mine)),
         )
-        for played, kind in zip(mine, kinds, strict=True):
-            _add(suite, dataset, played, kind)
+        for case_result, kind in zip(mine, kinds, strict=True):
+            _add(suite, dataset, case_result, kind)
     ET.indent(suites)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 
 
-def _kind(played: Played) -> str:
+def _kind(case_result: CaseResult) -> str:
     """The element that tells of a case: `failure`, `error` or `skipped`; empty for a valid run."""
-    if played.outcome is Outcome.MISSING:
+    if case_result.outcome is Outcome.MISSING:
         return "skipped"
-    if played.verdict is Verdict.UNKNOWN:
+    if case_result.verdict is RulesVerdict.UNKNOWN:
         return "error"
-    return "" if played.verdict is Verdict.VALID else "failure"
+    return "" if case_result.verdict is RulesVerdict.VALID else "failure"
 
 
-def _add(suite: ET.Element, dataset: Dataset, played: Played, kind: str) -> None:
-    case = played.case
+def _add(suite: ET.Element, dataset: CampaignResults, case_result: CaseResult, kind: str) -> None:
+    case = case_result.case
     classname = f"{dataset.directory.name}.{case.variant}"
     element = ET.SubElement(
-        suite, "testcase", classname=classname, name=f"seed {case.seed}", time=_seconds(played.wall_s)
+        suite, "testcase", classname=classname, name=f"seed {case.seed}", time=_seconds(case_result.wall_s)
     )
     if kind:
-        first = played.reasons[0] if played.reasons else played.word
-        told = ET.SubElement(element, kind, message=_clean(first), type=played.word)
-        told.text = _clean("\n".join((*played.reasons, dataset.directory.command(case))))
-    if played.service is not None:
-        ET.SubElement(element, "system-out").text = _clean(verdicts_of(played))
+        first = case_result.reasons[0] if case_result.reasons else case_result.word
+        reported = ET.SubElement(element, kind, message=_clean(first), type=case_result.word)
+        reported.text = _clean("\n".join((*case_result.reasons, dataset.directory.command(case))))
+    if case_result.service is not None:
+        ET.SubElement(element, "system-out").text = _clean(verdicts_of(case_result))
 
 
 def _seconds(seconds: float) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.campaign.bindings import entry_problem, run_problem
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, CampaignError, is_campaign, opened, remove
-from emulator.campaign.played import Played
+from emulator.campaign.results import CaseResult
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
 from emulator.lake.landing import ParquetLanding, land
@@ -56,27 +56,27 @@ class CampaignLanding:
         """Of the dataset."""
         return self._location.uri
 
-    def lacks(self, played: Played) -> bool:
+    def lacks(self, case_result: CaseResult) -> bool:
         """Whether the run of a case came to its end, but is neither in the dataset nor in the directory.
 
         Raises:
             DatasetError: the dataset has another run of the same name.
         """
-        return played.ended and not self._has(played) and _source(self._directory, played.case) is None
+        return case_result.ended and not self._has(case_result) and _source(self._directory, case_result.case) is None
 
-    def add(self, played: Played) -> None:
+    def add(self, case_result: CaseResult) -> None:
         """Land the run of a case together with others, now or later; one that has not come to its end is left out.
 
         Raises:
             DatasetError: the dataset has another run of the same name, or see `land`.
         """
-        source = _source(self._directory, played.case)
-        if not played.ended or source is None:
+        source = _source(self._directory, case_result.case)
+        if not case_result.ended or source is None:
             return
-        if self._has(played):
+        if self._has(case_result):
             self._discard(source)
         else:
-            self._waiting[played.case] = source
+            self._waiting[case_result.case] = source
         if len(self._waiting) >= RUNS_PER_PART:
             self.land()
 
@@ -100,7 +100,7 @@ class CampaignLanding:
         if source.path.parent.name == UNLANDED and not self._retains:
             remove(source.path)
 
-    def settle(self, every: Sequence[Played], keep: Keep) -> None:
+    def settle(self, every: Sequence[CaseResult], keep: Keep) -> None:
         """Retain or remove the traces of judged runs that have waited for that.
 
         Args:
@@ -110,12 +110,12 @@ class CampaignLanding:
         Raises:
             OSError: a trace cannot be moved.
         """
-        for played in every:
-            waiting = self._directory.path / UNLANDED / played.case.name
-            if not played.is_judged or not waiting.is_dir():
+        for case_result in every:
+            waiting = self._directory.path / UNLANDED / case_result.case.name
+            if not case_result.is_judged or not waiting.is_dir():
                 continue
-            if keep is Keep.FAILURES and played.verdict is not Verdict.VALID:
-                place = self._directory.path / RUNS / played.case.name
+            if keep is Keep.FAILURES and case_result.verdict is not RulesVerdict.VALID:
+                place = self._directory.path / RUNS / case_result.case.name
                 remove(place)
                 waiting.rename(place)
             else:
@@ -123,21 +123,21 @@ class CampaignLanding:
         with suppress(OSError):  # there is none, or a run waits there that was not judged
             (self._directory.path / UNLANDED).rmdir()
 
-    def words(self, every: Sequence[Played]) -> str:
+    def words(self, every: Sequence[CaseResult]) -> str:
         """How many runs the dataset has, of those that were executed."""
         runs = (read_snapshot(self._location) or Snapshot()).runs
         digests = {name: entry.digest for name, entry in runs.items()}
-        there = [it for it in every if it.ended and digests.get(it.case.name) == it.digest]
+        there = [item for item in every if item.ended and digests.get(item.case.name) == item.digest]
         return f"{len(there):,} of {len(every):,} runs are in {self._location.uri}"
 
-    def _has(self, played: Played) -> bool:
+    def _has(self, case_result: CaseResult) -> bool:
         """Whether the dataset had the run at the beginning.
 
         Raises:
             DatasetError: it had another one of the same name.
         """
-        there = self._landed.get(played.case.name)
-        problem = "" if there is None else entry_problem(self._directory, played, there, self._location.uri)
+        there = self._landed.get(case_result.case.name)
+        problem = "" if there is None else entry_problem(self._directory, case_result, there, self._location.uri)
         if problem:
             raise DatasetError(problem)
         return there is not None
@@ -165,10 +165,10 @@ def sources_at(path: Path) -> tuple[RunSource, ...]:
         return sources_of_campaign(path)
     found = sources_of([path])
     of_campaigns: dict[Path, RunSource] = {}
-    for campaign in dict.fromkeys(one.path.parent.parent for one in found):
+    for campaign in dict.fromkeys(item.path.parent.parent for item in found):
         if is_campaign(campaign):
-            of_campaigns |= {one.path: one for one in sources_of_campaign(campaign)}
-    return tuple(of_campaigns.get(one.path, one) for one in found)
+            of_campaigns |= {source.path: source for source in sources_of_campaign(campaign)}
+    return tuple(of_campaigns.get(item.path, item) for item in found)
 
 
 def _source(directory: CampaignDirectory, case: Case) -> RunSource | None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from emulator.analysis.findings.symptom import SymptomKind
-from emulator.analysis.report import Service, Verdict
+from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, SYMPTOMS
 from emulator.campaign.campaign import Case
-from emulator.campaign.played import Played
+from emulator.campaign.results import CaseResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,66 +22,66 @@ _BROKEN = "broken"
 _SERVICES = tuple(Service)
 
 
-def measures_of_run(played: Played) -> dict[str, float]:
+def measures_of_run(case_result: CaseResult) -> dict[str, float]:
     """Mapping name of a measure -> its value; NaN for a run that did not come to its end."""
-    row = _row(played)
+    row = _row(case_result)
     return {measure.name: float(row.get(measure.name, math.nan)) for measure in MEASURES}
 
 
-def broken_in(played: Played) -> tuple[str, ...]:
+def broken_in(case_result: CaseResult) -> tuple[str, ...]:
     """The ids of the invariants that a run broke, in order; empty for one that did not come to its end."""
-    return tuple(_row(played).get(_BROKEN, ()))
+    return tuple(_row(case_result).get(_BROKEN, ()))
 
 
-def frame_of(every: Iterable[Played]) -> "pd.DataFrame":
+def frame_of(every: Iterable[CaseResult]) -> "pd.DataFrame":
     """One row for each case: variant, seed, both verdicts, a column for each measure; for `emulator.statistics`."""
     import pandas as pd  # noqa: PLC0415 - takes long to import, and children of a campaign do not need it
 
     rows = [
         {
-            "variant": one.case.variant,
-            "seed": one.case.seed,
-            "verdict": one.word,
-            "service": one.service,
-            **measures_of_run(one),
+            "variant": item.case.variant,
+            "seed": item.case.seed,
+            "verdict": item.word,
+            "service": item.service,
+            **measures_of_run(item),
         }
-        for one in every
+        for item in every
     ]
     head = ("variant", "seed", "verdict", "service")
     return pd.DataFrame(rows, columns=[*head, *(measure.name for measure in MEASURES)])
 
 
-def means(every: Iterable[Played]) -> dict[str, float]:
+def means(every: Iterable[CaseResult]) -> dict[str, float]:
     """Mapping name of a measure -> its mean over the runs that were judged; NaN if there is none."""
-    rows = [measures_of_run(played) for played in every if played.is_judged]
+    rows = [measures_of_run(case_result) for case_result in every if case_result.is_judged]
     return {
         measure.name: sum(row[measure.name] for row in rows) / len(rows) if rows else math.nan for measure in MEASURES
     }
 
 
-def severe_symptom(played: Played) -> str:
+def severe_symptom(case_result: CaseResult) -> str:
     """The most severe symptom of a run, as its kind and its sentence; empty for a run without any."""
-    row = _most_severe(played)
+    row = _most_severe(case_result)
     return f"{row['kind']}: {row['text']}" if row else ""
 
 
-def severity(played: Played) -> float:
+def severity(case_result: CaseResult) -> float:
     """How many times the most severe symptom of a run is above its limit; 0 for a run without any."""
-    row = _most_severe(played)
+    row = _most_severe(case_result)
     return float(row["severity"]) if row else 0.0
 
 
-def verdicts_of(played: Played) -> str:
+def verdicts_of(case_result: CaseResult) -> str:
     """`rules valid, service paging: request storm: ...`; of a run that did not come to its end what became of it."""
-    if played.service is None:
-        return played.word
-    severe = severe_symptom(played)
-    return f"rules {played.verdict}, service {played.service}{f': {severe}' if severe else ''}"
+    if case_result.service is None:
+        return case_result.word
+    severe = severe_symptom(case_result)
+    return f"rules {case_result.verdict}, service {case_result.service}{f': {severe}' if severe else ''}"
 
 
-def runs_with(every: Iterable[Played], kind: SymptomKind) -> int:
+def runs_with(every: Iterable[CaseResult], kind: SymptomKind) -> int:
     """How many runs have a symptom of a kind."""
-    tables = (played.findings.get(SYMPTOMS.name) for played in every)
+    tables = (case_result.findings.get(SYMPTOMS.name) for case_result in every)
     return sum(table is not None and str(kind) in table["kind"].to_pylist() for table in tables)
 
 
@@ -100,41 +100,41 @@ class CommonSymptom:
     """The sentence of that run."""
 
 
-def common_symptoms(every: Iterable[Played]) -> list[CommonSymptom]:
+def common_symptoms(every: Iterable[CaseResult]) -> list[CommonSymptom]:
     """The symptoms of all runs: those of most runs first, then the most severe."""
     found: dict[str, dict[Case, tuple[float, str]]] = {}
-    for played in every:
-        table = played.findings.get(SYMPTOMS.name)
+    for case_result in every:
+        table = case_result.findings.get(SYMPTOMS.name)
         for row in table.to_pylist() if table is not None else ():
             # The rows of a run begin with the most severe.
-            found.setdefault(row["kind"], {}).setdefault(played.case, (row["severity"], row["text"]))
+            found.setdefault(row["kind"], {}).setdefault(case_result.case, (row["severity"], row["text"]))
     common = [_common(kind, of_runs) for kind, of_runs in found.items()]
-    return sorted(common, key=lambda one: (-one.runs, -one.severity, one.kind))
+    return sorted(common, key=lambda item: (-item.runs, -item.severity, item.kind))
 
 
 def _common(kind: str, of_runs: Mapping[Case, tuple[float, str]]) -> CommonSymptom:
-    case = max(of_runs, key=lambda one: of_runs[one][0])
+    case = max(of_runs, key=lambda of_run: of_runs[of_run][0])
     return CommonSymptom(kind, len(of_runs), case, *of_runs[case])
 
 
-def times_broken(every: Iterable[Played]) -> Counter[str]:
+def times_broken(every: Iterable[CaseResult]) -> Counter[str]:
     """In how many runs each invariant was broken, by its id."""
-    return Counter(broken for played in every for broken in broken_in(played))
+    return Counter(broken for case_result in every for broken in broken_in(case_result))
 
 
-def worst_first(every: Iterable[Played]) -> list[Played]:
+def worst_first(every: Iterable[CaseResult]) -> list[CaseResult]:
     """Runs by impact: invalid ones first, then those that page; then by lost messages, time without service, ..."""
     return sorted(every, key=_impact, reverse=True)
 
 
-def _impact(played: Played) -> tuple[float, ...]:
-    found = {name: 0.0 if math.isnan(value) else value for name, value in measures_of_run(played).items()}
+def _impact(case_result: CaseResult) -> tuple[float, ...]:
+    found = {name: 0.0 if math.isnan(value) else value for name, value in measures_of_run(case_result).items()}
     impact_s = sum(found[name] for name in _IMPACT_S)
-    is_bad = (played.verdict is Verdict.INVALID, played.verdict is not Verdict.VALID)
-    service = _SERVICES.index(played.service) if played.service is not None else len(_SERVICES)
+    is_bad = (case_result.verdict is RulesVerdict.INVALID, case_result.verdict is not RulesVerdict.VALID)
+    service = _SERVICES.index(case_result.service) if case_result.service is not None else len(_SERVICES)
     return (
         *is_bad,
-        len(broken_in(played)),
+        len(broken_in(case_result)),
         service,
         found["lost"],
         impact_s,
@@ -143,22 +143,22 @@ def _impact(played: Played) -> tuple[float, ...]:
     )
 
 
-def by_variant(every: Sequence[Played]) -> Mapping[str, list[Played]]:
+def by_variant(every: Sequence[CaseResult]) -> Mapping[str, list[CaseResult]]:
     """The runs of each variant."""
-    found: dict[str, list[Played]] = {}
-    for played in every:
-        found.setdefault(played.case.variant, []).append(played)
+    found: dict[str, list[CaseResult]] = {}
+    for case_result in every:
+        found.setdefault(case_result.case.variant, []).append(case_result)
     return found
 
 
-def _most_severe(played: Played) -> dict[str, Any]:
+def _most_severe(case_result: CaseResult) -> dict[str, Any]:
     """The row of the most severe symptom of a run; empty for a run without any."""
-    table = played.findings.get(SYMPTOMS.name)
+    table = case_result.findings.get(SYMPTOMS.name)
     # The rows of a run begin with the most severe.
     return dict(table.slice(0, 1).to_pylist()[0]) if table is not None and len(table) else {}
 
 
-def _row(played: Played) -> dict[str, Any]:
+def _row(case_result: CaseResult) -> dict[str, Any]:
     """Its row in the table of runs; empty for a run that did not come to its end."""
-    table = played.findings.get(RUNS)
+    table = case_result.findings.get(RUNS)
     return table.to_pylist()[0] if table is not None and len(table) else {}

@@ -23,9 +23,9 @@ from emulator.campaign.campaign import Case
 from emulator.campaign.case import DiskError
 from emulator.campaign.directory import CampaignDirectory, CampaignError, first_lines, opened
 from emulator.campaign.first_difference import difference
-from emulator.campaign.here import TICK_S, Terms, play_here
+from emulator.campaign.here import TICK_S, Terms, execute_here
 from emulator.campaign.landing import CampaignLanding
-from emulator.campaign.played import Played
+from emulator.campaign.results import CaseResult
 from emulator.dataset.connect import is_connect
 from emulator.dataset.failures import gist
 from emulator.dataset.sessions import describe
@@ -34,16 +34,16 @@ from emulator.trace.run_directory import versions
 
 _TASKS_PER_CORE = 4
 """So that a core with quick runs takes more of them."""
-_CASES_MOST = 50
+_CASES_MAX = 50
 """Of one task: what is lost, in the worst case, with a worker that dies."""
 _CORES_BEHIND_CONNECT = 8
 """A session of Connect does not report how many cores there are."""
 _ANSWER = "text string, is_of_disk boolean"
 
 
-def play_on_spark(
+def execute_on_spark(
     directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, connect: Callable[[], SparkSession]
-) -> Iterator[Played | None]:
+) -> Iterator[CaseResult | None]:
     """Play cases on Spark; workers append their lines to parts.
 
     Args:
@@ -72,10 +72,10 @@ def play_on_spark(
     try:
         while True:
             ended = not job.is_alive()
-            for played in reader.news():
-                if played.case in waiting:
-                    del waiting[played.case]
-                    yield played
+            for case_result in reader.news():
+                if case_result.case in waiting:
+                    del waiting[case_result.case]
+                    yield case_result
             if ended:
                 break
             yield None
@@ -107,11 +107,11 @@ class _Job(threading.Thread):
         """Play all cases."""
         try:
             cores = _cores(self._session)
-            size = max(1, min(_CASES_MOST, len(self._cases) // (_TASKS_PER_CORE * cores)))
+            size = max(1, min(_CASES_MAX, len(self._cases) // (_TASKS_PER_CORE * cores)))
             chunks = [tuple(self._cases[at : at + size]) for at in range(0, len(self._cases), size)]
             task = _Task(str(self._path), self._terms, tuple(chunks), allow_code=self._allow_code)
             numbers = self._session.range(0, len(chunks), 1, len(chunks))
-            self._troubles = [_Trouble(*row) for row in numbers.mapInArrow(task.play, _ANSWER).collect()]
+            self._troubles = [_Trouble(*row) for row in numbers.mapInArrow(task.execute, _ANSWER).collect()]
         except Exception as error:  # noqa: BLE001 - `check` raises it in the thread that waits
             self._error = error
 
@@ -162,21 +162,21 @@ class _Task:
     allow_code: bool
     """Whether scenarios may run code that they name."""
 
-    def play(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def execute(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Play the cases of some chunks; returns what kept cases from being played."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for trouble in self._play(self.chunks[number]):
+                for trouble in self._execute(self.chunks[number]):
                     yield pa.RecordBatch.from_pylist([attrs.asdict(trouble)])
 
-    def _play(self, chunk: tuple[Case, ...]) -> Iterator[_Trouble]:
+    def _execute(self, chunk: tuple[Case, ...]) -> Iterator[_Trouble]:
         """Play the cases of a chunk, except those that have lines: Spark repeats a task whose worker died."""
         try:
             directory = opened(self.path, allow_code=self.allow_code)
             _refuse_other_versions(directory)
             ended = self._ended(directory)
             cases = [case for case in chunk if case not in ended]
-            for _ in play_here(directory, cases, self.terms, jobs=1):
+            for _ in execute_here(directory, cases, self.terms, jobs=1):
                 pass
         except CampaignError as error:
             yield _Trouble(f"a worker cannot play: {error}", is_of_disk=False)
@@ -185,14 +185,14 @@ class _Task:
         except DiskError as error:
             yield _Trouble(str(error), is_of_disk=True)
 
-    def _ended(self, directory: CampaignDirectory) -> dict[Case, Played]:
+    def _ended(self, directory: CampaignDirectory) -> dict[Case, CaseResult]:
         """The cases with lines, but for those whose runs have to be landed and are gone."""
         lines = first_lines(directory.reader().news())
-        ended = {case: played for case, played in lines.items() if played.ended}
+        ended = {case: case_result for case, case_result in lines.items() if case_result.ended}
         if self.terms.to is None:
             return ended
         landing = CampaignLanding(directory, self.terms.to)
-        return {case: played for case, played in ended.items() if not landing.lacks(played)}
+        return {case: case_result for case, case_result in ended.items() if not landing.lacks(case_result)}
 
 
 def _refuse_other_versions(directory: CampaignDirectory) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from emulator.base.files import read_lines
-from emulator.campaign.played import ForeignLineError, Played, line_of, read_line
+from emulator.campaign.results import CaseResult, ForeignLineError, line_of, read_line
 from emulator.trace.files import RunFiles
 from emulator.trace.seals import BrokenSealError
 
@@ -21,7 +21,7 @@ PARTS = "parts"
 _SUFFIX = ".jsonl"
 
 
-class Part:
+class PartWriter:
     """Writes one part.
 
     Args:
@@ -37,7 +37,7 @@ class Part:
         self._files = files
         self._created = False
 
-    def append(self, played: Played) -> None:
+    def append(self, case_result: CaseResult) -> None:
         """Append a line.
 
         Raises:
@@ -46,7 +46,7 @@ class Part:
         if not self._created:
             self._files.create(self._path, b"")
             self._created = True
-        self._files.append(self._path, f"{line_of(played, self._campaign)}\n".encode())
+        self._files.append(self._path, f"{line_of(case_result, self._campaign)}\n".encode())
 
 
 class PartsReader:
@@ -67,7 +67,7 @@ class PartsReader:
         self.foreign: list[str] = []
         """A sentence for each line of another campaign, which counts nowhere."""
 
-    def news(self) -> Iterator[Played]:
+    def news(self) -> Iterator[CaseResult]:
         """What was appended since the last call.
 
         Raises:
@@ -77,15 +77,15 @@ class PartsReader:
             if path.suffix == _SUFFIX and not path.name.startswith("."):
                 yield from self._news_of(path)
 
-    def _news_of(self, path: Path) -> Iterator[Played]:
+    def _news_of(self, path: Path) -> Iterator[CaseResult]:
         for line in read_lines(path, self._read_bytes.get(path, 0)):
             self._read_bytes[path] = self._read_bytes.get(path, 0) + len(line) + 1
             number = self._read_lines[path] = self._read_lines.get(path, 0) + 1
             try:
-                played = read_line(line, self._campaign)
+                case_result = read_line(line, self._campaign)
             except (BrokenSealError, KeyError, TypeError, ValueError) as error:
                 self.damages.append(f"{path}:{number} is damaged and was left out: {error}")
             except ForeignLineError as error:
                 self.foreign.append(f"{path}:{number} is a result {error}; remove the line")
             else:
-                yield played
+                yield case_result

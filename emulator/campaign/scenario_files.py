@@ -10,7 +10,7 @@ from emulator.base.errors import UserError
 from emulator.campaign.digest import origin
 from emulator.campaign.first_difference import difference
 from emulator.spec import Scenario, from_dict, to_dict
-from emulator.spec.toml_file import TomlFile
+from emulator.spec.reading.toml_file import TomlFile
 
 SCENARIOS = "scenarios"
 _HEAD = "# Of the campaign {}: copy the file before you change it.\n"
@@ -44,6 +44,6 @@ def scenario_problem(path: Path, scenario: Scenario, campaign: str) -> str:
         there = from_dict(file.tables, str(path))
     except UserError as error:
         return f"{error}; {_REMOVE}"
-    plain, expected = (to_dict(attrs.evolve(it, seed=0)) for it in (there, scenario))
+    plain, expected = (to_dict(attrs.evolve(item, seed=0)) for item in (there, scenario))
     differs = difference(plain, expected, names=("there", "in campaign.json"))
     return f"{path} was changed: {differs}; {_REMOVE}" if differs else ""

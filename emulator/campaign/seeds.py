@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.base.text import listed
-from emulator.spec.mistakes import SpecError
-from nodes.fields import LONG_MOST, quoted, shown
+from emulator.spec.refusals.mistakes import SpecError
+from nodes.fields import LONG_MAX, quoted, shown
 
-SEEDS_MOST = 1_000_000
+SEEDS_MAX = 1_000_000
 _EXPECTED = 'seeds such as "1-100", "1-10, 50" or [1, 2, 5]'
 
 
@@ -24,13 +24,13 @@ def read_seeds(key: str, value: Any) -> tuple[int, ...]:
     """
     seeds: list[int] = []
     for first, last in _ranges(key, value):
-        if last - first + len(seeds) >= SEEDS_MOST:
-            raise SpecError(key, f"expected {SEEDS_MOST:,} seeds at most")
+        if last - first + len(seeds) >= SEEDS_MAX:
+            raise SpecError(key, f"expected {SEEDS_MAX:,} seeds at most")
         seeds += range(first, last + 1)
     if not seeds:
         raise SpecError(key, f"expected at least one seed: {_EXPECTED}")
     seeds.sort()
-    twice = [str(one) for one, other in pairwise(seeds) if one == other]
+    twice = [str(item) for item, other in pairwise(seeds) if item == other]
     if twice:
         raise SpecError(key, f"expected each seed once, but there twice: {listed(twice)}")
     return tuple(seeds)
@@ -53,8 +53,8 @@ def _ranges(key: str, value: Any) -> Iterator[tuple[int, int]]:
             yield _range(key, piece.strip())
     elif isinstance(value, list):
         for seed in value:
-            if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LONG_MOST:
-                raise SpecError(key, f"expected seeds from 0 to {LONG_MOST}, not {quoted(seed)}")
+            if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LONG_MAX:
+                raise SpecError(key, f"expected seeds from 0 to {LONG_MAX}, not {quoted(seed)}")
             yield seed, seed
     else:
         raise SpecError(key, f"expected {_EXPECTED}, not {quoted(value)}")
@@ -69,6 +69,6 @@ def _range(key: str, piece: str) -> tuple[int, int]:
 
 
 def _number(key: str, piece: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > len(str(LONG_MOST)) or int(text) > LONG_MOST:
-        raise SpecError(key, f'expected {_EXPECTED}, not "{shown(piece)}"; a seed is at most {LONG_MOST}')
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(LONG_MAX)) or int(text) > LONG_MAX:
+        raise SpecError(key, f'expected {_EXPECTED}, not "{shown(piece)}"; a seed is at most {LONG_MAX}')
     return int(text)

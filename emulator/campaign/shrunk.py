@@ -14,21 +14,21 @@ import attrs
 import tomli_w
 
 from emulator.analysis.judge import judge_run
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.analysis.rows.lookup import UnreadableTraceError
 from emulator.base.errors import UserError
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.case import DiskError
+from emulator.campaign.case_runner import CaseRunner
 from emulator.campaign.directory import save_code
 from emulator.campaign.measured import broken_in
-from emulator.campaign.played import Outcome, Played
-from emulator.campaign.player import Player
-from emulator.shrinking import PLAYS_MOST, Play, ShrinkingInterrupted, Shrunk, shrink
+from emulator.campaign.results import CaseResult, Outcome
+from emulator.shrinking import RUNS_MAX, ShrinkingInterrupted, ShrinkRun, Shrunk, shrink
 from emulator.spec import Scenario, to_dict
-from emulator.spec.secrets import resolved, stood_in
-from emulator.spec.user_code import ALLOW_CODE
-from emulator.spec.user_functions import named_code
+from emulator.spec.reading.secrets import resolved, stood_in
+from emulator.spec.reading.user_code import ALLOW_CODE
+from emulator.spec.reading.user_functions import named_code
 from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run
 from emulator.why.question import WhyError
@@ -97,22 +97,22 @@ class ShrunkCase:
         return shlex.join(["rmqemu", "why", str(self.run), *self.question]) if self.question else ""
 
 
-def failure_of(played: Played) -> FailureKind | None:
+def failure_of(case_result: CaseResult) -> FailureKind | None:
     """How a run failed; None for one that is valid, unknown, or has not been played."""
-    if played.outcome in (Outcome.CRASHED, Outcome.HUNG):
-        return FailureKind(played.outcome, ())
-    if played.verdict is Verdict.INVALID:
-        return FailureKind(Outcome.COMPLETE, broken_in(played))
+    if case_result.outcome in (Outcome.CRASHED, Outcome.HUNG):
+        return FailureKind(case_result.outcome, ())
+    if case_result.verdict is RulesVerdict.INVALID:
+        return FailureKind(Outcome.COMPLETE, broken_in(case_result))
     return None
 
 
-def first_of_each_kind(every: Iterable[Played]) -> list[Played]:
+def first_of_each_kind(every: Iterable[CaseResult]) -> list[CaseResult]:
     """The first failure of each kind, in the order of the runs."""
-    found: dict[FailureKind, Played] = {}
-    for played in every:
-        kind = failure_of(played)
+    found: dict[FailureKind, CaseResult] = {}
+    for case_result in every:
+        kind = failure_of(case_result)
         if kind is not None:
-            found.setdefault(kind, played)
+            found.setdefault(kind, case_result)
     return list(found.values())
 
 
@@ -123,14 +123,14 @@ class Shrinker:
     Attributes:
         folder: for scenarios and runs; it is created.
         timeout_ms: wall time of one run.
-        plays_most: largest number of runs for a case.
+        runs_max: largest number of runs for a case.
         watch: called after each run.
     """
 
     folder: Path
     timeout_ms: int = TIMEOUT_MS
-    plays_most: int = PLAYS_MOST
-    watch: Callable[[Play], None] = lambda _play: None
+    runs_max: int = RUNS_MAX
+    watch: Callable[[ShrinkRun], None] = lambda _execute: None
 
     def shrink(self, case: Case, scenario: Scenario, on: Sequence[str] = ()) -> ShrunkCase:
         """Shrink the failure of a scenario.
@@ -150,8 +150,8 @@ class Shrinker:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         self.folder.mkdir(OWNER_ALONE, exist_ok=True)
         try:
-            with Player(self.folder, self.timeout_ms) as player:
-                return self._shrink(player, case, scenario, on)
+            with CaseRunner(self.folder, self.timeout_ms) as runner:
+                return self._shrink(runner, case, scenario, on)
         except DiskError as error:
             raise ShrinkError(str(error)) from error
         finally:
@@ -159,23 +159,25 @@ class Shrinker:
                 with suppress(OSError):  # there is a result in it
                     self.folder.rmdir()
 
-    def _shrink(self, player: Player, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
-        first, run = player.play(case, scenario)
+    def _shrink(self, runner: CaseRunner, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
+        first, run = runner.execute(case, scenario)
         kind = _expected(case, first, on)
         likely = _likely(run, kind) if run is not None else ()
 
         def fails(smaller: Scenario) -> bool:
-            return smaller == scenario or _is_alike(kind, player.play(case, smaller)[0])
+            return smaller == scenario or _is_alike(kind, runner.execute(case, smaller)[0])
 
         interrupted = False
         try:
-            found = shrink(scenario, fails, likely=likely, plays_most=self.plays_most, progress=self.watch)
+            found = shrink(scenario, fails, likely=likely, runs_max=self.runs_max, progress=self.watch)
         except ShrinkingInterrupted as interrupt:
             found, interrupted = interrupt.shrunk, True
         faults = len(scenario.plan().faults)
-        return self._kept(player, ShrunkCase(case, kind, faults, found, interrupted, self.folder, None, None, (), ()))
+        return self._retained(
+            runner, ShrunkCase(case, kind, faults, found, interrupted, self.folder, None, None, (), ())
+        )
 
-    def _kept(self, player: Player, found: ShrunkCase) -> ShrunkCase:
+    def _retained(self, runner: CaseRunner, found: ShrunkCase) -> ShrunkCase:
         """Write the scenario, and keep one more run of it with its explanation."""
         scenario, name = found.shrunk.scenario, found.case.name
         file, place = self.folder / f"{name}.toml", self.folder / name
@@ -183,10 +185,10 @@ class Shrinker:
         put_in_place(RunFiles(), file, (head + tomli_w.dumps(to_dict(scenario))).encode())
         save_code(scenario, self.folder)
         shutil.rmtree(place, ignore_errors=True)
-        _, played = player.play(found.case, scenario)
-        if played is None:
+        _, case_result = runner.execute(found.case, scenario)
+        if case_result is None:
             return attrs.evolve(found, file=file)
-        played.rename(place)
+        case_result.rename(place)
         if not found.kind.broken:
             return attrs.evolve(found, file=file, run=place)
         run = open_run(place)
@@ -196,7 +198,7 @@ class Shrinker:
         return attrs.evolve(found, file=file, run=place, worst=worst_of_all, question=words, answer=answer)
 
 
-def _expected(case: Case, first: Played, on: Sequence[str]) -> FailureKind:
+def _expected(case: Case, first: CaseResult, on: Sequence[str]) -> FailureKind:
     """What a smaller scenario must do."""
     kind = failure_of(first)
     if kind is None:
@@ -207,13 +209,15 @@ def _expected(case: Case, first: Played, on: Sequence[str]) -> FailureKind:
     return attrs.evolve(kind, broken=tuple(on)) if on else kind
 
 
-def _is_alike(kind: FailureKind, played: Played) -> bool:
-    now = failure_of(played)
+def _is_alike(kind: FailureKind, case_result: CaseResult) -> bool:
+    now = failure_of(case_result)
     return now is not None and kind.is_like(now)
 
 
 def _worst(run: RunDirectory, kind: FailureKind) -> list[WorstFinding]:
-    return [one for one in worst_findings(judge_run(run), run) if one.invariant in kind.broken]
+    return [
+        worst_finding for worst_finding in worst_findings(judge_run(run), run) if worst_finding.invariant in kind.broken
+    ]
 
 
 def _likely(path: Path, kind: FailureKind) -> tuple[str, ...]:

@@ -9,16 +9,16 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.analysis.report import Service, Verdict
+from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.tidy import RUNS, SYMPTOMS, schema_of
 from emulator.base.text import listed
 from emulator.campaign.campaign import BASELINE, Case
 from emulator.campaign.directory import CampaignError
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.lake.gold import Gold
 from emulator.lake.snapshot import Dataset
-from emulator.spec.differences import Difference
-from emulator.trace.run_directory import Ended
+from emulator.spec.model.differences import ScenarioDifference
+from emulator.trace.run_directory import RunEnd
 
 _NS_PER_S = 1_000_000_000
 
@@ -41,15 +41,15 @@ class VariantRuns(Protocol):
         """Mapping variant -> the condition in which it is executed; empty: there are no conditions."""
         ...
 
-    def played(self) -> tuple[Played, ...]:
+    def case_results(self) -> tuple[CaseResult, ...]:
         """What became of each run."""
         ...
 
-    def changes(self, a: str, b: str) -> tuple[Difference, ...]:
+    def changes(self, a: str, b: str) -> tuple[ScenarioDifference, ...]:
         """What the scenario of variant b changes in that of a; empty where no scenario is recorded."""
         ...
 
-    def storm_command(self, played: Played) -> str:
+    def storm_command(self, case_result: CaseResult) -> str:
         """The command that explains a request storm of a run; empty where nothing is recorded that it could read."""
         ...
 
@@ -64,7 +64,7 @@ class GoldRuns:
     def __init__(self, gold: Gold) -> None:
         self._gold = gold
 
-    def judged(self, executed: Played) -> Played:
+    def judged(self, executed: CaseResult) -> CaseResult:
         """A run with its judgement; unchanged where gold has none of a run with the same rows."""
         rows = self._runs.get(executed.case.name)
         if rows is None or rows["digest"][0].as_py() != executed.digest:
@@ -74,7 +74,7 @@ class GoldRuns:
         return attrs.evolve(
             executed,
             outcome=Outcome.COMPLETE,
-            verdict=Verdict(row["verdict"]),
+            verdict=RulesVerdict(row["verdict"]),
             service=Service(row["service"]),
             reasons=tuple(row["reasons"]),
             findings={RUNS: rows, SYMPTOMS.name: symptoms},
@@ -146,16 +146,16 @@ class LandedVariants:
         """Different values of a column, sorted; a run that was killed has an empty release."""
         return sorted(dict.fromkeys(row[column] for row in self._rows if row[column]))
 
-    def played(self) -> tuple[Played, ...]:
+    def case_results(self) -> tuple[CaseResult, ...]:
         """What became of each run, sorted by seed, then by variant."""
         every = [self._gold.judged(_executed(row)) if _ended(row) else _executed(row) for row in self._rows]
-        return tuple(sorted(every, key=lambda one: (one.case.seed, one.case.variant)))
+        return tuple(sorted(every, key=lambda item: (item.case.seed, item.case.variant)))
 
-    def changes(self, _a: str, _b: str) -> tuple[Difference, ...]:
+    def changes(self, _a: str, _b: str) -> tuple[ScenarioDifference, ...]:
         """Nothing: a dataset has no scenarios."""
         return ()
 
-    def storm_command(self, _played: Played) -> str:
+    def storm_command(self, _case_result: CaseResult) -> str:
         """Nothing: a dataset has no run directories."""
         return ""
 
@@ -165,13 +165,13 @@ def _is_baseline(variant: str) -> bool:
 
 
 def _ended(row: Mapping[str, Any]) -> bool:
-    return bool(row["ended"] == Ended.COMPLETE.name)
+    return bool(row["ended"] == RunEnd.COMPLETE.name)
 
 
-def _executed(row: Mapping[str, Any]) -> Played:
+def _executed(row: Mapping[str, Any]) -> CaseResult:
     """A run of a dataset before gold is read; a run that was broken off counts as crashed, as in a campaign."""
     ended = _ended(row)
-    return Played(
+    return CaseResult(
         case=Case(row["variant"], row["seed"]),
         outcome=Outcome.EXECUTED if ended else Outcome.CRASHED,
         reasons=() if ended else tuple(row["broken_off"]),

@@ -11,10 +11,9 @@ import attrs
 
 from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
-from emulator.spec.bounds import SCENARIO_NAME
-from emulator.spec.faults import read_nemeses, read_plan
-from emulator.spec.mistakes import expect_known
-from emulator.spec.model import (
+from emulator.spec.model.bounds import SCENARIO_NAME
+from emulator.spec.model.presets import Preset
+from emulator.spec.model.scenario import (
     BROKER,
     CONSUMER,
     CONTROLLER,
@@ -25,11 +24,12 @@ from emulator.spec.model import (
     NameserverSpec,
     ProducerSpec,
 )
-from emulator.spec.options import with_options
-from emulator.spec.presets import Preset
-from emulator.spec.section import Section, keys_of
-from emulator.spec.service_limits import ServiceLimits
-from emulator.spec.user_functions import with_user_functions
+from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.reading.faults import read_nemeses, read_plan
+from emulator.spec.reading.options import with_options
+from emulator.spec.reading.section import Section, keys_of
+from emulator.spec.reading.user_functions import with_user_functions
+from emulator.spec.refusals.mistakes import require_known
 from faults.plan import Plan, PlanError
 from nodes.fields import NAMES, TEXT
 
@@ -59,8 +59,10 @@ def read_variant(section: Section, tables: Mapping[str, Any], base: Scenario) ->
     except _RefusedError as refused:
         raise SpecError(section.path, f"its scenario cannot be: {refused}") from None
     if scenario == base:
-        what = "its changes are what the scenario says" if len(section.values) > 1 else f"expected {', '.join(CHANGES)}"
-        raise SpecError(section.path, f"{name} changes nothing: {what}")
+        subject = (
+            "its changes are what the scenario says" if len(section.values) > 1 else f"expected {', '.join(CHANGES)}"
+        )
+        raise SpecError(section.path, f"{name} changes nothing: {subject}")
     return Variant(name, scenario)
 
 
@@ -107,7 +109,7 @@ def _with_preset(section: Section, tables: Mapping[str, Any], base: Scenario) ->
     if "preset" not in section.values:
         return base
     preset = section.get("preset", TEXT)
-    expect_known(section.at("preset"), "preset", preset, list(Preset))
+    require_known(section.at("preset"), "preset", preset, list(Preset))
     # Options that the scenario sets itself take precedence over a preset, so the tables are read once more.
     head = {**tables["scenario"], "preset": preset}
     return _made(lambda: from_dict({**tables, "scenario": head}, code=base.code))
@@ -159,9 +161,9 @@ def _with_faults(section: Section, scenario: Scenario) -> Scenario:
     left_out = tuple(_left_out(section, scenario))
     added = read_plan(section, len(scenario.faults.faults) + 1)
     nemeses = read_nemeses(section, len(scenario.nemeses) + 1)
-    kept = (timed for timed in scenario.faults.faults if timed.id not in left_out)
+    retained = (timed for timed in scenario.faults.faults if timed.id not in left_out)
     try:
-        plan = Plan((*kept, *added.faults))
+        plan = Plan((*retained, *added.faults))
     except PlanError as error:
         raise SpecError(section.at("fault"), f"{error.field}: {error.expected}; leave_out frees an id") from None
     remaining = tuple(nemesis for nemesis in scenario.nemeses if nemesis.id not in left_out)
@@ -171,5 +173,5 @@ def _with_faults(section: Section, scenario: Scenario) -> Scenario:
 def _left_out(section: Section, scenario: Scenario) -> Iterator[str]:
     known = [timed.id for timed in scenario.faults.faults] + [nemesis.id for nemesis in scenario.nemeses]
     for index, fault_id in enumerate(section.get("leave_out", NAMES, ())):
-        expect_known(f"{section.at('leave_out')}[{index}]", "fault", fault_id, known)
+        require_known(f"{section.at('leave_out')}[{index}]", "fault", fault_id, known)
         yield fault_id

@@ -11,7 +11,7 @@ from emulator.campaign.bindings import entry_problem, run_problem, scenario_prob
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import HEAD, LANDED, RUNS, UNLANDED, CampaignDirectory, first_lines
 from emulator.campaign.parts import PARTS
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.scenario_files import SCENARIOS
 from emulator.campaign.seeds import seeds_text
 from emulator.lake.snapshot import open_dataset
@@ -56,31 +56,31 @@ def _scenarios(directory: CampaignDirectory) -> Checked:
     return Checked(SCENARIOS, f"{len(files) - len(missing):,} files", (*scenario_problems(directory), *missing))
 
 
-def _lines(directory: CampaignDirectory) -> tuple[list[Played], Checked]:
+def _lines(directory: CampaignDirectory) -> tuple[list[CaseResult], Checked]:
     reader = directory.reader()
     every = list(reader.news())
     known = dict.fromkeys(directory.cases())
-    strange = [one for one in every if one.case not in known]
-    of_others = dict.fromkeys(one.case.variant for one in strange if one.case.variant not in directory.variants)
+    strange = [item for item in every if item.case not in known]
+    of_others = dict.fromkeys(item.case.variant for item in strange if item.case.variant not in directory.variants)
     problems = [*reader.foreign, *reader.damages, *_contradictions(directory, every)]
     if of_others:
         problems.append(f"{directory.path / PARTS} has results of {listed(tuple(of_others))}, no variants of {HEAD}")
-    words = f"{len(every):,} lines, results of {len(dict.fromkeys(one.case for one in every)):,} runs"
-    more = len(dict.fromkeys(one.case.seed for one in strange if one.case.variant in directory.variants))
+    words = f"{len(every):,} lines, results of {len(dict.fromkeys(item.case for item in every)):,} runs"
+    more = len(dict.fromkeys(item.case.seed for item in strange if item.case.variant in directory.variants))
     words += f", {more:,} seeds that {HEAD} does not have: the campaign command with these seeds adds them" * bool(more)
     return every, Checked(PARTS, words, tuple(problems))
 
 
-def _contradictions(directory: CampaignDirectory, every: list[Played]) -> Iterator[str]:
+def _contradictions(directory: CampaignDirectory, every: list[CaseResult]) -> Iterator[str]:
     """The same case has the same rows, however often it is executed."""
     digests: dict[Case, str] = {}
-    for one in every:
-        if one.digest and digests.setdefault(one.case, one.digest) != one.digest:
-            differ = f"{digests[one.case]} and {one.digest}"
-            yield f"{directory.path / PARTS} has two results of {one.case.name}, whose rows differ: {differ}"
+    for item in every:
+        if item.digest and digests.setdefault(item.case, item.digest) != item.digest:
+            differ = f"{digests[item.case]} and {item.digest}"
+            yield f"{directory.path / PARTS} has two results of {item.case.name}, whose rows differ: {differ}"
 
 
-def _runs(directory: CampaignDirectory, found: dict[Case, Played], progress: Callable[[float], None]) -> Checked:
+def _runs(directory: CampaignDirectory, found: dict[Case, CaseResult], progress: Callable[[float], None]) -> Checked:
     stored = list(stored_runs(directory))
     problems = []
     for number, (case, run) in enumerate(stored):
@@ -88,13 +88,15 @@ def _runs(directory: CampaignDirectory, found: dict[Case, Played], progress: Cal
         progress((number + 1) / len(stored))
     known = {run for _, run in stored}
     problems += [f"{path} is no run of this campaign" for path in _folders(directory) if path not in known]
-    for played in found.values():
-        if played.trace and not (directory.path / played.trace).is_dir():
-            problems.append(f"{directory.path / played.trace} is missing, which the line of {played.case.name} names")
+    for case_result in found.values():
+        if case_result.trace and not (directory.path / case_result.trace).is_dir():
+            problems.append(
+                f"{directory.path / case_result.trace} is missing, which the line of {case_result.case.name} names"
+            )
     return Checked(RUNS, f"{len(stored):,} stored", tuple(problems))
 
 
-def _of_run(directory: CampaignDirectory, case: Case, run: Path, line: Played | None) -> list[str]:
+def _of_run(directory: CampaignDirectory, case: Case, run: Path, line: CaseResult | None) -> list[str]:
     problem = run_problem(directory, case, run, line)
     if problem:
         return [problem]
@@ -111,10 +113,10 @@ def _folders(directory: CampaignDirectory) -> list[Path]:
     return [path for path in there if path.is_dir() and not path.name.startswith(".")]
 
 
-def _dataset(directory: CampaignDirectory, found: dict[Case, Played]) -> Iterator[Checked]:
+def _dataset(directory: CampaignDirectory, found: dict[Case, CaseResult]) -> Iterator[Checked]:
     if not (directory.path / LANDED).exists():
         return
-    executed = [one for one in found.values() if one.outcome is Outcome.EXECUTED]
+    executed = [item for item in found.values() if item.outcome is Outcome.EXECUTED]
     try:
         uri = directory.dataset_uri
         dataset = open_dataset(str(uri))
@@ -123,7 +125,7 @@ def _dataset(directory: CampaignDirectory, found: dict[Case, Played]) -> Iterato
         yield Checked("dataset", f"named in {LANDED}", error.lines)
         return
     landed = dataset.snapshot.runs
-    entries = [(one, landed[one.case.name]) for one in executed if one.case.name in landed]
-    problems = (entry_problem(directory, one, entry, dataset.uri) for one, entry in entries)
+    entries = [(item, landed[item.case.name]) for item in executed if item.case.name in landed]
+    problems = (entry_problem(directory, item, entry, dataset.uri) for item, entry in entries)
     words = f"{len(entries):,} of {len(executed):,} runs whose judgement is in {dataset.uri}"
     yield Checked("dataset", words, tuple(filter(None, problems)))

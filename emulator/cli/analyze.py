@@ -13,13 +13,13 @@ from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.tables import print_report
-from emulator.analysis.report import EXIT_STATUS, Report, Service, Verdict
+from emulator.analysis.report import EXIT_STATUS, Report, RulesVerdict, Service
 from emulator.base.printing import print_json, print_line
-from emulator.base.rich_texts import Table
+from emulator.base.rich_texts import TextTable
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, with_limits
 from emulator.cli.terminal import BAD_INPUT, complain, tables_console, warn_of_changed_log
-from emulator.dataset.judged import Judged
+from emulator.dataset.judged import JudgedReports
 from emulator.lake.sources import is_dataset
 
 PICTURE = "ownership.html"
@@ -66,7 +66,7 @@ def analyze_runs(
 
 def _status(report: Report, *, service: bool) -> int:
     is_paging = service and report.service is Service.PAGING
-    return max(report.exit_status, EXIT_STATUS[Verdict.INVALID] if is_paging else 0)
+    return max(report.exit_status, EXIT_STATUS[RulesVerdict.INVALID] if is_paging else 0)
 
 
 def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
@@ -81,9 +81,9 @@ def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
         print_line(f"picture: {picture}")
 
 
-def _print_many(judged: Judged) -> None:
+def _print_many(judged: JudgedReports) -> None:
     right = ("emulated", "two owners", "no owner", "again", "lost")
-    table = Table(box=None, pad_edge=False)
+    table = TextTable(box=None, pad_edge=False)
     for column in ("rules", "service", "run", *right, "why"):
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for report in judged.reports:
@@ -99,7 +99,7 @@ def _print_many(judged: Judged) -> None:
             report.reasons[0] if report.reasons else "",
         )
     tables_console().print(table)
-    counts = {verdict: sum(report.verdict is verdict for report in judged.reports) for verdict in Verdict}
+    counts = {verdict: sum(report.verdict is verdict for report in judged.reports) for verdict in RulesVerdict}
     services = {service: sum(report.service is service for report in judged.reports) for service in Service}
     rules, service = (
         ", ".join(f"{number} {word}" for word, number in of.items() if number) for of in (counts, services)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from emulator.dataset.engine import EngineName
-from emulator.spec.user_code import ALLOW_CODE, TRUSTED_FOLDERS
+from emulator.spec.reading.user_code import ALLOW_CODE, TRUSTED_FOLDERS
 from emulator.trace.schema import TraceLevel
 
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]

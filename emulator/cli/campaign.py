@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from emulator.base.printing import print_line
 from emulator.base.rich_texts import Console
 from emulator.campaign.campaign import Campaign, Case
+from emulator.campaign.execution import execute_campaign, exit_status
 from emulator.campaign.file import campaign_of, load_campaign
 from emulator.campaign.landing import CampaignLanding
-from emulator.campaign.play import exit_status, play_campaign
-from emulator.campaign.played import WORDS, Outcome, Played
+from emulator.campaign.results import WORDS, CaseResult, Outcome
 from emulator.campaign.seeds import read_seeds
 from emulator.cli.campaign_engine import campaign_engine
 from emulator.cli.campaign_tables import next_steps, summary
@@ -28,7 +28,7 @@ from emulator.trace.schema import TraceLevel
 DIRECTORY = Path("campaigns")
 
 
-def play_file(
+def execute_file(
     path: Path,
     campaigns: Path,
     judging: Judging,
@@ -54,10 +54,10 @@ def play_file(
         allow_code: whether its scenarios may run code that they name.
     """
     campaign = load_campaign(path, allow_code=allow_code)
-    _play(campaign, campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
+    _execute(campaign, campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
 
 
-def play_seeds(
+def execute_seeds(
     scenario: Path,
     seeds: str,
     level: TraceLevel,
@@ -77,10 +77,10 @@ def play_seeds(
         allow_code: whether the scenario may run code that it names.
     """
     campaign = campaign_of(load(scenario, allow_code=allow_code), read_seeds("--seeds", seeds), level)
-    _play(campaign, campaigns or DIRECTORY, Judging(), None, retry=False, shrink=False, service=service)
+    _execute(campaign, campaigns or DIRECTORY, Judging(), None, retry=False, shrink=False, service=service)
 
 
-def _play(
+def _execute(
     campaign: Campaign,
     campaigns: Path,
     judging: Judging,
@@ -94,11 +94,13 @@ def _play(
     with _Bar(campaign.name) as bar:
         engine = campaign_engine(campaign, judging, jobs, bar.stop)
         bar.start()
-        dataset = play_campaign(campaign, campaigns, engine.play, bar.begin, retry=retry, to=to, judge=engine.judge)
+        dataset = execute_campaign(
+            campaign, campaigns, engine.execute, bar.begin, retry=retry, to=to, judge=engine.judge
+        )
     for damage in dataset.damages:
         complain(damage)
-    asked = dict.fromkeys(campaign.cases())
-    every = [played for played in dataset.played() if played.case in asked]
+    requested = dict.fromkeys(campaign.cases())
+    every = [case_result for case_result in dataset.case_results() if case_result.case in requested]
     console = tables_console()
     console.print(summary(every))
     for line in next_steps(dataset, every):
@@ -150,18 +152,20 @@ class _Bar:
     ) -> None:
         self.stop()
 
-    def begin(self, every: Sequence[Played]) -> "_Bar":
+    def begin(self, every: Sequence[CaseResult]) -> "_Bar":
         """Show what is there already, of all cases."""
-        self._words = {played.case: played.word for played in every if played.outcome is not Outcome.MISSING}
+        self._words = {
+            case_result.case: case_result.word for case_result in every if case_result.outcome is not Outcome.MISSING
+        }
         self._task = self._progress.add_task(
             self._title, total=len(every), completed=len(self._words), words=self._counted()
         )
         return self
 
-    def __call__(self, played: Played | None) -> None:
+    def __call__(self, case_result: CaseResult | None) -> None:
         """Count a case that has ended; None: show how time passes."""
-        if played is not None:
-            self._words[played.case] = played.word
+        if case_result is not None:
+            self._words[case_result.case] = case_result.word
             self._progress.update(self._task, completed=len(self._words), words=self._counted())
         self._progress.refresh()
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import attrs
 
-from emulator.base.extra import expect_extra
+from emulator.base.extra import require_extra
 from emulator.campaign.campaign import Campaign, Case, cores
 from emulator.campaign.directory import CampaignDirectory
-from emulator.campaign.here import Terms, play_here
-from emulator.campaign.play import Engine, Judge
-from emulator.campaign.played import Played
+from emulator.campaign.execution import Engine, Judge
+from emulator.campaign.here import Terms, execute_here
+from emulator.campaign.results import CaseResult
 from emulator.cli.judging import THIS_PROCESS, Judging, name_engine
 from emulator.cli.terminal import complain
 from emulator.dataset.engine import EngineName, engine_of
@@ -25,7 +25,7 @@ _ROWS_PER_RUN = 10_000
 class CampaignEngine:
     """What executes the runs of a campaign, and what judges those that were not judged where they were executed."""
 
-    play: Engine
+    execute: Engine
     judge: Judge | None
     """None: each run is judged where it is executed."""
 
@@ -48,12 +48,12 @@ def campaign_engine(
     if engine_of(judging.engine, judging.master, judging.remote) is EngineName.SPARK:
         if jobs is not None and (judging.master is not None or judging.remote is not None):
             raise SpecError("--jobs", "expected without --master and --remote, which decide how many cores there are")
-        expect_extra("--engine spark")
+        require_extra("--engine spark")
         placed = _placed(judging, jobs_here, is_named=jobs is not None)
         if placed is not None:
             spark = _OnSpark(placed, before_judging)
-            return CampaignEngine(spark.play, spark.judge)
-    return CampaignEngine(partial(_play_here, jobs=jobs_here), None)
+            return CampaignEngine(spark.execute, spark.judge)
+    return CampaignEngine(partial(_execute_here, jobs=jobs_here), None)
 
 
 def _placed(judging: Judging, jobs: int, *, is_named: bool) -> Judging | None:
@@ -79,12 +79,12 @@ def _placed(judging: Judging, jobs: int, *, is_named: bool) -> Judging | None:
     return judging if is_elsewhere else attrs.evolve(judging, master=f"local[{jobs}]")
 
 
-def _play_here(
+def _execute_here(
     directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, jobs: int
-) -> Iterator[Played | None]:
+) -> Iterator[CaseResult | None]:
     if cases:
         name_engine(THIS_PROCESS)
-    return play_here(directory, cases, terms, jobs=jobs)
+    return execute_here(directory, cases, terms, jobs=jobs)
 
 
 class _OnSpark:
@@ -100,14 +100,14 @@ class _OnSpark:
         self._before_judging = before_judging
         self._is_named = False
 
-    def play(self, directory: CampaignDirectory, cases: Sequence[Case], terms: Terms) -> Iterator[Played | None]:
+    def execute(self, directory: CampaignDirectory, cases: Sequence[Case], terms: Terms) -> Iterator[CaseResult | None]:
         """Execute runs."""
-        from emulator.campaign.on_spark import play_on_spark
+        from emulator.campaign.on_spark import execute_on_spark
 
         def connect() -> Any:
             return self._session(len(cases) * _ROWS_PER_RUN, terms.to)
 
-        return play_on_spark(directory, cases, terms, connect=connect)
+        return execute_on_spark(directory, cases, terms, connect=connect)
 
     def judge(self, uri: str, left: int) -> None:
         """Judge the runs of a dataset that its gold lacks."""

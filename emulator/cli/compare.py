@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from emulator.base.errors import UserError
-from emulator.base.extra import expect_extra
+from emulator.base.extra import require_extra
 from emulator.base.printing import print_line
 from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
@@ -35,7 +35,7 @@ def compare_command(
     given = read_limits(limits)
     if is_campaign(first) or is_dataset(first):
         refuse_of_campaign(given)
-        expect_extra("compare of a campaign" if is_campaign(first) else "compare of a dataset")
+        require_extra("compare of a campaign" if is_campaign(first) else "compare of a dataset")
         from emulator.cli.compare_campaign import compare_campaign, compare_dataset
 
         if is_campaign(first):
@@ -54,8 +54,8 @@ def compare_command(
 def _compare_runs(first: Path, second: Path, limits: Mapping[str, int], judging: Judging, *, as_json: bool) -> None:
     from emulator.analysis.rendering.picture import draw_two
     from emulator.comparison import compare_runs
+    from emulator.comparison.comparison_text import comparison_lines
     from emulator.comparison.judged import JudgedPair
-    from emulator.comparison.told import comparison_lines
     from emulator.trace.run_directory import open_run
 
     if as_json:

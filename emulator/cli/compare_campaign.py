@@ -6,10 +6,10 @@ from pathlib import Path
 
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.printing import print_json, print_line
-from emulator.base.rich_texts import Console, Table, Text
+from emulator.base.rich_texts import Console, Text, TextTable
 from emulator.campaign.compared import HEADINGS, VariantComparison, compare_variants, variant_pairs
 from emulator.campaign.crossed import crossed
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CampaignError, without_digest
 from emulator.campaign.variant_runs import LandedVariants, VariantRuns
 from emulator.cli.compare_crossed import draw_crossed, print_crossed
@@ -18,11 +18,11 @@ from emulator.cli.terminal import complain, tables_console
 from emulator.lake.filesystems import located
 from emulator.lake.gold import gold_of
 from emulator.lake.snapshot import Snapshot, open_dataset, read_snapshot
-from emulator.statistics import Comparison, Verdict
+from emulator.statistics import Comparison, PairVerdict
 
-_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+_STYLES = {PairVerdict.BETTER: "green", PairVerdict.WORSE: "red"}
 _RIGHT = ("difference", "95 %", "effect", "better", "equal", "worse")
-_CHANGES_MOST = 5
+_CHANGES_MAX = 5
 PICTURE = "conditions.html"
 """Name of the picture of a campaign with conditions, in its directory."""
 
@@ -39,7 +39,7 @@ def compare_campaign(path: str, names: Sequence[str], judging: Judging, *, as_js
     Raises:
         UserError: the campaign cannot be read, or has no such variants.
     """
-    dataset = Dataset(path)
+    dataset = CampaignResults(path)
     dataset.require_own()
     if not dataset.directory.digest:
         complain(without_digest(dataset.directory))
@@ -50,22 +50,22 @@ def compare_campaign(path: str, names: Sequence[str], judging: Judging, *, as_js
     _compare(dataset, names, as_json=as_json, picture=dataset.directory.path / PICTURE)
 
 
-def _judged(dataset: Dataset, judging: Judging) -> Dataset:
+def _judged(dataset: CampaignResults, judging: Judging) -> CampaignResults:
     """The campaign when the runs that it has left have been judged, if they have landed and none is being executed."""
     directory, left = dataset.directory, dataset.unjudged()
     uri = directory.dataset_uri
     landed = {} if uri is None else (read_snapshot(located(uri)) or Snapshot()).runs
-    waiting = [one for one in left if one.case.name in landed]
+    waiting = [item for item in left if item.case.name in landed]
     if not waiting:
         complain(f"{len(left):,} runs have not been judged: the command that executed them judges them")
         return dataset
     try:
-        with directory.being_played():
+        with directory.being_executed():
             complain(f"{len(waiting):,} runs have not been judged: they are judged first")
             judging.write_gold(str(uri))
     except CampaignError as error:
         complain(f"{len(left):,} runs have not been judged: {error}")
-    return Dataset(directory.path)
+    return CampaignResults(directory.path)
 
 
 def compare_dataset(uri: str, names: Sequence[str], judging: Judging, *, as_json: bool) -> None:
@@ -100,14 +100,14 @@ def _compare(runs: VariantRuns, names: Sequence[str], *, as_json: bool, picture:
         return
     found = compare_variants(runs, names)
     if as_json:
-        print_json(json.dumps([one.plain() for one in found], indent=1))
+        print_json(json.dumps([element.plain() for element in found], indent=1))
         return
     console = tables_console()
-    for one in found:
-        console.print(one.headline, soft_wrap=True, highlight=False)
-    for one in found:
+    for item in found:
+        console.print(item.headline, soft_wrap=True, highlight=False)
+    for item in found:
         console.print()
-        print_variants(one, console)
+        print_variants(item, console)
 
 
 def _compare_crossed(runs: VariantRuns, *, as_json: bool, picture: Path | None) -> None:
@@ -132,10 +132,10 @@ def print_variants(found: VariantComparison, console: Console) -> None:
         console.print(line, style=style, soft_wrap=True, highlight=False)
 
     say(f"{found.b} against {found.a}", "bold")
-    for change in found.changes[:_CHANGES_MOST]:
+    for change in found.changes[:_CHANGES_MAX]:
         say(f"  {change.words(found.a, found.b)}")
-    if len(found.changes) > _CHANGES_MOST:
-        say(f"  and {len(found.changes) - _CHANGES_MOST} more changes of the scenario")
+    if len(found.changes) > _CHANGES_MAX:
+        say(f"  and {len(found.changes) - _CHANGES_MAX} more changes of the scenario")
     say("")
     if found.measures:
         console.print(_table(found))
@@ -149,29 +149,29 @@ def print_variants(found: VariantComparison, console: Console) -> None:
     say(found.sentence())
 
 
-def _table(found: VariantComparison) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+def _table(found: VariantComparison) -> TextTable:
+    table = TextTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("per run", found.a, found.b, *_RIGHT, ""):
         table.add_column(column, justify="right" if column in (found.a, found.b, *_RIGHT) else "left", overflow="fold")
-    for one in found.measures:
-        table.add_row(*_cells(one))
+    for measure in found.measures:
+        table.add_row(*_cells(measure))
     return table
 
 
-def _cells(one: Comparison) -> tuple[str | Text, ...]:
-    difference = one.difference
-    amounts = Amounts(one.measure, (one.mean_a, one.mean_b))
-    apart = Amounts(one.measure, (difference.value, difference.low, difference.high))
+def _cells(comparison: Comparison) -> tuple[str | Text, ...]:
+    difference = comparison.difference
+    amounts = Amounts(comparison.measure, (comparison.mean_a, comparison.mean_b))
+    apart = Amounts(comparison.measure, (difference.value, difference.low, difference.high))
     between = f"{apart.plain(difference.low)} to {apart.plain(difference.high)}" if difference.is_known else "unknown"
-    seeds = (one.better_in, one.equal_in, one.worse_in)
-    style = _STYLES.get(one.verdict, "dim")
+    seeds = (comparison.better_in, comparison.equal_in, comparison.worse_in)
+    style = _STYLES.get(comparison.verdict, "dim")
     return (
-        heading_with_unit(HEADINGS[one.measure], one.measure),
-        amounts.plain(one.mean_a),
-        amounts.plain(one.mean_b),
+        heading_with_unit(HEADINGS[comparison.measure], comparison.measure),
+        amounts.plain(comparison.mean_a),
+        amounts.plain(comparison.mean_b),
         apart.plain(difference.value),
         between,
-        f"{one.effect_size:+.2f}",
+        f"{comparison.effect_size:+.2f}",
         *(f"{count:,}" for count in seeds),
-        Text(one.verdict, style),
+        Text(comparison.verdict, style),
     )

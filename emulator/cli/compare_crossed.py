@@ -7,13 +7,13 @@ from pathlib import Path
 from emulator.analysis.rendering.canvas import element
 from emulator.analysis.rendering.palette import STYLE, colour_of
 from emulator.base.amounts import Amounts, heading_with_unit
-from emulator.base.rich_texts import Console, Table, Text
+from emulator.base.rich_texts import Console, Text, TextTable
 from emulator.campaign.compared import HEADINGS
 from emulator.campaign.crossed import Crossed, CrossedCell, CrossedMeasure
-from emulator.statistics import SEEDS_LEAST, Verdict
+from emulator.statistics import SEEDS_MIN, PairVerdict
 from emulator.trace.files import RunFiles, put_in_place
 
-_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+_STYLES = {PairVerdict.BETTER: "green", PairVerdict.WORSE: "red"}
 _AT_END, _CENTRED = {"text-anchor": "end"}, {"text-anchor": "middle"}
 _WHISKER = "svg .whisker { stroke-width: 2; opacity: 0.6; }"
 _LINE_PX, _LABEL_PX, _PLOT_PX, _PANEL_GAP_PX = 14, 170, 300, 40
@@ -25,22 +25,22 @@ def print_crossed(found: Crossed, console: Console) -> None:
     lead = f"{found.seeds:,} seeds; {first} per run, the others as difference from it, paired by seed{_sure(found)}"
     console.print(lead, style="bold", highlight=False, soft_wrap=True)
     for measure in found.measures:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        table = TextTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         table.add_column(heading_with_unit(HEADINGS[measure.measure], measure.measure), overflow="fold")
         for variant in found.variants:
             table.add_column(variant, justify="right", overflow="fold")
         for condition in found.conditions:
             cells = [measure.cells.get((variant, condition)) for variant in (first, *others)]
-            table.add_row(condition, *(_told(measure.measure, cell) for cell in cells))
+            table.add_row(condition, *(_reported(measure.measure, cell) for cell in cells))
         console.print()
         console.print(table)
 
 
 def _sure(found: Crossed) -> str:
-    return ", with 95 % intervals" if found.seeds >= SEEDS_LEAST else f"; {SEEDS_LEAST} are needed for intervals"
+    return ", with 95 % intervals" if found.seeds >= SEEDS_MIN else f"; {SEEDS_MIN} are needed for intervals"
 
 
-def _told(measure: str, cell: CrossedCell | None) -> Text:
+def _reported(measure: str, cell: CrossedCell | None) -> Text:
     if cell is None:
         return Text()
     figure = cell.mean if cell.against is None else cell.against.difference
@@ -116,12 +116,12 @@ def _panel(found: Crossed, measure: CrossedMeasure) -> str:
 
 def _point(cell: CrossedCell, y: int, scale: float, colour: str, amounts: Amounts) -> str:
     figure = cell.mean
-    told = f"{cell.variant}, {cell.condition}: {amounts.full(figure.value)}"
+    text = f"{cell.variant}, {cell.condition}: {amounts.full(figure.value)}"
     x = _LABEL_PX + figure.value * scale
     whisker = ""
     if figure.is_known:
-        told += f" ({amounts.plain(figure.low)} to {amounts.plain(figure.high)})"
+        text += f" ({amounts.plain(figure.low)} to {amounts.plain(figure.high)})"
         left, right = (_LABEL_PX + bound * scale for bound in (figure.low, figure.high))
         whisker = element("line", x1=round(left, 1), x2=round(right, 1), y1=y, y2=y, stroke=colour, class_="whisker")
-    dot = element("circle", element("title", escape(told)), cx=round(x, 1), cy=y, r=4, fill=colour)
+    dot = element("circle", element("title", escape(text)), cx=round(x, 1), cy=y, r=4, fill=colour)
     return whisker + dot

@@ -21,13 +21,13 @@ from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.story import Chapter, in_words, length_ns, ownership
 from emulator.analysis.rendering.tables import render
 from emulator.analysis.report import Report
-from emulator.base.rich_texts import Console, Table, Text
+from emulator.base.rich_texts import Console, Text, TextTable
 from emulator.cli.judging import Judging
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.run import run_scenario
 from emulator.run.run import Progress
 from emulator.spec import load
-from emulator.spec.bundled import example
+from emulator.spec.reading.bundled import example
 from nodes.beliefs import BeliefKind
 
 SCENARIO = "half_seen_consumer.toml"
@@ -71,8 +71,8 @@ def show(runs: Path, console: Console, bar: Bar, judging: Judging) -> int:
     for line in _what_next(run, picture, path):
         console.print(line, soft_wrap=True, highlight=False)
     lacking = missing(report)
-    for what in lacking:
-        console.print(f"missing: {what}", style="red", soft_wrap=True)
+    for subject in lacking:
+        console.print(f"missing: {subject}", style="red", soft_wrap=True)
     return 1 if lacking else 0
 
 
@@ -104,7 +104,7 @@ def missing(report: Report) -> list[str]:
         ("agreement after the cut", _took(report, cut) is not None),
         ("agreement at the end", _took(report, lossy) is not None),
     )
-    return [what for what, kept in promises if not kept]
+    return [subject for subject, retained in promises if not retained]
 
 
 def _control(report: Report, cut: FaultSpan) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _judged(report: Report) -> list[_Judged]:
 
 
 def _render(chapters: Sequence[Chapter]) -> RenderableType:
-    grid = Table.grid(padding=(0, 2))
+    grid = TextTable.grid(padding=(0, 2))
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(max_width=100)
     for chapter in chapters:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 
 from emulator.base.printing import print_json, print_line
-from emulator.spec.bundled import BundledFile, bundled_campaigns, bundled_scenarios
+from emulator.spec.reading.bundled import BundledFile, bundled_campaigns, bundled_scenarios
 
 _COLUMNS_BETWEEN = 2
 
@@ -13,7 +13,7 @@ def show_examples(*, as_json: bool) -> None:
     """Print the name of each, and what happens in it."""
     kinds = {"run": bundled_scenarios().values(), "campaign": bundled_campaigns().values()}
     if as_json:
-        listed = {command: [_brief(one) for one in some] for command, some in kinds.items()}
+        listed = {command: [_brief(item) for item in some] for command, some in kinds.items()}
         print_json(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     print_line("scenarios, for rmqemu run NAME and rmqemu up NAME:")
@@ -25,10 +25,10 @@ def show_examples(*, as_json: bool) -> None:
 
 def _print(some: Iterable[BundledFile]) -> None:
     listed = list(some)
-    width = max(len(one.name) for one in listed) + _COLUMNS_BETWEEN
-    for one in listed:
-        print_line(f"  {one.name:<{width}}{one.about}")
+    width = max(len(element.name) for element in listed) + _COLUMNS_BETWEEN
+    for item in listed:
+        print_line(f"  {item.name:<{width}}{item.about}")
 
 
-def _brief(one: BundledFile) -> dict[str, str]:
-    return {"name": one.name, "path": str(one.path), "about": one.about}
+def _brief(bundled_file: BundledFile) -> dict[str, str]:
+    return {"name": bundled_file.name, "path": str(bundled_file.path), "about": bundled_file.about}

@@ -9,11 +9,11 @@ import attrs
 
 from emulator.analysis.report import Report
 from emulator.base.errors import UserError
-from emulator.base.extra import expect_extra
+from emulator.base.extra import require_extra
 from emulator.base.printing import print_line
 from emulator.cli.terminal import complain
 from emulator.dataset.engine import EngineName, engine_of
-from emulator.dataset.judged import Judged, judge_runs
+from emulator.dataset.judged import JudgedReports, judge_runs
 from emulator.lake.sources import is_dataset
 from emulator.trace.run_directory import open_run
 
@@ -28,7 +28,7 @@ class Judging:
     master: str | None = None
     remote: str | None = None
 
-    def judge(self, runs: Sequence[str | Path]) -> Judged:
+    def judge(self, runs: Sequence[str | Path]) -> JudgedReports:
         """Judge run directories, or the runs of one dataset.
 
         Raises:
@@ -64,19 +64,19 @@ class Judging:
         with self._landed(uri) as landed:
             return str(landed.judge().write().location.uri)
 
-    def _of_dataset(self, uri: str) -> Judged:
+    def _of_dataset(self, uri: str) -> JudgedReports:
         """Judge the runs of a dataset, which needs Spark."""
         from emulator.dataset.judged import reports_of
 
         with self._landed(uri) as landed:
-            return Judged(tuple(reports_of(landed)), ())
+            return JudgedReports(tuple(reports_of(landed)), ())
 
     @contextmanager
     def _landed(self, uri: str) -> Iterator[Any]:
         """The runs of a dataset in a session of Spark, with a line while it works."""
         if self.engine is EngineName.LOCAL:
             raise UserError(f"--engine local: {uri} is a dataset, which Spark judges; expected run directories")
-        expect_extra("a dataset")
+        require_extra("a dataset")
         from emulator.dataset.failures import spark_errors
         from emulator.dataset.landed import LandedRuns
         from emulator.dataset.progress import spark_progress
@@ -91,7 +91,7 @@ class Judging:
 
     def _session(self, rows: int) -> Any:
         """A session; None: no engine was named, and there is no Java for Spark."""
-        expect_extra("--engine spark")
+        require_extra("--engine spark")
         from emulator.dataset.java import JavaNotFoundError
         from emulator.dataset.sessions import open_command_session
 
@@ -104,7 +104,7 @@ class Judging:
             return None
 
 
-def _on_spark(session: Any, runs: Sequence[str | Path]) -> Judged:
+def _on_spark(session: Any, runs: Sequence[str | Path]) -> JudgedReports:
     from emulator.dataset.failures import spark_errors
     from emulator.dataset.judged import judge_on_spark
     from emulator.dataset.progress import spark_progress

@@ -41,7 +41,7 @@ from emulator.cli.terminal import (
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 from emulator.why.forms import FORMS
-from nodes.fields import LONG_MOST
+from nodes.fields import LONG_MAX
 
 app = typer.Typer(
     name=NAME,
@@ -56,8 +56,8 @@ app = typer.Typer(
 app.add_typer(spark_app, name="spark")
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         print_line(f"{NAME} {version('rocketmq-emulator')}, after RocketMQ 5.3.3")
@@ -167,7 +167,7 @@ def run(
     scenario: ScenarioArgument,
     mode: Annotated[TimeMode, typer.Option(help="How time passes and what carries frames.")] = TimeMode.SIM,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=LONG_MOST, help="Instead of the scenario's.", show_default=False)
+        int | None, typer.Option(min=0, max=LONG_MAX, help="Instead of the scenario's.", show_default=False)
     ] = None,
     script: Annotated[
         Path | None,
@@ -207,10 +207,10 @@ def run(
                 "--seeds",
                 {"--seed": seed, "--script": script, "--mode": mode.value if mode is not TimeMode.SIM else None},
             )
-            from emulator.cli.campaign import play_seeds
+            from emulator.cli.campaign import execute_seeds
 
             level = trace or TraceLevel.FINDINGS
-            play_seeds(scenario, seeds, level, runs, service=service, allow_code=allow_code)
+            execute_seeds(scenario, seeds, level, runs, service=service, allow_code=allow_code)
 
 
 @app.command()
@@ -241,17 +241,17 @@ def campaign(
     The same command goes on where a campaign was interrupted or killed. The last line printed is the directory.
     """
     with one_line_errors():
-        from emulator.cli.campaign import play_file
+        from emulator.cli.campaign import execute_file
         from emulator.cli.judging import Judging
 
         judging = Judging(engine, master, remote)
         how = {"retry": retry, "shrink": shrink, "service": service, "allow_code": allow_code}
-        play_file(file, campaigns, judging, jobs, to=to, **how)
+        execute_file(file, campaigns, judging, jobs, to=to, **how)
 
 
 @app.command()
 def shrink(
-    what: Annotated[
+    subject: Annotated[
         Path,
         typer.Argument(
             metavar="CAMPAIGN | SCENARIO", help="Directory of a campaign, or a scenario file.", show_default=False
@@ -262,7 +262,7 @@ def shrink(
         typer.Argument(metavar="[VARIANT:SEED]", help="The run of the campaign.", show_default=False),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=LONG_MOST, help="Instead of the scenario's.", show_default=False)
+        int | None, typer.Option(min=0, max=LONG_MAX, help="Instead of the scenario's.", show_default=False)
     ] = None,
     on: Annotated[
         list[str] | None,
@@ -272,7 +272,7 @@ def shrink(
             show_default=False,
         ),
     ] = None,
-    plays: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of runs.")] = 300,
+    runs: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of runs.")] = 300,
     timeout_s: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Wall time of a run; 300 s.", show_default=False)
     ] = None,
@@ -286,7 +286,7 @@ def shrink(
     with one_line_errors():
         from emulator.cli.shrink import shrink_command
 
-        shrink_command(what, case, seed, on or (), plays, timeout_s, allow_code=allow_code)
+        shrink_command(subject, case, seed, on or (), runs, timeout_s, allow_code=allow_code)
 
 
 @app.command()
@@ -297,7 +297,7 @@ def check(spec: SpecArgument, allow_code: AllowCodeOption = False) -> None:
     """
     with one_line_errors():
         from emulator.spec import read
-        from emulator.spec.checks import check as harmful_settings
+        from emulator.spec.warnings.harmful_settings import check as harmful_settings
 
         found = harmful_settings(read(spec, allow_code=allow_code))
         for setting in found:
@@ -330,9 +330,9 @@ def watch(
     It begins with the first row of the run, or where the checkpoint ends, and ends with the run.
     """
     with one_line_errors():
-        from emulator.base.extra import expect_extra
+        from emulator.base.extra import require_extra
 
-        expect_extra("watch")
+        require_extra("watch")
         from emulator.cli.watch import watch_run
 
         watch_run(run, checkpoint)

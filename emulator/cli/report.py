@@ -6,7 +6,7 @@ from pathlib import Path
 from emulator.analysis.report import symptoms
 from emulator.base.errors import UserError
 from emulator.base.printing import print_line
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import is_campaign
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, refuse_of_campaign, with_limits
@@ -39,7 +39,7 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
     target, given = out or path / PAGE, read_limits(limits)
     if is_campaign(path):
         refuse_of_campaign(given)
-        dataset = Dataset(path)
+        dataset = CampaignResults(path)
         if unjudged := dataset.unjudged():
             complain(f"{len(unjudged):,} runs have not been judged: the command that executed them judges them")
         _write(target, campaign_page(dataset))
@@ -47,8 +47,8 @@ def report_command(path: Path, out: Path | None, top: int | None, limits: Sequen
         run = open_run(path)
         report = with_limits(judging.reports([path])[0], given)
         _write(target, run_page(report, run, top=top))
-        for one in symptoms(report)[:1]:
-            print_line(f"{one.kind}: {one.text}")
+        for symptom in symptoms(report)[:1]:
+            print_line(f"{symptom.kind}: {symptom.text}")
         print_line(f"rules {report.verdict}, service {report.service}: {report.run_id}")
     print_line(target)
 

@@ -10,7 +10,7 @@ from emulator.cli.terminal import BAD_INPUT, complain, progress_bar
 from emulator.console.scripts import ScriptedRun
 from emulator.run import run_scenario
 from emulator.spec import Scenario, load
-from emulator.spec.secrets import resolved
+from emulator.spec.reading.secrets import resolved
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 

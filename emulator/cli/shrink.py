@@ -13,9 +13,9 @@ from emulator.base.printing import print_line
 from emulator.base.rich_texts import Console
 from emulator.base.text import nearest
 from emulator.campaign.campaign import TIMEOUT_MS, Case
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import HEAD, is_campaign, opened
-from emulator.campaign.played import Played
+from emulator.campaign.results import CaseResult
 from emulator.campaign.shrunk import (
     SHRUNK,
     Shrinker,
@@ -24,18 +24,18 @@ from emulator.campaign.shrunk import (
     first_of_each_kind,
 )
 from emulator.cli.terminal import INTERRUPTED, complain
-from emulator.shrinking import Play
+from emulator.shrinking import ShrinkRun
 from emulator.spec import Scenario, SpecError, load
-from emulator.spec.user_functions import with_user_functions
-from nodes.fields import LONG_MOST
+from emulator.spec.reading.user_functions import with_user_functions
+from nodes.fields import LONG_MAX
 
 
 def shrink_command(
-    what: Path,
+    path: Path,
     case: str | None,
     seed: int | None,
     on: Sequence[str],
-    plays_most: int,
+    runs_max: int,
     timeout_s: int | None,
     *,
     allow_code: bool = False,
@@ -47,7 +47,7 @@ def shrink_command(
         case: of the campaign, `VARIANT:SEED`.
         seed: for a scenario file, instead of its own.
         on: ids of the invariants that must stay broken.
-        plays_most: largest number of runs.
+        runs_max: largest number of runs.
         timeout_s: wall time of a run.
         allow_code: whether the scenario may run code that it names.
 
@@ -57,31 +57,31 @@ def shrink_command(
     for name in on:
         if name not in TITLES:
             raise ShrinkError(f"--on: {nearest('invariant', name, list(TITLES))}")
-    if is_campaign(what):
-        chosen, scenario = _case_of(what, case, seed, allow_code=allow_code)
-        folder = what / SHRUNK
+    if is_campaign(path):
+        chosen, scenario = _case_of(path, case, seed, allow_code=allow_code)
+        folder = path / SHRUNK
     else:
         if case is not None:
-            raise ShrinkError(f"{what} is no campaign, so it has no case {case}; --seed chooses the seed of a scenario")
-        scenario = load(what, allow_code=allow_code)
+            raise ShrinkError(f"{path} is no campaign, so it has no case {case}; --seed chooses the seed of a scenario")
+        scenario = load(path, allow_code=allow_code)
         scenario = scenario if seed is None else attrs.evolve(scenario, seed=seed)
         chosen, folder = Case(scenario.name, scenario.seed), Path(SHRUNK)
     if scenario.guests:
         raise SpecError("scenario.guests", "expected none: guests live in real time")
     timeout_ms = TIMEOUT_MS if timeout_s is None else timeout_s * 1_000
-    found = _shrink(Shrinker(folder, timeout_ms, plays_most), chosen, scenario, on)
+    found = _shrink(Shrinker(folder, timeout_ms, runs_max), chosen, scenario, on)
     _print(found)
     if found.interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
-def shrink_failures(dataset: Dataset, every: Sequence[Played], timeout_ms: int) -> None:
+def shrink_failures(dataset: CampaignResults, every: Sequence[CaseResult], timeout_ms: int) -> None:
     """Shrink the first failure of each kind among the runs of a campaign, and print what was found."""
     directory = dataset.directory
-    for played in first_of_each_kind(every):
+    for case_result in first_of_each_kind(every):
         shrinker = Shrinker(directory.path / SHRUNK, timeout_ms)
         try:
-            found = _shrink(shrinker, played.case, directory.scenario(played.case), ())
+            found = _shrink(shrinker, case_result.case, directory.scenario(case_result.case), ())
         except ShrinkError as error:  # a run that the machine made slow, or killed, may be whole the next time
             complain(str(error))
             continue
@@ -99,7 +99,7 @@ def _case_of(path: Path, case: str | None, seed: int | None, *, allow_code: bool
     if case is None:
         raise ShrinkError(f"expected VARIANT:SEED behind {path}; its variants are {', '.join(directory.variants)}")
     variant, _, number = case.rpartition(":")
-    if not number.isascii() or not number.isdigit() or int(number) > LONG_MOST or not variant:
+    if not number.isascii() or not number.isdigit() or int(number) > LONG_MAX or not variant:
         raise ShrinkError(f"expected VARIANT:SEED, such as {next(iter(directory.variants))}:1, not {case}")
     if variant not in directory.variants:
         raise ShrinkError(f"{path}: {nearest('variant', variant, list(directory.variants))}")
@@ -125,10 +125,10 @@ def _shrink(shrinker: Shrinker, case: Case, scenario: Scenario, on: Sequence[str
     )
     # No thread draws it, for a fork would not copy it.
     with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as progress:
-        task = progress.add_task(f"shrinking {case.name}", total=shrinker.plays_most, smallest=_size(scenario))
+        task = progress.add_task(f"shrinking {case.name}", total=shrinker.runs_max, smallest=_size(scenario))
 
-        def watch(play: Play) -> None:
-            progress.update(task, completed=play.plays, smallest=f"{play.looks_at}: {_size(play.smallest)}")
+        def watch(execute: ShrinkRun) -> None:
+            progress.update(task, completed=execute.runs, smallest=f"{execute.looks_at}: {_size(execute.smallest)}")
             progress.refresh()
 
         return attrs.evolve(shrinker, watch=watch).shrink(case, scenario, on)
@@ -148,7 +148,7 @@ def _counted(number: int, noun: str) -> str:
 def _print(found: ShrunkCase) -> None:
     shrunk = found.shrunk
     print_line(
-        f"{found.case.variant}, seed {found.case.seed} {found.kind.words()}, and so does, after {shrunk.plays} runs,"
+        f"{found.case.variant}, seed {found.case.seed} {found.kind.words()}, and so does, after {shrunk.runs} runs,"
     )
     print_line(f"  a scenario of {_size(shrunk.scenario)}")
     for timed in shrunk.scenario.plan().faults:
@@ -159,7 +159,7 @@ def _print(found: ShrunkCase) -> None:
     if found.interrupted:
         print_line("  interrupted: more might be left out")
     elif not shrunk.is_minimal:
-        print_line(f"  {shrunk.plays} runs were not enough to know whether more can be left out; --plays allows more")
+        print_line(f"  {shrunk.runs} runs were not enough to know whether more can be left out; --plays allows more")
     print_line(f"scenario    {found.file}")
     print_line(f"play it     {found.command}")
     if found.run is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.base.extra import expect_extra
+from emulator.base.extra import require_extra
 from emulator.base.printing import print_json, print_line
 from emulator.cli.arguments import JsonOption
 from emulator.cli.command_classes import Commands
@@ -30,7 +30,7 @@ def start(
 ) -> None:
     """Start a Spark Connect server in the background, for the commands and notebooks of this user on this machine."""
     with one_line_errors():
-        expect_extra("rmqemu spark")
+        require_extra("rmqemu spark")
         from emulator.dataset.server import find_server, start_server
 
         running = find_server()
@@ -52,12 +52,12 @@ def _warm(remote: str) -> None:
     from emulator.dataset.server import stop_server
     from emulator.dataset.settings import query_settings
     from emulator.dataset.training import train
-    from emulator.dataset.workers import expect_same_package
+    from emulator.dataset.workers import require_same_package
 
     try:
         with spark_errors("the server"), tempfile.TemporaryDirectory(prefix="rmqemu-training-") as folder:
             session = connect_session(remote, query_settings(0))
-            expect_same_package(session, "the server")
+            require_same_package(session, "the server")
             train(session, Path(folder))
     except BaseException:
         stop_server()
@@ -68,7 +68,7 @@ def _warm(remote: str) -> None:
 def stop() -> None:
     """Stop the server."""
     with one_line_errors():
-        expect_extra("rmqemu spark")
+        require_extra("rmqemu spark")
         from emulator.dataset.server import stop_server
 
         server = stop_server()
@@ -79,7 +79,7 @@ def stop() -> None:
 def status(as_json: JsonOption = False) -> None:
     """Print the server's URL, uptime, versions and memory; the exit status is 1 if none runs."""
     with one_line_errors():
-        expect_extra("rmqemu spark")
+        require_extra("rmqemu spark")
         from emulator.dataset.server import brief, find_server, is_starting
 
         server = find_server()
@@ -105,7 +105,7 @@ def status(as_json: JsonOption = False) -> None:
 def archive() -> None:
     """Make an archive of Spark's classes, from which each later Spark starts in half the CPU time."""
     with one_line_errors():
-        expect_extra("rmqemu spark")
+        require_extra("rmqemu spark")
         from emulator.dataset.archive import make_archive
 
         path = make_archive()

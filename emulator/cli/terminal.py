@@ -59,14 +59,14 @@ def one_line_errors() -> Iterator[None]:
 
 def _complain_of_the_unexpected(error: Exception) -> None:
     """Print what no command expects: that there is no memory, or a bug, with its traceback."""
-    what = f"{type(error).__name__}: {error}"
+    subject = f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError):
         complain("out of memory")
-    elif any(words in what for words in _WITHOUT_MEMORY):
-        complain(f"out of memory: {what}")
+    elif any(words in subject for words in _WITHOUT_MEMORY):
+        complain(f"out of memory: {subject}")
     else:
         print_traceback()
-        complain(f"{what}; this is a bug")
+        complain(f"{subject}; this is a bug")
 
 
 def refuse_together(option: str, others: Mapping[str, object]) -> None:

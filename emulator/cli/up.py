@@ -21,15 +21,15 @@ from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
 from emulator.network.guests.address_book import ANY, ListenAddress
-from emulator.network.guests.doors import ListeningDoors
+from emulator.network.guests.guest_listeners import SocketGuestListeners
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import Scenario, SpecError, load
-from emulator.spec.sizes import size_of
+from emulator.spec.reading.sizes import size_of
 from emulator.state.event_lines import EventLines
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Row
-from emulator.trace.schema import Table, TraceLevel
+from emulator.trace.schema import TraceLevel, TraceTable
 from nodes.fields import FieldError
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
@@ -85,9 +85,9 @@ def namesrv_addr_printer(tell: Callable[[str], None]) -> Callable[[Session], Awa
     async def print_addresses(session: Session) -> None:
         await session.cluster.started.wait()
         names = session.cluster.scenario.guests
-        doors = session.cluster.world.doors
-        if isinstance(doors, ListeningDoors):
-            for line in doors.book.lines():
+        guest_listeners = session.cluster.world.guest_listeners
+        if isinstance(guest_listeners, SocketGuestListeners):
+            for line in guest_listeners.book.lines():
                 tell(line)
         for name in names:
             tell(f"{'' if len(names) == 1 else f'{name}: '}namesrvAddr={namesrv_addr(session.cluster, name)}")
@@ -141,7 +141,7 @@ def run_live(
         serve_control,
         *(() if address is None or address.is_loopback else (partial(_warn_of_others, address),)),
         *prompt.session_tasks(),
-        *_page(prompt.print_above, web_port, asked_for=web),
+        *_page(prompt.print_above, web_port, requested_for=web),
         namesrv_addr_printer(prompt.print_above) if beside is None else beside.run,
     )
     _end_on_signals()
@@ -169,10 +169,10 @@ def run_live(
 
 async def _warn_of_others(address: ListenAddress, _session: Session) -> None:
     """Say who can join, once the ports are there; a session task."""
-    who = "all machines that reach this one" if address.host == ANY else f"all machines that reach {address.host}"
+    names = "all machines that reach this one" if address.host == ANY else f"all machines that reach {address.host}"
     complain(
-        f"warning: --listen {address}: {who} can send, consume and administer, as any guest, without a password; verbs "
-        f"cannot be said from there: the control socket and the dashboard stay on this machine"
+        f"warning: --listen {address}: {names} can send, consume and administer, as any guest, without a password; "
+        f"verbs cannot be said from there: the control socket and the dashboard stay on this machine"
     )
 
 
@@ -199,11 +199,11 @@ class _EventPrinter:
         self._lines = session.lines
         session.cluster.world.recorder.batch_listeners.append(self._show_storms)
 
-    def _show_storms(self, table: Table, rows: Sequence[Row]) -> None:
+    def _show_storms(self, table: TraceTable, rows: Sequence[Row]) -> None:
         for change in self._storms.take(table, rows):
             self._prompt.print_above(change.line)
 
-    def show(self, table: Table, row: Row) -> None:
+    def show(self, table: TraceTable, row: Row) -> None:
         """Print a row; a `RowListener`."""
         line = self._lines.line(table, row)
         if line is not None:
@@ -238,10 +238,10 @@ def _end_as(command: GuestCommand, run: Path) -> None:
 
 
 def _page(
-    tell: Callable[[str], None], port: int | None, *, asked_for: bool
+    tell: Callable[[str], None], port: int | None, *, requested_for: bool
 ) -> tuple[Callable[[Session], Awaitable[None]], ...]:
     """The session task that serves the dashboard, if it is requested; the port is opened now, before the run."""
-    if not asked_for and port is None:
+    if not requested_for and port is None:
         return ()
     from emulator.web.gate import ANY_FREE_PORT, listen
     from emulator.web.server import serve_web

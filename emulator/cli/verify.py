@@ -10,7 +10,7 @@ from emulator.run.verify import describe, repeat
 from emulator.trace.run_directory import open_run
 
 _WIDTH = 16
-_PROBLEMS_MOST = 20
+_PROBLEMS_MAX = 20
 
 
 def verify_command(path: Path, *, allow_code: bool = False) -> int:
@@ -44,10 +44,10 @@ def _verify_campaign(path: Path) -> int:
         every.extend(check_campaign(directory, show))
     for checked in every:
         print_line(f"{checked.what:<{_WIDTH}}{checked.words}")
-        for problem in checked.problems[:_PROBLEMS_MOST]:
+        for problem in checked.problems[:_PROBLEMS_MAX]:
             print_line(f"  {problem}")
-        if len(checked.problems) > _PROBLEMS_MOST:
-            print_line(f"  and {len(checked.problems) - _PROBLEMS_MOST:,} more")
+        if len(checked.problems) > _PROBLEMS_MAX:
+            print_line(f"  and {len(checked.problems) - _PROBLEMS_MAX:,} more")
     if any(checked.problems for checked in every):
         return VIOLATED
     if not directory.digest:

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Self
 
-from emulator.analysis.live.changes import Change
+from emulator.analysis.live.changes import DifferenceChange
 from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME
 from emulator.dataset.checkpoint import Checkpoint
 from emulator.dataset.following import Following, open_watched
 from emulator.dataset.spark import command_session
-from emulator.trace.run_directory import Ended
+from emulator.trace.run_directory import RunEnd
 
 _LOOK_EVERY_S = 0.1
 _NS = 1_000_000_000
@@ -40,7 +40,7 @@ def watch_run(path: Path, checkpoint: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="rmqemu-watch-") as scratch:
         following: Following
 
-        def tell(changes: Sequence[Change]) -> None:
+        def tell(changes: Sequence[DifferenceChange]) -> None:
             names = following.names
             for change in changes:
                 print_line(change.line(names))
@@ -63,13 +63,13 @@ class _Interrupt:
         self.came = False
 
     def __enter__(self) -> Self:
-        self._before = signal.signal(signal.SIGINT, self._note)
+        self._before = signal.signal(signal.SIGINT, self._on_change)
         return self
 
     def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self._before)
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_change(self, _number: int, _frame: FrameType | None) -> None:
         self.came = True
         signal.signal(signal.SIGINT, self._before)
 
@@ -88,7 +88,7 @@ def _end(following: Following) -> str:
     """The last line."""
     assert following.end is not None
     how = following.end.broken_off() or f"the run has ended at {following.end.end_ns / _NS:.3f} s"
-    if following.end.ended is Ended.KILLED:
+    if following.end.ended is RunEnd.KILLED:
         how = f"the emulator was killed or could not write on, after {following.end.end_ns / _NS:.3f} s"
     tables = ", ".join(f"{rows:,} {table}" for table, rows in following.rows.items() if rows)
     return f"{how}; {sum(following.rows.values()):,} rows were seen: {tables}"

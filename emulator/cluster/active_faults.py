@@ -56,4 +56,8 @@ class ActiveFaults:
             self._hits.count(fault_id)
 
     def _holding(self, name: str, kinds: tuple[type[Fault], ...]) -> list[str]:
-        return [fault_id for fault_id, it in self._faults.items() if isinstance(it, kinds) and it.scope.matches(name)]
+        return [
+            fault_id
+            for fault_id, fault in self._faults.items()
+            if isinstance(fault, kinds) and fault.scope.matches(name)
+        ]

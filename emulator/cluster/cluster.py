@@ -17,10 +17,10 @@ from emulator.machine.host import EmulatedHost, PowerState
 from emulator.machine.world import World
 from emulator.network.guests.address_book import LOOPBACK
 from emulator.spec import ConsumerGroupSpec, Scenario
-from emulator.spec.addresses import addresses, newcomer_address, owners
-from emulator.spec.model import CONSUMER, StatefulSetSpec
-from emulator.spec.targets import GUEST
-from emulator.spec.user_functions import with_user_functions
+from emulator.spec.model.addresses import addresses, newcomer_address, owners
+from emulator.spec.model.scenario import CONSUMER, StatefulSetSpec
+from emulator.spec.reading.user_functions import with_user_functions
+from emulator.spec.refusals.targets import GUEST
 from faults.reconfigure import Value
 from nodes.container.tables.broker_file import write_broker_file
 from nodes.live_config import forget_changes
@@ -129,7 +129,7 @@ class Cluster:
         statefulset = self.scenario.statefulset_of(group)
         if statefulset is not None:
             return self._pods[statefulset.api].of(statefulset.name)
-        spec = next((it for it in self.scenario.consumers if it.group == group), None)
+        spec = next((consumer for consumer in self.scenario.consumers if consumer.group == group), None)
         known = () if spec is None else (*spec.names, *self._newcomers.get(group, ()))
         return tuple(name for name in known if name not in self._retired)
 
@@ -158,7 +158,7 @@ class Cluster:
         Returns:
             Number of members that were added or removed.
         """
-        spec = next(it for it in self.scenario.consumers if it.group == group)
+        spec = next(consumer for consumer in self.scenario.consumers if consumer.group == group)
         wanted = spec.member_names(len(spec.names) if members is None else members)
         leaving = [name for name in self.members(group) if name not in wanted]
         self._retired |= dict.fromkeys(leaving)
@@ -189,20 +189,20 @@ class Cluster:
         """The machine of a pod that the scenario does not name."""
         statefulset = self._statefulset_of_pod(name)
         assert statefulset is not None
-        spec = next(it for it in self.scenario.consumers if it.group == statefulset.group)
+        spec = next(consumer for consumer in self.scenario.consumers if consumer.group == statefulset.group)
         return self._add(self._newcomer(spec, name))
 
     def _must_stay_down(self, name: str) -> bool:
         """Whether a pod cannot be started: a fault keeps it down, or the emulation ends."""
         return self._has_ended or self.faults.withhold(name)
 
-    def expect_configurable(self, name: str, options: Mapping[str, Value]) -> None:
+    def require_configurable(self, name: str, options: Mapping[str, Value]) -> None:
         """Refuse options that a node may not have beside those that it has now.
 
         Raises:
             SpecError: the first of them.
         """
-        self._options.expect_possible(name, options)
+        self._options.require_possible(name, options)
 
     def configure(self, name: str, options: Mapping[str, Value]) -> None:
         """Change options of a node, for its next process and all later ones.
@@ -239,7 +239,7 @@ class Cluster:
 
     def _write_broker_file(self, name: str) -> None:
         """Write what a broker in a container starts with to the disk of its machine."""
-        spec = next(it for it in self.scenario.brokers if it.name == name)
+        spec = next(broker for broker in self.scenario.brokers if broker.name == name)
         config = self._options.of(name, spec.config)
         text = write_broker_file(identity_of(spec), config)
         self.hosts[name].machine.disk.write(broker_path(spec), text.encode())
@@ -248,9 +248,9 @@ class Cluster:
         ip = self.addresses[plan.name]
         number, shares = len(self.hosts), self._owners.get(ip)
         # Consumers on one address are processes of one machine; brokers are machines with disks of their own.
-        one = plan.role == CONSUMER
+        item = plan.role == CONSUMER
         host = EmulatedHost(
-            self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares, shares_disk=one
+            self.world, number, plan.name, plan.role, ip, plan.detail, plan.factory, shares, shares_disk=item
         )
         self._owners.setdefault(ip, host)
         self.hosts[plan.name] = host
@@ -267,10 +267,10 @@ def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
     Raises:
         NoAddressError: the cluster is not in mode `live`, or has no door for such a guest.
     """
-    doors = cluster.world.doors
-    if doors is None:
+    guest_listeners = cluster.world.guest_listeners
+    if guest_listeners is None:
         raise NoAddressError("guests live in real time: only a cluster in mode live has an address for them")
-    host = doors.hosts.get(guest or GUEST)
+    host = guest_listeners.hosts.get(guest or GUEST)
     if host is None or guest == GUEST:
         names = ", ".join(cluster.scenario.guests) or "none with a name"
         hint = f"no guest is called {guest}" if guest else "guests without a name have no address where it listens"

@@ -2,9 +2,9 @@
 
 from emulator.cluster.local_session import tell
 from emulator.machine.host import EmulatedHost, InnerMachine
-from emulator.spec.model import BROKER, BrokerSpec
+from emulator.spec.model.scenario import BROKER, BrokerSpec
 from nodes.config.container import CONTAINER_PORT
-from nodes.container.tables.brokers import BrokerIdentity
+from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_container import AddBrokerRequestHeader, RemoveBrokerRequestHeader
@@ -16,9 +16,9 @@ def broker_path(spec: BrokerSpec) -> str:
     return f"conf/{spec.name}.conf"
 
 
-def identity_of(spec: BrokerSpec) -> BrokerIdentity:
+def identity_of(spec: BrokerSpec) -> BrokerOfContainer:
     """Who a broker is."""
-    return BrokerIdentity(spec.cluster, spec.broker_name, spec.broker_id)
+    return BrokerOfContainer(spec.cluster, spec.broker_name, spec.broker_id)
 
 
 def inner_machine(number: int, spec: BrokerSpec, container: EmulatedHost) -> InnerMachine:

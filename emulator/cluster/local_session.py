@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from emulator.machine.process import HostProcess
 from emulator.machine.world import World
-from emulator.spec.model import BrokerSpec
-from emulator.time.timeline import Entry
+from emulator.spec.model.scenario import BrokerSpec
+from emulator.time.timeline import ScheduledCall
 from nodes.cause import cause
 from nodes.host import NO_CONNECTION, ChannelHandler
 from nodes.protocol.codes import ResponseCode
@@ -56,7 +56,7 @@ def tell(world: World, process: HostProcess, port: int, request: Command) -> Non
         if session is not None:
             session.ask(request)
 
-    entry = Entry(ask, process, cause.get())
+    entry = ScheduledCall(ask, process, cause.get())
     if process.admits(entry):
         copy_context().run(entry.fire)  # its handlers must not set the cause of this task
 
@@ -71,7 +71,7 @@ def listening(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec]) -
     ]
 
 
-async def tell_brokers(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec], request: Command) -> int:
+async def send_to_brokers(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec], request: Command) -> int:
     """Send a request to each of the brokers that listens; returns how many were sent it."""
     await world.clock.idle()
     found = listening(world, cluster, brokers)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
-from emulator.spec.model import Scenario
-from emulator.spec.restarts import changed_configs
-from emulator.spec.secrets import resolved_config
-from emulator.spec.user_functions import expect_functions
+from emulator.spec.model.scenario import Scenario
+from emulator.spec.reading.secrets import resolved_config
+from emulator.spec.reading.user_functions import require_functions
+from emulator.spec.refusals.restarts import changed_configs
 from faults.reconfigure import Value, options_text
 from nodes.config import Config
 
@@ -46,7 +46,7 @@ class NodeOptions:
         self._configs[node] = self._after(node, given)
         self._changed[node] = {**self._changed.get(node, {}), **given}
 
-    def expect_possible(self, node: str, given: Mapping[str, Any]) -> None:
+    def require_possible(self, node: str, given: Mapping[str, Any]) -> None:
         """Refuse options that a node may not have beside those that it has now.
 
         Raises:
@@ -58,5 +58,5 @@ class NodeOptions:
         now = tuple((group, self.of(node, config, group)) for group, config in self._scenario.configs_of(node))
         after = dict(changed_configs(now, node, given))
         for config in after.values():
-            expect_functions("options", config, self._scenario.code)
+            require_functions("options", config, self._scenario.code)
         return {group: resolved_config(config, "options") for group, config in after.items()}

@@ -11,12 +11,12 @@ from emulator.cluster.effects import Effects, Scene
 from emulator.cluster.plans import SlowBoot
 from emulator.machine.host import PowerState
 from emulator.state.client_names import guest_of
-from emulator.state.owners import QueueOwners
+from emulator.state.owners import PresentOwners
 from faults.fault import Fault, Scope
 from faults.plan import Phase, Step, TimedFault
 from faults.target import CONTROLLERS, ROLES, Lead, Leading, Names, group_of
 from nodes.broker.broker import Broker
-from nodes.broker.tables.replica_role import ReplicaRole
+from nodes.broker.tables.group.replica_role import ReplicaRole
 from nodes.cause import cause
 from nodes.controller.controller import Controller
 from nodes.fields import FieldError
@@ -46,7 +46,7 @@ class ClusterTargets:
         owners: owners of queues; must be notified of every row.
     """
 
-    def __init__(self, cluster: Cluster, owners: QueueOwners) -> None:
+    def __init__(self, cluster: Cluster, owners: PresentOwners) -> None:
         self._cluster = cluster
         self._owners = owners
 
@@ -70,7 +70,7 @@ class ClusterTargets:
         members = [spec for spec in self._cluster.scenario.brokers if spec.broker_name == of]
         group = sorted((spec.broker_id, spec.name) for spec in members)
         is_controlled = any(spec.config.enable_controller_mode for spec in members)
-        masters = self._elected(group) if is_controlled else tuple(name for one, name in group if one == MASTER_ID)
+        masters = self._elected(group) if is_controlled else tuple(name for item, name in group if item == MASTER_ID)
         match lead:
             case Lead.MASTER:
                 return masters
@@ -107,7 +107,7 @@ class Operator:
         owners: owners of queues; must be notified of every row if a fault hits the owner of a queue.
     """
 
-    def __init__(self, cluster: Cluster, owners: QueueOwners) -> None:
+    def __init__(self, cluster: Cluster, owners: PresentOwners) -> None:
         self._world = cluster.world
         self._cluster = cluster
         self._targets = ClusterTargets(cluster, owners)
@@ -137,13 +137,13 @@ class Operator:
         if fault.hits_machines:
             wide |= {spec.name: wide[name] for name, specs in containers.items() for spec in specs}
         changed = {
-            field: ", ".join(dict.fromkeys(it for name in target.names for it in wide.get(name, (name,))))
+            field: ", ".join(dict.fromkeys(item for name in target.names for item in wide.get(name, (name,))))
             for field, target in scope.targets()
             if isinstance(target, Names)
         }
         return attrs.evolve(scope, **changed) if changed else scope  # type: ignore[misc]
 
-    def expect_possible(self, fault: Fault) -> None:
+    def require_possible(self, fault: Fault) -> None:
         """Refuse a fault that would have no effect now.
 
         Args:
@@ -152,7 +152,7 @@ class Operator:
         Raises:
             ImpossibleError: no target is in a state in which the fault has an effect.
         """
-        self._effects.of(fault).expect_possible(fault)
+        self._effects.of(fault).require_possible(fault)
 
     async def do(self, step: Step) -> TimedFault:
         """Begin or end one fault now; a fault without targets begins and has no effect.
@@ -172,10 +172,10 @@ class Operator:
             self._beginning.pop(timed.id, None)
             await self._end(timed)
 
-    async def _begin(self, asked: TimedFault) -> TimedFault:
-        found = self._resolved(asked)
-        timed = found or asked
-        self._record(Phase.BEGIN, timed, asked)
+    async def _begin(self, requested: TimedFault) -> TimedFault:
+        found = self._resolved(requested)
+        timed = found or requested
+        self._record(Phase.BEGIN, timed, requested)
         self.active[timed.id] = timed
         if found is not None:
             self._cluster.faults.add(timed.id, timed.fault)
@@ -187,9 +187,9 @@ class Operator:
                 begun.set()
         return timed
 
-    async def _end(self, asked: TimedFault) -> TimedFault:
-        timed = self.active.pop(asked.id, asked)
-        self._record(Phase.END, timed, asked)
+    async def _end(self, requested: TimedFault) -> TimedFault:
+        timed = self.active.pop(requested.id, requested)
+        self._record(Phase.END, timed, requested)
         fault = self._cluster.faults.remove(timed.id)
         begun = self._beginning.get(timed.id)
         if begun is not None:  # such as a shutdown that takes longer than the fault
@@ -204,10 +204,10 @@ class Operator:
         except FieldError:
             return None
 
-    def _record(self, phase: Phase, timed: TimedFault, asked: TimedFault) -> None:
+    def _record(self, phase: Phase, timed: TimedFault, requested: TimedFault) -> None:
         cause.set(self._world.recorder.begin_cause("", f"{phase} {timed.id}"))
         fault, parameters = timed.fault, dict(printed(timed.fault.parameters()))
-        if timed.fault != asked.fault:
-            parameters["asked"] = asked.fault.scope.describe()
+        if timed.fault != requested.fault:
+            parameters["asked"] = requested.fault.scope.describe()
         hits = self._world.fabric.hits.of(timed.id)
         self._world.recorder.fault(phase, timed.id, fault.kind, fault.scope.describe(), parameters, hits)

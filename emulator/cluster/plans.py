@@ -8,7 +8,7 @@ from emulator.cluster.containers import broker_path, identity_of
 from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
-from emulator.spec.model import (
+from emulator.spec.model.scenario import (
     APISERVER,
     BROKER,
     CONSUMER,
@@ -29,7 +29,7 @@ from emulator.spec.model import (
 from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
 from nodes.broker.shared import Shared
-from nodes.broker.tables.plain_access import PlainPermissionManager
+from nodes.broker.tables.clients.plain_access import PlainPermissionManager
 from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
@@ -40,7 +40,7 @@ from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.container.container import BrokerContainer
 from nodes.container.tables.broker_file import BrokerFile
-from nodes.container.tables.brokers import BrokerIdentity
+from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.controller.controller import Controller
 from nodes.host import Host, Node
 from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
@@ -160,7 +160,7 @@ class HostPlans:
         """The container of a broker, with all of its brokers."""
         assert spec.container is not None
         name = spec.container
-        paths = tuple(broker_path(it) for it in self._scenario.containers()[name])
+        paths = tuple(broker_path(container) for container in self._scenario.containers()[name])
 
         def make(host: Host, file: BrokerFile, shared: Shared) -> Broker:
             return self._broker(host, file.identity, file.config, nameservers, shared)
@@ -179,13 +179,15 @@ class HostPlans:
     def _broker(
         self,
         host: Host,
-        identity: BrokerIdentity,
+        identity: BrokerOfContainer,
         config: BrokerConfig,
         nameservers: tuple[str, ...],
         shared: Shared | None = None,
     ) -> Broker:
         consumers = self._scenario.consumers
-        single_active = (it.group for it in consumers if it.config.exclusivity is Exclusivity.SINGLE_ACTIVE)
+        single_active = (
+            consumer.group for consumer in consumers if consumer.config.exclusivity is Exclusivity.SINGLE_ACTIVE
+        )
         return Broker(
             host,
             config,
@@ -200,10 +202,12 @@ class HostPlans:
             ),
             single_active_groups=tuple(single_active),
             request_modes=tuple(
-                SetMessageRequestModeRequestBody(topic, it.group, MessageRequestMode.POP, it.pop_share_queue_num)
-                for it in consumers
-                for topic in it.topics
-                if it.mode is ConsumeMode.POP
+                SetMessageRequestModeRequestBody(
+                    topic, consumer.group, MessageRequestMode.POP, consumer.pop_share_queue_num
+                )
+                for consumer in consumers
+                for topic in consumer.topics
+                if consumer.mode is ConsumeMode.POP
             ),
             shared=shared,
             controllers=self._controllers(),
@@ -212,14 +216,19 @@ class HostPlans:
 
     def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:
         """A consumer, or a process with the consumers of several groups."""
-        groups = [spec, *(it for it in self._scenario.consumers if it.share_process_with == spec.group)]
+        groups = [
+            spec,
+            *(consumer for consumer in self._scenario.consumers if consumer.share_process_with == spec.group),
+        ]
         if len(groups) > 1:
 
             def process(host: Host) -> Node:
-                configs = ((it, self._options.of(name, it.config, it.group)) for it in groups)
+                configs = ((group, self._options.of(name, group.config, group.group)) for group in groups)
                 consumers = (
-                    ConsumerOfProcess(it.group, it.topics, config, it.consume_ms, it.fail_times, it.expressions)
-                    for it, config in configs
+                    ConsumerOfProcess(
+                        item.group, item.topics, config, item.consume_ms, item.fail_times, item.expressions
+                    )
+                    for item, config in configs
                 )
                 return ConsumerProcess(host, tuple(consumers), nameservers)
 

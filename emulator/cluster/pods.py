@@ -14,18 +14,18 @@ class Pods:
     Args:
         hosts: of the cluster, by name.
         add: makes the machine of a pod that scaling has added.
-        is_kept_down: whether a fault keeps a node down.
+        stays_down: whether a fault keeps a node down.
     """
 
     def __init__(
         self,
         hosts: Mapping[str, EmulatedHost],
         add: Callable[[str], EmulatedHost],
-        is_kept_down: Callable[[str], bool],
+        stays_down: Callable[[str], bool],
     ) -> None:
         self._hosts = hosts
         self._add = add
-        self._is_kept_down = is_kept_down
+        self._is_kept_down = stays_down
         self.existing: dict[str, None] = {}
         """Pods that were started and not removed, in the order of their creation."""
         self._told_to_end: dict[str, int] = {}

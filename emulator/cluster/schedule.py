@@ -7,7 +7,7 @@ import trio
 
 from emulator.cluster.operator import Operator
 from emulator.machine.world import World
-from emulator.time.timeline import Entry
+from emulator.time.timeline import ScheduledCall
 from faults.plan import Plan, Step
 
 _NS_PER_MS = 1_000_000
@@ -35,7 +35,7 @@ class Schedule:
         self._steps = deque(plan.steps(run_for_ms))
         self._end_ns = run_for_ms * _NS_PER_MS
         self._at_end = at_end
-        self._timer: Entry | None = None
+        self._timer: ScheduledCall | None = None
         """Timer of the next step, or of the end."""
         self._is_due = trio.Event()
         """Set when the task of the schedule shall do the next step."""

@@ -15,7 +15,7 @@ import attrs
 
 from emulator.comparison.rows import READING
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, Table
+from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, TraceTable
 from emulator.why.words import NodeNames
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, OwnershipEvent
 
@@ -41,7 +41,7 @@ class About:
 
 
 @attrs.frozen
-class Held:
+class HeldInRun:
     """What a run holds about something."""
 
     value: str
@@ -60,9 +60,9 @@ class HeldDifference:
     begin_ns: int
     end_ns: int | None
     """None: until the shorter of the two runs ended."""
-    first: Held | None
+    first: HeldInRun | None
     """What the first run held at the beginning; None: nothing."""
-    second: Held | None
+    second: HeldInRun | None
 
     def lasts_ns(self, until_ns: int) -> int:
         """How long it lasted.
@@ -83,7 +83,7 @@ def held_differences(
         second: another one.
         names: of the nodes of each.
     """
-    sides = (_Side(names[0]), _Side(names[1]))
+    sides = (_BeliefsOfRun(names[0]), _BeliefsOfRun(names[1]))
     differences = _Differences(sides)
     until_ns = min(first.end_ns, second.end_ns)
     tagged = (_tagged(first, 0), _tagged(second, 1))
@@ -99,7 +99,7 @@ def held_differences(
 def _tagged(run: RunDirectory, number: int) -> Iterator[tuple[int, int, str, dict[str, Any]]]:
     """(t_ns, number of the run, table, row) for the rows of a run, in order."""
 
-    def of(table: Table) -> Iterator[tuple[str, dict[str, Any]]]:
+    def of(table: TraceTable) -> Iterator[tuple[str, dict[str, Any]]]:
         for part in run.trace.tables(table, columns=_COLUMNS[table.name], **READING):
             yield from ((table.name, row) for row in part.to_pylist())
 
@@ -107,12 +107,12 @@ def _tagged(run: RunDirectory, number: int) -> Iterator[tuple[int, int, str, dic
     return ((int(row["t_ns"]), number, table, row) for table, row in rows)
 
 
-class _Side:
+class _BeliefsOfRun:
     """What one run holds at an instant."""
 
     def __init__(self, names: NodeNames) -> None:
         self._names = names
-        self.held: dict[About, Held] = {}
+        self.held: dict[About, HeldInRun] = {}
         self.alive: dict[str, None] = {}
         self._owners: dict[About, dict[str, None]] = {}
 
@@ -129,7 +129,7 @@ class _Side:
         if row["value"] == "null":
             self.held.pop(about, None)
         else:
-            self.held[about] = Held(_comparable(about.kind, row["value"], self._names), row["t_ns"], row["seq"])
+            self.held[about] = HeldInRun(_comparable(about.kind, row["value"], self._names), row["t_ns"], row["seq"])
         return (about,)
 
     def _owns(self, row: dict[str, Any]) -> tuple[About, ...]:
@@ -141,7 +141,7 @@ class _Side:
             owners[row["node"]] = None
         else:
             owners.pop(row["node"], None)
-        self._say_owners(about, row)
+        self._owners_text(about, row)
         return (about,)
 
     def _lives(self, row: dict[str, Any]) -> tuple[About, ...]:
@@ -158,12 +158,12 @@ class _Side:
         owned = [about for about, owners in self._owners.items() if node in owners]
         for about in owned:
             del self._owners[about][node]
-            self._say_owners(about, row)
+            self._owners_text(about, row)
         return (*lost, *owned, About(node, "", ""))
 
-    def _say_owners(self, about: About, row: dict[str, Any]) -> None:
+    def _owners_text(self, about: About, row: dict[str, Any]) -> None:
         owners = " and ".join(sorted(self._owners[about])) or "nobody"
-        self.held[about] = Held(owners, row["t_ns"], row["seq"])
+        self.held[about] = HeldInRun(owners, row["t_ns"], row["seq"])
 
 
 def _comparable(kind: str, value: str, names: NodeNames) -> str:
@@ -180,7 +180,7 @@ def _comparable(kind: str, value: str, names: NodeNames) -> str:
 class _Differences:
     """Begins and ends the differences between two sides."""
 
-    _sides: tuple[_Side, _Side]
+    _sides: tuple[_BeliefsOfRun, _BeliefsOfRun]
     touched: dict[About, None] = attrs.Factory(dict)
     """What rows of this instant may have changed; a kind of `` stands for all that a node holds."""
     _open: dict[About, HeldDifference] = attrs.Factory(dict)
@@ -210,4 +210,4 @@ class _Differences:
     def all(self) -> tuple[HeldDifference, ...]:
         """All differences, those that have not ended included."""
         # Sorting keeps the order of what was found at one instant.
-        return tuple(sorted((*self._ended, *self._open.values()), key=lambda one: one.begin_ns))
+        return tuple(sorted((*self._ended, *self._open.values()), key=lambda item: item.begin_ns))

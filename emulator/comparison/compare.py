@@ -1,4 +1,4 @@
-"""The comparison of two runs as a value; `emulator.comparison.told` says it in words."""
+"""The comparison of two runs as a value; `emulator.comparison.comparison_text` says it in words."""
 
 from collections import Counter
 from typing import Any
@@ -9,9 +9,9 @@ from emulator.base.errors import UserError
 from emulator.comparison.beliefs import OWNERS, HeldDifference, held_differences
 from emulator.comparison.rows import READING, RowDifference, first_difference
 from emulator.spec import from_dict
-from emulator.spec.differences import Difference, differences
+from emulator.spec.model.differences import ScenarioDifference, differences
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import MESSAGES, RPC, TABLES, Table
+from emulator.trace.schema import MESSAGES, RPC, TABLES, TraceTable
 from emulator.trace.stored import StoredTrace
 from emulator.why.answer import names_of_run
 
@@ -40,7 +40,7 @@ class RunComparison:
     second: RunDirectory
     made_differently: tuple[str, ...]
     """Time mode and versions of packages that differ, a line each."""
-    scenario: tuple[Difference, ...]
+    scenario: tuple[ScenarioDifference, ...]
     row: RowDifference | None
     """The first row that differs; None: the traces are equal, and there are no differences of beliefs."""
     held: tuple[HeldDifference, ...]
@@ -60,12 +60,12 @@ class RunComparison:
     @property
     def first_belief(self) -> HeldDifference | None:
         """The first belief that differs."""
-        return next((one for one in self.held if one.about.kind != OWNERS), None)
+        return next((item for item in self.held if item.about.kind != OWNERS), None)
 
     @property
     def lasting(self) -> tuple[HeldDifference, ...]:
         """Differences of beliefs and owners that last at least a second."""
-        return tuple(one for one in self.held if one.lasts_ns(self.until_ns) >= LASTING_NS)
+        return tuple(item for item in self.held if item.lasts_ns(self.until_ns) >= LASTING_NS)
 
 
 def compare_runs(first: RunDirectory, second: RunDirectory) -> RunComparison:
@@ -105,12 +105,12 @@ def _counts(first: StoredTrace, second: StoredTrace) -> tuple[Count, ...]:
     return (*found, *_of_events("frames", RPC, first, second))
 
 
-def _of_events(what: str, table: Table, first: StoredTrace, second: StoredTrace) -> list[Count]:
+def _of_events(subject: str, table: TraceTable, first: StoredTrace, second: StoredTrace) -> list[Count]:
     mine, others = (_events(trace, table) for trace in (first, second))
-    return [Count(f"{what} {event}", mine[event], others[event]) for event in sorted(mine | others)]
+    return [Count(f"{subject} {event}", mine[event], others[event]) for event in sorted(mine | others)]
 
 
-def _events(trace: StoredTrace, table: Table) -> Counter[str]:
+def _events(trace: StoredTrace, table: TraceTable) -> Counter[str]:
     found: Counter[str] = Counter()
     for part in trace.tables(table, columns=["event"], **READING):
         for pair in part["event"].value_counts().to_pylist():

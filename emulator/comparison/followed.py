@@ -11,7 +11,7 @@ from emulator.comparison.rows import READING
 from emulator.trace.schema import BELIEFS, OWNERSHIP, TABLES
 from emulator.trace.stored import StoredTrace, integers
 
-_TOLD = (BELIEFS.name, OWNERSHIP.name)
+_REPORTED = (BELIEFS.name, OWNERSHIP.name)
 _UNTIL_NS = 30 * 1_000_000_000
 """After so long a chain, such as that of a pull that brings the next pull, says nothing about its beginning."""
 
@@ -27,7 +27,7 @@ class Followed:
     """The first of these rows, in order."""
 
 
-def followed_from(trace: TraceRows, stored: StoredTrace, row: TraceRow, rows_most: int) -> Followed:
+def followed_from(trace: TraceRows, stored: StoredTrace, row: TraceRow, rows_max: int) -> Followed:
     """What followed from a row.
 
     A belief is the cause of nothing in a trace: what a node does next has the same cause. So everything counts that
@@ -37,17 +37,17 @@ def followed_from(trace: TraceRows, stored: StoredTrace, row: TraceRow, rows_mos
         trace: of the run.
         stored: the same trace.
         row: a belief or a change of ownership.
-        rows_most: how many rows to return.
+        rows_max: how many rows to return.
     """
     led = {row.cause or row.seq: None}
-    found: dict[str, list[int]] = {name: [] for name in _TOLD}
+    found: dict[str, list[int]] = {name: [] for name in _REPORTED}
     for seq, cause, table in merge(*_rows_after(stored, row)):
         if cause in led:
             led[seq] = None
             if table in found:
                 found[table].append(seq)
-    told = sorted(seq for seqs in found.values() for seq in seqs)[:rows_most]
-    rows = tuple(found_row for seq in told if (found_row := trace.row(seq)) is not None)
+    reported = sorted(seq for seqs in found.values() for seq in seqs)[:rows_max]
+    rows = tuple(found_row for seq in reported if (found_row := trace.row(seq)) is not None)
     return Followed(len(found[BELIEFS.name]), len(found[OWNERSHIP.name]), rows)
 
 

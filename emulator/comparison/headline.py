@@ -14,7 +14,7 @@ from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
 from emulator.base.amounts import Amounts, counted, unit_of
 from emulator.comparison.compare import RunComparison
 from emulator.comparison.judged import JudgedPair
-from emulator.spec.differences import Difference
+from emulator.spec.model.differences import ScenarioDifference
 
 _SIMILAR_TIMES = 1.5
 """A symptom that is so many times as severe in one run as in the other matters; less is of no interest here."""
@@ -67,7 +67,7 @@ class _Pair:
     @property
     def severities(self) -> tuple[float, float]:
         """1, the limit, where a run has none."""
-        a, b = (1.0 if one is None else one.severity for one in (self.first, self.second))
+        a, b = (1.0 if item is None else item.severity for item in (self.first, self.second))
         return a, b
 
     @property
@@ -80,7 +80,9 @@ class _Pair:
     def worse(self) -> tuple[str, Symptom]:
         """The run in which it is more severe, and the symptom there."""
         a, b = self.severities
-        sides = [(severity, name, one) for severity, name, one in ((a, "A", self.first), (b, "B", self.second)) if one]
+        sides = [
+            (severity, name, item) for severity, name, item in ((a, "A", self.first), (b, "B", self.second)) if item
+        ]
         _, name, symptom = max(sides, key=lambda side: side[0])
         return name, symptom
 
@@ -90,19 +92,19 @@ def _symptoms(judged: JudgedPair, paths: Mapping[str, str]) -> Iterator[str]:
     storms = _storms(judged, paths)
     if storms:
         yield storms
-    others = [one for one in _pairs(judged) if one.kind is not SymptomKind.STORM]
+    others = [item for item in _pairs(judged) if item.kind is not SymptomKind.STORM]
     if not others:
         return
-    most = max(others, key=lambda one: (one.times, one.worse[1].severity))
-    if most.times >= _SIMILAR_TIMES:
-        yield _sentence(most)
+    maximum = max(others, key=lambda other: (other.times, other.worse[1].severity))
+    if maximum.times >= _SIMILAR_TIMES:
+        yield _sentence(maximum)
     elif not storms:
-        name, symptom = max((one.worse for one in others), key=lambda pair: pair[1].severity)
+        name, symptom = max((other.worse for other in others), key=lambda pair: pair[1].severity)
         yield f"No symptom differs much; the most severe one is in {name}, {symptom.kind}: {symptom.text}"
 
 
 def _pairs(judged: JudgedPair) -> list[_Pair]:
-    sides = [{one.kind: one for one in most_severe(report)} for report in (judged.first, judged.second)]
+    sides = [{item.kind: item for item in most_severe(report)} for report in (judged.first, judged.second)]
     return [_Pair(kind, sides[0].get(kind), sides[1].get(kind)) for kind in dict.fromkeys((*sides[0], *sides[1]))]
 
 
@@ -130,8 +132,8 @@ def _storms(judged: JudgedPair, paths: Mapping[str, str]) -> str:
 
 def _storm_requests(report: Report) -> tuple[int, str]:
     storms = report.of(STORMS)
-    clients = dict.fromkeys(one.client for one in storms)
-    return sum(one.exchanges for one in storms), counted(len(clients), "client")
+    clients = dict.fromkeys(storm.client for storm in storms)
+    return sum(storm.exchanges for storm in storms), counted(len(clients), "client")
 
 
 # --- why ----------------------------------------------------------------------------------
@@ -139,9 +141,11 @@ def _storm_requests(report: Report) -> tuple[int, str]:
 
 def _why(found: RunComparison) -> str:
     """The first difference that can explain the others: options and faults before the seed."""
-    able = [one for one in found.scenario if one.section not in _CANNOT_EXPLAIN and one.what not in ("seed", "name")]
+    able = [
+        item for item in found.scenario if item.section not in _CANNOT_EXPLAIN and item.what not in ("seed", "name")
+    ]
     # An option or a fault explains more than how long a run takes.
-    able.sort(key=lambda one: one.section == "scenario")
+    able.sort(key=lambda item: item.section == "scenario")
     has_other_seed = _has_other_seed(found.scenario)
     if able:
         more = f", and {counted(len(able) - 1, 'more difference')}" if len(able) > 1 else ""
@@ -153,8 +157,8 @@ def _why(found: RunComparison) -> str:
     return "Nothing in the scenarios can explain a difference: they are the same"
 
 
-def _has_other_seed(scenario: tuple[Difference, ...]) -> bool:
-    return any(one.what == "seed" for one in scenario)
+def _has_other_seed(scenario: tuple[ScenarioDifference, ...]) -> bool:
+    return any(item.what == "seed" for item in scenario)
 
 
 # --- which is better ----------------------------------------------------------------------
@@ -195,16 +199,18 @@ def _better(notable: tuple[_Notable, ...]) -> str:
     if not notable:
         return "Neither run is better: no measure that matters differs by more than a tenth"
     # The run that is better on what matters most comes first.
-    names = dict.fromkeys(one.better for one in notable)
-    return "; ".join(f"{name} is better: {_listed([one for one in notable if one.better == name])}" for name in names)
+    names = dict.fromkeys(item.better for item in notable)
+    return "; ".join(
+        f"{name} is better: {_listed([item for item in notable if item.better == name])}" for name in names
+    )
 
 
 def _listed(notable: list[_Notable]) -> str:
     more = len(notable) - _MEASURES_MAX
     rest = [f"and {counted(more, 'more measure')}"] if more > 0 else []
-    return ", ".join([*(one.words() for one in notable[:_MEASURES_MAX]), *rest])
+    return ", ".join([*(item.words() for item in notable[:_MEASURES_MAX]), *rest])
 
 
-def _how_sure(scenario: tuple[Difference, ...]) -> str:
+def _how_sure(scenario: tuple[ScenarioDifference, ...]) -> str:
     seeds = "One seed each, and not the same one," if _has_other_seed(scenario) else "One seed"
     return f"{seeds} cannot tell an effect from chance: rmqemu campaign with many seeds can"

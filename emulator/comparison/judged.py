@@ -57,13 +57,13 @@ def aligned(first: Sequence[RunPhase], second: Sequence[RunPhase]) -> tuple[Phas
 
 
 def _aligned(first: Sequence[RunPhase], second: Sequence[RunPhase]) -> Iterator[PhasePair]:
-    matcher = SequenceMatcher(None, [one.what for one in first], [one.what for one in second], autojunk=False)
+    matcher = SequenceMatcher(None, [item.what for item in first], [item.what for item in second], autojunk=False)
     for tag, begin, end, other_begin, other_end in matcher.get_opcodes():
         if tag == "equal":
             yield from map(PhasePair, first[begin:end], second[other_begin:other_end])
         else:
-            alone = [PhasePair(one, None) for one in first[begin:end]]
-            alone += [PhasePair(None, one) for one in second[other_begin:other_end]]
+            alone = [PhasePair(item, None) for item in first[begin:end]]
+            alone += [PhasePair(None, item) for item in second[other_begin:other_end]]
             yield from sorted(alone, key=_start_ns)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from emulator.trace.schema import COUNTS, Table
+from emulator.trace.schema import COUNTS, TraceTable
 from emulator.trace.stored import StoredTrace
 
 READING = {"use_threads": False, "pre_buffer": False}
@@ -13,7 +13,7 @@ READING = {"use_threads": False, "pre_buffer": False}
 
 
 @attrs.frozen
-class Row:
+class ComparedRow:
     """A row of a trace."""
 
     table: str
@@ -29,9 +29,9 @@ class Row:
 class RowDifference:
     """The first row in which two traces differ."""
 
-    first: Row | None
+    first: ComparedRow | None
     """The row of the first trace; None: it has ended."""
-    second: Row | None
+    second: ComparedRow | None
 
     @property
     def seq(self) -> int:
@@ -61,16 +61,16 @@ def first_difference(first: StoredTrace, second: StoredTrace) -> RowDifference |
     return RowDifference(*(next((row for row in side if row is not None and row.seq == seq), None) for side in sides))
 
 
-def _comparable(first: StoredTrace, second: StoredTrace) -> tuple[Table, ...]:
+def _comparable(first: StoredTrace, second: StoredTrace) -> tuple[TraceTable, ...]:
     """The tables whose rows are ordered by the seq of the run."""
     if first.level is second.level:
         return tuple(table for table in first.level.tables if table is not COUNTS)
     return tuple(table for table in first.level.whole if table in second.level.whole)
 
 
-def _in_table(first: StoredTrace, second: StoredTrace, table: Table) -> RowDifference | None:
+def _in_table(first: StoredTrace, second: StoredTrace, table: TraceTable) -> RowDifference | None:
     """The first rows of one table that differ."""
-    mine, others = _Parts(first.tables(table, **READING)), _Parts(second.tables(table, **READING))
+    mine, others = _TableSegments(first.tables(table, **READING)), _TableSegments(second.tables(table, **READING))
     while True:
         a, b = mine.here(), others.here()
         length = min(len(a), len(b))
@@ -93,11 +93,11 @@ def _equal_rows(a: Any, b: Any) -> int:
     return min(int(place) for place in places if place >= 0)
 
 
-def _row(table: Table, part: Any, place: int) -> Row | None:
-    return Row(table.name, part.slice(place, 1).to_pylist()[0]) if place < len(part) else None
+def _row(table: TraceTable, part: Any, place: int) -> ComparedRow | None:
+    return ComparedRow(table.name, part.slice(place, 1).to_pylist()[0]) if place < len(part) else None
 
 
-class _Parts:
+class _TableSegments:
     """The parts of a table, one after the other."""
 
     def __init__(self, parts: Iterator[Any]) -> None:

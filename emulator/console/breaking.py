@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from emulator.console.session import Session
-from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words
+from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words
 from faults.catalogue import WORDINGS, fault_from_words
 from faults.fault import Fault
 from faults.process import DOWN, Restart, Suspend
@@ -34,8 +34,8 @@ async def _restart(session: Session, words: Words) -> Lines:
     timed = await (session.begin(fault) if options else session.begin(Restart(fault.scope), ends_at_once=True))
     if timed.id in session.operator.active:  # another verb may have ended it while the node shut down
         await session.heal(timed.id)
-    said = f" with {options_text(options)}" if options else ""
-    return (f"restarted {timed.fault.scope.describe()}{said}",)
+    answer = f" with {options_text(options)}" if options else ""
+    return (f"restarted {timed.fault.scope.describe()}{answer}",)
 
 
 async def _resume(session: Session, words: Words) -> Lines:
@@ -47,7 +47,7 @@ async def _start(session: Session, words: Words) -> Lines:
 
 
 async def _undo(session: Session, node: str, kinds: tuple[type[Fault], ...], otherwise: str) -> Lines:
-    session.expect_known(node)
+    session.require_known(node)
     active = session.active_on(node, kinds)
     if not active:
         raise VerbError(f"{node} {otherwise}")
@@ -60,7 +60,7 @@ async def _heal(session: Session, words: Words) -> Lines:
 
 async def _heal_all(session: Session, ids: Words) -> Lines:
     for fault_id in ids:
-        session.expect_active(fault_id)
+        session.require_active(fault_id)
     healed = [await session.heal(fault_id) for fault_id in ids]
     return tuple(f"healed {timed.id}: {timed.fault.describe()}" for timed in healed) or ("nothing is broken",)
 
@@ -74,10 +74,10 @@ _ACTS: Mapping[str, Callable[[Session, Words], Awaitable[Lines]]] = {Reconfigure
 """Verb -> what it does, of verbs whose fault ends at once."""
 BREAKING = (
     *(
-        Verb(it.verb, it.usage, it.summary, _ACTS.get(it.verb, _Break(it)), it.least, WORDS_MOST)
-        for it in WORDINGS.values()
+        Verb(item.verb, item.usage, item.summary, _ACTS.get(item.verb, _Break(item)), item.minimum, WORDS_MAX)
+        for item in WORDINGS.values()
     ),
     Verb("resume", "NODE", "let a suspended process run on", _resume, 1, 1),
     Verb("start", "NODE", "begin a new process with what the disk has", _start, 1, 1),
-    Verb("heal", "FAULT...|all", "end a fault, or all of them", _heal, 1, WORDS_MOST),
+    Verb("heal", "FAULT...|all", "end a fault, or all of them", _heal, 1, WORDS_MAX),
 )

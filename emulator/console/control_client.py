@@ -22,7 +22,7 @@ _SAVED = "saved.toml"
 """File in the run directory with what was last saved from another terminal."""
 
 
-class RefusedError(UserError):
+class VerbRefusedError(UserError):
     """A verb was refused; the text says why in one line."""
 
 
@@ -43,13 +43,13 @@ def say(socket: Path, words: Words) -> Iterator[str]:
         case [verb, file] if verb == SAVE:
             yield _save(socket, Path(file))
         case _:
-            yield from _told(socket, words)
+            yield from _reported(socket, words)
 
 
-def _told(socket: Path, words: Words) -> tuple[str, ...]:
+def _reported(socket: Path, words: Words) -> tuple[str, ...]:
     done, lines = ask(socket, shlex.join(words))
     if not done:
-        raise RefusedError(" ".join(lines))
+        raise VerbRefusedError(" ".join(lines))
     return lines
 
 
@@ -57,18 +57,18 @@ def _script(socket: Path, file: Path) -> Iterator[str]:
     try:
         script = read_script(file, VERBS)
     except ScriptError as error:
-        raise RefusedError(str(error)) from None
+        raise VerbRefusedError(str(error)) from None
     for where, words in script:
         try:
-            yield from _told(socket, words)
-        except RefusedError as error:
-            raise RefusedError(f"{where}: {shown(masked(' '.join(words)))}: {error}") from None
+            yield from _reported(socket, words)
+        except VerbRefusedError as error:
+            raise VerbRefusedError(f"{where}: {shown(masked(' '.join(words)))}: {error}") from None
 
 
 def _save(socket: Path, file: Path) -> str:
-    _told(socket, (SAVE, _SAVED))
+    _reported(socket, (SAVE, _SAVED))
     try:
         put_in_place(RunFiles(), file, read_bytes(socket.parent / _SAVED))
     except (OSError, ValueError) as error:
-        raise RefusedError(f"{shown(str(file))}: {getattr(error, 'strerror', None) or error}") from None
+        raise VerbRefusedError(f"{shown(str(file))}: {getattr(error, 'strerror', None) or error}") from None
     return f"saved; do it again with: rmqemu run {file}"

@@ -30,7 +30,7 @@ async def _lag(session: Session, words: Words) -> Lines:
     from emulator.analysis.inputs.facts import facts_of  # noqa: PLC0415 - else the start of every command would wait
 
     scenario = session.cluster.scenario
-    groups = tuple(dict.fromkeys(one.group for one in scenario.consumers))
+    groups = tuple(dict.fromkeys(consumer.group for consumer in scenario.consumers))
     if words and words[0] not in groups:
         raise VerbError(nearest("group", words[0], groups))
     broker_names = facts_of(scenario, session.now_ms * 1_000_000).broker_names
@@ -50,9 +50,9 @@ async def _read(session: Session, request: dict[str, Any]) -> Lines:
 
         return lines_of(run, request)
     command = [sys.executable, "-P", "-m", _READER, str(run)]
-    asked = json.dumps(request).encode()
+    requested = json.dumps(request).encode()
     try:
-        done = await trio.run_process(command, stdin=asked, capture_stdout=True, capture_stderr=True)
+        done = await trio.run_process(command, stdin=requested, capture_stdout=True, capture_stderr=True)
     except (subprocess.CalledProcessError, OSError) as error:
         raise VerbError(f"the trace cannot be read: {_last_line(error)}") from None
     return tuple(json.loads(done.stdout))

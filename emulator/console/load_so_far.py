@@ -12,9 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.lag import Lags
 from emulator.analysis.measures.traffic import Traffic
 from emulator.analysis.rows.feed import watch
@@ -45,37 +45,40 @@ def rates(run: RunDirectory, *, recent_ms: int, now_ns: int) -> Lines:
     rows = StoredRows(run)
     seconds = max(1, round(recent_ms / 1_000))
     frames = list(rows.frames())
-    recent = Traffic([one for one in frames if one.second >= now_ns // _S - seconds], now_ns)
+    recent = Traffic([frame for frame in frames if frame.second >= now_ns // _S - seconds], now_ns)
     whole = Traffic(frames, now_ns)
     watch(rows, (whole,))
     lines = [
-        f"request storm: {one.client} -> {one.server}: {one.request} answered {one.answer}, {one.per_s:,.0f} a second "
-        f"since {one.start_ns / _S:.0f} s, healthy is {one.healthy_per_s:g}"
-        for one in whole.storms()
-        if one.censored
+        f"request storm: {storm.client} -> {storm.server}: {storm.request} answered {storm.answer}, "
+        f"{storm.per_s:,.0f} a second since {storm.start_ns / _S:.0f} s, healthy is {storm.healthy_per_s:g}"
+        for storm in whole.storms()
+        if storm.censored
     ]
-    most = recent.rates()
+    maximum = recent.rates()
     lines += [
-        f"{one.exchanges / seconds:8,.1f} a second  {one.request} {one.answer}, busiest {one.client} -> {one.server}"
-        for one in most[:_SHOWN]
+        f"{item.exchanges / seconds:8,.1f} a second  {item.request} {item.answer}, "
+        f"busiest {item.client} -> {item.server}"
+        for item in maximum[:_SHOWN]
     ]
-    if len(most) > _SHOWN:
-        lines.append(f"and {len(most) - _SHOWN} more, all rarer")
+    if len(maximum) > _SHOWN:
+        lines.append(f"and {len(maximum) - _SHOWN} more, all rarer")
     return tuple(lines) or (f"nobody asked anything in the last {seconds} s",)
 
 
 def lag(run: RunDirectory, *, broker_names: dict[str, str], group: str) -> Lines:
     """The queues in which messages wait for a group, or for any if it is empty."""
     presence = Presence(broker_names)
-    messages, progress = Messages(presence), Progress(presence)
+    messages, progress = TracedMessages(presence), GroupProgress(presence)
     lags = Lags(messages, progress)
     watch(StoredRows(run), (presence, messages, progress, lags))
-    behind = [one for one in lags.lags() if one.end and group in ("", one.queue.group)]
+    behind = [item for item in lags.lags() if item.end and group in ("", item.queue.group)]
     lines = []
-    for (name, topic), rows in groupby(behind, key=lambda one: (one.queue.group, one.queue.topic)):
+    for (name, topic), rows in groupby(behind, key=lambda item: (item.queue.group, item.queue.topic)):
         queues = list(rows)
-        where = ", ".join(f"{one.queue.broker_name} q{one.queue.queue_id}{_of(one.node)} {one.end:,}" for one in queues)
-        lines.append(f"{name} is {sum(one.end for one in queues):,} messages of {topic} behind: {where}")
+        where = ", ".join(
+            f"{queue.queue.broker_name} q{queue.queue.queue_id}{_of(queue.node)} {queue.end:,}" for queue in queues
+        )
+        lines.append(f"{name} is {sum(queue.end for queue in queues):,} messages of {topic} behind: {where}")
     return tuple(lines) or ("no message waits",)
 
 

@@ -45,8 +45,10 @@ async def _nodes(session: Session, _words: Words) -> Lines:
         for node, client_id in session.guest_clients().items()
     ]
     width = max(len(name) for name, *_ in rows)
-    asked = [f"{guest} asked {told}" for guest, some in session.state.not_emulated().items() for told in some]
-    return (*(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows), *asked)
+    requested = [
+        f"{guest} asked {reported}" for guest, some in session.state.not_emulated().items() for reported in some
+    ]
+    return (*(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows), *requested)
 
 
 async def _views(session: Session, words: Words) -> Lines:
@@ -55,17 +57,18 @@ async def _views(session: Session, words: Words) -> Lines:
     shown = matrix_of(session, wanted)
     if not shown.subjects and wanted is None:
         return ("nodes of one role agree about everything they share; `views all` shows all of it, agreed or not",)
-    names = [f"{it.kind} {it.subject}" for it in shown.subjects]
+    names = [f"{item.kind} {item.subject}" for item in shown.subjects]
     width = max(map(len, names))
     lines = [" ".join([" " * width, *shown.nodes])]
-    for it, name in zip(shown.subjects, names, strict=True):
-        cells = (f"{it.cell(node):^{len(node)}}" for node in shown.nodes)
-        lines.append(" ".join([f"{name:<{width}}", *cells]).rstrip() + ("  they differ" if it.differs else ""))
-    for it in shown.subjects:
-        if it.differs or wanted not in (None, ALL):
+    for subject, name in zip(shown.subjects, names, strict=True):
+        cells = (f"{subject.cell(node):^{len(node)}}" for node in shown.nodes)
+        lines.append(" ".join([f"{name:<{width}}", *cells]).rstrip() + ("  they differ" if subject.differs else ""))
+    for subject in shown.subjects:
+        if subject.differs or wanted not in (None, ALL):
             lines += [
-                f"{it.kind} {it.subject} {letter}: {shortened(session.lines.value(it.kind, value), _VALUE_CHARS)}"
-                for letter, value in it.values.items()
+                f"{subject.kind} {subject.subject} {letter}: "
+                f"{shortened(session.lines.value(subject.kind, value), _VALUE_CHARS)}"
+                for letter, value in subject.values.items()
             ]
     return tuple(lines)
 
@@ -102,17 +105,17 @@ async def _owners(session: Session, words: Words) -> Lines:
 
 async def _diff(session: Session, words: Words) -> Lines:
     """The beliefs about which two nodes differ; a subject that only one of them knows is no difference."""
-    one, other = (session.node(word) for word in words)
+    item, other = (session.node(word) for word in words)
     lines = []
     for kind, subject in session.state.beliefs.subjects():
         held = session.state.beliefs.held(kind, subject)
-        if one in held and other in held and held[one].value != held[other].value:
+        if item in held and other in held and held[item].value != held[other].value:
             lines.append(f"{kind} {subject}")
             lines += [
                 f"  {name}: {shortened(session.lines.value(kind, held[name].value), _VALUE_CHARS)}"
-                for name in (one, other)
+                for name in (item, other)
             ]
-    return tuple(lines) or (f"{one} and {other} agree about everything that both know of",)
+    return tuple(lines) or (f"{item} and {other} agree about everything that both know of",)
 
 
 async def _links(session: Session, _words: Words) -> Lines:
@@ -131,8 +134,8 @@ async def _faults(session: Session, _words: Words) -> Lines:
     active = session.operator.active.values()
     hits = session.cluster.world.fabric.hits
     lines = tuple(
-        f"{it.id}: {it.fault.describe()}, since {it.at_ms / _S:.3f} s, hit {_count(hits.of(it.id), 'time')}"
-        for it in active
+        f"{item.id}: {item.fault.describe()}, since {item.at_ms / _S:.3f} s, hit {_count(hits.of(item.id), 'time')}"
+        for item in active
     )
     return lines or ("no fault is active",)
 
@@ -142,8 +145,8 @@ def shared_subjects(session: Session) -> list[tuple[str, str]]:
     return [key for key in session.state.beliefs.subjects() if key[0] in SHARED_KINDS]
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, subject: str) -> str:
+    return f"{number} {subject}" if number == 1 else f"{number} {subject}s"
 
 
 LOOKING = (

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from emulator.base.rich_texts import Console, Table, Text
+from emulator.base.rich_texts import Console, Text, TextTable
 from emulator.console.line_printer import LinePrinter
 from emulator.console.looking import ALL, matrix_of, shared_subjects
 from emulator.console.session import Session
 from emulator.console.verb import VerbError, split
-from emulator.state.beliefs import Matrix, Subject
+from emulator.state.beliefs import Matrix, MatrixRow
 from faults.catalogue import CHAOS_NAMES
 from faults.link import ProcessStage
 from faults.target import ROLES
@@ -71,17 +71,17 @@ class Prompt:
                     line = await trio.to_thread.run_sync(terminal.prompt, abandon_on_cancel=True)
                 except (EOFError, KeyboardInterrupt):
                     line = "quit"
-                await self._say(session, line)
+                await self._print(session, line)
 
-    async def _say(self, session: Session, line: str) -> None:
+    async def _print(self, session: Session, line: str) -> None:
         # Through the printer: an answer must not overtake the events that came before it.
         try:
             words = split(line)
             if words[:1] == ["views"] and len(words) <= 2:
                 self._printer.print_drawn(views_in_colour(session, words[1] if len(words) > 1 else None).rstrip("\n"))
                 return
-            for told in await session.say(line):
-                self.print_above(told)
+            for reported in await session.say(line):
+                self.print_above(reported)
         except VerbError as error:
             self.print_above(str(error))
 
@@ -93,7 +93,7 @@ def _terminal(session: Session) -> "PromptSession[str]":
         return f"rmqemu [{_how_many(session)} active]> "
 
     def toolbar() -> str:
-        active = visible("; ".join(f"{it.id}: {it.fault.describe()}" for it in session.operator.active.values()))
+        active = visible("; ".join(f"{item.id}: {item.fault.describe()}" for item in session.operator.active.values()))
         return f"{session.now_ms / 1_000:.0f} s  {active or 'nothing is broken; help lists the verbs'}"
 
     return PromptSession(
@@ -190,7 +190,7 @@ def _filling(session: Session, word: str) -> Iterable[str]:
         yield from session.verbs
 
 
-_CAMPS = ("green", "red", "yellow", "magenta", "cyan", "blue")
+_HOLDER_COLOURS = ("green", "red", "yellow", "magenta", "cyan", "blue")
 """Colours of camps, the largest camp first."""
 
 
@@ -212,8 +212,8 @@ def views_in_colour(session: Session, wanted: str | None) -> str:
     return into.getvalue()
 
 
-def _table(shown: Matrix) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+def _table(shown: Matrix) -> TextTable:
+    table = TextTable(box=None, pad_edge=False, header_style="bold")
     table.add_column("who believes what", no_wrap=True)
     for node in shown.nodes:
         table.add_column(node, justify="center", overflow="ellipsis", no_wrap=True)
@@ -223,16 +223,16 @@ def _table(shown: Matrix) -> Table:
     return table
 
 
-def _print_values(console: Console, session: Session, subject: Subject) -> None:
+def _print_values(console: Console, session: Session, subject: MatrixRow) -> None:
     for letter, value in subject.values.items():
         held = session.lines.value(subject.kind, value)
         line = Text.assemble(f"{subject.kind} {subject.subject} ", (letter, _style(subject, letter)), f": {held}")
         console.print(line, overflow="ellipsis", no_wrap=True)
 
 
-def _style(subject: Subject, letter: str) -> str:
+def _style(subject: MatrixRow, letter: str) -> str:
     if letter not in subject.values:
         return "dim"
     if not subject.differs:
         return "dim green"
-    return f"bold {_CAMPS[list(subject.values).index(letter) % len(_CAMPS)]}"
+    return f"bold {_HOLDER_COLOURS[list(subject.values).index(letter) % len(_HOLDER_COLOURS)]}"

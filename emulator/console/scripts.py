@@ -13,7 +13,7 @@ from nodes.fields import shown
 from nodes.secret import masked
 
 SCRIPT = "script"
-SCRIPT_BYTES_MOST = 1024 * 1024
+SCRIPT_BYTES_MAX = 1024 * 1024
 """Size of a script."""
 
 
@@ -26,10 +26,10 @@ class ScriptError(Exception):
 
 async def _script(session: Session, words: Words) -> Lines:
     try:
-        told = [line async for line in follow(session, read_script(session.file(words[0]), session.verbs))]
+        lines = [line async for line in follow(session, read_script(session.file(words[0]), session.verbs))]
     except ScriptError as error:
         raise VerbError(str(error)) from None
-    return tuple(told)
+    return tuple(lines)
 
 
 def read_script(path: Path, verbs: Mapping[str, Verb[Session]]) -> tuple[tuple[str, list[str]], ...]:
@@ -39,7 +39,7 @@ def read_script(path: Path, verbs: Mapping[str, Verb[Session]]) -> tuple[tuple[s
         ScriptError: the file cannot be read, or a line is not a verb with a valid number of words.
     """
     try:
-        lines = read_text(path, SCRIPT_BYTES_MOST).splitlines()
+        lines = read_text(path, SCRIPT_BYTES_MAX).splitlines()
     except UnreadableError as error:
         raise ScriptError(f"{path}: cannot be read: {error}") from None
     found: list[tuple[str, list[str]]] = []
@@ -47,14 +47,14 @@ def read_script(path: Path, verbs: Mapping[str, Verb[Session]]) -> tuple[tuple[s
         try:
             words = split(line)
             if words:
-                _expect_verb(words, verbs)
+                _require_verb(words, verbs)
                 found.append((f"{path}:{number}", words))
         except VerbError as error:
             raise ScriptError(f"{path}:{number}: {error}") from None
     return tuple(found)
 
 
-def _expect_verb(words: Words, verbs: Mapping[str, Verb[Session]]) -> None:
+def _require_verb(words: Words, verbs: Mapping[str, Verb[Session]]) -> None:
     if words[0] == SCRIPT:
         raise VerbError("a script cannot do another one")
     find_verb(words, verbs)
@@ -68,10 +68,10 @@ async def follow(session: Session, lines: tuple[tuple[str, list[str]], ...]) -> 
     """
     for where, words in lines:
         try:
-            told = await execute(words, session, session.verbs)
+            reported = await execute(words, session, session.verbs)
         except VerbError as error:
             raise ScriptError(f"{where}: {shown(masked(' '.join(words)))}: {error}") from None
-        for line in told:
+        for line in reported:
             yield line
 
 
@@ -87,17 +87,17 @@ class ScriptedRun:
 
     def __init__(self, path: Path, tell: Callable[[str], None]) -> None:
         self._path = path
-        self._tell = tell
+        self._send = tell
         self.error: ScriptError | None = None
         """The failure that ended the script; None if it succeeded."""
 
     async def run(self, session: Session) -> None:
         """Execute the script."""
-        session.printers.append(self._tell)
+        session.printers.append(self._send)
         await session.cluster.started.wait()
         try:
             async for line in follow(session, read_script(self._path, session.verbs)):
-                self._tell(line)
+                self._send(line)
         except ScriptError as error:
             self.error = error
         else:

@@ -14,9 +14,9 @@ from emulator.cluster.effects import ImpossibleError
 from emulator.cluster.operator import Operator
 from emulator.console.verb import Lines, Verb, VerbError, execute, split
 from emulator.machine.host import EmulatedHost
-from emulator.spec.bounds import FAULTS_MOST
-from emulator.spec.mistakes import SpecError
-from emulator.spec.targets import check_fault, guest_names
+from emulator.spec.model.bounds import FAULTS_MAX
+from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.refusals.targets import check_fault, guest_names
 from emulator.state.event_lines import EventLines
 from emulator.state.live import LiveState
 from faults.fault import Fault
@@ -29,7 +29,7 @@ SCENARIO_SUFFIX = ".toml"
 
 
 @attrs.define
-class _ByHand:
+class _Interactive:
     """What was done by hand, by all who share a session."""
 
     done: list[TimedFault] = attrs.Factory(list)
@@ -38,7 +38,7 @@ class _ByHand:
 
     def change(self, fault_id: str, **changes: Any) -> None:
         """Change fields of a fault; does nothing if it is one of the scenario."""
-        self.done[:] = [attrs.evolve(it, **changes) if it.id == fault_id else it for it in self.done]
+        self.done[:] = [attrs.evolve(item, **changes) if item.id == fault_id else item for item in self.done]
 
 
 class Session:
@@ -71,7 +71,7 @@ class Session:
         """Set to end the run."""
         self.printers: list[Callable[[str], None]] = []
         """Called with the output of verbs that were scheduled by `at`."""
-        self._by_hand = _ByHand()
+        self._by_hand = _Interactive()
         self._files_below: Path | None = None
 
     def confined(self) -> "Session":
@@ -174,7 +174,7 @@ class Session:
             raise VerbError(nearest("node", name, tuple(self.cluster.hosts)))
         return self.cluster.hosts[name]
 
-    def expect_known(self, name: str) -> None:
+    def require_known(self, name: str) -> None:
         """Refuse a name that is neither a node nor a guest.
 
         Raises:
@@ -196,49 +196,47 @@ class Session:
         Raises:
             VerbError: a target does not exist, or the fault would have no effect now.
         """
-        self._expect_known(fault)
-        if len(self._by_hand.done) + len(self.cluster.scenario.faults.faults) >= FAULTS_MOST:
-            raise VerbError(
-                f"expected {FAULTS_MOST} faults at most in one run: what is done by hand is a scenario, too"
-            )
+        self._require_known(fault)
+        if len(self._by_hand.done) + len(self.cluster.scenario.faults.faults) >= FAULTS_MAX:
+            raise VerbError(f"expected {FAULTS_MAX} faults at most in one run: what is done by hand is a scenario, too")
         await self._wait_for_an_instant_of_its_own()
-        asked = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
-        resolved = self._resolved(asked)
+        requested = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
+        resolved = self._resolved(requested)
         if ends_at_once:
-            self._expect_started(resolved.fault)
-        self._expect_possible(resolved.fault)
+            self._require_started(resolved.fault)
+        self._require_possible(resolved.fault)
         # It may be healed before it has begun in full, as a shutdown that takes long, so its place is taken now.
         self._by_hand.done.append(resolved)
-        timed = await self.operator.do(Step(self.now_ms, Phase.BEGIN, asked))
+        timed = await self.operator.do(Step(self.now_ms, Phase.BEGIN, requested))
         self._by_hand.change(timed.id, fault=timed.fault)
         return timed
 
-    def _expect_known(self, fault: Fault) -> None:
+    def _require_known(self, fault: Fault) -> None:
         for _, target in fault.scope.targets():
             for name in target.names if isinstance(target, Names) else ():
                 if name != ANY:
-                    self.expect_known(name)
+                    self.require_known(name)
         try:
             check_fault(self.cluster.scenario, "", fault)
         except SpecError as error:
             option = error.key.removeprefix(".").removeprefix("options")
             raise VerbError(f"{option[1:]}: {error.problem}" if option.startswith(".") else error.problem) from None
 
-    def _expect_started(self, fault: Fault) -> None:
+    def _require_started(self, fault: Fault) -> None:
         names = [name for name in self.cluster.hosts if fault.scope.matches(name)]
         if all(map(self.cluster.is_start_to_come, names)):
             have = "has" if len(names) == 1 else "have"
             raise VerbError(f"{', '.join(names)} {have} not started yet: there is nothing to {fault.kind}")
 
-    def _expect_possible(self, fault: Fault) -> None:
+    def _require_possible(self, fault: Fault) -> None:
         try:
-            self.operator.expect_possible(fault)
+            self.operator.require_possible(fault)
         except ImpossibleError as error:
             raise VerbError(str(error)) from None
 
-    def _resolved(self, asked: TimedFault) -> TimedFault:
+    def _resolved(self, requested: TimedFault) -> TimedFault:
         try:
-            return self.operator.resolve(asked)
+            return self.operator.resolve(requested)
         except FieldError as error:
             raise VerbError(error.problem) from None
 
@@ -248,15 +246,15 @@ class Session:
         Raises:
             VerbError: no fault of that id is active.
         """
-        self.expect_active(fault_id)
+        self.require_active(fault_id)
         await self._wait_for_an_instant_of_its_own()
-        self.expect_active(fault_id)  # it may have ended meanwhile
+        self.require_active(fault_id)  # it may have ended meanwhile
         timed = self.operator.active[fault_id]
         await self.operator.do(Step(self.now_ms, Phase.END, timed))
         self._by_hand.change(timed.id, for_ms=self.now_ms - timed.at_ms)
         return timed
 
-    def expect_active(self, fault_id: str) -> None:
+    def require_active(self, fault_id: str) -> None:
         """Refuse the id of a fault that is not active.
 
         Raises:

@@ -7,10 +7,10 @@ import trio
 from emulator.base.text import nearest
 from emulator.console.looking import shared_subjects
 from emulator.console.session import Session
-from emulator.console.verb import WORDS_MOST, Lines, Verb, VerbError, Words, execute, find_verb
+from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words, execute, find_verb
 from emulator.machine.host import PowerState
 from emulator.trace.recorder import Row
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 from faults.link import ProcessStage
 from faults.words import WordsError, duration_ms, is_whole
 from nodes.fields import shown
@@ -45,7 +45,7 @@ def instant_ms(text: str, now_ms: int) -> int:
 
 Condition = Callable[[], bool]
 _READY = "ready"
-_STATES = (_READY, ProcessStage.STARTING.value, *(it.value for it in PowerState if it is not PowerState.RUNNING))
+_STATES = (_READY, ProcessStage.STARTING.value, *(item.value for item in PowerState if item is not PowerState.RUNNING))
 _OWNED = {"nobody": 0, "somebody": 1}
 _SEVERAL = "several"
 
@@ -84,21 +84,21 @@ def _agreement(session: Session, subject: str | None, *, wanted: bool) -> Condit
     return holds
 
 
-def _ownership(session: Session, queue: str, who: str) -> Condition:
+def _ownership(session: Session, queue: str, node: str) -> Condition:
     owners = session.state.owners
-    if not who:
+    if not node:
         raise VerbError("expected a node, nobody, somebody or several after the queue")
-    if who in _OWNED:
-        return lambda: len(owners.of(queue)) == _OWNED[who]
-    if who == _SEVERAL:
+    if node in _OWNED:
+        return lambda: len(owners.of(queue)) == _OWNED[node]
+    if node == _SEVERAL:
         return lambda: len(owners.of(queue)) > 1
-    name = session.node(who)
+    name = session.node(node)
     return lambda: owners.of(queue) == (name,)
 
 
 _NS_PER_MS = 1_000_000
 _PATIENCE_MS = 600_000
-_STEPS_MOST = 1_000
+_STEPS_MAX = 1_000
 
 
 async def _at(session: Session, words: Words) -> Lines:
@@ -112,10 +112,10 @@ async def _at(session: Session, words: Words) -> Lines:
 async def _then(session: Session, at_ms: int, words: Words) -> None:
     await session.cluster.world.sleep_until_ns(at_ms * _NS_PER_MS)
     try:
-        told = await execute(words, session, session.verbs)
+        text = await execute(words, session, session.verbs)
     except VerbError as error:
-        told = (f"{shown(masked(' '.join(words)))}: {error}",)
-    for line in told:
+        text = (f"{shown(masked(' '.join(words)))}: {error}",)
+    for line in text:
         session.tell(line)
 
 
@@ -127,12 +127,12 @@ async def _run_for(session: Session, words: Words) -> Lines:
 async def _step(session: Session, words: Words) -> Lines:
     """Wait for the next events, and return their lines."""
     word = words[0] if words else "1"
-    if not is_whole(word) or not 1 <= int(word) <= _STEPS_MOST:
-        raise VerbError(f"expected a number of events from 1 to {_STEPS_MOST}, not {shown(word)}")
+    if not is_whole(word) or not 1 <= int(word) <= _STEPS_MAX:
+        raise VerbError(f"expected a number of events from 1 to {_STEPS_MAX}, not {shown(word)}")
     seen: list[str] = []
     enough = trio.Event()
 
-    def note(table: Table, row: Row) -> None:
+    def note(table: TraceTable, row: Row) -> None:
         line = session.lines.line(table, row)
         if line is not None and len(seen) < int(word):
             seen.append(line)
@@ -166,7 +166,7 @@ async def _comes_true(session: Session, holds: Condition, until_ms: int) -> bool
     def wake() -> None:
         changed.set()
 
-    def note(_table: Table, _row: Row) -> None:
+    def note(_table: TraceTable, _row: Row) -> None:
         changed.set()
 
     world.recorder.listeners.append(note)
@@ -186,7 +186,7 @@ async def _comes_true(session: Session, holds: Condition, until_ms: int) -> bool
 
 
 TIMING = (
-    Verb("at", "T VERB...", "execute a verb at 90s of the run, or +30s from now", _at, 2, WORDS_MOST),
+    Verb("at", "T VERB...", "execute a verb at 90s of the run, or +30s from now", _at, 2, WORDS_MAX),
     Verb("run-for", "T", "let time pass", _run_for, 1, 1),
     Verb("step", "[N]", "let time pass until the next event, or the next N", _step, 0, 1),
     Verb(
@@ -195,6 +195,6 @@ TIMING = (
         "let time pass until agree, differ, NODE STATE, or TOPIC/BROKER/QUEUE NODE|nobody|somebody|several",
         _until,
         1,
-        WORDS_MOST,
+        WORDS_MAX,
     ),
 )

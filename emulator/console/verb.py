@@ -11,7 +11,7 @@ from emulator.base.text import nearest
 from nodes.fields import shown
 from nodes.secret import masked, mentions_secret
 
-WORDS_MOST = 64
+WORDS_MAX = 64
 """Limit for verbs with any number of words."""
 Lines = tuple[str, ...]
 Words = Sequence[str]
@@ -35,9 +35,9 @@ class Verb(Generic[S]):
     """Its words: capitals are placeholders, brackets are optional."""
     summary: str
     act: Callable[[S, Words], Awaitable[Lines]]
-    least: int = 0
+    minimum: int = 0
     """Fewest words."""
-    most: int = 0
+    maximum: int = 0
     """Most words."""
 
     def line(self) -> str:
@@ -71,7 +71,7 @@ def find_verb(words: Words, verbs: Mapping[str, Verb[S]]) -> Verb[S]:
     if words[0] not in verbs:
         raise VerbError(nearest("verb", words[0], tuple(verbs)))
     verb = verbs[words[0]]
-    if not verb.least <= len(words) - 1 <= verb.most:
+    if not verb.minimum <= len(words) - 1 <= verb.maximum:
         raise VerbError(f"expected: {verb.line()}")
     return verb
 

@@ -15,7 +15,7 @@ from emulator.console.session import Session
 from emulator.console.timing import TIMING
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.spec import Scenario, to_dict
-from emulator.spec.bounds import by_hand_name
+from emulator.spec.model.bounds import by_hand_name
 from emulator.trace.files import RunFiles, put_in_place
 from faults.plan import Plan, PlanError
 from nodes.fields import shown

@@ -24,7 +24,7 @@ from emulator.trace.index import INDEX
 from emulator.trace.run_directory import RunDirectory, versions
 from emulator.trace.seals import BrokenSealError, checksum, sealed, unsealed
 from emulator.trace.segments import FOLDER
-from emulator.trace.tail import Place
+from emulator.trace.tail import TracePlace
 
 PROGRESS = "watch.json"
 WATCH = "watch.state"
@@ -38,10 +38,10 @@ class CheckpointError(UserError):
 
 
 @attrs.frozen
-class Progress:
+class RunProgress:
     """How far a run has been told."""
 
-    place: Place = Place()
+    place: TracePlace = TracePlace()
     t_ns: int = 0
     """Emulated time of the last row before the place."""
     rested: bool = False
@@ -52,9 +52,9 @@ class Progress:
 class StoredWatch:
     """The watchers as they were at a place."""
 
-    before: Place
+    before: TracePlace
     """The place before their last row."""
-    place: Place
+    place: TracePlace
     watch: LiveWatch
 
 
@@ -103,7 +103,7 @@ class Checkpoint:
         if self._lock is not None:
             self._lock.close()
 
-    def save(self, progress: Progress) -> None:
+    def save(self, progress: RunProgress) -> None:
         """Write how far the run has been told.
 
         Raises:
@@ -141,7 +141,7 @@ class Checkpoint:
             watch = LiveWatch.restored(zlib.decompress(state))
         except ForeignValueError as error:
             raise CheckpointError(f"{self.folder / WATCH}: {error}; remove the folder to begin again") from None
-        return StoredWatch(Place(**head["before"]), Place(**head["place"]), watch)
+        return StoredWatch(TracePlace(**head["before"]), TracePlace(**head["place"]), watch)
 
     def other_run(self) -> CheckpointError:
         """The error of a checkpoint whose run is another one."""
@@ -152,20 +152,20 @@ class Checkpoint:
         with open_regular(self._run.path / FOLDER / INDEX) as index:
             return {"run": self._run.manifest["run_id"], "head": checksum(index.readline())}
 
-    def _read(self) -> Progress:
+    def _read(self) -> RunProgress:
         try:
-            said = unsealed(read_bytes(self.folder / PROGRESS))
+            answer = unsealed(read_bytes(self.folder / PROGRESS))
         except FileNotFoundError:
-            if self.folder.exists() and any(one.name != _LOCK for one in self.folder.iterdir()):
+            if self.folder.exists() and any(item.name != _LOCK for item in self.folder.iterdir()):
                 raise CheckpointError(
                     f"{self.folder} is no checkpoint: expected an empty folder, or a new one"
                 ) from None
-            return Progress()
+            return RunProgress()
         except BrokenSealError as error:
             raise CheckpointError(f"{self.folder / PROGRESS} is damaged: {error}") from None
-        if any(said.get(key) != value for key, value in self._of().items()):
+        if any(answer.get(key) != value for key, value in self._of().items()):
             raise self.other_run()
         try:
-            return Progress(Place(**said["place"]), said["t_ns"], said["rested"])
+            return RunProgress(TracePlace(**answer["place"]), answer["t_ns"], answer["rested"])
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"{self.folder / PROGRESS} is damaged: it lacks {error}") from None

@@ -74,19 +74,19 @@ def connect_session(remote: str, settings: Mapping[str, str]) -> SparkSession:
     problem = unreachable(host, port)
     if problem:
         raise MasterError(f"{url} cannot be reached: {problem}")
-    _expect_grpc(remote)
+    _require_grpc(remote)
     # What it warns of is raised as well.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)
     session = SparkSession.builder.remote(remote).create()
     _retry_briefly(session, host)
-    _expect_this_version(session, url)
+    _require_this_version(session, url)
     for key, value in settings.items():
         session.conf.set(key, value)
     atexit.register(_end, session)
     return session
 
 
-def _expect_grpc(remote: str) -> None:
+def _require_grpc(remote: str) -> None:
     """Spark would wait for minutes for an answer."""
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -111,7 +111,7 @@ def _retry_briefly(session: SparkSession, host: str) -> None:
     session.client.set_retry_policies([DefaultPolicy(max_retries=retries, max_backoff=_BACKOFF_MAX_MS)])
 
 
-def _expect_this_version(session: SparkSession, url: str) -> None:
+def _require_this_version(session: SparkSession, url: str) -> None:
     from pyspark.errors.exceptions.connect import SparkConnectException, SparkConnectGrpcException
 
     try:

@@ -30,8 +30,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
-from emulator.analysis.live.changes import READS, Change, LiveWatch, reached_by, shares_of_row
-from emulator.analysis.rows.shares import Share
+from emulator.analysis.live.changes import READS, DifferenceChange, LiveWatch, reached_by, shares_of_row
+from emulator.analysis.rows.shares import RunShare
 from emulator.base.errors import UserError
 from emulator.dataset.source.row_stream import END_OF_RUN
 from emulator.trace.run_directory import versions
@@ -48,7 +48,7 @@ SHARES = 4
 """Shares of a run."""
 _FORM = 2
 """Version of the form of the state."""
-_DIVIDED = (BELIEFS.name, MESSAGES.name)
+_PARTITIONED = (BELIEFS.name, MESSAGES.name)
 """Tables of which some rows concern no share, or one only."""
 _COLUMNS = StructType(
     [
@@ -101,8 +101,8 @@ def differences(rows: DataFrame, broker_names: Mapping[str, str] | None = None, 
 
     Returns:
         run; share: which part of the run it is about, from 0; number: counts the changes of this share from 1; t_ns,
-        what, about, since_ns, text, ended: as in `Change`. The changes of an instant come with the first row of a later
-        one, or with the row of the end of the run, which the source gives with the option `endOfRun`.
+        what, about, since_ns, text, ended: as in `DifferenceChange`. The changes of an instant come with the first row
+        of a later one, or with the row of the end of the run, which the source gives with the option `endOfRun`.
 
     Raises:
         StateError: the session has another state store than that of RocksDB, protobuf is not installed, or there are no
@@ -175,7 +175,7 @@ def _stretch(rows: Sequence[StreamRow], shares: int) -> Iterator[Piece]:
 def _shares_of(table: str, row: str | None, shares: int) -> Iterable[int]:
     if row is None:  # only its time is needed
         return range(shares) if table == END_OF_RUN else ()
-    return shares_of_row(table, orjson.loads(row), shares) if table in _DIVIDED else range(shares)
+    return shares_of_row(table, orjson.loads(row), shares) if table in _PARTITIONED else range(shares)
 
 
 class _Packing:
@@ -208,7 +208,7 @@ class _Packing:
 
 
 @attrs.frozen
-class _Stored:
+class _ShareState:
     """The state of a share; its fields are those of `_STATE`."""
 
     form: int
@@ -245,7 +245,7 @@ class Watches(StatefulProcessor):
         stored = self._stored(run)
         watch = self._watch(share, stored)
         read = stored.rows
-        changes: list[Change] = []
+        changes: list[DifferenceChange] = []
         for piece in pieces:
             if piece["first"] != read + 1:
                 problem = f"row {piece['first']} comes where {read + 1} was expected"
@@ -261,23 +261,23 @@ class Watches(StatefulProcessor):
     def close(self) -> None:
         """Nothing is open."""
 
-    def _stored(self, run: str) -> _Stored:
+    def _stored(self, run: str) -> _ShareState:
         if not self._state.exists():
-            return _Stored(_FORM, self._release, self._shares)
-        stored = _Stored(*self._state.get())
+            return _ShareState(_FORM, self._release, self._shares)
+        stored = _ShareState(*self._state.get())
         if (stored.form, stored.release) != (_FORM, self._release):
             raise StateError(f"run {run}: the checkpoint is of another release: expected an empty one")
         if stored.shares != self._shares:
             raise StateError(f"run {run}: the checkpoint has {stored.shares} shares of a run, not {self._shares}")
         return stored
 
-    def _watch(self, share: int, stored: _Stored) -> LiveWatch:
+    def _watch(self, share: int, stored: _ShareState) -> LiveWatch:
         if not stored.watch:
-            return LiveWatch(self._broker_names, Share(share, self._shares))
+            return LiveWatch(self._broker_names, RunShare(share, self._shares))
         return LiveWatch.restored(zlib.decompress(stored.watch))
 
 
-def _read(watch: LiveWatch, reached_ns: int, packed: bytes) -> Iterator[Change]:
+def _read(watch: LiveWatch, reached_ns: int, packed: bytes) -> Iterator[DifferenceChange]:
     for table, t_ns, row in orjson.loads(packed):
         if table == END_OF_RUN:
             yield from watch.rest(time_passes=False)

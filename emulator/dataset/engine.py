@@ -45,7 +45,7 @@ def engine_of(
         return option or EngineName.SPARK
     configured = environment.get(ENGINE, "")
     if configured and configured not in list(EngineName):
-        raise UserError(f"{ENGINE}: {nearest('engine', configured, [one.value for one in EngineName])}")
+        raise UserError(f"{ENGINE}: {nearest('engine', configured, [item.value for item in EngineName])}")
     if configured:
         return EngineName(configured)
     return EngineName.SPARK if has_extra() else EngineName.LOCAL

@@ -26,21 +26,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from emulator.analysis.inputs.facts import facts_of
-from emulator.analysis.live.changes import READS, Change, LiveWatch
+from emulator.analysis.live.changes import READS, DifferenceChange, LiveWatch
 from emulator.base.errors import UserError
 from emulator.base.files import LISTING_BYTES_MAX, read_bytes
-from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress, StoredWatch
+from emulator.dataset.checkpoint import Checkpoint, CheckpointError, RunProgress, StoredWatch
 from emulator.dataset.source.columns import ROWS, TABLE
 from emulator.dataset.source.data_source import FORMAT, ROWS_PER_BATCH, reason, register
 from emulator.dataset.source.row_stream import columns_of_row
 from emulator.spec import from_dict
-from emulator.spec.addresses import owners
+from emulator.spec.model.addresses import owners
 from emulator.time.mode import TimeMode
 from emulator.trace.index import INDEX, read_index
-from emulator.trace.run_directory import MANIFEST, Ended, RunDirectory, is_under_way, open_run
+from emulator.trace.run_directory import MANIFEST, RunDirectory, RunEnd, is_under_way, open_run
 from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import FOLDER
-from emulator.trace.tail import Place, TraceTail
+from emulator.trace.tail import TracePlace, TraceTail
 
 BEGINS_WITHIN_S = 5.0
 """Wall seconds that a run may take to begin."""
@@ -53,7 +53,7 @@ _STORE_EVERY_S = 10.0
 _RESTS_AFTER_S, _STANDS_AFTER_S = 1.2, 3.0
 """Wall seconds without a row after which an instant is over: longer than an emulator keeps rows for itself. In virtual
 time, which may stand still between two rows of an instant, somebody then waits for the next step."""
-Tell = Callable[[Sequence[Change]], None]
+PrintChanges = Callable[[Sequence[DifferenceChange]], None]
 
 
 class WatchError(UserError):
@@ -122,16 +122,16 @@ class Following:
         OSError: the checkpoint cannot be created.
     """
 
-    def __init__(self, run: RunDirectory, checkpoint: Checkpoint, tell: Tell) -> None:
-        if run.ended is not Ended.UNDER_WAY and not checkpoint.progress.place.rows:
+    def __init__(self, run: RunDirectory, checkpoint: Checkpoint, tell: PrintChanges) -> None:
+        if run.ended is not RunEnd.UNDER_WAY and not checkpoint.progress.place.rows:
             raise WatchError(f"{run.path} has ended, there is nothing to watch: rmqemu analyze {run.path}")
         checkpoint.claim()
         self._run = run
         self._checkpoint = checkpoint
-        self._tell = tell
+        self._send = tell
         self._scenario = from_dict(run.manifest["scenario"], "the scenario of the run")
         self._watch = LiveWatch(facts_of(self._scenario, 0).broker_names)
-        self._place = Place()
+        self._place = TracePlace()
         self._tail = TraceTail(run.path)
         self._rebuild(checkpoint.progress)
         self._query: StreamingQuery | None = None
@@ -157,7 +157,7 @@ class Following:
         return self._watch.reached_ns
 
     @property
-    def differences(self) -> tuple[Change, ...]:
+    def differences(self) -> tuple[DifferenceChange, ...]:
         """What differs now."""
         return self._watch.differences
 
@@ -201,7 +201,7 @@ class Following:
             self._rest()
             return True
         self.stop()
-        self._tell_the_last(time_passes=False)
+        self._report_the_last(time_passes=False)
         return False
 
     def stop(self) -> None:
@@ -226,18 +226,18 @@ class Following:
             if self._tail.read(self._place, 1)[0]:
                 self._read_at_s = time.monotonic()
             elif self._place.rows:
-                self._tell_the_last(time_passes=self._is_live)
+                self._report_the_last(time_passes=self._is_live)
 
-    def _tell_the_last(self, *, time_passes: bool) -> None:
+    def _report_the_last(self, *, time_passes: bool) -> None:
         if not self._checkpoint.progress.rested:
-            self._tell(tuple(self._watch.rest(time_passes=time_passes)))
+            self._send(tuple(self._watch.rest(time_passes=time_passes)))
             self._checkpoint.save(attrs.evolve(self._checkpoint.progress, rested=True))
 
     @property
     def _is_live(self) -> bool:
         return bool(self._run.manifest["mode"] == TimeMode.LIVE)
 
-    def _rebuild(self, until: Progress) -> None:
+    def _rebuild(self, until: RunProgress) -> None:
         """Read the rows before the checkpoint, which have been told; those before the stored watchers are left out."""
         t_ns, place = self._restore(until), until.place
         while self._place.rows < place.rows:
@@ -255,7 +255,7 @@ class Following:
             self._checkpoint.release()
             raise self._checkpoint.other_run()
 
-    def _restore(self, until: Progress) -> int:
+    def _restore(self, until: RunProgress) -> int:
         """Take up the stored watchers, if their last row is in the run; its time, or 0."""
         stored = self._checkpoint.stored_watch()
         if stored is None or stored.place.rows > until.place.rows:
@@ -278,7 +278,7 @@ class Following:
             raise
 
     def _read(self, batch: Any) -> None:
-        changes: list[Change] = []
+        changes: list[DifferenceChange] = []
         before = place = self._place
         last_ns = 0
         columns = (batch[name].to_pylist() for name in ("number", "table", "seq", "t_ns", "row"))
@@ -290,9 +290,9 @@ class Following:
             before, place, last_ns = place, place.after(table, seq), t_ns
             changes += self._watch.take(table, t_ns, None if row is None else columns_of_row(row))
         if changes:
-            self._tell(changes)
+            self._send(changes)
         if place.rows > self._place.rows:
-            self._checkpoint.save(Progress(place, last_ns))
+            self._checkpoint.save(RunProgress(place, last_ns))
             self._place = place
             if time.monotonic() >= self._store_at_s:
                 self._checkpoint.save_watch(StoredWatch(before, place, self._watch))

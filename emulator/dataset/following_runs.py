@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from emulator.analysis.inputs.facts import facts_of
-from emulator.analysis.live.changes import Change, Difference
+from emulator.analysis.live.changes import DifferenceChange, WatchedDifference
 from emulator.base.errors import UserError
 from emulator.base.files import read_bytes
 from emulator.dataset.checkpoint import CheckpointError
@@ -25,8 +25,8 @@ from emulator.dataset.source.columns import ROWS
 from emulator.dataset.source.data_source import FORMAT, reason, register
 from emulator.dataset.source.run_paths import runs_of
 from emulator.spec import from_dict
-from emulator.spec.addresses import owners
-from emulator.spec.model import Scenario
+from emulator.spec.model.addresses import owners
+from emulator.spec.model.scenario import Scenario
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import open_run
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
@@ -36,7 +36,7 @@ _SPARK = "spark"
 _TRIGGER = "500 milliseconds"
 _SHARES = 2
 """A notebook has a few cores, and each share costs some milliseconds per batch."""
-_COLUMNS = tuple(field.name for field in attrs.fields(Change))
+_COLUMNS = tuple(field.name for field in attrs.fields(DifferenceChange))
 
 
 @attrs.frozen
@@ -44,7 +44,7 @@ class ChangeOfRun:
     """A change, and the run in which it was seen."""
 
     run: str
-    change: Change
+    change: DifferenceChange
 
 
 OnChanges = Callable[[Sequence[ChangeOfRun]], None]
@@ -70,7 +70,7 @@ class FollowingRuns:
         self._broker_names = _merged_broker_names(self.runs)
         self._numbers: dict[str, int] = {}
         """Mapping `run/share` -> number of its last change that was handed on."""
-        self._open: dict[tuple[str, Difference, str], ChangeOfRun] = {}
+        self._open: dict[tuple[str, WatchedDifference, str], ChangeOfRun] = {}
         self._read_reached()
         self._error: Exception | None = None
         self._query: StreamingQuery | None = None
@@ -138,11 +138,11 @@ class FollowingRuns:
         new = [row for row in rows if row["number"] > self._numbers.get(_share_of(row), 0)]
         new.sort(key=lambda row: (row["t_ns"], row["run"], row["share"], row["number"]))
         changes = [ChangeOfRun(row["run"], _change(row)) for row in new]
-        for one in changes:
-            key = (one.run, one.change.what, one.change.about)
+        for change in changes:
+            key = (change.run, change.change.what, change.change.about)
             self._open.pop(key, None)
-            if not one.change.ended:
-                self._open[key] = one
+            if not change.change.ended:
+                self._open[key] = change
         if changes:
             self._on_changes(changes)
             self._numbers |= {_share_of(row): row["number"] for row in new}
@@ -151,7 +151,7 @@ class FollowingRuns:
     # --- the checkpoint -------------------------------------------------------------------
 
     def _write_reached(self) -> None:
-        differing = [{"run": one.run, **attrs.asdict(one.change)} for one in self._open.values()]
+        differing = [{"run": item.run, **attrs.asdict(item.change)} for item in self._open.values()]
         content = {"numbers": self._numbers, "open": differing}
         put_in_place(RunFiles(), self._checkpoint / REACHED, sealed(content).encode())
 
@@ -170,17 +170,17 @@ class FollowingRuns:
             raise CheckpointError(f"{path} is damaged: {error}") from None
         self._numbers = reached["numbers"]
         for row in reached["open"]:
-            one = ChangeOfRun(row["run"], _change(row))
-            self._open[one.run, one.change.what, one.change.about] = one
+            item = ChangeOfRun(row["run"], _change(row))
+            self._open[item.run, item.change.what, item.change.about] = item
 
 
 def _share_of(row: Mapping[str, Any]) -> str:
     return f"{row['run']}/{row['share']}"
 
 
-def _change(row: Mapping[str, Any]) -> Change:
+def _change(row: Mapping[str, Any]) -> DifferenceChange:
     values = {name: row[name] for name in _COLUMNS}
-    return Change(**{**values, "what": Difference(row["what"])})
+    return DifferenceChange(**{**values, "what": WatchedDifference(row["what"])})
 
 
 def _scenario_of(run: Path) -> Scenario:

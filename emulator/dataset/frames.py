@@ -11,18 +11,18 @@ from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import (
     TABLES,
     ColumnType,
-    Table,
+    TraceTable,
 )
 
 _SQL_TYPE = {ColumnType.INT: "BIGINT", ColumnType.TEXT: "STRING"}
 
 
-def table_ddl(table: Table) -> str:
+def table_ddl(table: TraceTable) -> str:
     """The columns of a table in Spark's DDL, in order."""
     return ", ".join(f"`{column.name}` {_SQL_TYPE[column.type]}" for column in table.columns)
 
 
-def _read(spark: SparkSession, run: RunDirectory, table: Table) -> DataFrame:
+def _read(spark: SparkSession, run: RunDirectory, table: TraceTable) -> DataFrame:
     """The rows of a table that are on disk: closed segments, each by its name, and what waits for one."""
     ddl = table_ddl(table)
     paths = [f"file://{path}" for path in run.trace.paths(table)]

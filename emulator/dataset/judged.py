@@ -30,7 +30,7 @@ class RefusedRun:
 
 
 @attrs.frozen
-class Judged:
+class JudgedReports:
     """The judged runs of a call, in the order in which they were named."""
 
     reports: tuple[Report, ...]
@@ -51,16 +51,16 @@ class Judged:
         return pa.concat_tables([schema_of_runs(name).empty_table(), *parts])
 
 
-def judge_runs(paths: Sequence[Path | str]) -> Judged:
+def judge_runs(paths: Sequence[Path | str]) -> JudgedReports:
     """Judge runs in this process.
 
     Args:
         paths: run directories with different names.
     """
     found = [_judged(Path(path).absolute()) for path in paths]
-    return Judged(
-        tuple(one for one in found if isinstance(one, Report)),
-        tuple(one for one in found if isinstance(one, RefusedRun)),
+    return JudgedReports(
+        tuple(item for item in found if isinstance(item, Report)),
+        tuple(item for item in found if isinstance(item, RefusedRun)),
     )
 
 
@@ -71,7 +71,7 @@ def _judged(path: Path) -> Report | RefusedRun:
         return RefusedRun(path, "; ".join(error.lines))
 
 
-def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged:
+def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> JudgedReports:
     """Judge runs by tasks of Spark; a run that is still under way is judged in this process.
 
     Args:
@@ -84,11 +84,11 @@ def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged
     every = [Path(path).absolute() for path in paths]
     by_name = {path.name: path for path in reversed(every)}
     landed = land_for_now(spark, map(RunSource, by_name.values()))
-    reports = {by_name[one.run_id]: one for one in reports_of(landed)} if landed is not None else {}
+    reports = {by_name[item.run_id]: item for item in reports_of(landed)} if landed is not None else {}
     found = [reports[path] if path in reports else _judged(path) for path in every]
-    return Judged(
-        tuple(one for one in found if isinstance(one, Report)),
-        tuple(one for one in found if isinstance(one, RefusedRun)),
+    return JudgedReports(
+        tuple(item for item in found if isinstance(item, Report)),
+        tuple(item for item in found if isinstance(item, RefusedRun)),
     )
 
 

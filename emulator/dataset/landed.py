@@ -151,7 +151,7 @@ class LandedRuns:
             UserError: there is no such kind, or its values have no type.
         """
         if kind not in VALUE_TYPES:
-            raise UserError(nearest("kind", kind, [one.value for one in VALUE_TYPES]))
+            raise UserError(nearest("kind", kind, [item.value for item in VALUE_TYPES]))
         found = typed(self.table(BELIEFS.name), BeliefKind(kind))
         named = _NAMED_VALUES.get(BeliefKind(kind))
         if named is None:
@@ -335,8 +335,8 @@ class LandedRuns:
     def _rows_per_share(self) -> int | None:
         """None: no run has so many messages that it is worth to divide it."""
         rows_of = self.dataset.table(RUNS)["rows_of"]
-        most = pc.max(pc.map_lookup(rows_of, pa.scalar(MESSAGES.name), "first")).as_py()
-        return ROWS_PER_SHARE if (most or 0) > ROWS_PER_SHARE else None
+        maximum = pc.max(pc.map_lookup(rows_of, pa.scalar(MESSAGES.name), "first")).as_py()
+        return ROWS_PER_SHARE if (maximum or 0) > ROWS_PER_SHARE else None
 
 
 class JudgedRuns:

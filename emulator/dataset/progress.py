@@ -96,7 +96,7 @@ def _of_jobs(spark: SparkSession, progress: SparkProgress) -> Iterator[None]:
                 stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             except Exception:  # noqa: BLE001 - Java has gone; what waits for it raises that
                 return
-            progress.on_tasks(tasks_of((one.numCompletedTasks, one.numTasks) for one in stages if one is not None))
+            progress.on_tasks(tasks_of((item.numCompletedTasks, item.numTasks) for item in stages if item is not None))
 
     looking = threading.Thread(target=look, daemon=True, name="progress of Spark")
     looking.start()

@@ -31,7 +31,7 @@ from emulator.dataset.spark import (
     spark_session,
 )
 from emulator.dataset.where import Origin, Where, where_to_run
-from emulator.dataset.workers import WORKERS_S, expect_same_package, expect_workers
+from emulator.dataset.workers import WORKERS_S, require_same_package, require_workers
 
 UI = "RMQEMU_SPARK_UI"
 """Environment variable: whether sessions have Spark's UI; any text but 0."""
@@ -105,7 +105,7 @@ def open_session(
         else:
             session = _classic(str(where.master), rows, in_store=in_store, ui=wants_ui)
         if not where.is_local:
-            expect_same_package(session, where.words)
+            require_same_package(session, where.words)
     if wants_ui:
         note(_ui(session, where))
     return session
@@ -120,7 +120,7 @@ def _classic(master: str, rows: int, *, in_store: bool, ui: bool) -> SparkSessio
     running = session.sparkContext.master
     if running != master:
         raise MasterError(f"{master}: a Spark session with {running} runs in this process; stop it before")
-    expect_workers(session, master, WORKERS_S)
+    require_workers(session, master, WORKERS_S)
     # One of its own: the settings of an earlier one, for other data, must not stay.
     fitting = session.newSession()
     of_store = store_settings(with_keys=True) if in_store else {}

@@ -29,7 +29,7 @@ def has_workers(spark: SparkSession) -> bool:
     return len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) > 1  # noqa: SLF001 - no other way
 
 
-def expect_workers(spark: SparkSession, master: str, patience_s: float) -> None:
+def require_workers(spark: SparkSession, master: str, patience_s: float) -> None:
     """Wait until a standalone master has given a worker; Spark would wait for ever.
 
     Args:
@@ -54,7 +54,7 @@ def no_workers(master: str, patience_s: float) -> str:
     return f"{master} has given no worker for {patience_s:g} s: start one, or free a core"
 
 
-def expect_same_package(spark: SparkSession, where: str) -> None:
+def require_same_package(spark: SparkSession, where: str) -> None:
     """Run a tiny job, and refuse workers without this package, or with another version of it.
 
     Args:

@@ -18,7 +18,7 @@ from importlib.resources import files
 import attrs
 from rich.console import Group, RenderableType
 
-from emulator.base.rich_texts import Table, Text
+from emulator.base.rich_texts import Text, TextTable
 
 
 class Status(StrEnum):
@@ -46,7 +46,7 @@ class TrapMark:
 
     trap: str
     test: str
-    """Node id: `tests/tables/test_route_table.py::test_...`."""
+    """Node id: `tests/nameserver/test_route_table.py::test_...`."""
     status: Status = Status.REPRODUCED
     note: str = ""
     """How it is simplified."""
@@ -121,13 +121,13 @@ _STYLE = {Status.REPRODUCED: "green", Status.SIMPLIFIED: "yellow", Status.ABSENT
 
 def render(rows: Sequence[LedgerRow]) -> RenderableType:
     """The ledger as a table, with the number of traps of each status."""
-    table = Table(box=None, pad_edge=False)
+    table = TextTable(box=None, pad_edge=False)
     for column in ("trap", "status", "tests"):
         table.add_column(column, no_wrap=True, justify="right" if column == "tests" else "left")
     table.add_column("what the real system does, and how or why not here", overflow="fold")
     for row in rows:
-        what = [Text(row.title), *([Text(row.note, "dim")] if row.note else [])]
-        table.add_row(row.trap, Text(row.status, style=_STYLE[row.status]), str(len(row.tests) or ""), what)
+        subject = [Text(row.title), *([Text(row.note, "dim")] if row.note else [])]
+        table.add_row(row.trap, Text(row.status, style=_STYLE[row.status]), str(len(row.tests) or ""), subject)
     return Group(table, "", summary(rows))
 
 

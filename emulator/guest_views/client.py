@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 import attrs
 
 from emulator.guest_views.holds import Holds
-from emulator.spec.model import CONSUMER, PRODUCER
+from emulator.spec.model.scenario import CONSUMER, PRODUCER
 from emulator.state.client_names import ClientName
 from emulator.state.owners import GroupQueue
 from emulator.trace.recorder import NodeIdentity
@@ -26,10 +26,10 @@ FindRoute = Callable[[str], TopicRouteData | None]
 
 
 @attrs.frozen
-class _Group:
+class _GuestGroup:
     """A consumer group as the client's heartbeats describe it."""
 
-    divides_queues: bool
+    allocates_queues: bool
     """Whether its members divide the queues; not so for broadcasting and POP."""
     topics: tuple[str, ...]
 
@@ -59,7 +59,7 @@ class GuestClient:
         self._record = record
         self._find_route = find_route
         self._has_started = False
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, _GuestGroup] = {}
         self._producer_groups: dict[str, None] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._locked: dict[GroupQueue, None] = {}
@@ -76,7 +76,7 @@ class GuestClient:
     def owns_of(self, group: str, topic: str) -> bool:
         """Whether a pull of this topic for the group means that the client owns the queue."""
         known = self._groups.get(group)
-        return known is not None and known.divides_queues and topic in known.topics
+        return known is not None and known.allocates_queues and topic in known.topics
 
     # --- its life -----------------------------------------------------------------
 
@@ -92,10 +92,10 @@ class GuestClient:
             topics = known.topics if known is not None and data.without_sub else _topics(consumer)
             if known is None:
                 joined.append(consumer.group_name)
-            for one in consumer.subscription_data_set:
-                value = subscription_in_brief(one, consumer.message_model)
-                subscribed[f"{consumer.group_name}/{one.topic}"] = value
-            self._groups[consumer.group_name] = _Group(_divides_queues(consumer), topics)
+            for item in consumer.subscription_data_set:
+                value = subscription_in_brief(item, consumer.message_model)
+                subscribed[f"{consumer.group_name}/{item.topic}"] = value
+            self._groups[consumer.group_name] = _GuestGroup(_allocates_queues(consumer), topics)
         self._source.role = CONSUMER if self._groups else self._source.role
         if not self._has_started:
             self._has_started = True
@@ -132,7 +132,7 @@ class GuestClient:
         A queue that is no longer in the route is dropped, since no strategy can allocate it.
         """
         known = self._groups.get(group)
-        if known is None or not known.divides_queues:
+        if known is None or not known.allocates_queues:
             return
         self._divided_by[group] = cause
         cids = list(java_sorted(client_ids))
@@ -152,26 +152,26 @@ class GuestClient:
         """A broker has notified that the members of a group changed."""
         self._notices[group] = (cause, now_ms)
 
-    def on_locks(self, asked: Iterable[GroupQueue], granted: Iterable[GroupQueue], cause: int) -> None:
+    def on_locks(self, requested: Iterable[GroupQueue], granted: Iterable[GroupQueue], cause: int) -> None:
         """A broker has granted locks for some of the requested queues."""
-        kept = dict.fromkeys(granted)
-        for queue in asked:
-            if queue in kept and queue not in self._locked:
+        retained = dict.fromkeys(granted)
+        for queue in requested:
+            if queue in retained and queue not in self._locked:
                 self._locked[queue] = None
                 self._own(OwnershipEvent.LOCKED, queue, -1, cause)
-            elif queue not in kept:
+            elif queue not in retained:
                 self._unlock(queue, cause)
 
     # --- requests -------------------------------------------------------------------
 
     def cause_of_pass(self, group: str, now_ms: int) -> int:
         """The cause of a request for the members of a group: a recent notification, else unknown."""
-        seq, told_ms = self._notices.get(group, (NO_CAUSE, 0))
-        return seq if seq and now_ms - told_ms <= NOTICE_LEADS_MS else NO_CAUSE
+        seq, reported_ms = self._notices.get(group, (NO_CAUSE, 0))
+        return seq if seq and now_ms - reported_ms <= NOTICE_LEADS_MS else NO_CAUSE
 
-    def pull(self, queue: GroupQueue, asked: Hashable, offset: int, now_ms: int) -> None:
-        """The client pulls a queue; `asked` identifies the pull."""
-        if self.holds.pull(queue, asked, offset, now_ms):
+    def pull(self, queue: GroupQueue, requested: Hashable, offset: int, now_ms: int) -> None:
+        """The client pulls a queue; `requested` identifies the pull."""
+        if self.holds.pull(queue, requested, offset, now_ms):
             self._own(OwnershipEvent.ACQUIRED, queue, offset, self._divided_by.get(queue.group, NO_CAUSE))
 
     def unlock(self, queue: GroupQueue) -> None:
@@ -209,7 +209,7 @@ def queue_of(group: str, queue: MessageQueue) -> GroupQueue:
     return GroupQueue(group, queue.topic, queue.broker_name, queue.queue_id)
 
 
-def _divides_queues(consumer: ConsumerData) -> bool:
+def _allocates_queues(consumer: ConsumerData) -> bool:
     return consumer.message_model is MessageModel.CLUSTERING and consumer.consume_type is not ConsumeType.CONSUME_POP
 
 

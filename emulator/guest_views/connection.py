@@ -48,7 +48,7 @@ class Clients(Protocol):
     def settle_routes(self, program: str) -> None:
         """Pass received routes to their clients, as soon as these are known."""
 
-    def asked_in_vain(self, program: str, what: object, told: str) -> None:
+    def unsupported_requests(self, program: str, value: object, reported: str) -> None:
         """A guest has asked for what is not emulated."""
 
     def ended(self, connection: "WatchedConnection", *, by_node: bool) -> None:
@@ -82,7 +82,7 @@ class WatchedConnection:
         self._clients = clients
         self._address = address
         self._pulls: dict[int, GroupQueue] = {}
-        self._asked: dict[int, str] = {}
+        self._requested: dict[int, str] = {}
         """Mapping opaque -> requested group or topic."""
         self._locks: dict[int, tuple[GroupQueue, ...]] = {}
         self._request_handlers: Mapping[int, Callable[[Command], int]] = {
@@ -125,9 +125,9 @@ class WatchedConnection:
             with suppress(ProtocolError):
                 handler(command)
 
-    def on_not_emulated(self, what: object, told: str) -> None:
+    def on_not_emulated(self, value: object, reported: str) -> None:
         """The guest has asked for what is not emulated."""
-        self._clients.asked_in_vain(self.program, what, told)
+        self._clients.unsupported_requests(self.program, value, reported)
 
     def on_end(self, *, by_node: bool) -> None:
         """The connection has ended; a client that still holds queues of this broker opens a new one."""
@@ -171,7 +171,7 @@ class WatchedConnection:
 
     def _ask_members(self, command: Command) -> int:
         group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
-        _keep(self._asked, command.opaque, group)
+        _keep(self._requested, command.opaque, group)
         client = self._client_of(group)
         return NO_CAUSE if client is None else client.cause_of_pass(group, self._clients.now_ms)
 
@@ -195,7 +195,7 @@ class WatchedConnection:
 
     def _ask_route(self, command: Command) -> int:
         topic = decode_header(headers.GetRouteInfoRequestHeader, command.ext_fields).topic
-        _keep(self._asked, command.opaque, topic)
+        _keep(self._requested, command.opaque, topic)
         if topic.startswith(RETRY_TOPIC_PREFIX):
             self.retry_groups[topic[_NOT_RETRY:]] = None
         return NO_CAUSE
@@ -209,7 +209,7 @@ class WatchedConnection:
             self.client.holds.answered(queue, (self, command.opaque), self._clients.now_ms, with_messages=found)
 
     def _members(self, command: Command) -> None:
-        group = self._asked.pop(command.opaque, None)
+        group = self._requested.pop(command.opaque, None)
         if group is not None and self.client is not None and command.code == ResponseCode.SUCCESS:
             listed = decode_body_cached(bodies.GetConsumerListByGroupResponseBody, command.body)
             self.client.on_members(group, listed.consumer_id_list, self._address, cause.get())
@@ -220,13 +220,13 @@ class WatchedConnection:
             self.client.on_members_changed(group, cause.get(), self._clients.now_ms)
 
     def _locked(self, command: Command) -> None:
-        asked = self._locks.pop(command.opaque, None)
-        if asked and self.client is not None and command.code == ResponseCode.SUCCESS:
+        requested = self._locks.pop(command.opaque, None)
+        if requested and self.client is not None and command.code == ResponseCode.SUCCESS:
             granted = decode_body_cached(bodies.LockBatchResponseBody, command.body).lock_ok_mq_set
-            self.client.on_locks(asked, (queue_of(asked[0].group, queue) for queue in granted), cause.get())
+            self.client.on_locks(requested, (queue_of(requested[0].group, queue) for queue in granted), cause.get())
 
     def _route(self, command: Command) -> None:
-        topic = self._asked.pop(command.opaque, None)
+        topic = self._requested.pop(command.opaque, None)
         if topic is not None and command.code == ResponseCode.SUCCESS:
             route = decode_body_cached(TopicRouteData, command.body)
             self.unsettled[topic] = None
@@ -247,7 +247,7 @@ class WatchedConnection:
         return GroupQueue(header.consumer_group, header.topic, broker_name, header.queue_id or 0)
 
 
-def _keep(table: dict[int, T], opaque: int, what: T) -> None:
+def _keep(table: dict[int, T], opaque: int, subject: T) -> None:
     if len(table) >= IN_FLIGHT_MAX:
         del table[next(iter(table))]
-    table[opaque] = what
+    table[opaque] = subject

@@ -65,13 +65,13 @@ class _Hold:
     """Time of the last pull or of its answer."""
     sign_ms: int
     """Time of the last pull or commit."""
-    asked: Hashable
+    requested: Hashable
     """Identifies the last pull."""
     pulled_offset: int
     pull: _Pull = _Pull.WAITS
     commit_until_ms: int = 0
     lock_until_ms: int = 0
-    excused_until_ms: int = 0
+    suppressed_until_ms: int = 0
     committed_ms: int = -1
     """Time of the last commit; -1: none since the queue is held."""
     round_ms: int = -1
@@ -82,7 +82,7 @@ class _Hold:
     @property
     def due_ms(self) -> int:
         """When the last timeout of the queue expires."""
-        return max(self._pull_until_ms, self.commit_until_ms, self.lock_until_ms, self.excused_until_ms)
+        return max(self._pull_until_ms, self.commit_until_ms, self.lock_until_ms, self.suppressed_until_ms)
 
     @property
     def _pull_until_ms(self) -> int:
@@ -109,7 +109,7 @@ class Holds:
         hold = self._held[queue]
         return hold.offset if hold.committed_ms >= 0 else -1
 
-    def pull(self, queue: GroupQueue, asked: Hashable, offset: int, now_ms: int) -> bool:
+    def pull(self, queue: GroupQueue, requested: Hashable, offset: int, now_ms: int) -> bool:
         """The client pulls a queue; returns whether this acquires the queue.
 
         Args:
@@ -120,16 +120,16 @@ class Holds:
         """
         hold = self._held.get(queue)
         if hold is None:
-            self._held[queue] = _Hold(offset, now_ms, now_ms, asked, offset)
+            self._held[queue] = _Hold(offset, now_ms, now_ms, requested, offset)
             return True
         hold.pulled_ms = hold.sign_ms = now_ms
-        hold.asked, hold.pulled_offset, hold.pull = asked, offset, _Pull.WAITS
+        hold.requested, hold.pulled_offset, hold.pull = requested, offset, _Pull.WAITS
         return False
 
-    def answered(self, queue: GroupQueue, asked: Hashable, now_ms: int, *, with_messages: bool) -> None:
+    def answered(self, queue: GroupQueue, requested: Hashable, now_ms: int, *, with_messages: bool) -> None:
         """A pull was answered, or its connection has ended; only the last pull of a queue counts."""
         hold = self._held.get(queue)
-        if hold is not None and hold.asked == asked:
+        if hold is not None and hold.requested == requested:
             hold.pulled_ms, hold.pull = now_ms, _Pull.FOUND if with_messages else _Pull.NOTHING
 
     def commit(self, queue: GroupQueue, offset: int, now_ms: int) -> None:
@@ -150,11 +150,11 @@ class Holds:
         if hold is not None:
             hold.lock_until_ms = now_ms + LOCK_MS
 
-    def excuse(self, broker_name: str, now_ms: int) -> None:
+    def suppress(self, broker_name: str, now_ms: int) -> None:
         """A broker is unreachable: extend the timeouts of its queues."""
         for queue, hold in self._held.items():
             if queue.broker_name == broker_name:
-                hold.sign_ms, hold.excused_until_ms = now_ms, now_ms + PULL_AGAIN_MS
+                hold.sign_ms, hold.suppressed_until_ms = now_ms, now_ms + PULL_AGAIN_MS
 
     def give_up(self, queue: GroupQueue) -> None:
         """Remove a queue."""
@@ -173,7 +173,7 @@ class Holds:
         hold = self._held[queue]
         due_ms = hold.due_ms
         if self._repeats_commits and hold.committed_ms >= 0:
-            round_ms = max((it.round_ms for other, it in self._held.items() if other != queue), default=-1)
+            round_ms = max((item.round_ms for other, item in self._held.items() if other != queue), default=-1)
             if hold.sign_ms < round_ms - ROUND_SPREAD_MS and now_ms >= round_ms + ROUND_SPREAD_MS:
                 return True
             if round_ms < hold.sign_ms:

@@ -10,7 +10,7 @@ from emulator.guest_views.client import GuestClient
 from emulator.guest_views.connection import WatchedConnection
 from emulator.network.endpoint import Listener
 from emulator.network.fabric import Fabric
-from emulator.spec.targets import GUEST
+from emulator.spec.refusals.targets import GUEST
 from emulator.state.client_names import ClientNames
 from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Event, Lifecycle, LifecycleEvent
@@ -26,7 +26,7 @@ BACK_MS = 8_000
 """A live client that has closed its connections connects again within this time: 3 s for a pull, 5 s for a commit."""
 HEARTBEAT_MS = 30_000 + 5_000
 """A live client whose connections a node has closed connects again within this time, with a heartbeat."""
-ASKED_IN_VAIN_MAX = 100
+UNSUPPORTED_REQUESTS_MAX = 100
 """Most different requests of one guest that are not emulated and said; a program can invent codes without end."""
 LEFT = "it said farewell and closed its connections"
 LOST = "its connections have ended, and it did not say farewell"
@@ -54,7 +54,7 @@ class _Program:
     connections: dict[WatchedConnection, None] = attrs.Factory(dict)
     closed_ms: list[int] = attrs.Factory(list)
     """Times of the latest connections that it closed itself."""
-    asked_in_vain: dict[object, None] = attrs.Factory(dict)
+    unsupported_requests: dict[object, None] = attrs.Factory(dict)
     """What it has asked for that is not emulated."""
 
 
@@ -140,7 +140,7 @@ class GuestViews:
         fitting = [
             state
             for state in self._of(connection.program)
-            if group in state.client.groups and all(it.node != connection.node for it in state.connections)
+            if group in state.client.groups and all(item.node != connection.node for item in state.connections)
         ]
         if len(fitting) == 1:
             self._bind(connection, fitting[0])
@@ -155,16 +155,16 @@ class GuestViews:
             state = first.of(connection)
             if state is not None:
                 for topic in connection.unsettled:
-                    told = connection.routes[topic]
-                    state.client.on_route(topic, told.route, told.source, told.cause)
+                    reported = connection.routes[topic]
+                    state.client.on_route(topic, reported.route, reported.source, reported.cause)
                 connection.unsettled.clear()
 
-    def asked_in_vain(self, program: str, what: object, told: str) -> None:
+    def unsupported_requests(self, program: str, value: object, reported: str) -> None:
         """Record that a guest has asked for what is not emulated, the first time that it does."""
-        asked = self._programs[program].asked_in_vain
-        if what not in asked and len(asked) < ASKED_IN_VAIN_MAX:
-            asked[what] = None
-            self._record(NodeIdentity(program, GUEST, 0), Lifecycle(LifecycleEvent.NOT_EMULATED, told), NO_CAUSE)
+        requested = self._programs[program].unsupported_requests
+        if value not in requested and len(requested) < UNSUPPORTED_REQUESTS_MAX:
+            requested[value] = None
+            self._record(NodeIdentity(program, GUEST, 0), Lifecycle(LifecycleEvent.NOT_EMULATED, reported), NO_CAUSE)
 
     def _newcomer(self, program: str, client_id: str) -> _ClientState:
         name = self._client_names.take(program, client_id)
@@ -189,10 +189,10 @@ class GuestViews:
 
     def _route_of(self, state: _ClientState, topic: str) -> TopicRouteData | None:
         """The newest route that the client received, else that any client of its guest received."""
-        told = [it for it in self._programs[state.program].connections if topic in it.routes]
+        lines = [connection for connection in self._programs[state.program].connections if topic in connection.routes]
         first = _FirstClients(self._of(state.program))
-        own = [it for it in told if first.of(it) is state]
-        newest = max(own or told, key=lambda it: it.routes[topic].cause, default=None)
+        own = [item for item in lines if first.of(item) is state]
+        newest = max(own or lines, key=lambda item: item.routes[topic].cause, default=None)
         return None if newest is None else newest.routes[topic].route
 
     # --- ends -----------------------------------------------------------------------
@@ -243,7 +243,7 @@ class GuestViews:
         for state in list(self._clients.values()):
             client = state.client
             for broker_name in gone:
-                client.holds.excuse(broker_name, self.now_ms)
+                client.holds.suppress(broker_name, self.now_ms)
             for queue in client.holds.silent(self.now_ms, client.last_request_ms):
                 client.give_up(queue)
             if not state.connections and self._is_over(state, reachable):

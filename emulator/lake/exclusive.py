@@ -136,12 +136,12 @@ def _turn(location: Location) -> Iterator[None]:
 def _wait(location: Location, number: str) -> None:
     """Wait until all landings with smaller numbers have had their turn; one that was killed has none any more."""
     first_seen_s: dict[str, float] = {}
-    while before := [one for one in _listed(location) if one < number]:
+    while before := [element for element in _listed(location) if element < number]:
         now_s = time.monotonic()
-        for one in before:
-            if now_s - first_seen_s.setdefault(one, now_s) > _TURN_S:
+        for item in before:
+            if now_s - first_seen_s.setdefault(item, now_s) > _TURN_S:
                 with suppress(FileNotFoundError):
-                    location.filesystem.delete_file(f"{location.at(_TURNS)}/{one}")
+                    location.filesystem.delete_file(f"{location.at(_TURNS)}/{item}")
         time.sleep(_LOOK_S)
 
 

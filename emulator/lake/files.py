@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from emulator.lake.filesystems import Location
 from emulator.lake.layout import ROWS_PER_FILE, ROWS_PER_GROUP, RUN, STORED, Stored
 from emulator.lake.snapshot import FileEntry
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 from emulator.trace.seals import running_checksum
 from emulator.trace.stored import StoredTrace
 
@@ -168,7 +168,7 @@ class PartFiles:
         return tuple(entry for files in self._tables.values() for entry in files.entries)
 
 
-def rows_with_run(trace: StoredTrace, table: Table, run: str) -> Iterator[pa.Table]:
+def rows_with_run(trace: StoredTrace, table: TraceTable, run: str) -> Iterator[pa.Table]:
     """The rows of a table of a run directory as they are stored in a dataset, segment by segment.
 
     Args:
@@ -183,7 +183,7 @@ def rows_with_run(trace: StoredTrace, table: Table, run: str) -> Iterator[pa.Tab
         yield rows.add_column(0, pa.field(RUN, column.type, nullable=False), column).cast(schema)
 
 
-def _segments(trace: StoredTrace, table: Table) -> Iterator[pa.Table]:
+def _segments(trace: StoredTrace, table: TraceTable) -> Iterator[pa.Table]:
     for path in trace.paths(table):
         # A segment is small: `read_table` would take longer to begin than to read.
         with pq.ParquetFile(path) as file:

@@ -25,7 +25,7 @@ from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, TRACE
 from emulator.lake.run_rows import content_of, names_of, run_row
 from emulator.lake.snapshot import FileEntry, RunEntry, Snapshot, files_there, read_snapshot
 from emulator.lake.sources import SNAPSHOT, RunSource, parts_of, sources_of
-from emulator.trace.run_directory import Ended, RunDirectory, open_run
+from emulator.trace.run_directory import RunDirectory, RunEnd, open_run
 from emulator.trace.schema import TABLES
 
 _ABANDONED_S = 24 * 3600.0
@@ -208,16 +208,16 @@ def land_part(
     """
     location = located(uri)
     there = (read_snapshot(location) or Snapshot()) if snapshot is None else snapshot
-    part = _Part(location, there, f"{PART}{landing or uuid4().hex}-{uuid4().hex[:8]}")
+    part = _LandedPart(location, there, f"{PART}{landing or uuid4().hex}-{uuid4().hex[:8]}")
     with location.explained():
-        for source in sorted(runs, key=lambda one: one.run):
+        for source in sorted(runs, key=lambda run: run.run):
             part.add(source)
             if on_run is not None:
                 on_run(source)
         return part.close()
 
 
-class _Part:
+class _LandedPart:
     """What becomes of the runs of a part."""
 
     def __init__(self, location: Location, snapshot: Snapshot, name: str) -> None:
@@ -308,7 +308,7 @@ def _opened(source: RunSource) -> RunDirectory | RefusedSource:
         run = open_run(source.path)
     except UserError as error:
         return RefusedSource(source, "; ".join(error.lines))
-    if run.ended is Ended.UNDER_WAY:
+    if run.ended is RunEnd.UNDER_WAY:
         return RefusedSource(source, f"{source.path} is still under way: land it when it has ended")
     return run
 
@@ -341,7 +341,7 @@ def _remove_leftovers(location: Location, name: str) -> None:
     """
     there = files_there(location)  # before the snapshot, which may list a file as soon as it is there
     listed = {entry.file for entry in (read_snapshot(location) or Snapshot()).files}
-    dead = [[one] for one in (name, *dead_claims(location))]
+    dead = [[item] for item in (name, *dead_claims(location))]
     old_s = time.time() - _ABANDONED_S
 
     def is_left(file: str) -> bool:

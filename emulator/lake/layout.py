@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from emulator.trace.schema import BELIEFS, TABLES, ColumnType, Table
+from emulator.trace.schema import BELIEFS, TABLES, ColumnType, TraceTable
 
 FORMAT_VERSION = 2
 """Version of the folders, of the columns of `runs` and of the snapshot."""
@@ -80,7 +80,7 @@ class Stored:
         if self.name == RUNS:
             return common
         names = self.schema.names
-        rising = [one.name for one in self.schema if one.name in _RISING and pa.types.is_int64(one.type)]
+        rising = [item.name for item in self.schema if item.name in _RISING and pa.types.is_int64(item.type)]
         return {
             **common,
             "use_dictionary": [name for name in names if name not in rising],
@@ -90,7 +90,7 @@ class Stored:
         }
 
 
-def table_schema(table: Table) -> pa.Schema:
+def table_schema(table: TraceTable) -> pa.Schema:
     """The columns of a table of the trace in a dataset."""
     columns = [pa.field(column.name, _ARROW[column.type], nullable=False) for column in table.columns]
     return pa.schema([pa.field(RUN, pa.string(), nullable=False), *columns])

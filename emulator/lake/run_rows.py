@@ -30,7 +30,7 @@ def scenario_digest(tables: Mapping[str, Any]) -> str:
 
 def without_seed(tables: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of a scenario without its seed."""
-    return {**tables, "scenario": {key: it for key, it in tables.get("scenario", {}).items() if key != "seed"}}
+    return {**tables, "scenario": {key: table for key, table in tables.get("scenario", {}).items() if key != "seed"}}
 
 
 def content_of(run: RunDirectory) -> str:

@@ -114,10 +114,10 @@ def _parsed(location: Location, content: bytes) -> Snapshot:
     readable = {"format_version": (FORMAT_VERSION, _WITHOUT_DIGESTS), "schema_version": (SCHEMA_VERSION,)}
     for key, (now, *before) in readable.items():
         if plain.get(key) not in (now, *before):
-            what = f"{'trace schema' if key == 'schema_version' else 'dataset format'} version {plain.get(key)}"
+            subject = f"{'trace schema' if key == 'schema_version' else 'dataset format'} version {plain.get(key)}"
             raise DatasetError(
-                f"{location.uri} has {what}, this program has {now}: use the release that made it, or land its runs in "
-                "another dataset"
+                f"{location.uri} has {subject}, this program has {now}: use the release that made it, or land its runs "
+                "in another dataset"
             )
     runs = {entry["run"]: RunEntry(**entry) for entry in plain["runs"]}
     return Snapshot(tuple(FileEntry(**entry) for entry in plain["files"]), runs)

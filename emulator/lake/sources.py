@@ -38,7 +38,7 @@ def parts_of(sources: Sequence[RunSource]) -> Iterator[tuple[RunSource, ...]]:
     """Runs in parts of bounded size, in the order of their names."""
     part: list[RunSource] = []
     size = 0
-    for source in sorted(sources, key=lambda one: one.run):
+    for source in sorted(sources, key=lambda item: item.run):
         own = sum(path.stat().st_size for path in source.path.glob("trace/**/*") if path.is_file())
         if part and (len(part) == RUNS_PER_PART or size + own > BYTES_PER_PART):
             yield tuple(part)
@@ -57,7 +57,7 @@ def sources_of(paths: Iterable[Path | str | RunSource]) -> tuple[RunSource, ...]
     """
     found: dict[Path, RunSource] = {}
     for path in paths:
-        every = [path] if isinstance(path, RunSource) else [RunSource(one) for one in _runs_at(Path(path))]
+        every = [path] if isinstance(path, RunSource) else [RunSource(item) for item in _runs_at(Path(path))]
         for source in every:
             found.setdefault(resolved(source.path), source)
     return tuple(found.values())
@@ -80,7 +80,7 @@ def _runs_at(path: Path) -> list[Path]:
     if not absolute.is_dir():
         problem = "" if absolute.exists() else " does not exist"
         raise UserError(f"{path}{problem}: expected a run directory, a folder of runs, or a campaign")
-    runs = [one for one in sorted(absolute.iterdir()) if not one.name.startswith(".") and is_run(one)]
+    runs = [item for item in sorted(absolute.iterdir()) if not item.name.startswith(".") and is_run(item)]
     if not runs:
         raise UserError(f"{path}: expected a run directory, a folder of runs, or a campaign; it has none")
     return runs

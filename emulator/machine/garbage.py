@@ -2,7 +2,7 @@
 
 import gc
 
-_LEAST = 10_000
+_MIN = 10_000
 """Objects that are always tolerated, a MB or two: a collection would take longer than a short run gains by it."""
 
 
@@ -21,6 +21,6 @@ class Garbage:
 
     def collect_if_much(self) -> None:
         """Collect, if many objects have been made since the last time and are still there."""
-        if gc.get_count()[0] > max(_LEAST, self._alive // 2):
+        if gc.get_count()[0] > max(_MIN, self._alive // 2):
             gc.collect()
             self._alive = len(gc.get_objects())  # without those that are frozen

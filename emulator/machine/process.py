@@ -17,7 +17,7 @@ from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint, Listener
 from emulator.network.guests.acceptors import GuestAcceptors
 from emulator.network.hub import Arrival
-from emulator.time.timeline import Entry, GiveWaker, wait_until
+from emulator.time.timeline import GiveWaker, ScheduledCall, wait_until
 from emulator.trace.recorder import NodeIdentity
 from faults.link import ProcessStage
 from nodes.beliefs import Belief, BeliefKind, Event, Lifecycle, LifecycleEvent
@@ -112,7 +112,7 @@ class HostProcess:
         self.ready = trio.Event()
         """Set when the node is ready, or has ended."""
         self.error: Exception | None = None
-        self._held: list[Entry] = []
+        self._held: list[ScheduledCall] = []
         self._stopping = False
         self._pre_online = False
         self._ports: dict[int, Listener] = {}
@@ -139,7 +139,7 @@ class HostProcess:
         """Sleep for a duration, or until the waker is called."""
         return wait_until(self._timeline, self._timeline.now_ns + int(duration_ms * _NS_PER_MS), self, give_waker)
 
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> Entry:
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> ScheduledCall:
         """Call `callback` once, after `delay_ms`."""
         due_ns = self._timeline.now_ns + int(delay_ms * _NS_PER_MS)
         return self._timeline.call_at(due_ns, callback, self, cause.get())
@@ -176,9 +176,9 @@ class HostProcess:
         listener = Listener(self, handler, fabric.carrier.listen(self.ip, port))
         fabric.listeners[self.ip, port] = listener
         self._ports[port] = listener
-        doors = self._world.doors
-        if doors is not None:
-            self._acceptors[port] = GuestAcceptors(fabric, doors, listener, self, self._world.nursery, port)
+        guest_listeners = self._world.guest_listeners
+        if guest_listeners is not None:
+            self._acceptors[port] = GuestAcceptors(fabric, guest_listeners, listener, self, self._world.nursery, port)
 
     def close_listener(self, port: int) -> None:
         """Stop accepting on a port."""
@@ -235,7 +235,7 @@ class HostProcess:
         if self.alive:
             self._world.recorder.event(self._source, event)
             if type(event) is Lifecycle:
-                self._note_stage(event.event)
+                self._on_stage(event.event)
             elif type(event) is Belief and event.kind is BeliefKind.ONLINE_STAGE:
                 self._pre_online = event.value != ONLINE
 
@@ -253,7 +253,7 @@ class HostProcess:
             inner.record(event)
         self.record(event)
 
-    def _note_stage(self, event: LifecycleEvent) -> None:
+    def _on_stage(self, event: LifecycleEvent) -> None:
         if event is LifecycleEvent.READY:
             self.ready.set()
         elif event is LifecycleEvent.STOPPING:
@@ -265,7 +265,7 @@ class HostProcess:
         """Wait until no other task can run, but not longer than `patience_ns`; returns whether none could."""
         return await self._world.clock.idle(patience_ns)
 
-    def admits(self, entry: Entry) -> bool:
+    def admits(self, entry: ScheduledCall) -> bool:
         """Whether a timer may fire now: a suspended process keeps it, a dead process drops it."""
         if self.suspended:
             self._held.append(entry)
@@ -290,9 +290,9 @@ class HostProcess:
         if self.alive:
             innermost = unwrap_group(error)
             self.error = innermost if isinstance(innermost, Exception) else error
-            what = f"{type(self.error).__name__}: {self.error}"
-            self.record_of_all(Lifecycle(LifecycleEvent.CRASHED, what))
-            self.log.error("crashed", error=what, traceback="".join(traceback.format_exception(error)))
+            subject = f"{type(self.error).__name__}: {self.error}"
+            self.record_of_all(Lifecycle(LifecycleEvent.CRASHED, subject))
+            self.log.error("crashed", error=subject, traceback="".join(traceback.format_exception(error)))
             self.die(silent=False)
 
     async def run(self, node: Node) -> None:

@@ -18,7 +18,7 @@ from emulator.base.process_wide import ProcessWide, Undo
 from emulator.machine.garbage import Garbage
 from emulator.network.fabric import Fabric
 from emulator.network.guests.access import GuestAccess
-from emulator.network.guests.doors import GuestDoors, LoopbackDoors
+from emulator.network.guests.guest_listeners import GuestListeners, LoopbackGuestListeners
 from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
 from emulator.time.clock import Drive, EmulatedClock
@@ -54,7 +54,7 @@ class World:
     failure: Failure
     """Gets the errors that end the emulation."""
     nursery: trio.Nursery
-    doors: GuestDoors | None
+    guest_listeners: GuestListeners | None
     """Where guests come in; None: time is virtual."""
     log: Logger
     stopwatches: dict[str, "Stopwatch"] = attrs.field(factory=dict, init=False)
@@ -179,10 +179,10 @@ def run_world(
     # Each part is made after those that it uses. Guests have the machine's clock, and search messages by its time.
     timeline = Timeline(time.time_ns() // _NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
     failure = Failure() if failure is None else failure
-    carrier = MemoryCarrier() if mode is TimeMode.SIM or guests.doors is not None else LoopbackCarrier()
-    doors = guests.doors
+    carrier = MemoryCarrier() if mode is TimeMode.SIM or guests.guest_listeners is not None else LoopbackCarrier()
+    guest_listeners = guests.guest_listeners
     if mode is TimeMode.LIVE and isinstance(carrier, LoopbackCarrier):
-        doors = LoopbackDoors(carrier, guests.names)
+        guest_listeners = LoopbackGuestListeners(carrier, guests.names)
     recorder = Recorder(timeline, writer, level, listeners, failure.report, Garbage().collect_if_much)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms, guests, failure)
     drive = Drive(
@@ -198,7 +198,7 @@ def run_world(
     async def body() -> T:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(failure.guard, name="guard")
-            world = World(seed, timeline, clock, fabric, recorder, failure, nursery, doors, log)
+            world = World(seed, timeline, clock, fabric, recorder, failure, nursery, guest_listeners, log)
             try:
                 result = await main(world)
             finally:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from emulator.network.endpoint import Endpoint
 from emulator.time.failure import Failure
-from emulator.time.timeline import Entry, Timeline
+from emulator.time.timeline import ScheduledCall, Timeline
 from nodes.cause import NO_CAUSE
 from nodes.protocol.command import Command
 
@@ -66,7 +66,7 @@ class MemoryCarrier:
         """Nothing to release."""
 
 
-class _Bucket(Entry):
+class _Bucket(ScheduledCall):
     """The frames that arrive at one instant, as one entry of the timeline."""
 
     __slots__ = ("_due_ns", "_hub", "arrivals")

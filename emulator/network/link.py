@@ -39,11 +39,11 @@ class LinkEffect(StrEnum):
 
 
 class Quota:
-    """Limits how many of the matching frames a fault takes: the first `skip` pass, then it takes `most`."""
+    """Limits how many of the matching frames a fault takes: the first `skip` pass, then it takes `maximum`."""
 
-    def __init__(self, skip: int, most: int | None) -> None:
+    def __init__(self, skip: int, maximum: int | None) -> None:
         self._skip = skip
-        self._left = most
+        self._left = maximum
 
     def takes(self) -> bool:
         """Whether the fault takes the next matching frame."""
@@ -142,9 +142,9 @@ class Link:
         # One stream for each rule: a fault that begins or ends shifts no draw of another.
         here = [_Rule(rule, self._stream(rule.fault_id), self._stream(f"{rule.fault_id}/jitter")) for rule in rules]
         self.cut_by = next((rule.fault_id for rule in rules if rule.effect is LinkEffect.CUT), "")
-        self._losses = tuple([one for one in here if one.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP)])
-        self._segment_losses = tuple([one for one in here if one.rule.effect is LinkEffect.TCP_LOSS])
-        self._delays = tuple([one for one in here if one.rule.effect is LinkEffect.DELAY])
+        self._losses = tuple([item for item in here if item.rule.effect in (LinkEffect.LOSS, LinkEffect.DROP)])
+        self._segment_losses = tuple([item for item in here if item.rule.effect is LinkEffect.TCP_LOSS])
+        self._delays = tuple([item for item in here if item.rule.effect is LinkEffect.DELAY])
         self.refusals = tuple([rule for rule in rules if rule.effect is LinkEffect.REFUSE])
 
     def _stream(self, name: str) -> Draws:
@@ -170,9 +170,9 @@ class Link:
         if not self._segment_losses:
             return False
         ordinal, self.segments = self.segments, self.segments + 1
-        for one in self._segment_losses:
-            if one.losses.draw(ordinal) < one.rule.loss:
-                self._hits.count(one.rule.fault_id)
+        for segment_loss in self._segment_losses:
+            if segment_loss.losses.draw(ordinal) < segment_loss.rule.loss:
+                self._hits.count(segment_loss.rule.fault_id)
                 return True
         return False
 
@@ -195,10 +195,10 @@ class Link:
             self._hits.count(self.cut_by)
             return self.cut_by, self.delay_ns
         if may_be_lost:
-            for one in self._losses:
-                if self._takes(one, ordinal, sender, command):
-                    self._hits.count(one.rule.fault_id)
-                    return one.rule.fault_id, self.delay_ns
+            for loss in self._losses:
+                if self._takes(loss, ordinal, sender, command):
+                    self._hits.count(loss.rule.fault_id)
+                    return loss.rule.fault_id, self.delay_ns
         return "", self._latency_ns(ordinal, sender, command)
 
     def jitter_ns(self, ordinal: int) -> int:
@@ -206,24 +206,24 @@ class Link:
         assert self._jitter is not None
         return int(self._jitter.draw(ordinal) * self._jitter_steps) * _NS_PER_MS
 
-    def _takes(self, one: _Rule, ordinal: int, sender: Sender | None, command: Command | None) -> bool:
-        rule = one.rule
+    def _takes(self, item: _Rule, ordinal: int, sender: Sender | None, command: Command | None) -> bool:
+        rule = item.rule
         if not _matches(rule, sender, command):
             return False
         if rule.effect is LinkEffect.DROP:
             return rule.quota is None or rule.quota.takes()
-        return one.losses.draw(ordinal) < rule.loss
+        return item.losses.draw(ordinal) < rule.loss
 
     def _latency_ns(self, ordinal: int, sender: Sender | None, command: Command | None) -> int:
         latency_ns = self.delay_ns + (self.jitter_ns(ordinal) if self.jitters else 0)
-        for one in self._delays:
-            rule = one.rule
+        for delay in self._delays:
+            rule = delay.rule
             if not _matches(rule, sender, command):
                 continue
             self._hits.count(rule.fault_id)
             latency_ns += rule.delay_ms * _NS_PER_MS
             if rule.jitter_ms:
-                latency_ns += int(one.jitter.draw(ordinal) * (rule.jitter_ms + 1)) * _NS_PER_MS
+                latency_ns += int(delay.jitter.draw(ordinal) * (rule.jitter_ms + 1)) * _NS_PER_MS
         return latency_ns
 
 

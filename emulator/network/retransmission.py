@@ -12,7 +12,7 @@ from nodes.protocol.command import Command
 _NS_PER_MS = 1_000_000
 RTO_MIN_MS = 200
 RTO_MAX_MS = 120_000
-RETRIES_MOST = 15
+RETRIES_MAX = 15
 """Linux: TCP_RTO_MIN, TCP_RTO_MAX, net.ipv4.tcp_retries2; together 924.6 s."""
 
 
@@ -22,7 +22,7 @@ def rto_ms(attempt: int) -> int:
 
 
 @attrs.define
-class Backlog:
+class UnacknowledgedFrames:
     """Unacknowledged frames of one end, the lost one first."""
 
     unacknowledged: list[tuple[Command | None, int]]
@@ -56,7 +56,7 @@ class Retransmission:
         self._transmit = transmit
         self._has_power = has_power
         self._give_up = give_up
-        self.backlogs: dict[Endpoint, Backlog] = {}
+        self.backlogs: dict[Endpoint, UnacknowledgedFrames] = {}
         """Ends with unacknowledged frames, also on links without a fault."""
 
     def takes(self, end: Endpoint, command: Command | None, now_ns: int) -> bool:
@@ -67,7 +67,7 @@ class Retransmission:
             return True
         if not end.link.loses_segment():
             return False
-        self.backlogs[end] = Backlog([(command, now_ns)])
+        self.backlogs[end] = UnacknowledgedFrames([(command, now_ns)])
         self._wait(end, 1)
         return True
 
@@ -88,7 +88,7 @@ class Retransmission:
         backlog = self.backlogs.get(end)
         if backlog is None:
             return
-        if not self._has_power(end.process.ip) or backlog.attempt > RETRIES_MOST:
+        if not self._has_power(end.process.ip) or backlog.attempt > RETRIES_MAX:
             del self.backlogs[end]
             self._give_up(end, backlog.unacknowledged)
         elif end.link.loses_segment():

@@ -21,10 +21,10 @@ from emulator.network.guests.address_book import ListenAddress
 from emulator.run import RunResult, run_scenario
 from emulator.run.manifest import manifest_of
 from emulator.spec import Scenario
-from emulator.spec.addresses import owners
+from emulator.spec.model.addresses import owners
 from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS
-from emulator.trace.run_directory import Ended, RunDirectory, open_run
+from emulator.trace.run_directory import RunDirectory, RunEnd, open_run
 from emulator.trace.schema import TraceLevel
 
 T = TypeVar("T")
@@ -363,7 +363,7 @@ def flushed(engine: Engine) -> RunDirectory:
             scenario,
             engine.mode,
             session.run_directory.name,
-            ended=Ended.COMPLETE,
+            ended=RunEnd.COMPLETE,
             end_ns=world.timeline.now_ns,
             wall_s=0,
             crashes=[],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import attrs
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from emulator.base.extra import expect_extra
+from emulator.base.extra import require_extra
 from emulator.base.rich_texts import Console
 from emulator.cluster.cluster import namesrv_addr
 from emulator.console.looking import LOOKING
@@ -28,7 +28,7 @@ from emulator.notebook.shown import SHOWN
 from emulator.spec import Scenario, load
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
-from nodes.fields import TIME_MOST_MS, quoted
+from nodes.fields import TIME_MAX_MS, quoted
 
 if TYPE_CHECKING:
     from emulator.analysis.report import Report
@@ -95,7 +95,7 @@ class VerbMethod:
 
     def __init__(self, verb: Verb[Session], say: Say) -> None:
         self._verb = verb
-        self._say = say
+        self._print = say
         self.__name__ = verb.name.replace("-", "_")
         self.__doc__ = f"{verb.summary[0].upper()}{verb.summary[1:]}.\n\nWords: {verb.usage or 'none'}"
 
@@ -110,7 +110,7 @@ class VerbMethod:
             ClusterEndedError: the cluster has ended.
             NodeCrashedError: a node's own code raised.
         """
-        return self._say(self._verb, words)
+        return self._print(self._verb, words)
 
     def __repr__(self) -> str:
         return str(self()) if self._shows_itself() else f"{self._verb.line()}: {self._verb.summary}"
@@ -121,7 +121,7 @@ class VerbMethod:
         return self()._repr_mimebundle_()
 
     def _shows_itself(self) -> bool:
-        return self._verb in LOOKING and self._verb.least == 0
+        return self._verb in LOOKING and self._verb.minimum == 0
 
 
 class ClusterHandle:
@@ -157,9 +157,9 @@ class ClusterHandle:
             ClusterEndedError: the cluster has ended.
             NodeCrashedError: a node's own code raised.
         """
-        if isinstance(duration_ms, bool) or not 0 <= duration_ms <= TIME_MOST_MS or duration_ms != int(duration_ms):
+        if isinstance(duration_ms, bool) or not 0 <= duration_ms <= TIME_MAX_MS or duration_ms != int(duration_ms):
             problem = f"advance: expected whole milliseconds >= 0, not {quoted(duration_ms)}"
-            raise ValueError(f"{problem}; {TIME_MOST_MS} at most, which is a year")
+            raise ValueError(f"{problem}; {TIME_MAX_MS} at most, which is a year")
         engine = self._engine
         begin_ms = engine.reached_ms
         with WaitingLine(lambda: (engine.reached_ms - begin_ms) / max(duration_ms, 1)) as line:
@@ -171,12 +171,12 @@ class ClusterHandle:
         verb = VERBS.get(name.replace("_", "-"))
         if verb is None or name.startswith("_"):
             raise AttributeError(f"a cluster has no {name}; help() lists its verbs")
-        return VerbMethod(verb, self._say)
+        return VerbMethod(verb, self._print)
 
     def __dir__(self) -> list[str]:
         return sorted([*super().__dir__(), *(name.replace("-", "_") for name in VERBS)])
 
-    def _say(self, verb: Verb[Session], words: tuple[object, ...]) -> VerbOutput:
+    def _print(self, verb: Verb[Session], words: tuple[object, ...]) -> VerbOutput:
         line = shlex.join([verb.name, *(_word(word) for word in words)])
 
         engine = self._engine
@@ -186,10 +186,10 @@ class ClusterHandle:
             lines = await engine.let_time_pass(lambda: session.say(line), session)
             return VerbOutput(lines, show(session, words) if show is not None else "")
 
-        told = engine.call(act)
+        reported = engine.call(act)
         if engine.session.leaving.is_set():
             self.close()
-        return told
+        return reported
 
     @property
     def ownership(self) -> VerbOutput:
@@ -248,7 +248,7 @@ class ClusterHandle:
             ExtraMissingError: Spark is not installed.
             JavaNotFoundError: there is no Java for Spark.
         """
-        expect_extra("trace()")
+        require_extra("trace()")
         from emulator.dataset.frames import TraceFrames  # noqa: PLC0415
         from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
 

@@ -8,10 +8,10 @@ from emulator.analysis.rendering.canvas import text as written
 from emulator.analysis.rendering.palette import colour_of
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
 from emulator.state.live import LiveFault, LiveState
-from emulator.state.owners import GroupQueue, OwnedSpan, QueueOwners
+from emulator.state.owners import GroupQueue, OwnedSpan, PresentOwners
 
 Owners = tuple[str, ...]
-_NOBODY = "nobody"
+_NO_NODE = "nobody"
 _WIDTH, _LEFT, _RIGHT = 960, 190, 14
 _ROW_PX, _LANE_PX, _AXIS_PX = 17, 15, 18
 _FAULT = "#8a94a6"
@@ -19,7 +19,7 @@ _PALE = {"fill-opacity": 0.25}
 _NS = 1_000_000_000
 
 
-def ownership_output(book: QueueOwners, nodes: tuple[str, ...]) -> VerbOutput:
+def ownership_output(book: PresentOwners, nodes: tuple[str, ...]) -> VerbOutput:
     """The current owners of all queues.
 
     Args:
@@ -32,7 +32,7 @@ def ownership_output(book: QueueOwners, nodes: tuple[str, ...]) -> VerbOutput:
     return VerbOutput((*_owner_lines(owners), _summary(owners)), _page(owners, owner_colours(book, nodes)))
 
 
-def owner_colours(book: QueueOwners, nodes: tuple[str, ...]) -> dict[str, str]:
+def owner_colours(book: PresentOwners, nodes: tuple[str, ...]) -> dict[str, str]:
     """Mapping node -> colour, for all nodes that have owned a queue, in the order of `nodes`."""
     ever = {name: None for queue in book.owners() for span in book.history(queue) for name in span.owners}
     return colour_of(name for name in nodes if name in ever)
@@ -51,8 +51,8 @@ def _owner_lines(owners: Mapping[GroupQueue, Owners]) -> Iterator[str]:
     for group, topic, brokers in _sections(owners):
         yield f"{topic} (group {group})"
         for broker_name, queues in brokers.items():
-            said = (f"q{queue_id} {' and '.join(names) or _NOBODY}" for queue_id, names in queues.items())
-            yield f"  {broker_name}: {', '.join(said)}"
+            answer = (f"q{queue_id} {' and '.join(names) or _NO_NODE}" for queue_id, names in queues.items())
+            yield f"  {broker_name}: {', '.join(answer)}"
 
 
 def _summary(owners: Mapping[GroupQueue, Owners]) -> str:
@@ -81,7 +81,7 @@ def _page(owners: Mapping[GroupQueue, Owners], colours: Mapping[str, str]) -> st
 
 def _cell(names: Owners, colours: Mapping[str, str]) -> str:
     if not names:
-        return chip(_NOBODY, ALARM)
+        return chip(_NO_NODE, ALARM)
     chips = "".join(chip(name, colours[name]) for name in names)
     if len(names) == 1:
         return chips
@@ -108,10 +108,10 @@ def history_output(state: LiveState, nodes: tuple[str, ...], now_ns: int) -> Ver
     )
 
 
-def _history_lines(book: QueueOwners, queues: list[GroupQueue]) -> Iterator[str]:
+def _history_lines(book: PresentOwners, queues: list[GroupQueue]) -> Iterator[str]:
     for queue in queues:
-        said = (f"{' and '.join(s.owners) or 'nobody'} from {s.start_ns / _NS:.1f} s" for s in book.history(queue))
-        yield f"{_name(queue)}: {', '.join(said)}"
+        answer = (f"{' and '.join(s.owners) or 'nobody'} from {s.start_ns / _NS:.1f} s" for s in book.history(queue))
+        yield f"{_name(queue)}: {', '.join(answer)}"
 
 
 def _name(queue: GroupQueue) -> str:

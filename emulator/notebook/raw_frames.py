@@ -9,16 +9,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.analysis.inputs.messages import Messages, queue_place
+from emulator.analysis.inputs.messages import TracedMessages, queue_place
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.rows.feed import Watcher, watch
 from emulator.analysis.rows.reader import StoredRows
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
 from emulator.base.errors import UserError
 from emulator.base.files import DATA_BYTES_MAX, read_bytes
 from emulator.trace.run_directory import LOG_FILE, RunDirectory
-from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, OWNERSHIP, RPC, Table, TraceLevel
+from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, OWNERSHIP, RPC, TraceLevel, TraceTable
 from emulator.why.answer import names_of_run
 from emulator.why.words import NodeNames
 from nodes.beliefs import BeliefKind
@@ -27,7 +27,7 @@ from nodes.protocol.codes import RequestCode
 
 _LOG_COLUMNS = ("t_s", "seq", "level", "event", "node")
 """Of every log, also of one without lines."""
-_PERIOD_LEAST_S = 0.001
+_PERIOD_MIN_S = 0.001
 _SECOND_NS = 1_000_000_000
 _KNOWN_CODES = frozenset(RequestCode)
 
@@ -42,9 +42,9 @@ def period_ns(every_s: object) -> int:
     Raises:
         TracesError: it is no such time.
     """
-    if isinstance(every_s, int | float) and not isinstance(every_s, bool) and _PERIOD_LEAST_S <= every_s < math.inf:
+    if isinstance(every_s, int | float) and not isinstance(every_s, bool) and _PERIOD_MIN_S <= every_s < math.inf:
         return round(every_s * 1e9)
-    raise TracesError(f"every_s: expected seconds, at least {_PERIOD_LEAST_S}, not {shown(repr(every_s))}")
+    raise TracesError(f"every_s: expected seconds, at least {_PERIOD_MIN_S}, not {shown(repr(every_s))}")
 
 
 def beliefs(run: RunDirectory, kind: BeliefKind | None) -> pd.DataFrame:
@@ -52,9 +52,11 @@ def beliefs(run: RunDirectory, kind: BeliefKind | None) -> pd.DataFrame:
     columns = ["t_ns", "seq", "node", "role", "kind", "subject", "value", "source"]
     found = _rows(run, BELIEFS, columns, [("kind", "==", kind.value)] if kind else None)
     names = names_of_run(run)
-    told_by = found.pop("source").map(names.node)
+    reported_by = found.pop("source").map(names.node)
     return found.assign(
-        subject=_named(found["subject"], names), value=_named(found["value"], names), told_by=told_by.astype(object)
+        subject=_named(found["subject"], names),
+        value=_named(found["value"], names),
+        reported_by=reported_by.astype(object),
     )
 
 
@@ -78,16 +80,16 @@ def rates(run: RunDirectory, period_ns: int) -> pd.DataFrame:
     """
     if period_ns % _SECOND_NS and run.level is not TraceLevel.FULL:
         raise TracesError(f"every_s: expected whole seconds, for the trace of {run.run} has level {run.level}")
-    what = ["src", "dst", "kind", "code", "event"]
+    subject = ["src", "dst", "kind", "code", "event"]
     names = names_of_run(run)
-    rows = _rows(run, RPC, ["t_ns", *what], None).assign(frames=1)
-    left_out = _rows(run, COUNTS, ["t_ns", "node", "peer", *what[2:], "rows"], [("table", "==", RPC.name)])
+    rows = _rows(run, RPC, ["t_ns", *subject], None).assign(frames=1)
+    left_out = _rows(run, COUNTS, ["t_ns", "node", "peer", *subject[2:], "rows"], [("table", "==", RPC.name)])
     left_out = left_out.rename(columns={"node": "src", "peer": "dst", "rows": "frames"})
     # A frame without rows has no types, and would take those of the other one away.
     rows = pd.concat([rows, left_out] if len(left_out) else [rows], ignore_index=True)
     # Where a connection was not answered, the receiver is only known by its address.
     rows = rows.assign(**{end: rows[end].map(names.node).astype(object) for end in ("src", "dst")})
-    counted = _in_periods(rows, what, period_ns)["frames"].sum()
+    counted = _in_periods(rows, subject, period_ns)["frames"].sum()
     counted.insert(counted.columns.get_loc("code") + 1, "request", counted["code"].map(_request).astype(object))
     return counted
 
@@ -104,17 +106,17 @@ def _in_periods(rows: pd.DataFrame, by: list[str], period_ns: int) -> Any:
     return rows.assign(t_ns=rows["t_ns"] // period_ns * period_ns).groupby(["t_ns", *by], as_index=False)
 
 
-class _Lag(Watcher):
+class _SampledLag(Watcher):
     """Takes the lag of every queue at regular instants; reads each row before those whom it asks."""
 
-    def __init__(self, messages: Messages, progress: Progress, period_ns: int) -> None:
+    def __init__(self, messages: TracedMessages, progress: GroupProgress, period_ns: int) -> None:
         self._messages = messages
         self._progress = progress
         self._period_ns = period_ns
         self._next_ns = period_ns
         self.found: list[tuple[int, str, str, str, str, int, int]] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads all rows that can change a lag."""
         return {MESSAGES: self._before, OWNERSHIP: self._before}
 
@@ -138,8 +140,8 @@ class _Lag(Watcher):
 def lag(run: RunDirectory, period_ns: int) -> pd.DataFrame:
     """Messages of each queue that each group has neither consumed nor passed, at regular instants."""
     presence = Presence({})
-    messages, progress = Messages(presence), Progress(presence)
-    taken = _Lag(messages, progress, period_ns)
+    messages, progress = TracedMessages(presence), GroupProgress(presence)
+    taken = _SampledLag(messages, progress, period_ns)
     watch(StoredRows(run), (taken, presence, messages, progress))
     taken.finish(run.end_ns)
     return pd.DataFrame(taken.found, columns=["t_ns", "group", "node", "topic", "broker_name", "queue_id", "lag"])
@@ -154,7 +156,7 @@ def log(run: RunDirectory) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=list(keys))
 
 
-def _rows(run: RunDirectory, table: Table, columns: list[str], filters: object) -> pd.DataFrame:
+def _rows(run: RunDirectory, table: TraceTable, columns: list[str], filters: object) -> pd.DataFrame:
     parts = list(run.trace.tables(table, columns=columns, filters=filters))
     if not parts:
         return pd.DataFrame({name: [] for name in columns})

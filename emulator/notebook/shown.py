@@ -8,7 +8,7 @@ from emulator.console.looking import SHARED_KINDS
 from emulator.console.session import Session
 from emulator.machine.host import EmulatedHost, PowerState
 from emulator.notebook.html import ALARM, QUIET, block, chip, table, text
-from emulator.state.beliefs import Held
+from emulator.state.beliefs import HeldBelief
 from emulator.state.event_lines import EventLines
 from nodes.beliefs import BeliefKind
 
@@ -64,30 +64,38 @@ def show_views(session: Session, words: Sequence[object]) -> str:
 def _row(session: Session, lines: EventLines, kind: str, subject: str) -> list[str]:
     held = session.state.beliefs.held(kind, subject)
     differs = session.state.beliefs.differs(kind, subject)
-    camps = _camps(session, held)
+    all_holders = _all_holders(session, held)
     cells = [text(kind, "" if differs else QUIET), text(subject, "font-weight:600" if differs else "")]
     for node in session.nodes:
         if node in held:
             about = f"{node}: {lines.value(kind, held[node].value)}\nsince {held[node].since_ns / 1e9:.3f} s"
-            cells.append(_mark(*camps[held[node].value], loud=differs, alone=len(camps) == 1, about=about))
+            cells.append(
+                _mark(*all_holders[held[node].value], severe=differs, alone=len(all_holders) == 1, about=about)
+            )
         else:
             cells.append("")
-    said = (
-        (_mark(*camp, loud=True) + " " if differs else "" if len(camps) == 1 else text(f"{camp[0]} ", _ROLES))
+    answer = (
+        (
+            _mark(*holders, severe=True) + " "
+            if differs
+            else ""
+            if len(all_holders) == 1
+            else text(f"{holders[0]} ", _ROLES)
+        )
         + text(lines.value(kind, value), "" if differs else QUIET)
-        for value, camp in camps.items()
+        for value, holders in all_holders.items()
     )
-    return [*cells, "<br>".join(said)]
+    return [*cells, "<br>".join(answer)]
 
 
-def _mark(letter: str, colour: str, *, loud: bool, alone: bool = False, about: str = "") -> str:
+def _mark(letter: str, colour: str, *, severe: bool, alone: bool = False, about: str = "") -> str:
     """The mark of a camp: coloured if nodes of one role differ, a letter if roles differ, else a tick."""
-    if loud:
+    if severe:
         return chip(letter, colour, about)
     return f'<span title="{escape(about)}" style="{QUIET if alone else _ROLES}">{"✓" if alone else letter}</span>'
 
 
-def _camps(session: Session, held: Mapping[str, Held]) -> dict[str, tuple[str, str]]:
+def _all_holders(session: Session, held: Mapping[str, HeldBelief]) -> dict[str, tuple[str, str]]:
     """Mapping value -> (letter, colour), in the order of the nodes."""
     values = list(dict.fromkeys(held[node].value for node in session.nodes if node in held))
     return {
@@ -111,9 +119,9 @@ def _differences(session: Session) -> str:
     ]
     if not found:
         return text("nodes of one role agree about everything they share", QUIET)
-    told = [key for key in found if lines.shows(*key)]
-    chips = "".join(chip(f"{kind} {subject}", ALARM) for kind, subject in told)
-    rest = len(found) - len(told)
+    reported = [key for key in found if lines.shows(*key)]
+    chips = "".join(chip(f"{kind} {subject}", ALARM) for kind, subject in reported)
+    rest = len(found) - len(reported)
     system = text(f" and {rest} system topic{'' if rest == 1 else 's'}", QUIET) if rest else ""
     return text("they differ about ", "font-weight:600") + chips + system
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 import pandas as pd
 
 from emulator.analysis.tidy import RUNS
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import Judged, judge_on_spark, judge_runs
+from emulator.dataset.judged import JudgedReports, judge_on_spark, judge_runs
 from emulator.notebook.raw_frames import TracesError
 from emulator.trace.index import INDEX
 from emulator.trace.segments import FOLDER
@@ -35,7 +35,7 @@ class Source(Protocol):
         """The findings of one kind of all runs."""
         ...
 
-    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+    def retained(self) -> Mapping[tuple[str, str, int], Path]:
         """Mapping (run, variant, seed) -> run directory, of the runs whose traces are there."""
         ...
 
@@ -97,13 +97,13 @@ class OfRuns:
         frame.insert(1, "variant", frame["run"].map(self._variants))
         return frame
 
-    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+    def retained(self) -> Mapping[tuple[str, str, int], Path]:
         """As of `Source`."""
         reports = self._judged.reports
-        return {(one.run_id, one.scenario, one.seed): self._paths[one.run_id] for one in reports}
+        return {(report.run_id, report.scenario, report.seed): self._paths[report.run_id] for report in reports}
 
 
-def _on_spark(paths: Sequence[Path]) -> Judged:
+def _on_spark(paths: Sequence[Path]) -> JudgedReports:
     from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
 
     return judge_on_spark(paths, notebook_session())
@@ -112,7 +112,7 @@ def _on_spark(paths: Sequence[Path]) -> Judged:
 class OfCampaign:
     """Runs that a campaign has judged."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: CampaignResults) -> None:
         self._dataset = dataset
 
     def runs(self) -> pd.DataFrame:
@@ -130,7 +130,7 @@ class OfCampaign:
             raise TracesError(f"{self._dataset.directory.path}: no run has been judged yet")
         return self._dataset.findings(name).to_pandas()
 
-    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+    def retained(self) -> Mapping[tuple[str, str, int], Path]:
         """As of `Source`."""
         rows = self._dataset.outcomes().to_pylist()
         return {(row["run"], row["variant"], row["seed"]): Path(row["trace"]) for row in rows if row["trace"]}
@@ -156,6 +156,6 @@ class OfLanded:
         order = [column for column in _ORDER if column in found.columns]
         return found.sort_values(order, kind="stable", ignore_index=True)
 
-    def kept(self) -> Mapping[tuple[str, str, int], Path]:
+    def retained(self) -> Mapping[tuple[str, str, int], Path]:
         """As of `Source`; a dataset has no run directories."""
         return {}

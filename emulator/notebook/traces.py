@@ -18,14 +18,14 @@ import pandas as pd
 
 from emulator.analysis.rendering.shown_report import ShownReport
 from emulator.analysis.rendering.shown_report import shown as shown_report
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import TABLES
 from emulator.base.text import listed, nearest
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import is_campaign
 from emulator.campaign.landing import sources_at
-from emulator.campaign.played import Outcome
+from emulator.campaign.results import Outcome
 from emulator.dataset.engine import EngineName
 from emulator.lake.filesystems import located
 from emulator.lake.snapshot import Snapshot, open_dataset, read_snapshot
@@ -36,9 +36,9 @@ from emulator.notebook.raw_frames import TracesError
 from emulator.notebook.sharing import per_phase, shared
 from emulator.notebook.sources import NO_PATH, OfCampaign, OfLanded, OfRuns, Source, place_of, run_directories
 from emulator.statistics import Comparison, StatisticsError, compare, estimate, survival, table, with_durations
-from emulator.statistics.frames import expect_columns
+from emulator.statistics.frames import require_columns
 from emulator.trace.run_directory import RunDirectory, open_run
-from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP, TraceTable
 from emulator.why.answer import answer_of_run
 from nodes.beliefs import BeliefKind
 
@@ -80,7 +80,7 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
     if campaigns and len(places) > 1:
         raise TracesError(f"{campaigns[0]} is a campaign; expected it alone, or run directories")
     if campaigns:
-        return Traces(OfCampaign(Dataset(campaigns[0])))
+        return Traces(OfCampaign(CampaignResults(campaigns[0])))
     return Traces(OfRuns(list(run_directories(places)), EngineName(engine)))
 
 
@@ -104,12 +104,12 @@ def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
 
 def _dataset_of(place: Path) -> str | None:
     """The dataset in which a campaign has landed all runs that have come to their end; None: there is none."""
-    campaign = Dataset(place) if is_campaign(place) else None
+    campaign = CampaignResults(place) if is_campaign(place) else None
     uri = None if campaign is None else campaign.directory.dataset_uri
     if campaign is None or uri is None:
         return None
     landed = (read_snapshot(located(uri)) or Snapshot()).runs
-    return uri if landed and all(one.case.name in landed for one in campaign.recorded() if one.ended) else None
+    return uri if landed and all(item.case.name in landed for item in campaign.recorded() if item.ended) else None
 
 
 def _opened(uri: Path | str) -> "LandedRuns":
@@ -233,15 +233,17 @@ class Traces:
         Raises:
             StatisticsError: it lacks one of these columns.
         """
-        expect_columns(intervals, ("run", "start_ns", "end_ns"))
+        require_columns(intervals, ("run", "start_ns", "end_ns"))
         return with_durations(per_phase(intervals, self.phases()))
 
     # --- rows of traces that are there -------------------------------------------------
 
-    def _of_rows(self, read: Callable[[RunDirectory], pd.DataFrame], run: str | None, *tables: Table) -> pd.DataFrame:
+    def _of_rows(
+        self, read: Callable[[RunDirectory], pd.DataFrame], run: str | None, *tables: TraceTable
+    ) -> pd.DataFrame:
         """One frame of the rows of these tables, which the traces must have."""
         frames = []
-        for (name, variant, seed), path in self._kept(run).items():
+        for (name, variant, seed), path in self._retained(run).items():
             opened = open_run(path)
             lacks = [table.name for table in tables if table not in opened.level.whole]
             if lacks:
@@ -253,13 +255,13 @@ class Traces:
         # Frames without rows have no types, and would take those of the others away.
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
-    def _kept(self, run: str | None) -> Mapping[tuple[str, str, int], Path]:
-        kept = self._source.kept()
+    def _retained(self, run: str | None) -> Mapping[tuple[str, str, int], Path]:
+        retained = self._source.retained()
         if run is None:
-            if not kept:
+            if not retained:
                 raise TracesError('no trace was kept; play a run again with its command in runs(), or keep = "all"')
-            return kept
-        chosen = {key: path for key, path in kept.items() if key[0] == run}
+            return retained
+        chosen = {key: path for key, path in retained.items() if key[0] == run}
         if not chosen:
             known = self._runs.set_index("run")
             if run not in known.index:
@@ -268,7 +270,7 @@ class Traces:
         return chosen
 
     def beliefs(self, kind: str | None = None, run: str | None = None) -> pd.DataFrame:
-        """Every change of what a node held to be true: t_ns, seq, node, role, kind, subject, value (JSON), told_by.
+        """Every change of what a node held to be true: t_ns, seq, node, role, kind, subject, value (JSON), reported_by.
 
         A belief that is confirmed has no row: whoever tells the same once more is not seen here.
 
@@ -368,10 +370,10 @@ class Traces:
         return VerbOutput(answer_of_run(question.split(), self._opened(run)))
 
     def _opened(self, run: str | None) -> RunDirectory:
-        kept = self._kept(run)
-        if len(kept) > 1:
-            raise TracesError(f"expected the name of one run; there are {listed([key[0] for key in kept])}")
-        (path,) = kept.values()
+        retained = self._retained(run)
+        if len(retained) > 1:
+            raise TracesError(f"expected the name of one run; there are {listed([key[0] for key in retained])}")
+        (path,) = retained.values()
         return open_run(path)
 
     # --- statistics ---------------------------------------------------------------------
@@ -424,9 +426,9 @@ class Traces:
         if measure not in names:
             raise StatisticsError(nearest("measure", str(measure), names))
         runs = self._runs
-        if measure not in runs or (runs["verdict"] == Verdict.UNKNOWN).all():
+        if measure not in runs or (runs["verdict"] == RulesVerdict.UNKNOWN).all():
             raise StatisticsError(f"no run has a verdict, so none has a value of {measure}")
-        return runs.assign(**{measure: runs[measure].where(runs["verdict"] != Verdict.UNKNOWN)})
+        return runs.assign(**{measure: runs[measure].where(runs["verdict"] != RulesVerdict.UNKNOWN)})
 
     def __repr__(self) -> str:
         runs = self._runs
@@ -443,4 +445,4 @@ class Traces:
 
 def _as_text(disturbances: pd.Series) -> pd.Series:
     """Lists of disturbances as texts; the first phase begins with none."""
-    return disturbances.map(lambda what: ", ".join(what) or "start").astype(object)
+    return disturbances.map(lambda subject: ", ".join(subject) or "start").astype(object)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.analysis.live.changes import Change
+from emulator.analysis.live.changes import DifferenceChange
 from emulator.base.errors import UserError
 from emulator.notebook.handle import ClusterHandle
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
@@ -20,7 +20,7 @@ COLUMNS = ("what", "about", "since", "who")
 """Of the table of what differs now."""
 
 
-def row_of(change: Change, names: Mapping[str, str]) -> tuple[str, ...]:
+def row_of(change: DifferenceChange, names: Mapping[str, str]) -> tuple[str, ...]:
     """The cells of a change in that table."""
     since = text(f"{change.since_ns / _NS:.3f} s", QUIET)
     return chip(change.what, ALARM), text(change.about), since, text(change.said(names))
@@ -54,7 +54,7 @@ class WatchedRun:
         self._stopping = threading.Event()
         self._scratch = tempfile.TemporaryDirectory(prefix="rmqemu-watch-")
         run = open_watched(path)
-        self._following = Following(run, Checkpoint(checkpoint or Path(self._scratch.name), run), self._tell)
+        self._following = Following(run, Checkpoint(checkpoint or Path(self._scratch.name), run), self._send)
         self._following.start(notebook_session)
         self._thread = threading.Thread(target=self._follow, name=f"watch {run.run}", daemon=True)
         self._thread.start()
@@ -65,7 +65,7 @@ class WatchedRun:
         return tuple(self._lines)
 
     @property
-    def differences(self) -> tuple[Change, ...]:
+    def differences(self) -> tuple[DifferenceChange, ...]:
         """What differs now."""
         return self._following.differences
 
@@ -103,7 +103,7 @@ class WatchedRun:
             self._problem = str(error) or type(error).__name__
         self._show()
 
-    def _tell(self, changes: Sequence[Change]) -> None:
+    def _send(self, changes: Sequence[DifferenceChange]) -> None:
         names = self._following.names
         self._lines.extend(change.line(names) for change in changes)
         self._show()
@@ -121,7 +121,9 @@ class WatchedRun:
 
     def _output(self) -> VerbOutput:
         names = self._following.names
-        return watched_output(self._head(), COLUMNS, [row_of(one, names) for one in self.differences], self.lines)
+        return watched_output(
+            self._head(), COLUMNS, [row_of(difference, names) for difference in self.differences], self.lines
+        )
 
     def _head(self) -> str:
         read = f"{sum(self.rows.values()):,} rows up to {self._following.reached_ns / _NS:.3f} s"

@@ -56,13 +56,13 @@ class WatchedRuns:
 
     def _add(self, changes: "Sequence[ChangeOfRun]") -> None:
         names = self._names(changes)
-        self._lines.extend(f"{one.run}  {one.change.line(names[one.run])}" for one in changes)
+        self._lines.extend(f"{change.run}  {change.change.line(names[change.run])}" for change in changes)
         if self._display is not None:
             self._display.update(self._output())
 
     def _names(self, changes: "Sequence[ChangeOfRun]") -> Mapping[str, Mapping[str, str]]:
         """Mapping run -> its names; each run is looked at once."""
-        return {run: self._following.names(run) for run in dict.fromkeys(one.run for one in changes)}
+        return {run: self._following.names(run) for run in dict.fromkeys(change.run for change in changes)}
 
     # --- in a cell --------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class WatchedRuns:
     def _output(self) -> VerbOutput:
         differing = self.differences
         names = self._names(differing)
-        rows = [(text(one.run), *row_of(one.change, names[one.run])) for one in differing]
+        rows = [(text(item.run), *row_of(item.change, names[item.run])) for item in differing]
         return watched_output(self._head(), ("run", *COLUMNS), rows, self.lines)
 
     def _head(self) -> str:

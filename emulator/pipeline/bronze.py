@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import attrs
 from pyspark.sql import DataFrame
 
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 
 
 @attrs.frozen
@@ -17,6 +17,6 @@ class Bronze:
     tables: Mapping[str, DataFrame]
     """Mapping name -> table of the trace."""
 
-    def table(self, table: Table) -> DataFrame:
+    def table(self, table: TraceTable) -> DataFrame:
         """A table of the trace."""
         return self.tables[table.name]

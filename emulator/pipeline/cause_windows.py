@@ -12,7 +12,7 @@ from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.rows.feed import watch
 from emulator.analysis.run_head import head_from
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.packed import ORDER, Messages, Part, Reads, packed, parts
+from emulator.pipeline.packed import ORDER, MessagesRead, PackedPart, Reads, packed, parts
 
 _SCHEMA = pa.schema(
     [
@@ -40,7 +40,7 @@ def cause_windows(bronze: Bronze) -> DataFrame:
         run, group (empty: all groups), start_ns, end_ns, cause, what (for people), external (whether it happened from
         outside). The window of the start of a run is not among them: its length follows from the first agreement.
     """
-    rows = packed(bronze, Reads(Messages.NONE, frames=False), None)
+    rows = packed(bronze, Reads(MessagesRead.NONE, frames=False), None)
     return rows.repartition("run").sortWithinPartitions(*ORDER).mapInArrow(_opened, _COLUMNS)
 
 
@@ -49,12 +49,12 @@ def _opened(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(list(_windows(part)), schema=_SCHEMA)
 
 
-def _windows(part: Part) -> Iterator[dict[str, object]]:
+def _windows(part: PackedPart) -> Iterator[dict[str, object]]:
     inputs = SharedInputs(head_from(json.loads(part.head)).facts)
     presence: Presence = inputs.presence
     found: Causes = inputs.causes
     watch(part, (presence, found))
     for group, windows in sorted(found.opened.items()):
-        for one in windows:
-            values = one.start_ns, one.end_ns, one.cause.value, one.what, one.external
+        for window in windows:
+            values = window.start_ns, window.end_ns, window.cause.value, window.what, window.external
             yield dict(zip(_SCHEMA.names, (part.run, group, *values), strict=True))

@@ -59,7 +59,7 @@ def latencies(consumed: DataFrame) -> DataFrame:
         consumed: as `consumptions` returns it.
 
     Returns:
-        run, group, topic, messages, p50_ms, p99_ms, most_ms, slowest_ns: when the slowest message was stored.
+        run, group, topic, messages, p50_ms, p99_ms, max_ms, slowest_ns: when the slowest message was stored.
     """
     first = consumed.where((F.col("nth") == 1) & F.col("stored_ns").isNotNull())
     took = first.select("run", "group", "topic", "stored_ns", (F.col("t_ns") - F.col("stored_ns")).alias("took_ns"))
@@ -75,7 +75,7 @@ def latencies(consumed: DataFrame) -> DataFrame:
         "messages",
         _ms("p50").alias("p50_ms"),
         _ms("p99").alias("p99_ms"),
-        _ms("slowest.took_ns").alias("most_ms"),
+        _ms("slowest.took_ns").alias("max_ms"),
         (-F.col("slowest.earliest")).alias("slowest_ns"),
     )
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from emulator.analysis.tidy import schema_of_runs
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.consumption import broadcasting, consumptions, duplicates, latencies
-from emulator.pipeline.packed import EVERYTHING, Messages, Reads
+from emulator.pipeline.packed import EVERYTHING, MessagesRead, Reads
 from emulator.pipeline.processes import processes
 from emulator.pipeline.queue_holds import queue_holds
 from emulator.pipeline.swept import found
@@ -35,15 +35,15 @@ BY_WINDOWS: Mapping[str, Callable[[Bronze], DataFrame]] = {
 """Mapping name -> gold table without its column `seed`; no Python runs in these."""
 
 
-_CONTROL = Reads(Messages.NONE, frames=False)
+_CONTROL = Reads(MessagesRead.NONE, frames=False)
 DIVERGENCES = ("views", "assigner_disagreements", "membership", "beliefs")
 """Tables of findings about values that nodes held; they have the same columns."""
 READS: Mapping[str, Reads] = {
     **dict.fromkeys((*DIVERGENCES, "orphans", "budgets", "agreement", "faults", "marks"), _CONTROL),
     **dict.fromkeys(("idle", "queue_balance", "stale_routes", "unwritable", "broker_states"), _CONTROL),
     **dict.fromkeys(("special_services", "elections", "unsupported_requests"), _CONTROL),
-    **dict.fromkeys(("storms", "requests", "attempts"), Reads(Messages.NONE)),
-    "overlaps": Reads(Messages.REPEATED, frames=False),
+    **dict.fromkeys(("storms", "requests", "attempts"), Reads(MessagesRead.NONE)),
+    "overlaps": Reads(MessagesRead.REPEATED, frames=False),
 }
 """Mapping name -> the rows that a table needs; those that are missing need all."""
 
@@ -62,7 +62,7 @@ def gold(bronze: Bronze, *names: str, rows_per_share: int | None = None) -> Data
     name = names[0]
     if name not in BY_WINDOWS:
         reads = READS.get(name, EVERYTHING)
-        shares = rows_per_share if reads.messages is Messages.ALL else None
+        shares = rows_per_share if reads.messages is MessagesRead.ALL else None
         return found(bronze, *names, reads=reads, rows_per_share=shares)
     seeds = F.broadcast(bronze.runs.select("run", "seed"))
     return BY_WINDOWS[name](bronze).join(seeds, "run").select(*schema_of_runs(name).names)

@@ -22,8 +22,8 @@ def changes_of_values(beliefs: DataFrame, passes: DataFrame) -> DataFrame:
     Returns:
         run, kind, role, subject, node, incarnation, seq, t_ns, hash (empty: holds nothing), value (JSON).
     """
-    one = F.struct(F.col("kind"), F.col("value_hash").alias("hash"), F.col("value"))
-    parts = F.when(F.col("kind") == BeliefKind.VIEW, F.array(one, *map(_part, ViewPart))).otherwise(F.array(one))
+    item = F.struct(F.col("kind"), F.col("value_hash").alias("hash"), F.col("value"))
+    parts = F.when(F.col("kind") == BeliefKind.VIEW, F.array(item, *map(_part, ViewPart))).otherwise(F.array(item))
     columns = [F.col(name) for name in _CHANGE if name not in ("kind", "hash", "value")]
     recorded = beliefs.select(*columns, F.explode(parts).alias("one")).select(*columns, "one.*")
     mode = F.concat(F.lit('"'), F.col("mode"), F.lit('"'))

@@ -18,18 +18,18 @@ from pyspark.sql import functions as F
 
 from emulator.analysis.rows.reader import OF_TOPICS, UNREAD_KINDS
 from emulator.analysis.rows.row_classes import ROWS, FrameCount
-from emulator.analysis.rows.shares import DIVIDED, EVERYWHERE, WITH_KEYS
+from emulator.analysis.rows.shares import EVERYWHERE, PARTITIONED, WITH_KEYS
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.keys import MESSAGE
 from emulator.pipeline.rates import rates
-from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, RPC, Table
+from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, RPC, TraceTable
 from nodes.beliefs import MessageEvent
 
 REST = -1
 """The part of a run that is read once all of its shares are."""
 HEAD, FRAMES, FOUND = 0, 1, 2
 """Tags of what comes before the rows of a part: the head of the run, its counted frames, and what shares have found."""
-_TAGS: dict[Table, int] = {table: tag for tag, table in enumerate(ROWS, 3)}
+_TAGS: dict[TraceTable, int] = {table: tag for tag, table in enumerate(ROWS, 3)}
 _INTEGERS = tuple(f"n{number}" for number in range(4))
 _TEXTS = tuple(f"s{number}" for number in range(9))
 _BEFORE = (HEAD, FRAMES, FOUND)
@@ -39,7 +39,7 @@ ORDER = ("run", "part", "seq", "tag")
 """By what packed rows are sorted."""
 
 
-class Messages(Enum):
+class MessagesRead(Enum):
     """Which messages are read: nearly all rows of a run are messages, and most tables need none."""
 
     ALL = "all"
@@ -52,7 +52,7 @@ class Messages(Enum):
 class Reads:
     """What is read of a run, besides the rows that are always read."""
 
-    messages: Messages = Messages.ALL
+    messages: MessagesRead = MessagesRead.ALL
     frames: bool = True
     """Whether the counted frames are."""
 
@@ -76,7 +76,7 @@ def packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFram
     if reads.frames:
         every = every.unionAll(_frames(bronze))
     for table in ROWS:
-        if table is not MESSAGES or reads.messages is not Messages.NONE:
+        if table is not MESSAGES or reads.messages is not MessagesRead.NONE:
             every = every.unionAll(_slots(_read(bronze, table, reads.messages), table))
     if rows_per_share is None:
         return every.withColumn("part", F.lit(0)).withColumn("shares", F.lit(1)).select(*COLUMNS)
@@ -86,10 +86,10 @@ def packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFram
     return with_shares.withColumn("part", F.explode(_parts())).select(*COLUMNS)
 
 
-def _read(bronze: Bronze, table: Table, messages: Messages) -> DataFrame:
+def _read(bronze: Bronze, table: TraceTable, messages: MessagesRead) -> DataFrame:
     """The rows of a table that any oracle reads."""
     rows = bronze.table(table)
-    if table is MESSAGES and messages is Messages.REPEATED:
+    if table is MESSAGES and messages is MessagesRead.REPEATED:
         consumed = rows.where(F.col("event") == MessageEvent.CONSUMED)
         times = F.count("*").over(Window.partitionBy(*MESSAGE, "group"))
         return consumed.withColumn("times", times).where(F.col("times") > 1).drop("times")
@@ -98,7 +98,7 @@ def _read(bronze: Bronze, table: Table, messages: Messages) -> DataFrame:
     return rows
 
 
-def _slots(rows: DataFrame, table: Table) -> DataFrame:
+def _slots(rows: DataFrame, table: TraceTable) -> DataFrame:
     integers, texts = _places(ROWS[table])
     return _in_slots(rows, _TAGS[table], F.col("seq"), F.col("t_ns"), integers, texts)
 
@@ -108,7 +108,7 @@ def _in_slots(
 ) -> DataFrame:
     numbers = [F.col(name) for name in integers] + [F.lit(None).cast("long")] * (len(_INTEGERS) - len(integers))
     words = [F.col(name) for name in texts] + [F.lit(None).cast("string")] * (len(_TEXTS) - len(texts))
-    named = [one.alias(name) for one, name in zip((*numbers, *words), (*_INTEGERS, *_TEXTS), strict=True)]
+    named = [item.alias(name) for item, name in zip((*numbers, *words), (*_INTEGERS, *_TEXTS), strict=True)]
     return rows.select("run", F.lit(tag).alias("tag"), seq.alias("seq"), t_ns.alias("t_ns"), *named)
 
 
@@ -135,11 +135,11 @@ def _parts() -> Column:
     every = F.sequence(F.lit(0), shares - 1)
     place = F.concat_ws("@", slot["topic"], slot["broker_name"], slot["queue_id"].cast("string"))
     by_queue, by_key = (_modulo(F.crc32(text.cast("binary")), shares) for text in (place, slot["key"]))
-    is_divided, is_everywhere = slot["event"].isin(*DIVIDED), slot["event"].isin(*EVERYWHERE)
+    is_partitioned, is_everywhere = slot["event"].isin(*PARTITIONED), slot["event"].isin(*EVERYWHERE)
     has_key = slot["event"].isin(*WITH_KEYS) & (slot["key"] != "")
     of_message = (
-        F.when(is_divided & has_key, F.array_distinct(F.array(by_queue, by_key)))
-        .when(is_divided, F.array(by_queue))
+        F.when(is_partitioned & has_key, F.array_distinct(F.array(by_queue, by_key)))
+        .when(is_partitioned, F.array(by_queue))
         .when(is_everywhere, F.array_append(every, rest))
         .otherwise(F.array(rest))
     )
@@ -158,7 +158,7 @@ def _modulo(number: Column, of: Column) -> Column:
 # --- in a task ------------------------------------------------------------------------------
 
 
-class Part:
+class PackedPart:
     """A part of a run in a task: its rows come once, in order.
 
     Args:
@@ -173,11 +173,11 @@ class Part:
         self.run = run
         self.number = number
         self.shares = shares
-        self.head = next((one for one in before if isinstance(one, str)), "")
+        self.head = next((item for item in before if isinstance(item, str)), "")
         """JSON of its row in `runs`."""
-        self.found = [one for one in before if isinstance(one, bytes)]
+        self.found = [item for item in before if isinstance(item, bytes)]
         """What the shares of the run have found, as they have written it."""
-        self._frames = [one for one in before if isinstance(one, FrameCount)]
+        self._frames = [item for item in before if isinstance(item, FrameCount)]
         self._rows = rows
 
     def in_order(self) -> Iterator[Any]:
@@ -194,7 +194,7 @@ class Part:
             pass
 
 
-def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
+def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[PackedPart]:
     """The parts in the sorted packed rows of a task, one after the other; each has to be read before the next one."""
     pieces = (piece for batch in batches for piece in _pieces(batch))
     piece = next(pieces, None)
@@ -204,12 +204,12 @@ def parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
         stream = _stream(rows, (run, number), pieces, following)
         before: list[Any] = []
         first = None
-        for one in stream:
-            if not isinstance(one, str | bytes | FrameCount):
-                first = one
+        for item in stream:
+            if not isinstance(item, str | bytes | FrameCount):
+                first = item
                 break
-            before.append(one)
-        part = Part(run, number, shares, before, _chained(first, stream))
+            before.append(item)
+        part = PackedPart(run, number, shares, before, _chained(first, stream))
         yield part
         part.skip()
         piece = following[0] if following else None

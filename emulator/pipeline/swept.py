@@ -20,13 +20,13 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, report_of
 from emulator.analysis.measures.lag import LAG_SERIES
 from emulator.analysis.report import Report
-from emulator.analysis.rows.shares import Share
+from emulator.analysis.rows.shares import RunShare
 from emulator.analysis.run_head import head_from
 from emulator.analysis.tidy import labelled, schema_of_runs
 from emulator.lake.filesystems import Location
 from emulator.lake.gold import write_part
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.packed import EVERYTHING, FOUND, ORDER, REST, Part, Reads, packed, parts
+from emulator.pipeline.packed import EVERYTHING, FOUND, ORDER, REST, PackedPart, Reads, packed, parts
 
 Batches = Iterator[pa.RecordBatch]
 Each = Callable[[Iterator[Report]], Batches]
@@ -98,15 +98,15 @@ class _Whole:
             head = head_from(json.loads(part.head))
             yield report_of(self._judged(part, head.facts), head)
 
-    def _judged(self, part: Part, facts: RunFacts) -> Findings:
+    def _judged(self, part: PackedPart, facts: RunFacts) -> Findings:
         return judge_rows(part, facts)
 
 
 class _Merged(_Whole):
     """What a task does with runs whose shares have been read."""
 
-    def _judged(self, part: Part, facts: RunFacts) -> Findings:
-        found = [pickle.loads(one) for one in part.found]  # noqa: S301 - tasks of this query have written it
+    def _judged(self, part: PackedPart, facts: RunFacts) -> Findings:
+        found = [pickle.loads(item) for item in part.found]  # noqa: S301 - tasks of this query have written it
         return judge_parts(part, facts, found)
 
 
@@ -114,7 +114,7 @@ def _judge_shares(batches: Batches) -> Batches:
     """What a task does with shares of runs."""
     for part in parts(batches):
         facts = head_from(json.loads(part.head)).facts
-        found = pickle.dumps(judge_share(part, facts, Share(part.number, part.shares)))
+        found = pickle.dumps(judge_share(part, facts, RunShare(part.number, part.shares)))
         yield pa.RecordBatch.from_pydict({"run": [part.run], "found": [found]})
 
 
@@ -195,10 +195,10 @@ def lag_series(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFram
 
 def _lag(reports: Iterator[Report]) -> Batches:
     for report in reports:
-        for one in report.of(LAG_SERIES):
-            columns = {"run": report.run_id, "group": one.group, "topic": one.topic}
-            filled = {name: [value] * len(one.per_s) for name, value in columns.items()}
-            yield pa.RecordBatch.from_pydict({**filled, "second": range(len(one.per_s)), "waiting": one.per_s})
+        for item in report.of(LAG_SERIES):
+            columns = {"run": report.run_id, "group": item.group, "topic": item.topic}
+            filled = {name: [value] * len(item.per_s) for name, value in columns.items()}
+            yield pa.RecordBatch.from_pydict({**filled, "second": range(len(item.per_s)), "waiting": item.per_s})
 
 
 def reports(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:

@@ -7,12 +7,13 @@ from html import escape
 
 from emulator.analysis.oracles.every import TITLES
 from emulator.analysis.rendering.canvas import element, titled
-from emulator.analysis.report import Service, Verdict
+from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts
 from emulator.base.errors import UserError
-from emulator.base.extra import expect_extra
-from emulator.campaign.dataset import Dataset
+from emulator.base.extra import require_extra
+from emulator.campaign.dataset import CampaignResults
+from emulator.campaign.execution import service_tally, tally
 from emulator.campaign.measured import (
     by_variant,
     common_symptoms,
@@ -21,8 +22,7 @@ from emulator.campaign.measured import (
     times_broken,
     worst_first,
 )
-from emulator.campaign.play import service_tally, tally
-from emulator.campaign.played import WORDS, Played
+from emulator.campaign.results import WORDS, CaseResult
 from emulator.report.document import CALM, document, section, table
 
 _WORST = 10
@@ -34,9 +34,9 @@ _WIDTH, _ROW_PX, _DOT_PX = 620, 22, 3.2
 _LEFT, _RIGHT = 8, 8
 
 
-def campaign_page(dataset: Dataset) -> str:
+def campaign_page(dataset: CampaignResults) -> str:
     """The report as one HTML document; traces that were kept are linked, relative to the campaign's directory."""
-    every = dataset.played()
+    every = dataset.case_results()
     runs = by_variant(every)
     body = "".join(
         (
@@ -51,12 +51,12 @@ def campaign_page(dataset: Dataset) -> str:
     return document(f"{dataset.directory.name}: a campaign", body)
 
 
-def _headline(dataset: Dataset) -> str:
+def _headline(dataset: CampaignResults) -> str:
     """What each variant changes against the first; empty where there is nothing to compare, or not yet."""
     if len(dataset.directory.variants) < 2:
         return ""
     try:
-        expect_extra("the headline of this page")
+        require_extra("the headline of this page")
         from emulator.campaign.crossed import headlines  # noqa: PLC0415 - statistics are of the extra
 
         lines = headlines(dataset)
@@ -65,17 +65,17 @@ def _headline(dataset: Dataset) -> str:
     return "".join(f"<p><b>{escape(line)}</b></p>" for line in lines)
 
 
-def _symptoms(every: Sequence[Played]) -> str:
+def _symptoms(every: Sequence[CaseResult]) -> str:
     common = common_symptoms(every)
     lines = "".join(
-        f"<li><b>{escape(one.kind)}</b> in {one.runs:,} of {len(every):,} runs; the most severe is "
-        f"{escape(one.most_severe.variant)}, seed {one.most_severe.seed}: {escape(one.text)}</li>"
-        for one in common
+        f"<li><b>{escape(item.kind)}</b> in {item.runs:,} of {len(every):,} runs; the most severe is "
+        f"{escape(item.most_severe.variant)}, seed {item.most_severe.seed}: {escape(item.text)}</li>"
+        for item in common
     )
     return f'<ol class="severe">{lines}</ol>' if common else f"<p>{CALM}</p>"
 
 
-def _verdicts(every: Sequence[Played]) -> str:
+def _verdicts(every: Sequence[CaseResult]) -> str:
     counts, services = tally(every), service_tally(every)
     words = [word for word in WORDS if any(count[word] for count in counts.values())]
     broken = {variant: times_broken(mine) for variant, mine in by_variant(every).items()}
@@ -84,7 +84,7 @@ def _verdicts(every: Sequence[Played]) -> str:
         (
             escape(variant),
             *(f"{count[word]:,}" for word in words),
-            *(f"{services[variant][one]:,}" for one in Service),
+            *(f"{services[variant][item]:,}" for item in Service),
             *(f"{broken[variant][name]:,}" for name in names),
         )
         for variant, count in counts.items()
@@ -94,7 +94,7 @@ def _verdicts(every: Sequence[Played]) -> str:
     return table(("variant", *numbers), rows, numbers=numbers) + f"<p>{_BOTH_VERDICTS}</p>" + texts
 
 
-def _distributions(runs: Mapping[str, Sequence[Played]]) -> Iterator[str]:
+def _distributions(runs: Mapping[str, Sequence[CaseResult]]) -> Iterator[str]:
     for measure in MEASURES:
         values = {variant: _values(mine, measure) for variant, mine in runs.items()}
         if any(value for of in values.values() for value, _ in of):
@@ -103,20 +103,22 @@ def _distributions(runs: Mapping[str, Sequence[Played]]) -> Iterator[str]:
             yield table(("variant", "0 to the largest", "median, p90, largest"), rows)
 
 
-def _values(mine: Sequence[Played], measure: Measure) -> list[tuple[float, int]]:
+def _values(mine: Sequence[CaseResult], measure: Measure) -> list[tuple[float, int]]:
     """(value, seed) of each run that came to its end."""
-    found = ((measures_of_run(played)[measure.name], played.case.seed) for played in mine if played.ended)
+    found = (
+        (measures_of_run(case_result)[measure.name], case_result.case.seed) for case_result in mine if case_result.ended
+    )
     return sorted((value, seed) for value, seed in found if not math.isnan(value))
 
 
 def _dots(of: Sequence[tuple[float, int]], values: Mapping[str, Sequence[tuple[float, int]]]) -> str:
-    most = max((value for one in values.values() for value, _ in one), default=0.0) or 1.0
+    maximum = max((value for item in values.values() for value, _ in item), default=0.0) or 1.0
     line = element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=_ROW_PX / 2, y2=_ROW_PX / 2, class_="grid")
     dots = "".join(
         titled(
             element(
                 "circle",
-                cx=round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * value / most, 1),
+                cx=round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * value / maximum, 1),
                 cy=_ROW_PX / 2,
                 r=_DOT_PX,
                 class_="load",
@@ -138,30 +140,30 @@ def _quantiles(measure: Measure, of: Sequence[tuple[float, int]]) -> str:
     return escape(", ".join(amounts.full(value) for value in picked))
 
 
-def _worst(dataset: Dataset, every: Sequence[Played]) -> str:
+def _worst(dataset: CampaignResults, every: Sequence[CaseResult]) -> str:
     rows = (
         (
-            escape(one.case.variant),
-            str(one.case.seed),
-            escape(one.word),
-            one.service or "",
-            _reason(one),
-            _link(dataset, one),
+            escape(item.case.variant),
+            str(item.case.seed),
+            escape(item.word),
+            item.service or "",
+            _reason(item),
+            _link(dataset, item),
         )
-        for one in worst_first(every)[:_WORST]
+        for item in worst_first(every)[:_WORST]
     )
     return table(("variant", "seed", "rules", "service", "why", "see it"), rows, numbers=("seed",))
 
 
-def _reason(one: Played) -> str:
-    if one.reasons:
-        return escape(one.reasons[0])
-    return escape(severe_symptom(one) if one.verdict is Verdict.VALID else one.word)
+def _reason(case_result: CaseResult) -> str:
+    if case_result.reasons:
+        return escape(case_result.reasons[0])
+    return escape(severe_symptom(case_result) if case_result.verdict is RulesVerdict.VALID else case_result.word)
 
 
-def _link(dataset: Dataset, one: Played) -> str:
-    again = f"<code>{escape(dataset.directory.command(one.case))}</code>"
-    if not one.trace:
+def _link(dataset: CampaignResults, case_result: CaseResult) -> str:
+    again = f"<code>{escape(dataset.directory.command(case_result.case))}</code>"
+    if not case_result.trace:
         return again
-    report = f"<code>{escape(f'rmqemu report {shlex.quote(str(dataset.directory.path / one.trace))}')}</code>"
-    return f'<a href="{escape(one.trace)}">{escape(one.trace)}</a><br>{report}<br>{again}'
+    report = f"<code>{escape(f'rmqemu report {shlex.quote(str(dataset.directory.path / case_result.trace))}')}</code>"
+    return f'<a href="{escape(case_result.trace)}">{escape(case_result.trace)}</a><br>{report}<br>{again}'

@@ -14,7 +14,7 @@ from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
-from emulator.analysis.report import Report, Service, Verdict, judgements, most_severe, symptoms
+from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe, symptoms
 from emulator.analysis.rows.lookup import TraceRows
 from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
 from emulator.trace.run_directory import RunDirectory
@@ -26,9 +26,11 @@ from emulator.why.worst import explanation, worst_findings
 TOP = 5
 """Violations that are explained, unless all are asked for."""
 _RULES_MEAN = {
-    Verdict.VALID: "Rules valid: every invariant of RocketMQ held, apart from what the faults explain.",
-    Verdict.INVALID: "Rules invalid: the cluster broke an invariant of RocketMQ for longer than the faults explain.",
-    Verdict.UNKNOWN: "Rules unknown: the run or its trace is not whole, so nothing follows from what is not there.",
+    RulesVerdict.VALID: "Rules valid: every invariant of RocketMQ held, apart from what the faults explain.",
+    RulesVerdict.INVALID: "Rules invalid: the cluster broke an invariant of RocketMQ for longer than faults explain.",
+    RulesVerdict.UNKNOWN: (
+        "Rules unknown: the run or its trace is not whole, so nothing follows from what is not there."
+    ),
 }
 _SERVICE_MEANS = {
     Service.CALM: "Service calm: nothing would page anybody.",
@@ -69,38 +71,38 @@ def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str
 
 
 def _head(report: Report) -> str:
-    severe = "".join(f"<li><b>{escape(one.kind)}</b>: {escape(one.text)}</li>" for one in symptoms(report))
+    severe = "".join(f"<li><b>{escape(symptom.kind)}</b>: {escape(symptom.text)}</li>" for symptom in symptoms(report))
     verdicts = "".join(
         f'<span class="verdict {verdict}">{name} {verdict}</span>'
         for name, verdict in (("rules", report.verdict), ("service", report.service))
     )
-    what = f"{report.scenario}, seed {report.seed}, {report.mode}, {report.end_ns / 1e9:g} s emulated"
+    subject = f"{report.scenario}, seed {report.seed}, {report.mode}, {report.end_ns / 1e9:g} s emulated"
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in report.reasons)
     means = f"<p>{_RULES_MEAN[report.verdict]} {_SERVICE_MEANS[report.service]}</p>"
     advice = "".join(f"<p>{escape(text)}</p>" for text in _advice(report))
     return (
         (f'<ol class="severe">{severe}</ol>{advice}' if severe else f"<p>{CALM}</p>")
-        + f"<h1>{escape(report.run_id)}{verdicts}</h1><p>{escape(what)}</p>{means}"
+        + f"<h1>{escape(report.run_id)}{verdicts}</h1><p>{escape(subject)}</p>{means}"
         + (f"<ul>{reasons}</ul>" if reasons else "")
     )
 
 
 def _advice(report: Report) -> Iterable[str]:
     """Why each kind of storm comes, and what ends it."""
-    found = dict.fromkeys((one.request, one.answer) for one in report.of(STORMS))
+    found = dict.fromkeys((item.request, item.answer) for item in report.of(STORMS))
     meanings = [(storm, meaning_of(*storm)) for storm in found]
     return [
-        f"{' answered '.join(storm)}: {one.why}. What ends it: {one.ends}."
-        for storm, one in meanings
-        if one is not None
+        f"{' answered '.join(storm)}: {meaning.why}. What ends it: {meaning.ends}."
+        for storm, meaning in meanings
+        if meaning is not None
     ]
 
 
 def _story(chapters: Iterable[Chapter]) -> str:
     parts = (
-        f"<dt>{one.start_ns / 1e9:.1f} s - {one.end_ns / 1e9:.1f} s</dt><dd><b>{escape(one.title)}</b>"
-        f"{'<br>'.join(map(escape, one.sentences))}</dd>"
-        for one in chapters
+        f"<dt>{chapter.start_ns / 1e9:.1f} s - {chapter.end_ns / 1e9:.1f} s</dt><dd><b>{escape(chapter.title)}</b>"
+        f"{'<br>'.join(map(escape, chapter.sentences))}</dd>"
+        for chapter in chapters
     )
     return f'<dl class="story">{"".join(parts)}</dl>'
 
@@ -140,10 +142,10 @@ def _invariants(report: Report) -> str:
 
 
 def _invariant_rows(report: Report) -> Iterator[tuple[str, ...]]:
-    for one in judgements(report):
-        violations = len(one.violations)
-        mark = _mark(violations=violations, found=bool(one.rows))
-        yield one.id, escape(one.title), escape(one.summary) or "-", str(violations or ""), mark
+    for judgement in judgements(report):
+        violations = len(judgement.violations)
+        mark = _mark(violations=violations, found=bool(judgement.rows))
+        yield judgement.id, escape(judgement.title), escape(judgement.summary) or "-", str(violations or ""), mark
 
 
 def _mark(*, violations: int, found: bool) -> str:
@@ -153,10 +155,11 @@ def _mark(*, violations: int, found: bool) -> str:
 
 
 def _why(report: Report, run: RunDirectory, top: int | None) -> Iterator[str]:
-    for severe in [one for one in most_severe(report) if one.question][:_EXPLAINED]:
+    for severe in [item for item in most_severe(report) if item.question][:_EXPLAINED]:
         yield f"<h3>{escape(severe.kind)}</h3><p>{escape(severe.text)}</p>{_answered((severe.question,), run)}"
-    for one in worst_findings(report, run)[:top]:
-        yield f"<h3>{one.invariant} {escape(one.title)}</h3><p>{escape(one.words)}</p>{_answered(one.questions, run)}"
+    for worst_finding in worst_findings(report, run)[:top]:
+        yield f"<h3>{worst_finding.invariant} {escape(worst_finding.title)}</h3>"
+        yield f"<p>{escape(worst_finding.words)}</p>{_answered(worst_finding.questions, run)}"
 
 
 def _answered(questions: Sequence[Words], run: RunDirectory) -> str:
@@ -170,10 +173,10 @@ def _answered(questions: Sequence[Words], run: RunDirectory) -> str:
 def _answers(report: Report, run: RunDirectory) -> Iterator[tuple[str, str]]:
     """The questions about the longest overlaps and orphans in the picture, with their answers."""
     longest: list[Overlap | Orphan] = [*report.of(OVERLAPS.table), *report.of(ORPHANS.table)]
-    longest.sort(key=lambda one: one.start_ns - one.end_ns)
+    longest.sort(key=lambda element: element.start_ns - element.end_ns)
     trace, names = TraceRows(run.path), names_of_run(run)
-    for one in longest[:_ANSWERED]:
-        words = about_queue(one.queue, inside(one))
+    for item in longest[:_ANSWERED]:
+        words = about_queue(item.queue, inside(item))
         try:
             yield " ".join(words), "\n".join(answer(words, trace, names))
         except WhyError:
@@ -194,4 +197,4 @@ def _next(run: RunDirectory) -> str:
         ("The same for programs", f"rmqemu analyze --json {path}"),
         ("Run it again, row by row the same", f"rmqemu verify {path}"),
     )
-    return table(("", "command"), ((escape(what), f"<code>{escape(command)}</code>") for what, command in rows))
+    return table(("", "command"), ((escape(subject), f"<code>{escape(command)}</code>") for subject, command in rows))

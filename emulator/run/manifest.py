@@ -4,10 +4,10 @@ from typing import Any
 
 from emulator.machine.world import World
 from emulator.spec import Scenario, to_dict
-from emulator.spec.addresses import owners
-from emulator.spec.secrets import marks_of_references
+from emulator.spec.model.addresses import owners
+from emulator.spec.reading.secrets import marks_of_references
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import LOG_SUM, Ended, versions
+from emulator.trace.run_directory import LOG_SUM, RunEnd, versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 
 _NS = 1_000_000_000
@@ -42,7 +42,7 @@ def manifest_of(
     mode: TimeMode,
     run_id: str,
     *,
-    ended: Ended,
+    ended: RunEnd,
     end_ns: int,
     wall_s: float,
     crashes: list[str],

@@ -21,21 +21,21 @@ from emulator.guest_views.views import GuestViews
 from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
 from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.address_book import AddressBook, ListenAddress
-from emulator.network.guests.doors import ListeningDoors
+from emulator.network.guests.guest_listeners import SocketGuestListeners
 from emulator.network.loopback import LoopbackError
 from emulator.run.log import RunLog
 from emulator.run.manifest import head_of, manifest_of
 from emulator.spec import Scenario
-from emulator.spec.addresses import node_ports, owners
-from emulator.spec.secrets import resolved
-from emulator.spec.targets import GUEST
-from emulator.spec.user_functions import sources
+from emulator.spec.model.addresses import node_ports, owners
+from emulator.spec.reading.secrets import resolved
+from emulator.spec.reading.user_functions import sources
+from emulator.spec.refusals.targets import GUEST
 from emulator.state.live import LiveState
 from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.recorder import RowListener
-from emulator.trace.run_directory import LOG_FILE, Ended, being_written, write_manifest
+from emulator.trace.run_directory import LOG_FILE, RunEnd, being_written, write_manifest
 from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
@@ -121,11 +121,13 @@ def run_scenario(
     if listen is not None and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: it listens for guests in mode live only, not in {mode}")
     scenario = resolved(scenario)
-    with _doors_at(listen, scenario) as doors:
+    with _guest_listeners_at(listen, scenario) as guest_listeners:
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:
             _save_code(scenario, path, files)
-            run = _Run(scenario, mode, path, files, level, session_tasks, progress, endless=endless, campaign=campaign)
+            run = _RunUnderWay(
+                scenario, mode, path, files, level, session_tasks, progress, endless=endless, campaign=campaign
+            )
             with being_written(path), _ended_in_order(run):
                 run_world(
                     run.main,
@@ -138,7 +140,7 @@ def run_scenario(
                     stepped=stepped,
                     make_log=run.log.logger,
                     listeners=(*listeners, *run.listeners()),
-                    guests=run.guests(doors),
+                    guests=run.guests(guest_listeners),
                     failure=run.failure,
                 )
                 return RunResult(path, run.close())
@@ -156,20 +158,20 @@ def _save_code(scenario: Scenario, path: Path, files: RunFiles) -> None:
 
 
 @contextmanager
-def _doors_at(listen: ListenAddress | None, scenario: Scenario) -> Iterator[ListeningDoors | None]:
+def _guest_listeners_at(listen: ListenAddress | None, scenario: Scenario) -> Iterator[SocketGuestListeners | None]:
     """The doors at an address of this machine while the run lasts; None for no address."""
     if listen is None:
         yield None
         return
-    doors = ListeningDoors(AddressBook(listen, scenario.guests or (GUEST,), node_ports(scenario)))
+    guest_listeners = SocketGuestListeners(AddressBook(listen, scenario.guests or (GUEST,), node_ports(scenario)))
     try:
-        yield doors
+        yield guest_listeners
     finally:
-        doors.release()
+        guest_listeners.release()
 
 
 @contextmanager
-def _ended_in_order(run: "_Run") -> Iterator[None]:
+def _ended_in_order(run: "_RunUnderWay") -> Iterator[None]:
     """Write the manifest of a run that ends with an exception, too, if the disk takes it."""
     path = run.path
     try:
@@ -188,8 +190,8 @@ def _ended_in_order(run: "_Run") -> Iterator[None]:
         raise
     except Exception as error:
         run.fail(error, bug=True)
-        what = f"{type(error).__name__}: {error}"
-        raise EmulatorBugError(f"{path}: {what}; this is a bug: its traceback is in {path / LOG_FILE}") from error
+        subject = f"{type(error).__name__}: {error}"
+        raise EmulatorBugError(f"{path}: {subject}; this is a bug: its traceback is in {path / LOG_FILE}") from error
 
 
 def create_run_directory(runs: Path, stem: str, files: RunFiles = _FILES) -> Path:
@@ -218,7 +220,7 @@ def _why(error: OSError | ValueError) -> str:
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
-class _Run:
+class _RunUnderWay:
     """One run: its parts that outlive its world, what happens in the world, and what is left of it.
 
     Args:
@@ -251,7 +253,7 @@ class _Run:
     ) -> None:
         self.path = path
         self._campaign = campaign
-        self.ended = Ended.INTERRUPTED
+        self.ended = RunEnd.INTERRUPTED
         self.crashes: list[str] = []
         # A full disk ends the run; raised where a row is recorded, it would look like a crash of the recording node.
         self.failure = Failure()
@@ -280,13 +282,13 @@ class _Run:
             return (self._state.owners.note,)
         return ()
 
-    def guests(self, doors: ListeningDoors | None) -> GuestAccess:
+    def guests(self, guest_listeners: SocketGuestListeners | None) -> GuestAccess:
         """How guests join."""
         scenario = self._scenario
         broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
         return GuestAccess(
             scenario.guests,
-            doors,
+            guest_listeners,
             scenario.guest_limits,
             lambda fabric: GuestViews(fabric, broker_names, self._names).watch,
         )
@@ -320,7 +322,7 @@ class _Run:
                 if not session.leaving.is_set():
                     await schedule.until_done()
                 _record_in_flight(world)
-                self.ended = Ended.COMPLETE
+                self.ended = RunEnd.COMPLETE
         finally:
             self.crashes = cluster.crashes()
             # Tasks that are cancelled after this take no part in the run.
@@ -355,7 +357,7 @@ class _Run:
 
     def fail(self, error: Exception, *, bug: bool) -> None:
         """Log the traceback of an error that ended the run, and write what can be written."""
-        self.ended = Ended.FAILED
+        self.ended = RunEnd.FAILED
         if bug:
             self.crashes = [*self.crashes, f"{type(error).__name__}: {error}"]
         self.log_failure(error)

@@ -12,11 +12,11 @@ from emulator.base.errors import UserError
 from emulator.comparison.rows import RowDifference, first_difference
 from emulator.run.run import run_scenario
 from emulator.spec import Scenario, SpecError, UserCode, from_dict
-from emulator.spec.secrets import with_stand_ins
-from emulator.spec.user_code import ALLOW_CODE
-from emulator.spec.user_functions import with_user_functions
+from emulator.spec.reading.secrets import with_stand_ins
+from emulator.spec.reading.user_code import ALLOW_CODE
+from emulator.spec.reading.user_functions import with_user_functions
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import MANIFEST, Ended, RunDirectory, open_run
+from emulator.trace.run_directory import MANIFEST, RunDirectory, RunEnd, open_run
 
 
 class NotVerifiableError(UserError):
@@ -24,7 +24,7 @@ class NotVerifiableError(UserError):
 
 
 @attrs.frozen
-class Difference:
+class RepetitionDifference:
     """The first row in which a run and its repetition differ."""
 
     row: RowDifference
@@ -32,7 +32,7 @@ class Difference:
     """Packages whose versions differ: `trio 0.34.0, now 0.35.0`."""
 
 
-def repeat(run: RunDirectory, *, allow_code: bool = False) -> Difference | None:
+def repeat(run: RunDirectory, *, allow_code: bool = False) -> RepetitionDifference | None:
     """Repeat a run in a process with another hash seed, and compare.
 
     Args:
@@ -49,11 +49,11 @@ def repeat(run: RunDirectory, *, allow_code: bool = False) -> Difference | None:
     manifest = run.manifest
     if manifest["mode"] == TimeMode.LIVE:
         raise NotVerifiableError(f"{run.path} was run live: real time cannot be repeated; use --mode fast or sim")
-    if run.ended is not Ended.COMPLETE:
+    if run.ended is not RunEnd.COMPLETE:
         raise NotVerifiableError(
             f"{run.path}: {run.broken_off()}; its files are whole, but only complete runs can be repeated"
         )
-    _expect_allowed(run, allow_code=allow_code)
+    _require_allowed(run, allow_code=allow_code)
     with tempfile.TemporaryDirectory(prefix="rmqemu-verify-") as scratch:
         again = _run_again(run, Path(scratch), [ALLOW_CODE] if allow_code else [])
         if again.manifest["digest"] == manifest["digest"]:
@@ -63,10 +63,10 @@ def repeat(run: RunDirectory, *, allow_code: bool = False) -> Difference | None:
             raise NotVerifiableError(
                 f"{run.path}: its rows equal those of the repetition, but its digest does not: the manifest was changed"
             )
-        return Difference(row, _other_versions(manifest["versions"], again.manifest["versions"]))
+        return RepetitionDifference(row, _other_versions(manifest["versions"], again.manifest["versions"]))
 
 
-def describe(difference: Difference) -> list[str]:
+def describe(difference: RepetitionDifference) -> list[str]:
     """A difference as lines: the table, the two rows, and the columns that differ."""
     rows = (difference.row.first, difference.row.second)
     table = next(row.table for row in rows if row is not None)
@@ -87,7 +87,7 @@ def _scenario_of(run: RunDirectory, *, allow_code: bool) -> Scenario:
     return from_dict(run.manifest["scenario"], code=code)
 
 
-def _expect_allowed(run: RunDirectory, *, allow_code: bool) -> None:
+def _require_allowed(run: RunDirectory, *, allow_code: bool) -> None:
     try:
         with_user_functions(_scenario_of(run, allow_code=allow_code))
     except SpecError as error:

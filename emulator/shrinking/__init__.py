@@ -3,7 +3,7 @@
 Pure apart from the question whether a scenario fails. May import `spec` and `base`.
 """
 
-from emulator.shrinking.search import NothingToShrinkError, Play
-from emulator.shrinking.stages import PLAYS_MOST, ShrinkingInterrupted, Shrunk, shrink
+from emulator.shrinking.search import NothingToShrinkError, ShrinkRun
+from emulator.shrinking.stages import RUNS_MAX, ShrinkingInterrupted, Shrunk, shrink
 
-__all__ = ["PLAYS_MOST", "NothingToShrinkError", "Play", "ShrinkingInterrupted", "Shrunk", "shrink"]
+__all__ = ["RUNS_MAX", "NothingToShrinkError", "ShrinkRun", "ShrinkingInterrupted", "Shrunk", "shrink"]

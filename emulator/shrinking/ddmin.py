@@ -11,7 +11,7 @@ Fails = Callable[[Sequence[int]], bool]
 """Whether it still fails with these items only; they are given by position, in order."""
 
 
-def minimised(items: Sequence[int], fails: Fails, *, likely: Sequence[int] = (), least: int = 0) -> tuple[int, ...]:
+def minimised(items: Sequence[int], fails: Fails, *, likely: Sequence[int] = (), minimum: int = 0) -> tuple[int, ...]:
     """A part of the items with which it fails, and of which no single item can be left out.
 
     Args:
@@ -21,27 +21,27 @@ def minimised(items: Sequence[int], fails: Fails, *, likely: Sequence[int] = (),
             before anything else, and they are left out last.
         least: fewest items to keep.
     """
-    kept = [*(item for item in items if item not in likely), *(item for item in items if item in likely)]
+    retained = [*(item for item in items if item not in likely), *(item for item in items if item in likely)]
 
     def fails_with(some: Sequence[int]) -> bool:
-        return len(some) >= least and fails(sorted(some))
+        return len(some) >= minimum and fails(sorted(some))
 
-    if kept and fails_with([]):
+    if retained and fails_with([]):
         return ()
-    kept = next((guess for guess in _guesses(likely) if len(guess) < len(kept) and fails_with(guess)), kept)
+    retained = next((guess for guess in _guesses(likely) if len(guess) < len(retained) and fails_with(guess)), retained)
     parts = 2
-    while len(kept) > 1:
-        parts = min(parts, len(kept))
-        smaller = next((some for some in _candidates(kept, parts) if fails_with(some)), None)
+    while len(retained) > 1:
+        parts = min(parts, len(retained))
+        smaller = next((some for some in _candidates(retained, parts) if fails_with(some)), None)
         if smaller is not None:
             # As many parts as before, of the same size, are in a list from which one was taken.
-            parts = 2 if len(smaller) <= -(-len(kept) // parts) else max(parts - 1, 2)
-            kept = smaller
-        elif parts == len(kept):
+            parts = 2 if len(smaller) <= -(-len(retained) // parts) else max(parts - 1, 2)
+            retained = smaller
+        elif parts == len(retained):
             break
         else:
             parts *= 2
-    return tuple(sorted(kept))
+    return tuple(sorted(retained))
 
 
 def _guesses(likely: Sequence[int]) -> Iterator[list[int]]:
@@ -51,10 +51,10 @@ def _guesses(likely: Sequence[int]) -> Iterator[list[int]]:
         size *= 2
 
 
-def _candidates(kept: list[int], parts: int) -> Iterator[list[int]]:
+def _candidates(retained: list[int], parts: int) -> Iterator[list[int]]:
     """Each part alone, then the list without each part."""
-    bounds = [len(kept) * number // parts for number in range(parts + 1)]
+    bounds = [len(retained) * number // parts for number in range(parts + 1)]
     spans = [*pairwise(bounds)]
-    yield from (kept[begin:end] for begin, end in spans)
+    yield from (retained[begin:end] for begin, end in spans)
     if parts > 2:  # of two parts, each is what the other leaves
-        yield from (kept[:begin] + kept[end:] for begin, end in spans)
+        yield from (retained[:begin] + retained[end:] for begin, end in spans)

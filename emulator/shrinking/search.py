@@ -8,7 +8,7 @@ import attrs
 
 from emulator.base.errors import UserError
 from emulator.spec import Scenario, SpecError, from_dict, to_dict
-from emulator.spec.secrets import marks_of_references, with_stand_ins
+from emulator.spec.reading.secrets import marks_of_references, with_stand_ins
 
 Tables = dict[str, Any]
 """A scenario as plain values, in the form of `emulator.spec.to_dict`."""
@@ -18,17 +18,17 @@ class NothingToShrinkError(UserError):
     """The scenario that was given does not fail."""
 
 
-class OutOfPlaysError(Exception):
+class OutOfRunsError(Exception):
     """As many scenarios were played as are allowed."""
 
 
 @attrs.frozen
-class Play:
+class ShrinkRun:
     """What is told after each play."""
 
-    plays: int
+    runs: int
     """Number of this play, from 1."""
-    plays_most: int
+    runs_max: int
     looks_at: str
     """The parts that are being left out: `all` (none), `faults`, `durations`, `nodes`, `settings`, `length`."""
     failed: bool
@@ -42,17 +42,17 @@ class Search:
 
     smallest: Scenario
     _fails: Callable[[Scenario], bool]
-    _plays_most: int
+    _runs_max: int
     likely: Sequence[str] = ()
     """Ids of faults that probably matter."""
-    _progress: Callable[[Play], None] | None = None
+    _progress: Callable[[ShrinkRun], None] | None = None
     looks_at: str = "all"
-    plays: int = 0
+    runs: int = 0
     _marks: Mapping[str, str] = attrs.field(
         default=attrs.Factory(lambda self: marks_of_references(self.smallest), takes_self=True), init=False
     )
     """Which secrets of the scenario are equal; candidates are read from tables, which have no secrets."""
-    _played: dict[str, bool] = attrs.Factory(dict)
+    _executed: dict[str, bool] = attrs.Factory(dict)
     """Mapping canonical form -> whether it fails."""
 
     def begin(self) -> None:
@@ -69,26 +69,26 @@ class Search:
         """Whether tables are a valid scenario that fails; then it is the smallest from now on.
 
         Raises:
-            OutOfPlaysError: it would have to be played, and no play is left.
+            OutOfRunsError: it would have to be played, and no play is left.
         """
         try:
             scenario = with_stand_ins(from_dict(tables, code=self.smallest.code), self._marks)
         except SpecError:
             return False
         known = json.dumps(to_dict(scenario), sort_keys=True)
-        if known not in self._played:
-            if self.plays >= self._plays_most:
-                raise OutOfPlaysError
-            self.plays += 1
-            self._played[known] = self._fails(scenario)
-            if self._played[known]:
+        if known not in self._executed:
+            if self.runs >= self._runs_max:
+                raise OutOfRunsError
+            self.runs += 1
+            self._executed[known] = self._fails(scenario)
+            if self._executed[known]:
                 self.smallest = scenario
             if self._progress is not None:
-                told = Play(self.plays, self._plays_most, self.looks_at, self._played[known], self.smallest)
-                self._progress(told)
-        if self._played[known]:
+                reported = ShrinkRun(self.runs, self._runs_max, self.looks_at, self._executed[known], self.smallest)
+                self._progress(reported)
+        if self._executed[known]:
             self.smallest = scenario
-        return self._played[known]
+        return self._executed[known]
 
     def tables(self) -> Tables:
         """The smallest scenario as tables that the caller may change."""

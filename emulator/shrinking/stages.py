@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 
 from emulator.shrinking.ddmin import minimised
-from emulator.shrinking.search import OutOfPlaysError, Play, Search, Tables
+from emulator.shrinking.search import OutOfRunsError, Search, ShrinkRun, Tables
 from emulator.spec import Scenario, to_dict
-from emulator.spec.differences import Difference, differences
-from emulator.spec.faults import write_plan
+from emulator.spec.model.differences import ScenarioDifference, differences
+from emulator.spec.reading.faults import write_plan
 
-PLAYS_MOST = 300
+RUNS_MAX = 300
 _SHORTEST_RUN_MS = 1_000
 _FINEST_PART = 16
 """A number is not lowered by less than this part of it."""
@@ -39,7 +39,7 @@ class Shrunk:
     """The smallest scenario found; it fails."""
     removed: tuple[str, ...]
     """What it lacks of the scenario that was given, a line each; empty: nothing."""
-    plays: int
+    runs: int
     """Number of scenarios that were played."""
     is_minimal: bool
     """No single fault, node or setting can be left out; False: the search ended before that was known."""
@@ -58,8 +58,8 @@ def shrink(
     fails: Callable[[Scenario], bool],
     *,
     likely: Sequence[str] = (),
-    plays_most: int = PLAYS_MOST,
-    progress: Callable[[Play], None] | None = None,
+    runs_max: int = RUNS_MAX,
+    progress: Callable[[ShrinkRun], None] | None = None,
 ) -> Shrunk:
     """Find a small scenario that fails in the same way.
 
@@ -71,14 +71,14 @@ def shrink(
         fails: plays a scenario and says whether it fails in the same way; the same scenario must give the same answer.
         likely: ids of faults that probably matter, such as those that `emulator.why.answer.faults_behind` finds; they
             decide what is tried first, not what is found.
-        plays_most: largest number of plays, at least 1.
+        runs_max: largest number of plays, at least 1.
         progress: called after each play, with the smallest scenario so far.
 
     Raises:
         NothingToShrinkError: the scenario does not fail.
         ShrinkingInterrupted: Ctrl-C, after the scenario that was given has failed.
     """
-    search = Search(scenario, fails, plays_most, likely, progress)
+    search = Search(scenario, fails, runs_max, likely, progress)
     search.begin()
     given, is_minimal = scenario, True
     try:
@@ -88,14 +88,12 @@ def shrink(
             before = search.smallest
             for search.looks_at, make_smaller in _STAGES.items():
                 make_smaller(search)
-    except OutOfPlaysError:
+    except OutOfRunsError:
         is_minimal = False
     except KeyboardInterrupt:
         smallest = search.smallest
-        raise ShrinkingInterrupted(
-            Shrunk(smallest, _removed(given, smallest), search.plays, is_minimal=False)
-        ) from None
-    return Shrunk(search.smallest, _removed(given, search.smallest), search.plays, is_minimal)
+        raise ShrinkingInterrupted(Shrunk(smallest, _removed(given, smallest), search.runs, is_minimal=False)) from None
+    return Shrunk(search.smallest, _removed(given, search.smallest), search.runs, is_minimal)
 
 
 def _with_drawn_faults(search: Search) -> Scenario:
@@ -124,7 +122,7 @@ def _fewer_nodes(search: Search) -> None:
     for section, key in _LISTS:
         for place in range(len(search.tables()[section])):
             if search.tables()[section][place].get(key):
-                _fewer(search, (section, place, key), least=1)
+                _fewer(search, (section, place, key), minimum=1)
     for section in _NODES:
         _fewer(search, (section,))
     for section, key in _NUMBERS:
@@ -137,10 +135,10 @@ def _fewer_settings(search: Search) -> None:
     tables = search.tables()
     paths = [*_settings(tables)]
 
-    def fails_with(kept: Sequence[int]) -> bool:
+    def fails_with(retained: Sequence[int]) -> bool:
         smaller = copy.deepcopy(tables)
         for place, path in enumerate(paths):
-            if place not in kept:
+            if place not in retained:
                 del _at(smaller, path[:-1])[path[-1]]
         return search.fails(smaller)
 
@@ -158,27 +156,27 @@ def _settings(tables: Tables) -> Iterator[Path]:
 
 
 def _shorter_run(search: Search) -> None:
-    _lower(search, ("scenario", "run_for_ms"), search.smallest.run_for_ms, least=_SHORTEST_RUN_MS)
+    _lower(search, ("scenario", "run_for_ms"), search.smallest.run_for_ms, minimum=_SHORTEST_RUN_MS)
 
 
-def _fewer(search: Search, path: Path, *, likely: Sequence[int] = (), least: int = 0) -> None:
+def _fewer(search: Search, path: Path, *, likely: Sequence[int] = (), minimum: int = 0) -> None:
     """Leave out items of a list."""
     tables = search.tables()
     items = _at(tables, path) if path[0] in tables else []
     minimised(
         range(len(items)),
-        lambda kept: search.fails(_changed(tables, path, [items[place] for place in kept])),
+        lambda retained: search.fails(_changed(tables, path, [items[place] for place in retained])),
         likely=likely,
-        least=least,
+        minimum=minimum,
     )
 
 
-def _lower(search: Search, path: Path, number: int, least: int = 1) -> None:
+def _lower(search: Search, path: Path, number: int, minimum: int = 1) -> None:
     """Halve a number as long as it fails, then take away less and less of it, down to a sixteenth."""
     less = number // 2
     while less >= max(1, number // _FINEST_PART):
         smaller = _whole_seconds(number - less)
-        if smaller >= least and search.fails(_changed(search.tables(), path, smaller)):
+        if smaller >= minimum and search.fails(_changed(search.tables(), path, smaller)):
             number = smaller
         else:
             less //= 2
@@ -214,13 +212,13 @@ _STAGES: Mapping[str, Callable[[Search], None]] = {
 def _removed(given: Scenario, smallest: Scenario) -> tuple[str, ...]:
     """What a smaller scenario lacks, a line each."""
     found = differences(given, smallest)
-    gone = Counter(one.section for one in found if not one.key)
+    gone = Counter(item.section for item in found if not item.key)
     tables = to_dict(given)
     sections = [section for section in ("fault", "nemesis", *_NODES) if gone[section]]
     lines = [_gone(section, gone[section], len(tables[section]), found) for section in sections]
-    return (*lines, *(one.became() for one in found if one.key))
+    return (*lines, *(item.became() for item in found if item.key))
 
 
-def _gone(section: str, count: int, of: int, found: Sequence[Difference]) -> str:
-    names = ", ".join(name for one in found if one.section == section and not one.key for name in one.names)
+def _gone(section: str, count: int, of: int, found: Sequence[ScenarioDifference]) -> str:
+    names = ", ".join(name for item in found if item.section == section and not item.key for name in item.names)
     return f"{count} of {of} [[{section}]]: {names}"

@@ -3,9 +3,8 @@
 May import `time` and `base`.
 """
 
-from emulator.spec.file import from_dict, load, loads, read, to_dict
-from emulator.spec.mistakes import SpecError
-from emulator.spec.model import (
+from emulator.spec.model.presets import Preset
+from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
@@ -14,8 +13,9 @@ from emulator.spec.model import (
     Scenario,
     TopicSpec,
 )
-from emulator.spec.presets import Preset
-from emulator.spec.user_code import UserCode
+from emulator.spec.reading.file import from_dict, load, loads, read, to_dict
+from emulator.spec.reading.user_code import UserCode
+from emulator.spec.refusals.mistakes import SpecError
 
 __all__ = [
     "BrokerSpec",

@@ -6,7 +6,7 @@ from string import ascii_uppercase
 import attrs
 
 from emulator.trace.recorder import Row
-from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 
 _NOTHING = "null"
@@ -15,7 +15,7 @@ _KNOWN_TO_ALL_NAMESERVERS = (BeliefKind.LIVE_BROKERS, BeliefKind.ROUTE)
 
 
 @attrs.frozen
-class Held:
+class HeldBelief:
     """One belief of one node."""
 
     value: str
@@ -27,11 +27,11 @@ class BeliefBook:
     """The newest belief of each node about each subject; a process that has ended has none."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, str], dict[str, Held]] = {}
+        self._held: dict[tuple[str, str], dict[str, HeldBelief]] = {}
         self._roles: dict[str, str] = {}
         self._alive: dict[str, None] = {}
 
-    def note(self, table: Table, row: Row) -> None:
+    def note(self, table: TraceTable, row: Row) -> None:
         """Update with a row; a `RowListener`."""
         if table is BELIEFS:
             fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
@@ -40,7 +40,7 @@ class BeliefBook:
             held = self._held.setdefault((str(fields["kind"]), str(fields["subject"])), {})
             held.pop(node, None)
             if value != _NOTHING:
-                held[node] = Held(value, int(fields["t_ns"]))
+                held[node] = HeldBelief(value, int(fields["t_ns"]))
         elif table is LIFECYCLE:
             fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
             if fields["event"] == LifecycleEvent.NOT_EMULATED:  # said of a guest, which may have no process of a name
@@ -69,16 +69,16 @@ class BeliefBook:
         """(kind, subject) of all current beliefs, sorted."""
         return tuple(sorted(key for key, held in self._held.items() if held))
 
-    def held(self, kind: str, subject: str) -> Mapping[str, Held]:
+    def held(self, kind: str, subject: str) -> Mapping[str, HeldBelief]:
         """Mapping node -> its belief about a subject."""
         return self._held.get((kind, subject), {})
 
-    def camps(self, kind: str, subject: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    def all_holders(self, kind: str, subject: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The camps about a subject: (value, nodes that hold it), the largest first."""
         nodes_of: dict[str, list[str]] = {}
         for node, held in sorted(self.held(kind, subject).items()):
             nodes_of.setdefault(held.value, []).append(node)
-        ranked = sorted(nodes_of.items(), key=lambda camp: (-len(camp[1]), camp[0]))
+        ranked = sorted(nodes_of.items(), key=lambda holders: (-len(holders[1]), holders[0]))
         return tuple((value, tuple(nodes)) for value, nodes in ranked)
 
     def differs(self, kind: str, subject: str) -> bool:
@@ -105,7 +105,7 @@ _MANY = "?"
 
 
 @attrs.frozen
-class Subject:
+class MatrixRow:
     """One row of the matrix."""
 
     kind: str
@@ -128,7 +128,7 @@ class Matrix:
 
     nodes: tuple[str, ...]
     """Nodes that hold a value, or should, in the order of the cluster."""
-    subjects: tuple[Subject, ...]
+    subjects: tuple[MatrixRow, ...]
 
 
 def matrix(book: BeliefBook, keys: list[tuple[str, str]], nodes: tuple[str, ...]) -> Matrix:
@@ -144,11 +144,11 @@ def matrix(book: BeliefBook, keys: list[tuple[str, str]], nodes: tuple[str, ...]
     return Matrix(tuple(node for node in nodes if node in concerned), subjects)
 
 
-def _subject(book: BeliefBook, kind: str, subject: str) -> Subject:
+def _subject(book: BeliefBook, kind: str, subject: str) -> MatrixRow:
     letters: dict[str, str] = {}
     values: dict[str, str] = {}
-    for number, (value, nodes) in enumerate(book.camps(kind, subject)):
+    for number, (value, nodes) in enumerate(book.all_holders(kind, subject)):
         letter = ascii_uppercase[number] if number < len(ascii_uppercase) else _MANY
         values[letter] = value
         letters |= dict.fromkeys(nodes, letter)
-    return Subject(kind, subject, letters, values, book.differs(kind, subject))
+    return MatrixRow(kind, subject, letters, values, book.differs(kind, subject))

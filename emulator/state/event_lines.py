@@ -7,9 +7,9 @@ from typing import Any
 
 from emulator.base.text import shortened
 from emulator.spec import Scenario
-from emulator.spec.addresses import owners
+from emulator.spec.model.addresses import owners
 from emulator.trace.recorder import Row
-from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, Table
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, TraceTable
 from nodes.beliefs import BeliefKind, OwnershipEvent
 from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
@@ -43,18 +43,18 @@ class EventLines:
             BELIEFS.name: self._belief,
         }
 
-    def line(self, table: Table, row: Row) -> str | None:
+    def line(self, table: TraceTable, row: Row) -> str | None:
         """A row as a line; None for rows that are too frequent, or about system topics."""
         describe = self._descriptions.get(table.name)
         if describe is None:
             return None
         fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
-        said = describe(fields)
-        if said is None:
+        answer = describe(fields)
+        if answer is None:
             return None
-        what, text = said
+        subject, text = answer
         node, time_s = str(fields.get("node", "")), int(fields["t_ns"]) / _NS
-        head = f"{time_s:{_TIME_CHARS}.3f}  {node:<{self._node_chars}}  {what:<{_WHAT_CHARS}}"
+        head = f"{time_s:{_TIME_CHARS}.3f}  {node:<{self._node_chars}}  {subject:<{_WHAT_CHARS}}"
         return f"{head} {self._named(text)}".rstrip()
 
     def value(self, kind: str, value: str) -> str:
@@ -163,7 +163,7 @@ def _queues_held(value: Any) -> str:
     return ", ".join(f"{broker_name} q{queue_id}" for broker_name, queue_id in value) or "no queue"
 
 
-def _division(value: Any) -> str:
+def _allocated_queues(value: Any) -> str:
     shares = ", ".join(f"{client_id} {len(queues)}" for client_id, queues in value["shares"].items())
     return f"epoch {value['epoch']}, queues per member: {shares}"
 
@@ -192,11 +192,11 @@ def _sync_state(value: Any) -> str:
     return f"{master} of epoch {value['epoch']}; in sync: {in_sync} (epoch {value['in_sync_epoch']})"
 
 
-def _decider(value: Any) -> str:
-    return _DECIDERS[RebalanceMode(value)]
+def _assigner(value: Any) -> str:
+    return _ASSIGNERS[RebalanceMode(value)]
 
 
-_DECIDERS = {
+_ASSIGNERS = {
     RebalanceMode.CLIENT: "each member divides for itself",
     RebalanceMode.BROKER: "any broker divides",
     RebalanceMode.ASSIGNER: "one broker divides, the assigner",
@@ -212,9 +212,9 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.SPECIAL_SERVICE: _switch,
     BeliefKind.HA_STATE: _state,
     BeliefKind.ASSIGNMENT: _queues_held,
-    BeliefKind.DIVISION: _division,
+    BeliefKind.DIVISION: _allocated_queues,
     BeliefKind.EPOCH: _epoch,
-    BeliefKind.REBALANCE_MODE: _decider,
+    BeliefKind.REBALANCE_MODE: _assigner,
     BeliefKind.CONTROLLER_LEADER: _leader,
     BeliefKind.CONTROLLER_ROLE: _part,
     BeliefKind.SYNC_STATE: _sync_state,

@@ -6,9 +6,9 @@ import attrs
 
 from emulator.spec import Scenario
 from emulator.state.beliefs import BeliefBook
-from emulator.state.owners import QueueOwners
+from emulator.state.owners import PresentOwners
 from emulator.trace.recorder import Row
-from emulator.trace.schema import FAULTS, LIFECYCLE, Table
+from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from nodes.beliefs import LifecycleEvent
 
 _LIFE_NODE, _LIFE_EVENT, _LIFE_DETAIL = (LIFECYCLE.index(name) for name in ("node", "event", "detail"))
@@ -33,12 +33,12 @@ class LiveState:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self.owners = QueueOwners(scenario)
+        self.owners = PresentOwners(scenario)
         self.beliefs = BeliefBook()
         self._faults: dict[str, LiveFault] = {}
         self._not_emulated: dict[str, list[str]] = {}
 
-    def note(self, table: Table, row: Row) -> None:
+    def note(self, table: TraceTable, row: Row) -> None:
         """Update with a row; a `RowListener`."""
         self.owners.note(table, row)
         self.beliefs.note(table, row)

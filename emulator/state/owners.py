@@ -6,7 +6,7 @@ import attrs
 
 from emulator.spec import Scenario
 from emulator.trace.recorder import Row
-from emulator.trace.schema import LIFECYCLE, OWNERSHIP, Table
+from emulator.trace.schema import LIFECYCLE, OWNERSHIP, TraceTable
 from nodes.beliefs import PROCESS_ENDS, OwnershipEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.values import frozen
@@ -50,7 +50,7 @@ class OwnedSpan:
     owners: tuple[str, ...]
 
 
-class QueueOwners:
+class PresentOwners:
     """The owners of every queue; a process that has ended owns none.
 
     Args:
@@ -65,10 +65,10 @@ class QueueOwners:
         """Mapping queue -> number of its latest change."""
         self._changes = 0
 
-    def note(self, table: Table, row: Row) -> None:
+    def note(self, table: TraceTable, row: Row) -> None:
         """Update with a row; a `RowListener`."""
         if table is OWNERSHIP:
-            self._note_owner(row)
+            self._on_owner(row)
         elif table is LIFECYCLE and row[_LIFE_EVENT] in PROCESS_ENDS:
             node = str(row[_LIFE_NODE])
             for queue, owners in self._owners.items():
@@ -105,7 +105,7 @@ class QueueOwners:
                 found |= owners
         return tuple(found)
 
-    def _note_owner(self, row: Row) -> None:
+    def _on_owner(self, row: Row) -> None:
         if row[_EVENT] in _SHARED:
             return
         queue = GroupQueue(str(row[_GROUP]), str(row[_TOPIC]), str(row[_BROKER_NAME]), int(row[_QUEUE_ID]))

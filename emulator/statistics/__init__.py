@@ -4,22 +4,22 @@ Frames in, values out: no I/O, no Spark. May import `base`.
 """
 
 from emulator.statistics.estimates import Estimate, estimate
-from emulator.statistics.figures import CONFIDENCE, SEEDS_LEAST, Figure
+from emulator.statistics.figures import CONFIDENCE, SEEDS_MIN, Figure
 from emulator.statistics.frames import StatisticsError, per_run, with_durations
 from emulator.statistics.kaplan_meier import Survival, survival
-from emulator.statistics.pairs import Better, Comparison, Verdict, compare
+from emulator.statistics.pairs import Better, Comparison, PairVerdict, compare
 from emulator.statistics.tables import table
 
 __all__ = [
     "CONFIDENCE",
-    "SEEDS_LEAST",
+    "SEEDS_MIN",
     "Better",
     "Comparison",
     "Estimate",
     "Figure",
+    "PairVerdict",
     "StatisticsError",
     "Survival",
-    "Verdict",
     "compare",
     "estimate",
     "per_run",

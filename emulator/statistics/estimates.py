@@ -12,7 +12,7 @@ from emulator.statistics.figures import Figure, mean, quantile, share
 from emulator.statistics.frames import Sample, StatisticsError, samples
 
 QUANTILES = (0.25, 0.75, 0.9)
-_WORST_MOST = 5
+_WORST_MAX = 5
 
 
 @attrs.frozen
@@ -92,7 +92,7 @@ def estimate(
 def _estimate(sample: Sample, measure: str, quantiles: tuple[float, ...], bootstrap_seed: int) -> Estimate:
     values = sample.measured
     # Of equal values the smallest seeds come first.
-    order = np.argsort(-values, kind="stable")[:_WORST_MOST]
+    order = np.argsort(-values, kind="stable")[:_WORST_MAX]
     return Estimate(
         sample.variant,
         measure,

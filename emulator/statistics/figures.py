@@ -22,7 +22,7 @@ from emulator.statistics.frames import Numbers
 
 CONFIDENCE = 0.95
 """Confidence of all intervals."""
-SEEDS_LEAST = 10
+SEEDS_MIN = 10
 """With fewer seeds no bootstrap interval is given: of ten, it covers the truth 80 to 90 times in 100, not 95."""
 RESAMPLES = 4_999
 _PERMUTATIONS = 4_999
@@ -66,9 +66,9 @@ def mean(values: Numbers, bootstrap_seed: int, method: Bootstrap = Bootstrap.SKE
     # The sum of equal floats, divided, may differ from them in the last digit.
     if np.all(values == values[0]):
         same = float(values[0])
-        return Figure(same, same, same) if len(values) >= SEEDS_LEAST else Figure(same)
+        return Figure(same, same, same) if len(values) >= SEEDS_MIN else Figure(same)
     value = float(np.mean(values))
-    if len(values) < SEEDS_LEAST:
+    if len(values) < SEEDS_MIN:
         return Figure(value)
     drawn = stats.bootstrap(
         (values,),

@@ -18,7 +18,7 @@ SEED = "seed"
 EVERYTHING = "all"
 """Name of the one group of a frame that is not divided."""
 _NS = 1_000_000_000
-_SHOWN_MOST = 5
+_SHOWN_MAX = 5
 
 Numbers = npt.NDArray[np.float64]
 
@@ -52,8 +52,8 @@ def samples(frame: Any, measure: str, by: str | None) -> tuple[Sample, ...]:
     Raises:
         StatisticsError: a column is missing or holds something else, or a run has several rows.
     """
-    expect_columns(frame, (SEED, measure, *(() if by is None else (by,))))
-    expect_rows(frame)
+    require_columns(frame, (SEED, measure, *(() if by is None else (by,))))
+    require_rows(frame)
     return tuple(_sample(variant, rows, measure) for variant, rows in groups(frame, by))
 
 
@@ -116,7 +116,7 @@ def numbers(rows: Any, column: str) -> Numbers:
     return values
 
 
-def expect_columns(frame: Any, columns: tuple[str, ...]) -> None:
+def require_columns(frame: Any, columns: tuple[str, ...]) -> None:
     """Refuse a frame that lacks a column.
 
     Raises:
@@ -130,7 +130,7 @@ def expect_columns(frame: Any, columns: tuple[str, ...]) -> None:
             raise StatisticsError(nearest("column", column, there))
 
 
-def expect_rows(frame: Any) -> None:
+def require_rows(frame: Any) -> None:
     """Refuse a frame without rows."""
     if not len(frame):
         raise StatisticsError("the frame has no rows")
@@ -145,7 +145,7 @@ def with_durations(intervals: Any) -> Any:
     Raises:
         StatisticsError: a column is missing, or an interval has no end or ends before it begins.
     """
-    expect_columns(intervals, ("start_ns", "end_ns"))
+    require_columns(intervals, ("start_ns", "end_ns"))
     open_ended = int((intervals["start_ns"].isna() | intervals["end_ns"].isna()).sum())
     if open_ended:
         raise StatisticsError(
@@ -173,8 +173,8 @@ def per_run(intervals: Any, runs: Any, name: str, by: str | None = "variant") ->
         StatisticsError: a column is missing, a run stands twice, or intervals belong to a run that is not in `runs`.
     """
     keys = [SEED] if by is None else [by, SEED]
-    expect_columns(intervals, (*keys, "start_ns", "end_ns"))
-    expect_columns(runs, tuple(keys))
+    require_columns(intervals, (*keys, "start_ns", "end_ns"))
+    require_columns(runs, tuple(keys))
     known = runs.set_index(keys).index
     if known.has_duplicates:
         raise StatisticsError(f"{_run(known[known.duplicated()][0])} stands twice among the runs")
@@ -182,7 +182,7 @@ def per_run(intervals: Any, runs: Any, name: str, by: str | None = "variant") ->
     strange = [_run(key) for key in sums.index if key not in known]
     if strange:
         raise StatisticsError(
-            f"intervals of {len(strange)} runs that are not among the runs: {listed(strange[:_SHOWN_MOST])}"
+            f"intervals of {len(strange)} runs that are not among the runs: {listed(strange[:_SHOWN_MAX])}"
         )
     found = sums.reindex(known, fill_value=0).to_numpy(dtype=np.float64)
     count, total, longest = found.T

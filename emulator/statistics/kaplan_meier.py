@@ -16,13 +16,21 @@ import pandas as pd
 from scipy import sparse, stats
 
 from emulator.base.amounts import Amounts, counted, name_of
-from emulator.statistics.figures import CONFIDENCE, SEEDS_LEAST, Figure
-from emulator.statistics.frames import Numbers, StatisticsError, expect_columns, expect_rows, groups, numbers, seeds_of
+from emulator.statistics.figures import CONFIDENCE, SEEDS_MIN, Figure
+from emulator.statistics.frames import (
+    Numbers,
+    StatisticsError,
+    groups,
+    numbers,
+    require_columns,
+    require_rows,
+    seeds_of,
+)
 
 RESAMPLES = 2_000
-_POINTS_MOST = 400
+_POINTS_MAX = 400
 """Most points of a curve for people; the figures are computed from all."""
-_INSTANTS_MOST = 2_000
+_INSTANTS_MAX = 2_000
 """Most instants of a resampled curve: of more, each stands for those since the one before, which moves no bound by more
 than a two-thousandth of the intervals, and 100,000 intervals take a second in place of half a minute."""
 _NUMBERS_AT_ONCE = 2_000_000
@@ -41,7 +49,7 @@ class Survival:
     censored: int
     """Intervals that had not ended when they were last seen; they are kept."""
     seeds: int
-    """Runs with an interval; with fewer than `SEEDS_LEAST` there are no confidence bounds."""
+    """Runs with an interval; with fewer than `SEEDS_MIN` there are no confidence bounds."""
     curve: Any
     """A pandas frame: `duration` (ascending), `survival` (share that lasts longer), `low`, `high`, `at_risk`.
 
@@ -72,13 +80,15 @@ class Survival:
     def sentence(self) -> str:
         """The survival for people."""
         figures = (self.median, self.p90, self.restricted_mean)
-        amounts = Amounts(self.duration, [number for one in figures for number in (one.value, one.low, one.high)])
+        amounts = Amounts(
+            self.duration, [number for figure in figures for number in (figure.value, figure.low, figure.high)]
+        )
         ended = self.intervals - self.censored
         return (
             f"{self.variant}: {ended:,} of {counted(self.intervals, 'interval')} in {counted(self.seeds, 'seed')} "
-            f"had ended. {name_of(self.duration).capitalize()} of half of them: {_told(self.median, amounts)}; "
-            f"of nine in ten: {_told(self.p90, amounts)}; mean up to {amounts.full(self.horizon)}: "
-            f"{_told(self.restricted_mean, amounts)}"
+            f"had ended. {name_of(self.duration).capitalize()} of half of them: {_reported(self.median, amounts)}; "
+            f"of nine in ten: {_reported(self.p90, amounts)}; mean up to {amounts.full(self.horizon)}: "
+            f"{_reported(self.restricted_mean, amounts)}"
         )
 
 
@@ -110,14 +120,14 @@ def survival(
     Raises:
         StatisticsError: the frame or the horizon makes no sense.
     """
-    expect_columns(frame, ("seed", duration, censored, *(() if by is None else (by,))))
-    expect_rows(frame)
-    divided = [(variant, _Observed.of(rows, duration, censored)) for variant, rows in groups(frame, by)]
+    require_columns(frame, ("seed", duration, censored, *(() if by is None else (by,))))
+    require_rows(frame)
+    allocated = [(variant, _Observed.of(rows, duration, censored)) for variant, rows in groups(frame, by)]
     if horizon is None:
-        horizon = min(float(observed.durations.max()) for _, observed in divided)
+        horizon = min(float(observed.durations.max()) for _, observed in allocated)
     elif not 0 < horizon < math.inf:
         raise StatisticsError(f"horizon: expected a number above 0, not {horizon}")
-    return tuple(_survival(variant, observed, duration, horizon, bootstrap_seed) for variant, observed in divided)
+    return tuple(_survival(variant, observed, duration, horizon, bootstrap_seed) for variant, observed in allocated)
 
 
 @attrs.frozen(eq=False)
@@ -151,8 +161,8 @@ def _survival(variant: Any, observed: _Observed, duration: str, horizon: float, 
     ends = np.unique(observed.durations[~observed.censored])
     survives = np.asarray(sf.evaluate(ends), dtype=np.float64)
     last = float(observed.durations.max())
-    instants = ends[_spread(len(ends), _INSTANTS_MOST)]
-    shown = instants[_spread(len(instants), _POINTS_MOST)]
+    instants = ends[_spread(len(ends), _INSTANTS_MAX)]
+    shown = instants[_spread(len(instants), _POINTS_MAX)]
     resampled = _resampled(observed, instants, np.searchsorted(instants, shown), horizon, bootstrap_seed)
     mean = _restricted_mean(survives, ends, horizon)
     # Fewer instants make every curve fall a little later; the same shift takes it back.
@@ -187,7 +197,7 @@ def _resampled(
     observed: _Observed, instants: Numbers, shown: npt.NDArray[np.intp], horizon: float, bootstrap_seed: int
 ) -> _Resampled:
     curves, medians, p90s, means = [np.empty((0, len(shown)))], [np.empty(0)], [np.empty(0)], [np.empty(0)]
-    if observed.seeds >= SEEDS_LEAST:
+    if observed.seeds >= SEEDS_MIN:
         for resample in _resamples(observed, instants, np.random.default_rng(bootstrap_seed)):
             curves.append(resample[:, shown])
             medians.append(_times_of(resample, instants, 0.5))
@@ -256,9 +266,9 @@ def _bounded(value: float, resampled: Numbers) -> Figure:
     return Figure(value, float(low), float(high))
 
 
-def _spread(many: int, most: int) -> npt.NDArray[np.intp]:
+def _spread(many: int, maximum: int) -> npt.NDArray[np.intp]:
     """Positions among many, evenly spread, the first and the last included."""
-    return np.unique(np.linspace(0, max(many - 1, 0), min(many, most)).round().astype(np.intp))
+    return np.unique(np.linspace(0, max(many - 1, 0), min(many, maximum)).round().astype(np.intp))
 
 
 def _curve(duration: str, ends: Numbers, survives: Numbers, curves: Numbers, durations: Numbers) -> Any:
@@ -275,7 +285,7 @@ def _curve(duration: str, ends: Numbers, survives: Numbers, curves: Numbers, dur
     return found.assign(at_risk=len(ordered) - np.searchsorted(ordered, found[duration].to_numpy(), side="left"))
 
 
-def _told(figure: Figure, amounts: Amounts) -> str:
+def _reported(figure: Figure, amounts: Amounts) -> str:
     if not figure.is_known or math.isinf(figure.low):
         return amounts.full(figure.value)
     return f"{amounts.full(figure.value)} (95 %: {amounts.plain(figure.low)} to {amounts.plain(figure.high)})"

@@ -17,7 +17,7 @@ from emulator.base.amounts import Amounts, counted, name_of, percent, unit_of
 from emulator.base.text import nearest
 from emulator.statistics.figures import (
     CONFIDENCE,
-    SEEDS_LEAST,
+    SEEDS_MIN,
     Bootstrap,
     Figure,
     chance_of_mean,
@@ -27,7 +27,7 @@ from emulator.statistics.figures import (
 )
 from emulator.statistics.frames import Numbers, Sample, StatisticsError, samples
 
-DIFFERENT_LEAST = 6
+DIFFERENT_MIN = 6
 """Fewest seeds that must differ for a claim: chance sends five of them one way in 6 % of comparisons (2 x 0.5^5)."""
 EFFECT_SIZE = "paired dominance (Cliff's d_w)"
 """Name of the effect size: the share of seeds in which b is better, minus the share in which it is worse.
@@ -47,7 +47,7 @@ class Better(StrEnum):
     MORE = "more"
 
 
-class Verdict(StrEnum):
+class PairVerdict(StrEnum):
     """What a comparison shows about b."""
 
     BETTER = "better"
@@ -91,16 +91,16 @@ class Comparison:
         return (self.better_in - self.worse_in) / self.pairs if self.pairs else float("nan")
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PairVerdict:
         """What may be claimed of b."""
-        if self.pairs < SEEDS_LEAST:
-            return Verdict.UNKNOWN
+        if self.pairs < SEEDS_MIN:
+            return PairVerdict.UNKNOWN
         if self.equal_in == self.pairs:
-            return Verdict.SAME
+            return PairVerdict.SAME
         if self.chance >= 1 - CONFIDENCE or self._interval_has_0():
-            return Verdict.UNKNOWN
+            return PairVerdict.UNKNOWN
         falls = self.difference.value < 0
-        return Verdict.BETTER if falls is (self.better is Better.LESS) else Verdict.WORSE
+        return PairVerdict.BETTER if falls is (self.better is Better.LESS) else PairVerdict.WORSE
 
     def row(self) -> dict[str, Any]:
         """The comparison as a row of `table`."""
@@ -124,9 +124,9 @@ class Comparison:
 
     def sentence(self) -> str:
         """The comparison for people; honest where nothing can be said."""
-        said = self._claim() if self.pairs else f"Cannot tell: no seed has a value with both {self.b} and {self.a}"
+        answer = self._claim() if self.pairs else f"Cannot tell: no seed has a value with both {self.b} and {self.a}"
         left_out = self._left_out()
-        return f"{said}; left out: {left_out}" if left_out else said
+        return f"{answer}; left out: {left_out}" if left_out else answer
 
     def by_how_much(self) -> str:
         """`147 s less per run (95 %: 139 to 154)`; without the interval where there are too few seeds for it."""
@@ -134,13 +134,13 @@ class Comparison:
 
     def _claim(self) -> str:
         match self.verdict:
-            case Verdict.SAME:
-                most = percent(share(0, self.pairs).high)
+            case PairVerdict.SAME:
+                maximum = percent(share(0, self.pairs).high)
                 return (
                     f"{self.b} makes no difference to {self.a} in any of {counted(self.pairs, 'seed')}: "
-                    f"{name_of(self.measure)} is the same (95 %: at most {most} of all seeds differ)"
+                    f"{name_of(self.measure)} is the same (95 %: at most {maximum} of all seeds differ)"
                 )
-            case Verdict.UNKNOWN:
+            case PairVerdict.UNKNOWN:
                 return f"Cannot tell with {counted(self.pairs, 'seed')}: {self._why_unknown()}; {self._counts()}"
             case _:
                 return f"With {self.b}{self._what()} {self._by_how_much()} than with {self.a}{self._interval()}; " + (
@@ -152,10 +152,10 @@ class Comparison:
 
     def _why_unknown(self) -> str:
         differ = self.better_in + self.worse_in
-        if self.pairs < SEEDS_LEAST:
-            return f"expected at least {SEEDS_LEAST}"
-        if differ < DIFFERENT_LEAST:
-            return f"only {differ} of them differ, expected at least {DIFFERENT_LEAST}"
+        if self.pairs < SEEDS_MIN:
+            return f"expected at least {SEEDS_MIN}"
+        if differ < DIFFERENT_MIN:
+            return f"only {differ} of them differ, expected at least {DIFFERENT_MIN}"
         with_b = f"with {self.b}{self._what()}"
         if not self._interval_has_0():
             as_much = f"chance alone gives as much in {percent(self.chance)} of comparisons"
@@ -183,7 +183,7 @@ class Comparison:
 
     def _contradiction(self) -> str:
         majority = self.better_in - self.worse_in
-        says = 1 if self.verdict is Verdict.BETTER else -1
+        says = 1 if self.verdict is PairVerdict.BETTER else -1
         return ", so a few seeds with large differences decide the mean" if majority * says < 0 else ""
 
     def _left_out(self) -> str:
@@ -238,13 +238,13 @@ def compare(
 
 
 def _compared(a: Sample, b: Sample, measure: str, better: Better, phrase: str, bootstrap_seed: int) -> Comparison:
-    values_a, values_b = (dict(zip(one.seeds, one.measured, strict=True)) for one in (a, b))
+    values_a, values_b = (dict(zip(item.seeds, item.measured, strict=True)) for item in (a, b))
     pairs = [seed for seed in a.seeds if seed in values_b]
     paired_a = np.array([values_a[seed] for seed in pairs], dtype=np.float64)
     paired_b = np.array([values_b[seed] for seed in pairs], dtype=np.float64)
     differences = _differences(paired_a, paired_b)
     falls, rises = int((differences < 0).sum()), int((differences > 0).sum())
-    run_a, run_b = (dict.fromkeys((*one.seeds, *one.missing)) for one in (a, b))
+    run_a, run_b = (dict.fromkeys((*item.seeds, *item.missing)) for item in (a, b))
     return Comparison(
         measure,
         a.variant,

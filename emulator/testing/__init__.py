@@ -21,15 +21,15 @@ take seconds, and the same seed always gives the same trace:
 `a_scenario` describes a small cluster; `emulator.spec` reads scenario files,
 whose faults happen at their times here, too. A script gets a `Stage`: it waits
 for emulated instants, kills and suspends nodes, cuts links, begins faults in the
-words of scenario files, and inspects nodes. `play` returns a `Trace`: all
+words of scenario files, and inspects nodes. `execute` returns a `Trace`: all
 recorded rows by table, as in the Parquet files of a run; `emulator.trace.schema`
 describes the tables.
 
 The kit also has:
 
-- `play_at_console`, which executes verbs in a run with a run directory, as
+- `run_at_console`, which executes verbs in a run with a run directory, as
   `rmqemu up` does.
-- `play_world`, which runs a few tiny nodes without a cluster, for tests of the
+- `execute_world`, which runs a few tiny nodes without a cluster, for tests of the
   layers below: network, machines, remote calls.
 - The fixture `rocketmq_cluster`, which starts live clusters for the test suites
   of applications; see `emulator.testing.plugin`.
@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from emulator.testing.console import ConsoleUser as ConsoleUser
-    from emulator.testing.console import play_at_console as play_at_console
+    from emulator.testing.console import run_at_console as run_at_console
     from emulator.testing.scenarios import GROUP as GROUP
     from emulator.testing.scenarios import RETRY as RETRY
     from emulator.testing.scenarios import TOPIC as TOPIC
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
     from emulator.testing.stage import Probe as Probe
     from emulator.testing.stage import Script as Script
     from emulator.testing.stage import Stage as Stage
-    from emulator.testing.stage import play as play
-    from emulator.testing.trace import Row as Row
+    from emulator.testing.stage import execute as execute
+    from emulator.testing.trace import RowOfTrace as RowOfTrace
     from emulator.testing.trace import Trace as Trace
-    from emulator.testing.worlds import play_world as play_world
+    from emulator.testing.worlds import execute_world as execute_world
 
 _MODULES = {
     "ConsoleUser": "console",
-    "play_at_console": "console",
+    "run_at_console": "console",
     "GROUP": "scenarios",
     "RETRY": "scenarios",
     "TOPIC": "scenarios",
@@ -69,10 +69,10 @@ _MODULES = {
     "Probe": "stage",
     "Script": "stage",
     "Stage": "stage",
-    "play": "stage",
-    "Row": "trace",
+    "execute": "stage",
+    "RowOfTrace": "trace",
     "Trace": "trace",
-    "play_world": "worlds",
+    "execute_world": "worlds",
 }
 __all__ = sorted(_MODULES)  # noqa: PLE0605 - mypy and readers have the imports above
 

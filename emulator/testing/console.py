@@ -6,7 +6,7 @@ from pathlib import Path
 from emulator.console.session import Session
 from emulator.console.verb import Lines, VerbError
 from emulator.run import run_scenario
-from emulator.spec.model import Scenario
+from emulator.spec.model.scenario import Scenario
 from emulator.testing.trace import Trace
 from emulator.time.mode import TimeMode
 
@@ -30,13 +30,13 @@ class ConsoleUser:
     async def refused(self, line: str) -> str:
         """Execute a verb that must fail; returns the message."""
         try:
-            told = await self.session.say(line)
+            reported = await self.session.say(line)
         except VerbError as error:
             return str(error)
-        raise AssertionError(f"{line} was done: {told}")
+        raise AssertionError(f"{line} was done: {reported}")
 
 
-def play_at_console(
+def run_at_console(
     scenario: Scenario,
     runs: Path,
     script: Callable[[ConsoleUser], Awaitable[object]],
@@ -56,8 +56,8 @@ def play_at_console(
     """
     trace = Trace()
 
-    async def play(session: Session) -> None:
+    async def execute(session: Session) -> None:
         await script(ConsoleUser(session))
 
-    result = run_scenario(scenario, mode=mode, runs=runs, listeners=(trace.note,), session_tasks=(play,))
+    result = run_scenario(scenario, mode=mode, runs=runs, listeners=(trace.note,), session_tasks=(execute,))
     return result.path, trace

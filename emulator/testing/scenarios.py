@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from emulator.spec.model import (
+from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,

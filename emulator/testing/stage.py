@@ -11,13 +11,13 @@ from emulator.cluster.schedule import Schedule
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.spec.addresses import node_ports
-from emulator.spec.model import Scenario
-from emulator.state.owners import QueueOwners
+from emulator.spec.model.addresses import node_ports
+from emulator.spec.model.scenario import Scenario
+from emulator.state.owners import PresentOwners
 from emulator.testing.trace import Trace
 from emulator.testing.worlds import run_traced
 from emulator.time.mode import TimeMode
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 from faults.catalogue import fault_of
 from faults.plan import Phase, Step, TimedFault
 from nodes.beliefs import Lifecycle, LifecycleEvent
@@ -124,7 +124,7 @@ class Stage:
         """Call `action` when the first matching row is recorded, before its node does anything else."""
         done: list[bool] = []
 
-        def listen(of: Table, _row: tuple[int | str, ...]) -> None:
+        def listen(of: TraceTable, _row: tuple[int | str, ...]) -> None:
             # The trace was appended first, so it has the row already.
             if not done and of.name == table:
                 newest = self.trace.rows[table][-1]
@@ -151,7 +151,7 @@ class Probe:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self.asked: list[Command] = []
+        self.requested: list[Command] = []
         """Requests that it has received, in order."""
         self.answer_with: Callable[[Command], Command] | None = None
         """Makes its answers; None: it never answers."""
@@ -166,7 +166,7 @@ class Probe:
         """Nothing to shut down."""
 
     def _on_request(self, channel: Channel, request: Command) -> None:
-        self.asked.append(request)
+        self.requested.append(request)
         if self.answer_with is not None and not request.is_oneway:
             channel.send(self.answer_with(request))
 
@@ -181,7 +181,9 @@ class Caller:
 
     def address(self, node: str) -> str:
         """The address of a nameserver, a controller, a broker or a container, `ip:port`."""
-        return next(it.address for it in node_ports(self.stage.cluster.scenario) if it.node == node)
+        return next(
+            node_port.address for node_port in node_ports(self.stage.cluster.scenario) if node_port.node == node
+        )
 
     async def ask(
         self,
@@ -213,7 +215,7 @@ Script = Callable[[Stage], Awaitable[object]]
 """A script; the run ends with it."""
 
 
-def play(
+def execute(
     scenario: Scenario, script: Script | None = None, *, for_ms: float = 0, mode: TimeMode = TimeMode.SIM
 ) -> Trace:
     """Run a cluster until its script has ended and `for_ms` have passed.
@@ -234,7 +236,7 @@ def play(
     trace = Trace()
 
     async def main(world: World) -> None:
-        owners = QueueOwners(scenario)
+        owners = PresentOwners(scenario)
         world.recorder.listeners.append(owners.note)
         async with Cluster(world, scenario) as cluster:
             operator = Operator(cluster, owners)

@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 
 from emulator.testing.scenarios import TOPIC
-from emulator.trace.batches import Batch
-from emulator.trace.schema import CAUSES, RPC, TABLES, Table
+from emulator.trace.batches import RowBatch
+from emulator.trace.schema import CAUSES, RPC, TABLES, TraceTable
 from nodes.beliefs import PROCESS_ENDS, BeliefKind
 
 _NS_PER_MS = 1_000_000
@@ -18,7 +18,7 @@ _QUIET = (RPC.name, CAUSES.name)
 """Tables without listeners; their rows arrive in batches."""
 
 
-class Row(dict[str, Any]):
+class RowOfTrace(dict[str, Any]):
     """A row of the trace; columns are attributes: `row.node`."""
 
     def __getattr__(self, column: str) -> Any:
@@ -56,18 +56,18 @@ class Trace:
     available as soon as they are recorded.
     """
 
-    rows: dict[str, list[Row]] = attrs.Factory(lambda: {table.name: [] for table in TABLES})
+    rows: dict[str, list[RowOfTrace]] = attrs.Factory(lambda: {table.name: [] for table in TABLES})
     """Mapping table -> rows; `emulator.trace.schema` describes the tables."""
     digest: str = ""
     """Digest of all rows; equal digests mean equal traces."""
     end_ms: float = 0.0
     """End of the run, in ms since it began."""
 
-    def note(self, table: Table, row: tuple[int | str, ...]) -> None:
+    def note(self, table: TraceTable, row: tuple[int | str, ...]) -> None:
         """Add a row; a `RowListener`."""
-        self.rows[table.name].append(Row(zip(_COLUMNS[table.name], row, strict=True)))
+        self.rows[table.name].append(RowOfTrace(zip(_COLUMNS[table.name], row, strict=True)))
 
-    def write(self, batch: Batch) -> bool:
+    def write(self, batch: RowBatch) -> bool:
         """Add rows in place of a segment writer; only rows of tables without listeners."""
         if batch.table.name in _QUIET:
             for row in batch.rows:
@@ -82,7 +82,7 @@ class Trace:
 
     def select(
         self, table: str, *, after_ms: float = -1, until_ms: float = float("inf"), **wanted: object
-    ) -> list[Row]:
+    ) -> list[RowOfTrace]:
         """The rows of a table with these values, and of instants in (after_ms, until_ms], in order.
 
         Raises:
@@ -98,7 +98,9 @@ class Trace:
             if after_ms < row.at_ms <= until_ms and all(row[column] == value for column, value in wanted.items())
         ]
 
-    def beliefs(self, kind: BeliefKind, subject: str, *, node: str | None = None, after_ms: float = -1) -> list[Row]:
+    def beliefs(
+        self, kind: BeliefKind, subject: str, *, node: str | None = None, after_ms: float = -1
+    ) -> list[RowOfTrace]:
         """The beliefs of all nodes, or of one node, about a subject, in order."""
         found = self.select("beliefs", kind=kind.value, subject=subject, after_ms=after_ms)
         return [row for row in found if node in (None, row.node)]

@@ -64,14 +64,14 @@ class RecordingHandler(ChannelHandler):
 
     def codes(self) -> list[Any]:
         """What arrived, without the instants."""
-        return [what for _, what in self.heard]
+        return [subject for _, subject in self.heard]
 
     def _now_ms(self) -> float:
         return self._host.clock.monotonic_ns() / MS
 
 
 @attrs.frozen
-class Played:
+class ExecutedWorld:
     """The result and the trace of a world."""
 
     result: Any
@@ -83,7 +83,7 @@ class Played:
         return self.trace.digest
 
 
-def play_world(main: Callable[[World], Awaitable[Any]], **options: Any) -> Played:
+def execute_world(main: Callable[[World], Awaitable[Any]], **options: Any) -> ExecutedWorld:
     """Run a world until `main` returns, and keep its result and all rows.
 
     Args:
@@ -91,7 +91,7 @@ def play_world(main: Callable[[World], Awaitable[Any]], **options: Any) -> Playe
         options: `mode`, `seed`, `delay_ms`, `jitter_ms`, as of `emulator.machine.world.run_world`.
     """
     trace = Trace()
-    return Played(run_traced(main, trace, **options), trace)
+    return ExecutedWorld(run_traced(main, trace, **options), trace)
 
 
 def run_traced(main: Callable[[World], Awaitable[T]], trace: Trace, **options: Any) -> T:

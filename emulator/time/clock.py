@@ -19,7 +19,7 @@ from nodes.parking import park, park_among, unpark
 _NS = 1_000_000_000
 _BUSY_NS_MAX = 100_000_000
 """How long, of the wall's time, tasks wait for idleness while guests keep the cluster busy, in `live`."""
-_BUSY_NS_LEAST = 1_000_000
+_BUSY_NS_MIN = 1_000_000
 """How long the next ones wait if it has been as busy as that already."""
 _TURNS_PER_PASS = 64
 """Turns of the hub in a row before trio looks at the machine again, where Ctrl-C arrives."""
@@ -186,7 +186,7 @@ class EmulatedClock(trio.abc.Clock):
         task = trio.lowlevel.current_task()
         now_ns = self._timeline.now_ns
         since_ns, waits_ns = (self._idle_ns, _BUSY_NS_MAX) if patience_ns is None else (now_ns, patience_ns)
-        due_ns = max(now_ns + int(_BUSY_NS_LEAST * self._rate), since_ns + int(waits_ns * self._rate))
+        due_ns = max(now_ns + int(_BUSY_NS_MIN * self._rate), since_ns + int(waits_ns * self._rate))
         gave_up = False
 
         def give_up() -> None:

@@ -15,7 +15,7 @@ from nodes.parking import park, unpark
 
 NEVER_NS = 1 << 62
 """Later than anything that will happen."""
-_CLEAN_EVERY_LEAST = 1_024
+_CLEAN_EVERY_MIN = 1_024
 """Fewest calls that are scheduled between two removals of cancelled ones."""
 
 
@@ -25,7 +25,7 @@ class Owner(Protocol):
     alive: bool
     """Whether any of its timers may still fire."""
 
-    def admits(self, entry: "Entry") -> bool:
+    def admits(self, entry: "ScheduledCall") -> bool:
         """Whether the timer may fire now; if not, the owner keeps it for later or drops it."""
 
     def crash(self, error: Exception) -> None:
@@ -36,7 +36,7 @@ EPOCH_MS = 1_735_689_600_000
 """Wall clock at the beginning of every run in virtual time, in ms since 1970: 2025-01-01T00:00:00Z."""
 
 
-class Entry:
+class ScheduledCall:
     """One scheduled call; calls are made in the order of (instant, order of creation)."""
 
     __slots__ = ("callback", "cause", "owner")
@@ -76,20 +76,20 @@ class Timeline:
     def __init__(self, epoch_ms: int = EPOCH_MS) -> None:
         self.epoch_ms = epoch_ms
         self.now_ns = 0
-        self._heap: list[tuple[int, int, Entry]] = []
+        self._heap: list[tuple[int, int, ScheduledCall]] = []
         self._created = 0
-        self._clean_at = _CLEAN_EVERY_LEAST
+        self._clean_at = _CLEAN_EVERY_MIN
         """Number of calls scheduled by then when the cancelled ones are removed next."""
 
     def call_at(
         self, due_ns: int, callback: Callable[[], None], owner: Owner | None = None, cause_seq: int = NO_CAUSE
-    ) -> Entry:
+    ) -> ScheduledCall:
         """Schedule a call at `due_ns`, in ns since the run began; at once if that is past."""
-        entry = Entry(callback, owner, cause_seq)
+        entry = ScheduledCall(callback, owner, cause_seq)
         self.add(due_ns, entry)
         return entry
 
-    def add(self, due_ns: int, entry: Entry) -> None:
+    def add(self, due_ns: int, entry: ScheduledCall) -> None:
         """Schedule an entry at `due_ns`; at once if that is past."""
         self._created += 1
         heappush(self._heap, (due_ns, self._created, entry))
@@ -103,7 +103,7 @@ class Timeline:
         """
         self._heap[:] = [scheduled for scheduled in self._heap if _may_fire(scheduled[2])]
         heapify(self._heap)
-        self._clean_at = self._created + max(_CLEAN_EVERY_LEAST, len(self._heap))
+        self._clean_at = self._created + max(_CLEAN_EVERY_MIN, len(self._heap))
 
     def next_due_ns(self) -> int:
         """The instant of the next call; `NEVER_NS` if none is scheduled."""
@@ -123,14 +123,14 @@ class Timeline:
                 entry.fire()
 
 
-def _may_fire(entry: Entry) -> bool:
+def _may_fire(entry: ScheduledCall) -> bool:
     return entry.callback is not None and (entry.owner is None or entry.owner.alive)
 
 
 GiveWaker = Callable[[Callable[[], None]], None]
 
 
-class _Sleep(Entry):
+class _Sleep(ScheduledCall):
     """A task that sleeps until its entry fires or its waker is called."""
 
     __slots__ = ("_task",)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import attrs
 import msgpack
 
-from emulator.trace.schema import BELIEFS, ColumnType, Table
+from emulator.trace.schema import BELIEFS, ColumnType, TraceTable
 from nodes.protocol.java import as_long
 
 Row = tuple[int | str, ...]
@@ -26,17 +26,17 @@ class Packed(NamedTuple):
 
 
 @attrs.frozen
-class Batch:
+class RowBatch:
     """Consecutive rows of one table."""
 
-    table: Table
+    table: TraceTable
     rows: list[Row]
     columns: tuple[Column, ...]
     """The same values by column; numbers as 64-bit integers."""
     packed: Packed
 
 
-def batch_of(table: Table, rows: list[Row]) -> Batch:
+def batch_of(table: TraceTable, rows: list[Row]) -> RowBatch:
     """Make a batch of rows.
 
     A row that cannot be stored is repaired, as a last line of defence: what a
@@ -70,7 +70,7 @@ def unpacked(packed: Packed) -> list[Row]:
     return rows
 
 
-def columns_of(table: Table, rows: Sequence[Row]) -> tuple[Column, ...]:
+def columns_of(table: TraceTable, rows: Sequence[Row]) -> tuple[Column, ...]:
     """The values of rows by column; without rows, empty columns.
 
     Raises:
@@ -83,7 +83,7 @@ def columns_of(table: Table, rows: Sequence[Row]) -> tuple[Column, ...]:
     )
 
 
-def packed_columns(table: Table, columns: Sequence[Column]) -> Packed:
+def packed_columns(table: TraceTable, columns: Sequence[Column]) -> Packed:
     """The rows of columns in bytes."""
     if table is not BELIEFS:
         return Packed(msgpack.packb(list(zip(*columns, strict=True))), b"")
@@ -107,14 +107,14 @@ def numbered(texts: Sequence[str]) -> "tuple[list[str], array[int]]":
     return list(numbers), of_each
 
 
-def _batch(table: Table, rows: list[Row]) -> Batch:
+def _batch(table: TraceTable, rows: list[Row]) -> RowBatch:
     columns = columns_of(table, rows)
     for column in columns:
         if not isinstance(column, array):
             "".join(column)  # raises TypeError for what is no text: the journal must never hold what no segment can
     # Only beliefs are packed from columns, which takes longer.
     packed = packed_columns(table, columns) if table is BELIEFS else Packed(msgpack.packb(rows), b"")
-    return Batch(table, rows, columns, packed)
+    return RowBatch(table, rows, columns, packed)
 
 
 def _storable(value: int | str) -> int | str:

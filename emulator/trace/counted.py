@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 from emulator.trace.batches import Row
-from emulator.trace.schema import ADMIN, BELIEFS, CAUSES, MESSAGES, OWNERSHIP, PASSES, RPC, Table
+from emulator.trace.schema import ADMIN, BELIEFS, CAUSES, MESSAGES, OWNERSHIP, PASSES, RPC, TraceTable
 
 Counted = tuple[str, str, str, str, str, int, int]
 """The columns table, event, node, peer, kind, code and status of `COUNTS`."""
@@ -19,7 +19,7 @@ _EVENT_AND_NODE = {
 }
 
 
-def counted(table: Table, row: Row) -> Counted:
+def counted(table: TraceTable, row: Row) -> Counted:
     """What is counted of a row."""
     if table is RPC:
         return RPC.name, *_OF_FRAME(row)
@@ -51,7 +51,8 @@ class CountedRows:
         """
         begin_ns, first = self.ends_ns - _NS, self._written + 1
         rows: list[Row] = [
-            (seq, begin_ns, until_seq, *what, count) for seq, (what, (count,)) in enumerate(self.rows.items(), first)
+            (seq, begin_ns, until_seq, *subject, count)
+            for seq, (subject, (count,)) in enumerate(self.rows.items(), first)
         ]
         self._written += len(rows)
         self.rows.clear()

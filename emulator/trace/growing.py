@@ -7,7 +7,7 @@ from pathlib import Path
 
 from emulator.trace.journal import JOURNAL, JournalFile
 from emulator.trace.run_directory import MANIFEST, DamagedRunError, open_trace
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 from emulator.trace.segments import FOLDER
 from emulator.trace.stored import StoredTrace
 
@@ -43,7 +43,7 @@ class GrowingTrace:
         else:
             self._read_journal(journal)
 
-    def rows(self, table: Table) -> int:
+    def rows(self, table: TraceTable) -> int:
         """Number of rows of a table."""
         return sum(entry.rows for entry in self.trace.segments[table.name]) + len(self.trace.waiting[table.name])
 

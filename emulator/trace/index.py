@@ -65,11 +65,11 @@ class IndexWriter:
         self._files = files
         put_in_place(files, self._path, _line(head))
 
-    def note_segment(self, entry: SegmentEntry) -> None:
+    def on_segment(self, entry: SegmentEntry) -> None:
         """Append a closed segment, which is in place already."""
         self._files.append(self._path, _line(attrs.asdict(entry)))
 
-    def note_addresses(self, addresses: Mapping[str, str]) -> None:
+    def on_addresses(self, addresses: Mapping[str, str]) -> None:
         """Append names of addresses: a mapping address, or client id of a guest -> node."""
         self._files.append(self._path, _line({"addresses": dict(addresses)}))
 
@@ -82,18 +82,18 @@ def read_index(content: bytes) -> Index:
     # What follows the last line break is empty, or a line that a kill has cut off.
     for number, line in enumerate(content.split(b"\n")[:-1]):
         try:
-            said = unsealed(line)
+            answer = unsealed(line)
         except BrokenSealError as error:
             damages.append(f"line {number + 1}: {error}")
             continue
         if number == 0:
-            head = said
+            head = answer
         elif head.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
             continue  # whoever opens the run refuses it
-        elif "file" in said:
-            segments[said["table"]].append(SegmentEntry(**said))
+        elif "file" in answer:
+            segments[answer["table"]].append(SegmentEntry(**answer))
         else:
-            head["addresses"] = {**head.get("addresses", {}), **said["addresses"]}
+            head["addresses"] = {**head.get("addresses", {}), **answer["addresses"]}
     if not content.count(b"\n"):
         damages.append("it has no whole line")
     return Index(head, {table: tuple(entries) for table, entries in segments.items()}, tuple(damages))

@@ -18,7 +18,7 @@ from typing import Protocol, Self
 import orjson
 
 from emulator.time.timeline import Timeline
-from emulator.trace.batches import Batch, Row, batch_of
+from emulator.trace.batches import Row, RowBatch, batch_of
 from emulator.trace.counted import Counted, CountedRows, counted
 from emulator.trace.schema import (
     ADMIN,
@@ -32,8 +32,8 @@ from emulator.trace.schema import (
     PASSES,
     RPC,
     TABLES,
-    Table,
     TraceLevel,
+    TraceTable,
 )
 from nodes.beliefs import (
     AdminRecord,
@@ -61,8 +61,8 @@ __all__ = [
     "canonical",
 ]
 
-RowListener = Callable[[Table, Row], None]
-BatchListener = Callable[[Table, Sequence[Row]], None]
+RowListener = Callable[[TraceTable, Row], None]
+BatchListener = Callable[[TraceTable, Sequence[Row]], None]
 _BATCH_ROWS = 4_000
 _BATCH_CHARS = 1024 * 1024
 """A batch of beliefs ends sooner where their values are so long in all: packing it needs as much memory again."""
@@ -73,7 +73,7 @@ WRITE_EVERY_S = 1.0
 class BatchWriter(Protocol):
     """Where full batches go; `emulator.trace.segments.SegmentWriter` writes them to disk."""
 
-    def write(self, batch: Batch) -> bool:
+    def write(self, batch: RowBatch) -> bool:
         """Take a batch; returns whether `save` should be called with no row left elsewhere."""
 
     def save(self) -> None:
@@ -181,10 +181,10 @@ class Recorder:
             left_out = self._left_out
             if self._timeline.now_ns >= left_out.ends_ns:
                 self._end_second()
-            what = ("rpc", event, endpoint.node, endpoint.peer.node, kind, code, status)
-            count = left_out.rows.get(what)
+            subject = ("rpc", event, endpoint.node, endpoint.peer.node, kind, code, status)
+            count = left_out.rows.get(subject)
             if count is None:
-                left_out.rows[what] = [1]
+                left_out.rows[subject] = [1]
             else:
                 count[0] += 1
             self._seq = seq = self._seq + 1
@@ -224,29 +224,29 @@ class Recorder:
     def event(self, source: NodeIdentity, event: Event) -> int:
         """Record what a node believes or did; returns the seq of the row."""
         # The text of an enum is `_value_` here: `value` takes two calls, and there is a row for every message.
-        who = (self._seq + 1, self._timeline.now_ns, source.node, source.role, source.incarnation)
+        key = (self._seq + 1, self._timeline.now_ns, source.node, source.role, source.incarnation)
         match event:
             case MessageRecord():  # to match its fields would take as long as all the rest
-                return self._append(MESSAGES, (*who, event[0]._value_, *event[1:], cause.get()))
+                return self._append(MESSAGES, (*key, event[0]._value_, *event[1:], cause.get()))
             case Ownership():
                 place = (event.group, event.topic, event.broker_name, event.queue_id, event.offset)
-                return self._append(OWNERSHIP, (*who, event.event._value_, *place, cause.get()))
+                return self._append(OWNERSHIP, (*key, event.event._value_, *place, cause.get()))
             case RebalancePass():
                 ended = (event.outcome._value_, event.group, event.topic, event.mode, event.began_ns)
                 seen = (event.members, event.queues, event.assigned, event.source, event.requests, event.bytes)
-                return self._append(PASSES, (*who, *ended, *seen, cause.get()))
+                return self._append(PASSES, (*key, *ended, *seen, cause.get()))
             case Belief():
                 value, value_hash = canonical(event.value)
                 believed = (event.kind._value_, event.subject, value, value_hash, event.source)
-                seq = self._append(BELIEFS, (*who, *believed, cause.get()))
+                seq = self._append(BELIEFS, (*key, *believed, cause.get()))
                 self._belief_chars += len(value)
                 if self._belief_chars >= _BATCH_CHARS:
                     self._close_batch(BELIEFS)
                 return seq
             case Lifecycle():
-                return self._append(LIFECYCLE, (*who, event.event._value_, event.detail, cause.get()))
+                return self._append(LIFECYCLE, (*key, event.event._value_, event.detail, cause.get()))
             case AdminRecord() | CallTimedOut():
-                return self._admin(who, event) if isinstance(event, AdminRecord) else self._timed_out(source, event)
+                return self._admin(key, event) if isinstance(event, AdminRecord) else self._timed_out(source, event)
 
     def fault(self, event: str, fault_id: str, kind: str, subject: str, parameters: Json, hits: int) -> int:
         """Record the begin or the end of a fault; returns the seq of the row."""
@@ -272,7 +272,7 @@ class Recorder:
         self._take_open_batches()
         if self._writer is not None:
             self._writer.close_segments()
-            self._note_saved()
+            self._on_saved()
 
     def keep_up(self) -> float:
         """Write all rows to disk if it is time to; called in every pass of trio.
@@ -303,9 +303,9 @@ class Recorder:
                 whole.update(self._digests[table.name].digest())
         return whole.hexdigest()
 
-    def _admin(self, who: Row, event: AdminRecord) -> int:
+    def _admin(self, row: Row, event: AdminRecord) -> int:
         named = (event.request, event.topic, event.group, event.broker_name, event.client)
-        return self._append(ADMIN, (*who, *named, event.began_ns, canonical(event.detail)[0], cause.get()))
+        return self._append(ADMIN, (*row, *named, event.began_ns, canonical(event.detail)[0], cause.get()))
 
     def _timed_out(self, source: NodeIdentity, event: CallTimedOut) -> int:
         now_ns = self._timeline.now_ns
@@ -313,7 +313,7 @@ class Recorder:
         request = ("request", event.code, -1, event.opaque, "", cause.get())
         return self._append(RPC, (self._seq + 1, now_ns, now_ns, *call, *request), quiet=True)
 
-    def _append(self, table: Table, row: Row, *, quiet: bool = False) -> int:
+    def _append(self, table: TraceTable, row: Row, *, quiet: bool = False) -> int:
         if table.name in self._unwritten:
             seq = self._leave_out(counted(table, row))
         else:
@@ -327,12 +327,12 @@ class Recorder:
                 listener(table, row)
         return seq
 
-    def _leave_out(self, what: Counted) -> int:
+    def _leave_out(self, subject: Counted) -> int:
         """Count a row in place of writing it; returns its seq."""
         left_out = self._left_out
         if self._timeline.now_ns >= left_out.ends_ns:
             self._end_second()
-        left_out.rows.setdefault(what, [0])[0] += 1
+        left_out.rows.setdefault(subject, [0])[0] += 1
         self._seq = seq = self._seq + 1
         return seq
 
@@ -343,7 +343,7 @@ class Recorder:
             if len(rows) >= _BATCH_ROWS:
                 self._close_batch(COUNTS)
 
-    def _close_batch(self, table: Table) -> None:
+    def _close_batch(self, table: TraceTable) -> None:
         if self._take(table) or (self._writer is not None and monotonic() >= self._save_at_s):
             self._save()
 
@@ -351,10 +351,10 @@ class Recorder:
         assert self._writer is not None
         self._take_open_batches()
         self._writer.save()
-        self._note_saved()
+        self._on_saved()
         self._after_save()
 
-    def _note_saved(self) -> None:
+    def _on_saved(self) -> None:
         self._saved_seq = self._seq
         self._save_at_s = monotonic() + WRITE_EVERY_S
 
@@ -362,7 +362,7 @@ class Recorder:
         for table in TABLES:
             self._take(table)
 
-    def _take(self, table: Table) -> bool:
+    def _take(self, table: TraceTable) -> bool:
         """Digest the open batch of a table and hand it on; returns whether it should be saved."""
         rows = self._rows[table.name]
         if table is BELIEFS:
@@ -401,7 +401,7 @@ def canonical(value: Json) -> tuple[str, str]:
     except TypeError:  # half a surrogate pair, a number of more than 64 bits, a key that is no plain text
         encoded = _encode(value).encode(errors="replace")  # see `batch_of`
     text = encoded.decode()
-    return (text, _hash_of(encoded)) if len(encoded) < _LONG_BYTES else _text_and_hash_kept(text)
+    return (text, _hash_of(encoded)) if len(encoded) < _LONG_BYTES else _cached_text_and_hash(text)
 
 
 def _hash_of(encoded: bytes) -> str:
@@ -409,7 +409,7 @@ def _hash_of(encoded: bytes) -> str:
 
 
 @lru_cache(maxsize=64)
-def _text_and_hash_kept(text: str) -> tuple[str, str]:
+def _cached_text_and_hash(text: str) -> tuple[str, str]:
     """Brokers believe the same as their neighbours, and consumers as each other: a long list of members is kept once.
 
     The text is looked up, since orjson leaves many times its length unused behind its bytes.

@@ -13,7 +13,7 @@ import attrs
 from emulator.trace.batches import columns_of
 from emulator.trace.index import SegmentEntry
 from emulator.trace.run_directory import DamagedRunError
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 from emulator.trace.segments import arrow_table
 from emulator.trace.stored import DamagedSegmentError, StoredTrace
 
@@ -34,7 +34,7 @@ class RowRange:
         return self.stop - self.start
 
 
-def closed_ranges(trace: StoredTrace, table: Table) -> Iterator[tuple[int, SegmentEntry]]:
+def closed_ranges(trace: StoredTrace, table: TraceTable) -> Iterator[tuple[int, SegmentEntry]]:
     """The closed segments of a table in order, each with the number of its first row."""
     start = 0
     for entry in trace.segments[table.name]:
@@ -42,7 +42,7 @@ def closed_ranges(trace: StoredTrace, table: Table) -> Iterator[tuple[int, Segme
         start += entry.rows
 
 
-def rows_between(trace: StoredTrace, table: Table, start: int, stop: int) -> Iterator[Any]:
+def rows_between(trace: StoredTrace, table: TraceTable, start: int, stop: int) -> Iterator[Any]:
     """The rows of a range as Arrow tables, in order.
 
     Args:

@@ -22,7 +22,7 @@ from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
 from emulator.trace.recorder import WRITE_EVERY_S
-from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, Table, TraceLevel
+from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, TraceLevel, TraceTable
 from emulator.trace.seals import BrokenSealError, checksum_of_file, sealed, unsealed
 from emulator.trace.segments import FOLDER
 from emulator.trace.stored import StoredTrace, stored_trace
@@ -38,7 +38,7 @@ LOG_SUM = "log_checksum"
 _PACKAGES = ("rocketmq-emulator", "trio", "msgpack", "pyarrow")
 
 
-class Ended(StrEnum):
+class RunEnd(StrEnum):
     """How a run ended."""
 
     COMPLETE = "complete"
@@ -93,24 +93,24 @@ class RunDirectory:
         return self.trace.level
 
     @property
-    def ended(self) -> Ended:
+    def ended(self) -> RunEnd:
         """How the run ended."""
-        return Ended(self.manifest.get("ended", Ended.COMPLETE))
+        return RunEnd(self.manifest.get("ended", RunEnd.COMPLETE))
 
     def broken_off(self) -> str:
         """Why the run has no result, and what of it is there; empty if it is complete."""
         at = f"at {self.end_ns / 1e9:.1f} s"
         have = f"{sum(self.manifest['rows'].values()):,} rows up to {self.end_ns / 1e9:.1f} s are there"
         match self.ended:
-            case Ended.COMPLETE:
+            case RunEnd.COMPLETE:
                 return ""
-            case Ended.INTERRUPTED:
+            case RunEnd.INTERRUPTED:
                 return f"the run was interrupted {at}"
-            case Ended.FAILED:
+            case RunEnd.FAILED:
                 return f"the run failed {at}"
-            case Ended.UNDER_WAY:
+            case RunEnd.UNDER_WAY:
                 return f"the run is still under way: {have}"
-            case Ended.KILLED:
+            case RunEnd.KILLED:
                 lost = f"at most the last {WRITE_EVERY_S:g} s of wall time is missing"
                 return f"the emulator was killed or could not write on: {have}, {lost}"
 
@@ -223,7 +223,7 @@ def _without_manifest(path: Path | str, directory: Path) -> RunDirectory:
         raise DamagedRunError(damages)
     manifest = {
         **trace.head,
-        "ended": Ended.UNDER_WAY if under_way else Ended.KILLED,
+        "ended": RunEnd.UNDER_WAY if under_way else RunEnd.KILLED,
         "digest": "",
         "rows": counts,
         "virtual_s": trace.end_ns / 1e9,
@@ -261,7 +261,7 @@ def _unreadable(path: Path, error: OSError) -> str:
 
 
 def table_rows(
-    run: Path, table: Table, columns: tuple[str, ...] | None = None, *filters: tuple[str, str, object]
+    run: Path, table: TraceTable, columns: tuple[str, ...] | None = None, *filters: tuple[str, str, object]
 ) -> Iterator[dict[str, Any]]:
     """The rows of a table in order, each a mapping column -> value.
 

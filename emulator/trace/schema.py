@@ -47,7 +47,7 @@ class Column:
 
 
 @attrs.frozen
-class Table:
+class TraceTable:
     """One table of the trace."""
 
     name: str
@@ -84,7 +84,7 @@ _QUEUE = (
     _int("queue_id", "queueId inside topic and broker"),
 )
 
-BELIEFS = Table(
+BELIEFS = TraceTable(
     "beliefs",
     "what a node holds to be true, one row per change",
     (
@@ -99,7 +99,7 @@ BELIEFS = Table(
         _CAUSE,
     ),
 )
-RPC = Table(
+RPC = TraceTable(
     "rpc",
     "the fate of every frame and connection, one row each, written when the fate is known",
     (
@@ -122,7 +122,7 @@ RPC = Table(
         _CAUSE,
     ),
 )
-OWNERSHIP = Table(
+OWNERSHIP = TraceTable(
     "ownership",
     "which consumer holds which queue; a process that ends (lifecycle) holds nothing more",
     (
@@ -135,7 +135,7 @@ OWNERSHIP = Table(
         _CAUSE,
     ),
 )
-PASSES = Table(
+PASSES = TraceTable(
     "passes",
     "rebalance passes of consumers, one row per topic, written at the end of each",
     (
@@ -156,7 +156,7 @@ PASSES = Table(
         _CAUSE,
     ),
 )
-MESSAGES = Table(
+MESSAGES = TraceTable(
     "messages",
     "messages stored, consumed, filtered and popped; offsets of groups",
     (
@@ -184,7 +184,7 @@ MESSAGES = Table(
         _text(
             "tags",
             "stored, filtered: tags of the message; decided, ended: commit, rollback or unknown; of POP, but popped: what became of it, "
-            "nodes.broker.tables.pop_check_point.PopOutcome; dead_lettered: how often it was consumed again; discarded: nodes.beliefs.DiscardReason",
+            "nodes.broker.tables.pop.check_point.PopOutcome; dead_lettered: how often it was consumed again; discarded: nodes.beliefs.DiscardReason",
         ),
         _text(
             "key",
@@ -195,7 +195,7 @@ MESSAGES = Table(
         _CAUSE,
     ),
 )
-FAULTS = Table(
+FAULTS = TraceTable(
     "faults",
     "faults as they begin and end",
     (
@@ -210,7 +210,7 @@ FAULTS = Table(
         _CAUSE,
     ),
 )
-LIFECYCLE = Table(
+LIFECYCLE = TraceTable(
     "lifecycle",
     "stages in the life of each process",
     (
@@ -229,7 +229,7 @@ LIFECYCLE = Table(
         _CAUSE,
     ),
 )
-CAUSES = Table(
+CAUSES = TraceTable(
     "causes",
     "what starts a chain by itself: a timer that fired, a verb of the operator",
     (
@@ -240,7 +240,7 @@ CAUSES = Table(
     ),
 )
 
-ADMIN = Table(
+ADMIN = TraceTable(
     "admin",
     "what administrators have changed, one row for each topic, group or broker that a request names, written when it has "
     "been carried out",
@@ -262,7 +262,7 @@ ADMIN = Table(
     is_rare=True,
 )
 
-COUNTS = Table(
+COUNTS = TraceTable(
     "counts",
     "rows that the level of the trace leaves out, counted per emulated second; at level full there are none",
     (
@@ -299,12 +299,12 @@ class TraceLevel(StrEnum):
     """Faults and processes; everything else is counted."""
 
     @property
-    def whole(self) -> tuple[Table, ...]:
+    def whole(self) -> tuple[TraceTable, ...]:
         """The tables with all rows of the run, in the order of `TABLES`."""
         return _WHOLE[self]
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[TraceTable, ...]:
         """The tables that may have rows, in the order of `TABLES`."""
         return _WITH_ROWS[self]
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from emulator.trace.batches import Batch, Column, Packed, columns_of, numbered, packed_columns
+from emulator.trace.batches import Column, Packed, RowBatch, columns_of, numbered, packed_columns
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import IndexWriter, SegmentEntry
 from emulator.trace.journal import JOURNAL, frame
-from emulator.trace.schema import BELIEFS, TABLES, ColumnType, Table
+from emulator.trace.schema import BELIEFS, TABLES, ColumnType, TraceTable
 from emulator.trace.seals import checksum
 
 SEGMENT_ROWS = 40_000
@@ -31,7 +31,7 @@ characters, and each broker believes one anew with each member that comes."""
 _FRAME_BYTES = 2 * 1024 * 1024
 FOLDER = "trace"
 """Folder of the trace in a run directory."""
-_ZSTD_ROWS_LEAST = 4_000
+_ZSTD_ROWS_MIN = 4_000
 """zstd packs a fifth better than LZ4, but to begin takes it longer than to pack a small column."""
 _DELTA = "DELTA_BINARY_PACKED"
 _VALUE = BELIEFS.index("value")
@@ -65,27 +65,27 @@ _PLAIN: _Arrays = {ColumnType.INT: int_array, ColumnType.TEXT: text_array}
 _CODED: _Arrays = {ColumnType.INT: int_array, ColumnType.TEXT: dictionary_array}
 
 
-def arrow_table(table: Table, columns: Sequence[Column]) -> Any:
+def arrow_table(table: TraceTable, columns: Sequence[Column]) -> Any:
     """The columns of a table as an Arrow table."""
     return _arrow_table(table, columns, _PLAIN)
 
 
-def _arrow_table(table: Table, columns: Sequence[Column], arrays: _Arrays) -> Any:
+def _arrow_table(table: TraceTable, columns: Sequence[Column], arrays: _Arrays) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - it would take a third of the memory and of the start of a small cluster
 
     made = [arrays[of.type](pa, values) for of, values in zip(table.columns, columns, strict=True)]
-    fields = [pa.field(of.name, one.type, nullable=False) for of, one in zip(table.columns, made, strict=True)]
+    fields = [pa.field(of.name, column.type, nullable=False) for of, column in zip(table.columns, made, strict=True)]
     return pa.Table.from_arrays(made, schema=pa.schema(fields))
 
 
-class _Waiting:
+class _WaitingRows:
     """Rows of one table that wait for a segment.
 
     Where a segment ends depends on the rows alone, though batches end by the wall clock: a repetition has the same
     segments.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TraceTable) -> None:
         self.table = table
         self._chars = array("q")
         """Characters in the values of beliefs, up to each row."""
@@ -115,7 +115,7 @@ class _Waiting:
         self._packed = None
         return taken
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RowBatch) -> None:
         """Add rows."""
         for column, values in zip(self.columns, batch.columns, strict=True):
             column.extend(values)  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ class SegmentWriter:
     ) -> None:
         self._files = files or RunFiles()
         self._directory = run / FOLDER
-        self._waiting = {table.name: _Waiting(table) for table in TABLES}
+        self._waiting = {table.name: _WaitingRows(table) for table in TABLES}
         self._unwritten: list[tuple[str, Packed]] = []
         self._unwritten_bytes = 0
         self._error: OSError | None = None
@@ -179,7 +179,7 @@ class SegmentWriter:
         self._files.append(self._journal, frame(()))
         self._index = IndexWriter(self._directory, head or {}, self._files)
 
-    def write(self, batch: Batch) -> bool:
+    def write(self, batch: RowBatch) -> bool:
         """Add rows; returns whether `save` should be called, with no row left elsewhere.
 
         It should if the rows fill a segment, or if many wait for the journal, whose frame needs their memory once more.
@@ -234,7 +234,7 @@ class SegmentWriter:
             self._unwritten_bytes = 0
         new = {name: node for name, node in self._names.items() if self._names_written.get(name) != node}
         if new:
-            self._index.note_addresses(new)
+            self._index.on_addresses(new)
             self._names_written |= new
         closed = False
         for waiting in self._waiting.values():
@@ -246,7 +246,7 @@ class SegmentWriter:
             rest = [(name, packed) for name, waiting in self._waiting.items() for packed in waiting.packed()]
             put_in_place(self._files, self._journal, frame(rest))
 
-    def _close_segment(self, waiting: _Waiting, rows: int) -> None:
+    def _close_segment(self, waiting: _WaitingRows, rows: int) -> None:
         import pyarrow as pa  # noqa: PLC0415 - as above
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
@@ -256,7 +256,7 @@ class SegmentWriter:
         pq.write_table(
             _arrow_table(table, columns, _CODED),
             sink,
-            compression="zstd" if rows >= _ZSTD_ROWS_LEAST else "lz4",
+            compression="zstd" if rows >= _ZSTD_ROWS_MIN else "lz4",
             use_dictionary=texts,
             write_statistics=["seq", "t_ns"],
             store_schema=False,  # readers get plain texts
@@ -267,7 +267,7 @@ class SegmentWriter:
         put_in_place(self._files, self._directory / file, content)
         seqs, times_ns = columns[table.index("seq")], columns[table.index("t_ns")]
         first, last, t_ns = (int(number) for number in (seqs[0], seqs[-1], times_ns[-1]))
-        self._index.note_segment(
+        self._index.on_segment(
             SegmentEntry(table.name, file, len(seqs), first, last, t_ns, len(content), checksum(content))
         )
         waiting.segments += 1

@@ -11,7 +11,7 @@ from emulator.base.files import DATA_BYTES_MAX, LISTING_BYTES_MAX, read_bytes, r
 from emulator.trace.batches import Row, columns_of
 from emulator.trace.index import INDEX, Index, SegmentEntry, read_index
 from emulator.trace.journal import JOURNAL, Journal, read_journal
-from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
+from emulator.trace.schema import COUNTS, TABLES, TraceLevel, TraceTable
 from emulator.trace.seals import checksum
 from emulator.trace.segments import FOLDER, arrow_table
 
@@ -43,7 +43,7 @@ class StoredTrace:
         """Which rows the trace has."""
         return TraceLevel(self.head.get("trace", TraceLevel.FULL))
 
-    def paths(self, table: Table) -> list[Path]:
+    def paths(self, table: TraceTable) -> list[Path]:
         """The files of the closed segments of a table, in order.
 
         Raises:
@@ -80,7 +80,7 @@ class StoredTrace:
         ends = [entries[-1].last_seq for entries in self.segments.values() if entries]
         return max([*ends, *(int(rows[-1][0]) for rows in self.waiting.values() if rows)], default=0)
 
-    def tables(self, table: Table, **options: Any) -> Iterator[Any]:
+    def tables(self, table: TraceTable, **options: Any) -> Iterator[Any]:
         """The rows of a table as Arrow tables, in order.
 
         Args:
@@ -97,7 +97,7 @@ class StoredTrace:
                 found = found.filter(pq.filters_to_expression(options["filters"]))
             yield found if options.get("columns") is None else found.select(options["columns"])
 
-    def waiting_table(self, table: Table) -> Any:
+    def waiting_table(self, table: TraceTable) -> Any:
         """The waiting rows of a table as an Arrow table."""
         return arrow_table(table, columns_of(table, self.waiting[table.name]))
 
@@ -113,7 +113,7 @@ class StoredTrace:
         lacks = until_seq - have
         return f"{lacks} rows before seq {until_seq} are missing" if lacks else ""
 
-    def _rows_until(self, table: Table, seq: int) -> int:
+    def _rows_until(self, table: TraceTable, seq: int) -> int:
         return sum(len(part) for part in self.tables(table, columns=["seq"], filters=[("seq", "<=", seq)]))
 
     def check(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from emulator.trace.batches import Row
 from emulator.trace.index import SegmentEntry
 from emulator.trace.journal import JOURNAL, JournalFile
 from emulator.trace.run_directory import DamagedRunError
-from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
+from emulator.trace.schema import COUNTS, TABLES, TraceLevel, TraceTable
 from emulator.trace.segments import FOLDER
 from emulator.trace.stored import StoredTrace, stored_trace
 
@@ -26,7 +26,7 @@ _UNTIL_SEQ = COUNTS.index("until_seq")
 
 
 @attrs.frozen
-class Place:
+class TracePlace:
     """A place between two rows of a trace."""
 
     rows: int = 0
@@ -36,7 +36,7 @@ class Place:
     counted: int = 0
     """Seq of the last row of `counts` before it."""
 
-    def after(self, table: str, seq: int) -> "Place":
+    def after(self, table: str, seq: int) -> "TracePlace":
         """The place behind the next row.
 
         Args:
@@ -44,8 +44,8 @@ class Place:
             seq: of the row.
         """
         if table == COUNTS.name:
-            return Place(self.rows + 1, self.seq, seq)
-        return Place(self.rows + 1, seq, self.counted)
+            return TracePlace(self.rows + 1, self.seq, seq)
+        return TracePlace(self.rows + 1, seq, self.counted)
 
     def is_before(self, table: str, seq: int) -> bool:
         """Whether a row lies behind the place."""
@@ -57,7 +57,7 @@ class TracedRow(NamedTuple):
 
     order: tuple[int, int]
     """Orders the rows of all tables as they were recorded; a row of `counts` follows the rows that it is about."""
-    table: Table
+    table: TraceTable
     row: Row
 
 
@@ -70,19 +70,19 @@ class TraceTail:
 
     def __init__(self, run: Path) -> None:
         self._run = run
-        self._place: Place | None = None
+        self._place: TracePlace | None = None
         """Where `_rest` begins; None: nothing has been opened."""
         self._is_whole = False
         """Whether seqs have no gaps: no row is left out."""
         self._rest: Iterator[TracedRow] = iter(())
         self._journal: JournalFile | None = None
 
-    def read(self, after: Place, rows_most: int) -> tuple[list[TracedRow], Place]:
+    def read(self, after: TracePlace, rows_max: int) -> tuple[list[TracedRow], TracePlace]:
         """Read the rows behind a place that are on disk.
 
         Args:
             after: where to begin; it costs least where the last call ended.
-            rows_most: most rows to read.
+            rows_max: most rows to read.
 
         Returns:
             The rows in order, none if there is nothing new, and the place behind them.
@@ -93,10 +93,10 @@ class TraceTail:
         """
         if after != self._place:
             self._open(after)
-        found = list(islice(self._rest, rows_most))
+        found = list(islice(self._rest, rows_max))
         if not found:
             self._look()
-            found = list(islice(self._rest, rows_most))
+            found = list(islice(self._rest, rows_max))
         place = after
         for _, table, row in found:
             following = place.after(table.name, int(row[0]))
@@ -112,7 +112,7 @@ class TraceTail:
             self._journal.close()
         self._journal, self._place = None, None
 
-    def _open(self, after: Place) -> None:
+    def _open(self, after: TracePlace) -> None:
         """Read all that is on disk; the journal is opened before, so it also has what comes meanwhile."""
         self.close()
         self._journal = JournalFile(self._run / FOLDER / JOURNAL)
@@ -140,7 +140,7 @@ class TraceTail:
         raise DamagedRunError((f"{self._run / FOLDER / JOURNAL} is damaged: {damage}",))
 
 
-def _rows_of(trace: StoredTrace, table: Table, after: Place) -> Iterator[TracedRow]:
+def _rows_of(trace: StoredTrace, table: TraceTable, after: TracePlace) -> Iterator[TracedRow]:
     for entry in trace.segments[table.name]:
         if after.is_before(table.name, entry.last_seq):
             yield from _traced(table, _segment_rows(trace, entry), after)
@@ -154,7 +154,7 @@ def _segment_rows(trace: StoredTrace, entry: SegmentEntry) -> Iterator[Row]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _traced(table: Table, rows: Iterable[Row], after: Place) -> Iterator[TracedRow]:
+def _traced(table: TraceTable, rows: Iterable[Row], after: TracePlace) -> Iterator[TracedRow]:
     for row in rows:
         seq = int(row[0])
         if after.is_before(table.name, seq):

@@ -19,13 +19,13 @@ import trio
 
 from emulator.console.session import Session
 from emulator.console.verb import VerbError
-from emulator.web.feed import Feed, TooManyWatchersError, encoded
+from emulator.web.feed import PageFeed, TooManyWatchersError, encoded
 from emulator.web.gate import Gate
-from emulator.web.http import Answer, Connection, Gone, Refusal, Request
+from emulator.web.http import Answer, Gone, HttpConnection, Refusal, Request
 from emulator.web.offers import offer
 
 _THE_END = encoded({"leaving": True})
-_DIGITS_MOST = 15
+_DIGITS_MAX = 15
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _TYPES: Mapping[str, str] = MappingProxyType(
     {
@@ -38,7 +38,7 @@ _TYPES: Mapping[str, str] = MappingProxyType(
 
 
 @attrs.frozen
-class _Part:
+class _StaticFile:
     """A static file of the page."""
 
     content: bytes
@@ -54,7 +54,7 @@ class Dashboard:
         gate: checks the address and the token of requests.
     """
 
-    def __init__(self, session: Session, feed: Feed, gate: Gate) -> None:
+    def __init__(self, session: Session, feed: PageFeed, gate: Gate) -> None:
         self._session = session.confined()
         self._feed = feed
         self._gate = gate
@@ -66,7 +66,7 @@ class Dashboard:
             "/verb": ("POST", self._verb),
         }
 
-    async def answer(self, request: Request, to: Connection) -> None:
+    async def answer(self, request: Request, to: HttpConnection) -> None:
         """Answer one request.
 
         Raises:
@@ -82,30 +82,30 @@ class Dashboard:
             self._session.cluster.world.log.warning("dashboard", path=request.path, problem=repr(error))
             raise Refusal(500, "the dashboard failed; log.jsonl of the run says how") from error
 
-    async def _answer(self, request: Request, to: Connection) -> None:
+    async def _answer(self, request: Request, to: HttpConnection) -> None:
         path = request.path
         self._gate.check_address(request.headers)
         if path in self._parts:
-            _expect_method(request, "GET")
+            _require_method(request, "GET")
             await to.reply(200, self._parts[path].type, self._parts[path].content)
             return
         self._gate.check_token(request.headers)
         if path not in self._routes:
             raise Refusal(404, f"there is nothing here; there are /, {', '.join(self._routes)}")
         method, answer = self._routes[path]
-        _expect_method(request, method)
+        _require_method(request, method)
         await answer(request, to)
 
-    async def _state(self, _request: Request, to: Connection) -> None:
+    async def _state(self, _request: Request, to: HttpConnection) -> None:
         await to.reply(200, _JSON, encoded(self._feed.whole()))
 
-    async def _past(self, request: Request, to: Connection) -> None:
-        name, _, said = request.query.partition("=")
-        if name != "at_ms" or not said.isdecimal() or len(said) > _DIGITS_MOST:
+    async def _past(self, request: Request, to: HttpConnection) -> None:
+        name, _, answer = request.query.partition("=")
+        if name != "at_ms" or not answer.isdecimal() or len(answer) > _DIGITS_MAX:
             raise Refusal(400, "expected /past?at_ms=N, an instant in emulated milliseconds")
-        await to.reply(200, _JSON, encoded(self._feed.past(int(said))))
+        await to.reply(200, _JSON, encoded(self._feed.past(int(answer))))
 
-    async def _events(self, request: Request, to: Connection) -> None:
+    async def _events(self, request: Request, to: HttpConnection) -> None:
         if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in request.headers):
             raise Refusal(400, "/events is a stream of lines, no WebSocket")
         try:
@@ -114,19 +114,19 @@ class Dashboard:
         except TooManyWatchersError as error:
             raise Refusal(503, str(error)) from None
 
-    async def _verb(self, request: Request, to: Connection) -> None:
+    async def _verb(self, request: Request, to: HttpConnection) -> None:
         # The connection is not read meanwhile: a verb continues when its client disconnects.
         line, active = _line(request.body), self._session.operator.active
         before = dict(active)
         try:
-            told = {"ok": True, "lines": await self._session.say(line)}
+            reported = {"ok": True, "lines": await self._session.say(line)}
         except VerbError as error:
-            told = {"ok": False, "lines": [str(error)]}
-        told["offers"] = [offer(timed) for fault_id, timed in active.items() if fault_id not in before]
-        await to.reply(200, _JSON, encoded(told))
+            reported = {"ok": False, "lines": [str(error)]}
+        reported["offers"] = [offer(timed) for fault_id, timed in active.items() if fault_id not in before]
+        await to.reply(200, _JSON, encoded(reported))
 
 
-async def _stream(messages: trio.MemoryReceiveChannel[bytes], to: Connection) -> None:
+async def _stream(messages: trio.MemoryReceiveChannel[bytes], to: HttpConnection) -> None:
     """Send messages until they end; if the run ends, the last message says so.
 
     A client that has disconnected is noticed with the next message; there are five per second.
@@ -153,17 +153,17 @@ def _line(content: bytes) -> str:
     return line
 
 
-def _expect_method(request: Request, expected: str) -> None:
+def _require_method(request: Request, expected: str) -> None:
     if request.method != expected:
         raise Refusal(405, f"{request.path} takes {expected}, not {request.method}")
 
 
-def _page() -> Mapping[str, _Part]:
+def _page() -> Mapping[str, _StaticFile]:
     """Mapping path -> file; all files are read once, so no request reads the disk."""
     found = {}
     for entry in sorted(files("emulator.web").joinpath("page").iterdir(), key=lambda entry: entry.name):
         suffix = entry.name[entry.name.rfind(".") :]
         if suffix in _TYPES:
             path = "/" if entry.name == "index.html" else f"/page/{entry.name}"
-            found[path] = _Part(entry.read_bytes(), _TYPES[suffix])
+            found[path] = _StaticFile(entry.read_bytes(), _TYPES[suffix])
     return found

@@ -21,11 +21,11 @@ from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.load import LiveLoad
 from emulator.analysis.live.storms import LiveStorms
 from emulator.console.session import Session
-from emulator.spec.model import NAMESERVER
+from emulator.spec.model.scenario import NAMESERVER
 from emulator.trace.recorder import Row
-from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, Table
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, TraceTable
 from emulator.web import sections
-from emulator.web.heartbeats import Heartbeats
+from emulator.web.heartbeats import LastHeartbeats
 from emulator.web.history import History
 from emulator.web.marks import Marks
 from emulator.web.offers import offers
@@ -56,13 +56,13 @@ class _Watcher:
     messages: trio.MemorySendChannel[bytes]
 
 
-class Feed:
+class PageFeed:
     """Keeps the shown state, and sends changes to the watchers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._owners_mark = -1
-        self._rows: deque[tuple[Table, Row]] = deque(maxlen=LINES_MAX)
+        self._rows: deque[tuple[TraceTable, Row]] = deque(maxlen=LINES_MAX)
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._fixed = sections.fixed(session)
         self._shown: dict[str, Entries] = {name: {} for name in (*PAST, "offers", "marks", "seconds")}
@@ -75,23 +75,23 @@ class Feed:
         self._storm_lines: list[str] = []
         self._stale_nameservers = False
         self._load = LiveLoad(facts_of(session.cluster.scenario, 0).broker_names)
-        self._load_rows: list[tuple[Table, Row]] = []
-        self._heartbeats = Heartbeats()
+        self._load_rows: list[tuple[TraceTable, Row]] = []
+        self._heartbeats = LastHeartbeats()
         self._marks = Marks()
         self._seconds = Seconds()
         self._trouble: dict[str, int] = {}
         self._troubles: dict[int, dict[str, int]] = {}
         """Mapping second -> the most trouble in it, of the seconds whose load was not taken."""
 
-    def note_batch(self, table: Table, rows: Sequence[Row]) -> None:
+    def on_batch(self, table: TraceTable, rows: Sequence[Row]) -> None:
         """Update with the next rows of a table; a `BatchListener`."""
         for change in self._storms.take(table, rows):
             self._storm_lines.append(change.line)
-            self._marks.note_storm(change)
+            self._marks.on_storm(change)
         self._load.take_frames(table, rows)
         self._heartbeats.take(table, rows)
 
-    def note(self, table: Table, row: Row) -> None:
+    def note(self, table: TraceTable, row: Row) -> None:
         """Update with a row; a `RowListener`, which must be fast, since nodes wait for it."""
         self._load_rows.append((table, row))
         if table is MESSAGES:
@@ -165,8 +165,8 @@ class Feed:
         further["seconds"] = self._changed_seconds(changes)
         for name, entries in further.items():
             apply(self._shown[name], entries)
-        told = {name: entries for name, entries in {**changes, **further}.items() if entries}
-        self._tell({**self._now(), **told, **self._new_lines()})
+        reported = {name: entries for name, entries in {**changes, **further}.items() if entries}
+        self._send({**self._now(), **reported, **self._new_lines()})
 
     def _now(self) -> Entries:
         return {"now_ms": self._session.now_ms, "from_ms": self._history.from_ms}
@@ -218,8 +218,8 @@ class Feed:
         if changes["queues"] or changes["views"]:
             self._trouble = sections.trouble(self._shown["queues"], self._shown["views"], self._fixed["broadcasting"])
         now_ms = self._session.now_ms
-        most = self._troubles.setdefault(now_ms // 1_000, {})
-        most |= {name: max(number, most.get(name, 0)) for name, number in self._trouble.items()}
+        maximum = self._troubles.setdefault(now_ms // 1_000, {})
+        maximum |= {name: max(number, maximum.get(name, 0)) for name, number in self._trouble.items()}
         loads = self._load.take(now_ms * 1_000_000)
         for load in loads:
             self._seconds.note(load, self._troubles.pop(load.second, {}))
@@ -227,7 +227,7 @@ class Feed:
 
     def _mark_views_of(self, node: str) -> None:
         for key, entry in self._shown["views"].items():
-            if any(node in camp["nodes"] for camps in entry["roles"].values() for camp in camps):
+            if any(node in holders["nodes"] for all_holders in entry["roles"].values() for holders in all_holders):
                 self._stale_views[key.partition(" ")[0], entry["subject"]] = None
 
     def _new_lines(self) -> Entries:
@@ -238,7 +238,7 @@ class Feed:
         self._lines.extend(lines)
         return {"lines": lines} if lines else {}
 
-    def _tell(self, message: Entries) -> None:
+    def _send(self, message: Entries) -> None:
         content = encoded(message) if self._watchers else b""
         for watcher in tuple(self._watchers):
             try:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from emulator.analysis.rows.reader import frame_counts
 from emulator.trace.batches import Row
-from emulator.trace.schema import COUNTS, RPC, Table
+from emulator.trace.schema import COUNTS, RPC, TraceTable
 from emulator.web.sections import Entries
 from nodes.protocol.codes import RequestCode
 
@@ -20,20 +20,24 @@ _EVENT, _KIND, _CODE = RPC.index("event"), RPC.index("kind"), RPC.index("code")
 _MS = 1_000_000
 
 
-class Heartbeats:
+class LastHeartbeats:
     """The last heartbeat of each pair of nodes; where frames are only counted, the second of it."""
 
     def __init__(self) -> None:
         self.changed: Entries = {}
         """Mapping "server sender" -> emulated ms of the last heartbeat, of pairs with one since this was replaced."""
 
-    def take(self, table: Table, rows: Sequence[Row]) -> None:
+    def take(self, table: TraceTable, rows: Sequence[Row]) -> None:
         """Read a batch of frames, or of their counts; rows of other tables are left out."""
         if table is RPC:
             for row in rows:
                 if row[_CODE] in _HEARTBEATS and row[_EVENT] == "delivered" and row[_KIND] != "response":
                     self.changed[f"{row[_DST]} {row[_SRC]}"] = int(row[_RPC_T_NS]) // _MS
         elif table is COUNTS:
-            for one in frame_counts(table, rows):
-                if one.code in _HEARTBEATS and one.event == "delivered" and one.kind != "response":
-                    self.changed[f"{one.dst} {one.src}"] = one.second * 1_000
+            for frame_count in frame_counts(table, rows):
+                if (
+                    frame_count.code in _HEARTBEATS
+                    and frame_count.event == "delivered"
+                    and frame_count.kind != "response"
+                ):
+                    self.changed[f"{frame_count.dst} {frame_count.src}"] = frame_count.second * 1_000

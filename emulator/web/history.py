@@ -8,7 +8,7 @@ import attrs
 
 from emulator.web.sections import Entries, apply
 
-CHARS_MOST = 8_000_000
+CHARS_MAX = 8_000_000
 """Changes of so many characters are kept; heartbeats of a dozen nodes fill that in a day."""
 BLOCK_CHANGES = 1_000
 """To find an instant, at most so many changes are made."""
@@ -37,12 +37,12 @@ class History:
     """The sections at each instant since `from_ms`; older changes are forgotten.
 
     Args:
-        chars_most: how many characters of changes are kept, and perhaps a block more.
+        chars_max: how many characters of changes are kept, and perhaps a block more.
         block_changes: how many changes are forgotten at once.
     """
 
-    def __init__(self, chars_most: int = CHARS_MOST, block_changes: int = BLOCK_CHANGES) -> None:
-        self._chars_left = chars_most
+    def __init__(self, chars_max: int = CHARS_MAX, block_changes: int = BLOCK_CHANGES) -> None:
+        self._chars_left = chars_max
         self._block_changes = block_changes
         self._now: _State = {}
         self._blocks = deque([_Block({})])

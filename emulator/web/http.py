@@ -73,7 +73,7 @@ class Request:
     query: str = ""
 
 
-class Connection:
+class HttpConnection:
     """The connection of one client.
 
     Resource handling: the caller closes the stream.
@@ -122,7 +122,7 @@ class Connection:
         Raises:
             Gone: the client does not receive it.
         """
-        await self._send_refusal(refusal, ("Connection", "close"))
+        await self._send_refusal(refusal, ("HttpConnection", "close"))
         await self._finish()
 
     async def reply(self, status: int, content_type: str, content: bytes, *more: tuple[str, str]) -> None:
@@ -236,7 +236,7 @@ class Connection:
                 raise Gone from error
 
 
-Answer: TypeAlias = Callable[[Request, Connection], Awaitable[None]]
+Answer: TypeAlias = Callable[[Request, HttpConnection], Awaitable[None]]
 """Answers one request."""
 
 

@@ -2,11 +2,11 @@
 
 from emulator.analysis.live.storms import StormChange
 from emulator.trace.recorder import Row
-from emulator.trace.schema import FAULTS, LIFECYCLE, Table
+from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from emulator.web.sections import Entries
 from nodes.beliefs import LifecycleEvent
 
-MARKS_MOST = 400
+MARKS_MAX = 400
 """When there are more, the oldest one is forgotten, events of processes first."""
 _MS = 1_000_000
 _PROCESS = "process"
@@ -24,18 +24,18 @@ class Marks:
     """Keeps the marks of a run; `to_ms` of what goes on is None.
 
     Args:
-        marks_most: how many are kept.
+        marks_max: how many are kept.
     """
 
-    def __init__(self, marks_most: int = MARKS_MOST) -> None:
-        self._marks_most = marks_most
+    def __init__(self, marks_max: int = MARKS_MAX) -> None:
+        self._marks_max = marks_max
         self._made = 0
         self._open: dict[object, str] = {}
         """Mapping fault id or exchange -> key of its mark."""
         self._entries: Entries = {}
         self._changed: dict[str, None] = {}
 
-    def note(self, table: Table, row: Row) -> None:
+    def note(self, table: TraceTable, row: Row) -> None:
         """Mark the begin or the end of a fault, or an event of a process; other rows are left out."""
         if table is FAULTS:
             t_ms, fault_id = int(row[_FAULT_T_NS]) // _MS, row[_FAULT_ID]
@@ -47,14 +47,15 @@ class Marks:
             t_ms = int(row[_T_NS]) // _MS
             self._add(_PROCESS, f"{row[_NODE]} {str(row[_EVENT]).replace('_', ' ')}", t_ms, t_ms)
 
-    def note_storm(self, change: StormChange) -> None:
+    def on_storm(self, change: StormChange) -> None:
         """Mark the begin or the end of a request storm."""
         if change.ended:
             self._end(change.exchange, change.second * 1_000)
         else:
-            asked = change.exchange
-            text = f"request storm: {asked.client} -> {asked.server} {asked.request} answered {asked.answer}"
-            self._open[asked] = self._add("storm", text, change.second * 1_000, None)
+            requested = change.exchange
+            between = f"{requested.client} -> {requested.server}"
+            text = f"request storm: {between} {requested.request} answered {requested.answer}"
+            self._open[requested] = self._add("storm", text, change.second * 1_000, None)
 
     def take_changed(self, now_ms: int) -> Entries:
         """Mapping key -> mark that changed since the last call; None: it was forgotten.
@@ -67,12 +68,12 @@ class Marks:
         changed, self._changed = {key: self._entries.get(key) for key in self._changed}, {}
         return changed
 
-    def _add(self, what: str, text: str, from_ms: int, to_ms: int | None) -> str:
+    def _add(self, subject: str, text: str, from_ms: int, to_ms: int | None) -> str:
         self._made += 1
         key = str(self._made)
-        self._entries[key] = {"what": what, "text": text, "from_ms": from_ms, "to_ms": to_ms}
+        self._entries[key] = {"what": subject, "text": text, "from_ms": from_ms, "to_ms": to_ms}
         self._changed[key] = None
-        if len(self._entries) > self._marks_most:
+        if len(self._entries) > self._marks_max:
             events = (key for key, mark in self._entries.items() if mark["what"] == _PROCESS)
             oldest = next(events, None) or next(iter(self._entries))
             del self._entries[oldest]

@@ -10,7 +10,7 @@ from emulator.console.session import Session
 from emulator.console.verbs import VERBS
 from emulator.network.link import LinkRule
 from emulator.spec import Scenario
-from emulator.state.owners import GroupQueue, QueueOwners
+from emulator.state.owners import GroupQueue, PresentOwners
 from nodes.beliefs import BeliefKind
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel
@@ -93,7 +93,7 @@ def view(session: Session, kind: str, subject: str) -> Entries | None:
     if kind == BeliefKind.ROUTE and not differs and subject not in _topics(session.cluster.scenario):
         return None  # routes of system topics are shown only if nodes differ
     roles: dict[str, list[Entries]] = {}
-    for value, holders in session.state.beliefs.camps(kind, subject):
+    for value, holders in session.state.beliefs.all_holders(kind, subject):
         by_role: dict[str, list[str]] = {}
         for node in holders:
             by_role.setdefault(session.state.beliefs.role(node), []).append(node)
@@ -101,19 +101,19 @@ def view(session: Session, kind: str, subject: str) -> Entries | None:
             roles.setdefault(role, []).append({"value": shortened(value, VALUE_CHARS_MAX), "nodes": named})
     if not roles:
         return None
-    for camps in roles.values():
-        camps.sort(key=lambda camp: -len(camp["nodes"]))
+    for all_holders in roles.values():
+        all_holders.sort(key=lambda holders: -len(holders["nodes"]))
     return {"kind": str(kind), "subject": subject, "differs": differs, "roles": roles}
 
 
-def queue(owners: QueueOwners, one: GroupQueue) -> Entries:
+def queue(owners: PresentOwners, group_queue: GroupQueue) -> Entries:
     """One queue with its owners."""
     return {
-        "group": one.group,
-        "topic": one.topic,
-        "broker": one.broker_name,
-        "queue": one.queue_id,
-        "owners": list(owners.owners_of(one)),
+        "group": group_queue.group,
+        "topic": group_queue.topic,
+        "broker": group_queue.broker_name,
+        "queue": group_queue.queue_id,
+        "owners": list(owners.owners_of(group_queue)),
     }
 
 
@@ -150,7 +150,7 @@ def trouble(queues: Entries, views: Entries, broadcasting: list[str]) -> dict[st
         views: the section of that name.
         broadcasting: groups whose queues all members own.
     """
-    owners = [len(one["owners"]) for one in queues.values() if one["group"] not in broadcasting]
+    owners = [len(item["owners"]) for item in queues.values() if item["group"] not in broadcasting]
     found = {
         "two owners": sum(number > 1 for number in owners),
         "no owner": sum(number == 0 for number in owners),

@@ -8,9 +8,9 @@ import trio
 
 from emulator.console.session import Session
 from emulator.web.dashboard import Dashboard
-from emulator.web.feed import Feed
+from emulator.web.feed import PageFeed
 from emulator.web.gate import LOOPBACK, Gate
-from emulator.web.http import Connection, Gone, Refusal
+from emulator.web.http import Gone, HttpConnection, Refusal
 
 CONNECTIONS_MAX = 128
 _TOKEN_BYTES = 32
@@ -28,10 +28,10 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
     """
     port = int(listening.getsockname()[1])
     gate = Gate(port, secrets.token_urlsafe(_TOKEN_BYTES))
-    feed = Feed(session)
+    feed = PageFeed(session)
     recorder = session.cluster.world.recorder
     recorder.listeners.append(feed.note)
-    recorder.batch_listeners.append(feed.note_batch)
+    recorder.batch_listeners.append(feed.on_batch)
     connections = _Connections(session, Dashboard(session, feed, gate))
     listening.setblocking(False)
     listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
@@ -44,7 +44,7 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
             await trio.serve_listeners(connections.serve, [listener], handler_nursery=nursery)
     finally:
         recorder.listeners.remove(feed.note)
-        recorder.batch_listeners.remove(feed.note_batch)
+        recorder.batch_listeners.remove(feed.on_batch)
 
 
 class _Connections:
@@ -58,7 +58,7 @@ class _Connections:
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """Answer one client until it disconnects; `trio.serve_listeners` closes the stream."""
-        connection = Connection(stream)
+        connection = HttpConnection(stream)
         try:
             if len(self._open) >= CONNECTIONS_MAX:
                 await connection.refuse(Refusal(503, f"{CONNECTIONS_MAX} connections are open already"))

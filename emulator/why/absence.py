@@ -18,7 +18,7 @@ from emulator.why.question import AbsenceQuestion, WhyError, no_such
 from emulator.why.words import NodeNames, listed_nodes, parts_of, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 
-_TOLD_BY = {
+_REPORTED_BY = {
     BeliefKind.VIEW: BeliefKind.CONSUMER_IDS,
     BeliefKind.ROUTE: BeliefKind.ROUTE,
     BeliefKind.MEMBER_GROUP: BeliefKind.LIVE_BROKERS,
@@ -40,38 +40,38 @@ class _Holder:
     """The row with which it lost the item last; None: it has the item, or never had it."""
 
 
-def absence(trace: TraceRows, asked: AbsenceQuestion, names: NodeNames) -> Finding:
+def absence(trace: TraceRows, requested: AbsenceQuestion, names: NodeNames) -> Finding:
     """Find why a belief lacks an item.
 
     Raises:
         WhyError: nobody holds such a belief, or the item is unknown.
     """
-    return _Search(trace, asked, names).found()
+    return _Search(trace, requested, names).found()
 
 
 class _Search:
     """The way from a node that lacks an item to the one that should have heard of it."""
 
-    def __init__(self, trace: TraceRows, asked: AbsenceQuestion, names: NodeNames) -> None:
+    def __init__(self, trace: TraceRows, requested: AbsenceQuestion, names: NodeNames) -> None:
         self._trace = trace
         self._names = names
-        self._item = asked.item
-        self._kind = kind_of(trace, asked.belief)
-        self._asked = asked.belief
-        self._at_ns = asked.belief.at_ns
+        self._item = requested.item
+        self._kind = kind_of(trace, requested.belief)
+        self._requested = requested.belief
+        self._at_ns = requested.belief.at_ns
         self._silent = tuple(self._nodes_of_item())
         self._lines: list[str] = []
         self._rows: list[TraceRow] = []
 
     def found(self) -> Finding:
-        holders = self._holders(self._kind, self._asked.subject, self._asked.node)
+        holders = self._holders(self._kind, self._requested.subject, self._requested.node)
         if not holders:
-            raise WhyError(why_no_belief(self._trace, self._asked, self._kind))
+            raise WhyError(why_no_belief(self._trace, self._requested, self._kind))
         self._check_item()
-        lacking = [one for one in holders if one.came is None]
+        lacking = [item for item in holders if item.came is None]
         if not lacking:
-            return self._nobody_lacks_it(holders)
-        holder = max(lacking, key=lambda one: (one.lost or one.newest).seq)
+            return self._no_node_lacks_it(holders)
+        holder = max(lacking, key=lambda item: (item.lost or item.newest).seq)
         self._lines.append(f"{self._when()}{holder.node} does not have {self._item} in {self._what(holder.newest)}")
         origin = self._follow(holder)
         self._lines += [f"  {line}" for line in self._states()]
@@ -79,36 +79,38 @@ class _Search:
         silences = [Silence(node, origin, at_ns) for node in self._silent if node != origin]
         return Finding(tuple(self._lines), tuple(self._rows), tuple(silences))
 
-    def _nobody_lacks_it(self, holders: list[_Holder]) -> Finding:
-        since = [f"{one.node} since {seconds(one.came.t_ns)}" for one in holders if one.came is not None]
+    def _no_node_lacks_it(self, holders: list[_Holder]) -> Finding:
+        since = [f"{holder.node} since {seconds(holder.came.t_ns)}" for holder in holders if holder.came is not None]
         more = f", and {len(since) - _HOLDERS_MAX} more nodes" if len(since) > _HOLDERS_MAX else ""
-        what = self._what(holders[0].newest)
-        said = f"{self._when()}{self._item} is in {what}: {', '.join(since[:_HOLDERS_MAX])}{more}"
-        return Finding((said,), tuple(one.came for one in holders[-1:] if one.came is not None))
+        subject = self._what(holders[0].newest)
+        text = f"{self._when()}{self._item} is in {subject}: {', '.join(since[:_HOLDERS_MAX])}{more}"
+        return Finding((text,), tuple(holder.came for holder in holders[-1:] if holder.came is not None))
 
     def _follow(self, holder: _Holder) -> str:
         """Tell of a node that lacks the item, then of the one that told it, and so on; returns the last one."""
-        told = self._told_by(holder)
+        reported = self._reported_by(holder)
         if holder.lost is not None:
             self._rows.append(holder.lost)
             self._lines.append(f"  {holder.node} had it until {seconds(holder.lost.t_ns)}")
         else:
             self._lines.append(f"  {holder.node} never had it")
-        if told is None:
+        if reported is None:
             return holder.node
-        asked = f"  {told.node}, which told {holder.node} so at {seconds(holder.newest.t_ns)},"
-        if told.came is not None:
-            self._rows.append(told.came)
-            self._lines.append(f"{asked} has it since {seconds(told.came.t_ns)}: {holder.node} has not heard since")
+        requested = f"  {reported.node}, which told {holder.node} so at {seconds(holder.newest.t_ns)},"
+        if reported.came is not None:
+            self._rows.append(reported.came)
+            self._lines.append(
+                f"{requested} has it since {seconds(reported.came.t_ns)}: {holder.node} has not heard since"
+            )
             self._silent = (holder.node,)
-            return told.node
-        self._lines.append(f"{asked} does not have it either")
-        return self._follow(told)
+            return reported.node
+        self._lines.append(f"{requested} does not have it either")
+        return self._follow(reported)
 
-    def _told_by(self, holder: _Holder) -> _Holder | None:
+    def _reported_by(self, holder: _Holder) -> _Holder | None:
         """The node from which another one has its belief; None: it found out by itself."""
         row = holder.newest
-        kind, source = _TOLD_BY.get(BeliefKind(row.text("kind"))), row.text("source")
+        kind, source = _REPORTED_BY.get(BeliefKind(row.text("kind"))), row.text("source")
         teller = self._names.node(source)
         if kind is None or not source or teller == holder.node:
             return None
@@ -123,7 +125,7 @@ class _Search:
             if node in (None, row.text("node")):
                 of_nodes.setdefault(row.text("node"), []).append(row)
         found = [self._holder(name, held) for name, held in of_nodes.items()]
-        return sorted((one for one in found if self._lives(one.newest)), key=lambda one: one.newest.seq)
+        return sorted((item for item in found if self._lives(item.newest)), key=lambda item: item.newest.seq)
 
     def _holder(self, node: str, rows: list[TraceRow]) -> _Holder:
         came: TraceRow | None = None
@@ -155,12 +157,12 @@ class _Search:
         if self._silent:
             return
         known: dict[str, None] = {}
-        for row in self._trace.select(BELIEFS, kind=self._kind.value, subject=self._asked.subject):
+        for row in self._trace.select(BELIEFS, kind=self._kind.value, subject=self._requested.subject):
             known |= self._parts(row)
         if self._item not in known:
-            what = f"node, and nothing that {self._kind} {self._asked.subject} ever had, named"
+            subject = f"node, and nothing that {self._kind} {self._requested.subject} ever had, named"
             nodes = self._trace.values(LIFECYCLE, "node")
-            raise WhyError(no_such(what, self._item, tuple(sorted({**known, **dict.fromkeys(nodes)}))))
+            raise WhyError(no_such(subject, self._item, tuple(sorted({**known, **dict.fromkeys(nodes)}))))
 
     def _nodes_of_item(self) -> Iterator[str]:
         """The nodes by whose signals others hear of the item: itself, or the members of a broker group."""
@@ -188,10 +190,10 @@ class _Search:
     def _other_groups(self, node: str) -> Iterator[str]:
         rows = self._trace.select(BELIEFS, kind=BeliefKind.SUBSCRIPTION.value, node=node, until_ns=self._at_ns)
         groups = dict.fromkeys(row.text("subject").partition("/")[0] for row in rows)
-        asked = self._asked.subject.partition("/")[0]
-        if asked not in groups:
-            of = listed_nodes(tuple(groups))
-            yield f"{node} is no member of {asked}: it {f'consumes for {of}' if groups else 'consumes for no group'}"
+        requested = self._requested.subject.partition("/")[0]
+        if requested not in groups:
+            of = listed_nodes(tuple(groups)) if groups else "no group"
+            yield f"{node} is no member of {requested}: it consumes for {of}"
 
     def _when(self) -> str:
         return "" if self._at_ns is None else f"at {seconds(self._at_ns)} "

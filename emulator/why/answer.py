@@ -9,7 +9,7 @@ import attrs
 
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
-from emulator.spec.addresses import addresses
+from emulator.spec.model.addresses import addresses
 from emulator.state.client_names import guest_of
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, PASSES, RPC
@@ -17,8 +17,8 @@ from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, left_out, walk, w
 from emulator.why.finding import find
 from emulator.why.missing_signals import (
     BEFORE_NS,
+    SignalWindow,
     Silence,
-    Window,
     faults_in_the_way,
     last_sign_of_life,
     missing_signal_lines,
@@ -37,8 +37,8 @@ _PREMISES_MAX = 3
 _OF_CLIENTS = (BeliefKind.ROUTE, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
 _OF_BROKERS = (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
 """Kinds that other nodes read from a node; a chain to such a belief also shows the beliefs on its way."""
-_DECIDERS = (BeliefKind.REBALANCE_MODE, BeliefKind.ASSIGNER, BeliefKind.EPOCH, BeliefKind.DIVISION)
-_ABOUT_CLIENTS = (*_OF_CLIENTS, *_DECIDERS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
+_ASSIGNERS = (BeliefKind.REBALANCE_MODE, BeliefKind.ASSIGNER, BeliefKind.EPOCH, BeliefKind.DIVISION)
+_ABOUT_CLIENTS = (*_OF_CLIENTS, *_ASSIGNERS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
 _BY_ADDRESS = (BeliefKind.LIVE_BROKERS, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW, BeliefKind.MEMBER_GROUP)
 
 
@@ -53,19 +53,21 @@ def answer(words: Sequence[str], trace: TraceRows, names: NodeNames) -> tuple[st
     Raises:
         WhyError: the words are not a question, or the trace has nothing about it.
     """
-    asked = question(words)
+    requested = question(words)
     if BELIEFS not in trace.level.whole:
         raise WhyError(f"the level of this trace is {trace.level}: it holds no belief and no owner; {_AGAIN}")
-    found = find(trace, asked, names)
-    title = "what kept it from hearing otherwise" if isinstance(asked, _ABOUT_SIGNALS) else "what was wrong around it"
-    builder = _AnswerBuilder(trace, names, asked.at_ns, title)
+    found = find(trace, requested, names)
+    title = (
+        "what kept it from hearing otherwise" if isinstance(requested, _ABOUT_SIGNALS) else "what was wrong around it"
+    )
+    builder = _AnswerBuilder(trace, names, requested.at_ns, title)
     builder.lines += found.headlines
     builder.expect(found.silences)
     for row in found.rows:
         builder.tell(row)
-        builder.tell_why_kept(row)
-    builder.tell_missing_signals()
-    builder.tell_what_is_left_out()
+        builder.why_retained(row)
+    builder.add_missing_signals()
+    builder.lines_of_what_is_left_out()
     return tuple(builder.lines)
 
 
@@ -124,7 +126,7 @@ class _AnswerBuilder:
     at_ns: int | None
     _title: str
     lines: list[str] = attrs.Factory(list)
-    _told: dict[int, None] = attrs.Factory(dict)
+    _reported: dict[int, None] = attrs.Factory(dict)
     """Seq of the rows in the answer so far."""
     _instants_ns: list[int] = attrs.Factory(list)
     _nodes: dict[str, None] = attrs.Factory(dict)
@@ -136,7 +138,7 @@ class _AnswerBuilder:
 
     def tell(self, row: TraceRow) -> None:
         """Add the chain of a row, then those of its premises; nothing if the answer has it."""
-        if row.seq in self._told:
+        if row.seq in self._reported:
             return
         self._chain(row, "")
         waiting = [row]
@@ -146,7 +148,7 @@ class _AnswerBuilder:
             if not waiting:
                 break
             for premise in premises(self.trace, waiting.pop(0), self.names):
-                if premise.row.seq not in self._told:
+                if premise.row.seq not in self._reported:
                     self._chain(premise.row, premise.title)
                     waiting.append(premise.row)
 
@@ -157,7 +159,7 @@ class _AnswerBuilder:
             self._nodes |= dict.fromkeys((silence.listener, silence.node))
             self._instants_ns.append(silence.at_ns)
 
-    def tell_missing_signals(self) -> None:
+    def add_missing_signals(self) -> None:
         """Add the signals that did not arrive, and why; nothing if no node waits for one."""
         if not self._nodes:
             return
@@ -166,7 +168,7 @@ class _AnswerBuilder:
             self.trace, self._title, self._windows(), tuple(self._nodes), tuple(self._silences), self.names
         )
 
-    def tell_what_is_left_out(self) -> None:
+    def lines_of_what_is_left_out(self) -> None:
         """Add what the level of the trace keeps from the answer."""
         if self._leaves_out:
             self._paragraph()
@@ -177,10 +179,10 @@ class _AnswerBuilder:
         in_the_way = faults_in_the_way(self.trace, self._windows(), tuple(self._nodes))
         return tuple(dict.fromkeys((*self._faults, *in_the_way)))
 
-    def _windows(self) -> tuple[Window, ...]:
+    def _windows(self) -> tuple[SignalWindow, ...]:
         """The parts of the run in which signals may be missing."""
-        asked_ns = [] if self.at_ns is None else [min(self.at_ns, self.trace.end_ns())]
-        instants_ns = (*self._instants_ns, *asked_ns)
+        requested_ns = [] if self.at_ns is None else [min(self.at_ns, self.trace.end_ns())]
+        instants_ns = (*self._instants_ns, *requested_ns)
         spans_ns = [(max(0, instant_ns - BEFORE_NS), instant_ns) for instant_ns in instants_ns]
         for silence in self._silences:
             heard = last_sign_of_life(self.trace, silence)
@@ -196,21 +198,21 @@ class _AnswerBuilder:
             self.lines.append(title)
         self.lines += chain_lines(self.trace, links, self.names)
         if not self.trace.level.explains and (led := left_out(self.trace, walked[-1])):
-            what = f"a timer or a frame that arrived, which level {self.trace.level} leaves out"
-            self.lines.append(f"(row {led} led to it: {what})")
+            subject = f"a timer or a frame that arrived, which level {self.trace.level} leaves out"
+            self.lines.append(f"(row {led} led to it: {subject})")
             self._leaves_out = True
         if len(walked) == LINKS_MAX:
             self.lines.append(f"(only the newest {LINKS_MAX} links of this chain were followed)")
         self._instants_ns.append(row.t_ns)
         self._nodes.update(dict.fromkeys(_near(row, links)))
         for link, older in zip(links, [*links[1:], None], strict=True):
-            self._told[link.row.seq] = None
+            self._reported[link.row.seq] = None
             if link.kind is LinkKind.FAULT:
                 self._faults[link.row.text("fault_id")] = None
             if link.kind in (LinkKind.CONSEQUENCE, LinkKind.BELIEF):
-                self._note_removed(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
+                self._removed_note(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
 
-    def _note_removed(self, row: TraceRow, *, by_timer: bool) -> None:
+    def _removed_note(self, row: TraceRow, *, by_timer: bool) -> None:
         """Note the nodes that a belief no longer contains; they were silent if a timer removed them."""
         if row.table is not BELIEFS or row.text("kind") not in _BY_ADDRESS:
             return
@@ -222,7 +224,7 @@ class _AnswerBuilder:
                 if by_timer:
                     self._silences[Silence(node, row.text("node"), row.t_ns)] = None
 
-    def tell_why_kept(self, row: TraceRow) -> None:
+    def why_retained(self, row: TraceRow) -> None:
         """Add why an owner still owns a queue: whence it works now; nothing for any other row."""
         if row.table is not OWNERSHIP or row.text("event") != OwnershipEvent.ACQUIRED:
             return
@@ -232,23 +234,23 @@ class _AnswerBuilder:
         stage = self.trace.newest(LIFECYCLE, node=row.text("node"), until_ns=until_ns)
         if stage is not None and stage.text("event") == LifecycleEvent.SUSPENDED:
             self.lines.append(f"{keeps} it stands still since {seconds(stage.t_ns)}, and makes no pass")
-        elif said := self._whether_assigned(row, until_ns):
-            self.lines.append(f"{keeps} {said}")
+        elif text := self._whether_assigned(row, until_ns):
+            self.lines.append(f"{keeps} {text}")
         elif view is None or value_of(view) is None:
             return
         elif view.seq > row.seq:
-            said = row_words(self.trace, view, self.names)
-            self.lines.append(f"{keeps} since {seconds(view.t_ns)} it works from {said}")
+            text = row_words(self.trace, view, self.names)
+            self.lines.append(f"{keeps} since {seconds(view.t_ns)} it works from {text}")
         else:
             self.lines.append(f"{keeps} no pass since has seen other members or queues than at {seconds(view.t_ns)}")
 
     def _whether_assigned(self, row: TraceRow, until_ns: int) -> str:
         """Which broker assigned the queues of an owner, or since when none has; empty: it divides for itself."""
-        who: dict[str, Any] = {name: row.fields[name] for name in ("node", "incarnation", "group", "topic")}
-        passes = self.trace.select(PASSES, until_ns=until_ns, **who)
-        in_vain = list(takewhile(lambda one: one.text("event") == PassOutcome.UNANSWERED, reversed(passes)))
-        if in_vain:
-            return f"no broker has assigned it queues since {seconds(in_vain[-1].t_ns)}"
+        node: dict[str, Any] = {name: row.fields[name] for name in ("node", "incarnation", "group", "topic")}
+        passes = self.trace.select(PASSES, until_ns=until_ns, **node)
+        without_hits = list(takewhile(lambda item: item.text("event") == PassOutcome.UNANSWERED, reversed(passes)))
+        if without_hits:
+            return f"no broker has assigned it queues since {seconds(without_hits[-1].t_ns)}"
         assigned = assignment_of(self.trace, row, until_ns)
         if assigned is None:
             return ""

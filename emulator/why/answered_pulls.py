@@ -52,7 +52,7 @@ class Refusals:
 
 
 @attrs.frozen
-class _Answer:
+class _PullAnswer:
     t_ns: int
     status: int
     remark: str
@@ -74,15 +74,15 @@ def refusals(
         at_ns: the instant.
     """
     for broker in brokers:
-        answers = [one for one in _answers(trace, consumer, broker, at_ns) if one.status not in _CALM]
-        lasting = _lasting([one for one in answers if _is_about(one, group, topic)], at_ns)
+        answers = [answer for answer in _answers(trace, consumer, broker, at_ns) if answer.status not in _CALM]
+        lasting = _lasting([answer for answer in answers if _is_about(answer, group, topic)], at_ns)
         if lasting:
             first = lasting[0]
             reason, table = _reason(first, group, topic)
             change = _change(trace, broker, first, table)
             if not reason and change is not None:
                 reason = _guess(change, group, topic)
-            count = sum(one.count for one in lasting)
+            count = sum(item.count for item in lasting)
             yield Refusals(consumer, broker, first.status, first.t_ns, count, reason, change, first.row)
 
 
@@ -93,36 +93,36 @@ def failed_calls(trace: TraceRows, consumer: str, brokers: Sequence[str], after_
     return [row for row in rows if (row.text("src") == consumer) != (row.text("dst") == consumer)]
 
 
-def _answers(trace: TraceRows, consumer: str, broker: str, at_ns: int) -> list[_Answer]:
+def _answers(trace: TraceRows, consumer: str, broker: str, at_ns: int) -> list[_PullAnswer]:
     wanted: dict[str, Any] = {"kind": "response", "code": PULLS, "event": "delivered"}
     rows = trace.select(RPC, src=broker, dst=consumer, until_ns=at_ns, **wanted)
-    found = [_Answer(row.t_ns, row.number("status"), row.text("detail"), 1, row) for row in rows]
+    found = [_PullAnswer(row.t_ns, row.number("status"), row.text("detail"), 1, row) for row in rows]
     counted = trace.select(COUNTS, table=RPC.name, node=broker, peer=consumer, until_ns=at_ns, **wanted)
-    found += [_Answer(row.t_ns, row.number("status"), "", row.number("rows"), None) for row in counted]
-    return sorted(found, key=lambda one: one.t_ns)
+    found += [_PullAnswer(row.t_ns, row.number("status"), "", row.number("rows"), None) for row in counted]
+    return sorted(found, key=lambda item: item.t_ns)
 
 
-def _is_about(one: _Answer, group: str, topic: str) -> bool:
+def _is_about(pull_answer: _PullAnswer, group: str, topic: str) -> bool:
     """Whether an answer may be about the group or the topic; a remark may name another one."""
-    if one.status != ResponseCode.NO_PERMISSION or not one.remark:
+    if pull_answer.status != ResponseCode.NO_PERMISSION or not pull_answer.remark:
         return True
-    words = one.remark.replace("[", " ").replace("]", " ").replace(",", " ").split()
+    words = pull_answer.remark.replace("[", " ").replace("]", " ").replace(",", " ").split()
     return group in words or topic in words or "broker" in words
 
 
-def _lasting(answers: list[_Answer], at_ns: int) -> list[_Answer]:
+def _lasting(answers: list[_PullAnswer], at_ns: int) -> list[_PullAnswer]:
     """The last answers, without a long pause between them and before the instant."""
-    found: list[_Answer] = []
+    found: list[_PullAnswer] = []
     newer_ns = at_ns
-    for one in reversed(answers):
-        if newer_ns - one.t_ns > _GAP_NS or (found and one.status != found[-1].status):
+    for answer in reversed(answers):
+        if newer_ns - answer.t_ns > _GAP_NS or (found and answer.status != found[-1].status):
             break
-        found.append(one)
-        newer_ns = one.t_ns
+        found.append(answer)
+        newer_ns = answer.t_ns
     return found[::-1]
 
 
-def _reason(one: _Answer, group: str, topic: str) -> tuple[str, str]:
+def _reason(pull_answer: _PullAnswer, group: str, topic: str) -> tuple[str, str]:
     """(why the broker refuses, the table in which that stands)."""
     remarks = {
         f"group {group} may not consume": (_switched_off(group), _GROUPS),
@@ -135,11 +135,11 @@ def _reason(one: _Answer, group: str, topic: str) -> tuple[str, str]:
         f"topic {topic} may not be read": (_unreadable(topic), _TOPICS),
         f"the topic[{topic}] peeking message is forbidden": (_unreadable(topic), _TOPICS),
     }
-    if one.remark in remarks:
-        return remarks[one.remark]
-    if one.remark.startswith("the broker["):
+    if pull_answer.remark in remarks:
+        return remarks[pull_answer.remark]
+    if pull_answer.remark.startswith("the broker["):
         return "the permission of the broker lacks read (brokerPermission)", ""
-    return one.remark, _CHANGED_BY.get(one.status, "")
+    return pull_answer.remark, _CHANGED_BY.get(pull_answer.status, "")
 
 
 def _switched_off(group: str) -> str:
@@ -155,17 +155,17 @@ def _guess(change: TraceRow, group: str, topic: str) -> str:
     return _switched_off(group) if change.text("subject") == _GROUPS else _unreadable(topic)
 
 
-def _change(trace: TraceRows, broker: str, one: _Answer, table: str) -> TraceRow | None:
+def _change(trace: TraceRows, broker: str, pull_answer: _PullAnswer, table: str) -> TraceRow | None:
     """The change of a table of a broker that came shortly before an answer; of either table where none is named."""
-    if not table and (one.status != ResponseCode.NO_PERMISSION or one.remark):
+    if not table and (pull_answer.status != ResponseCode.NO_PERMISSION or pull_answer.remark):
         return None
     rows = trace.select(
         BELIEFS,
         kind=BeliefKind.DATA_VERSION.value,
         node=broker,
         subject=(table,) if table else (_GROUPS, _TOPICS),
-        after_ns=one.t_ns - _GAP_NS,
-        until_ns=one.t_ns if one.row is not None else one.t_ns + _COUNTED_NS,
+        after_ns=pull_answer.t_ns - _GAP_NS,
+        until_ns=pull_answer.t_ns if pull_answer.row is not None else pull_answer.t_ns + _COUNTED_NS,
     )
     changed = [row for row in rows if row.cause]
     return changed[-1] if changed else None

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
-from emulator.spec.model import BROKER
+from emulator.spec.model.scenario import BROKER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP
 from emulator.why.words import value_of
@@ -63,7 +63,7 @@ class PastStall:
 
 
 @attrs.frozen
-class Backlog:
+class GroupBacklog:
     """What waits for a group at an instant."""
 
     at_ns: int
@@ -75,12 +75,12 @@ class Backlog:
     @property
     def messages(self) -> int:
         """All that wait."""
-        return sum(one.messages for one in self.queues)
+        return sum(queue.messages for queue in self.queues)
 
     @property
     def late(self) -> tuple[WaitingQueue, ...]:
         """The queues of which a message waits for longer than a moment."""
-        return tuple(one for one in self.queues if one.oldest_ns <= self.at_ns - ON_ITS_WAY_NS)
+        return tuple(queue for queue in self.queues if queue.oldest_ns <= self.at_ns - ON_ITS_WAY_NS)
 
 
 def subscriptions_of(trace: TraceRows, group: str, until_ns: int | None) -> list[TraceRow]:
@@ -111,7 +111,7 @@ def is_wanted(subscription: TraceRow, tags: str) -> bool:
     return tags in [part.strip() for part in expression.split("||")]
 
 
-def backlog(trace: TraceRows, group: str, at_ns: int | None) -> Backlog:
+def backlog(trace: TraceRows, group: str, at_ns: int | None) -> GroupBacklog:
     """What waits for a group.
 
     Args:
@@ -140,7 +140,7 @@ def _rows(trace: TraceRows, group: str, topics: Sequence[str], until_ns: int) ->
 
 
 @attrs.define
-class _Reader:
+class _QueueReader:
     """How far a group, or one member that broadcasts, is in a queue."""
 
     position: int
@@ -151,12 +151,12 @@ class _Reader:
 
 
 @attrs.define
-class _Queue:
+class _SubscribedQueue:
     """The messages of a queue to which a member subscribes, in order."""
 
     offsets: list[int] = attrs.Factory(list)
     stored_ns: list[int] = attrs.Factory(list)
-    readers: dict[str, _Reader] = attrs.Factory(dict)
+    readers: dict[str, _QueueReader] = attrs.Factory(dict)
     """By node; empty: the group."""
 
 
@@ -171,7 +171,7 @@ class _Counting:
         for row in subscriptions:
             self._of_topic.setdefault(topic_of(row), []).append(row)
         self.topics = tuple(self._of_topic)
-        self._queues: dict[tuple[str, str, int], _Queue] = {}
+        self._queues: dict[tuple[str, str, int], _SubscribedQueue] = {}
         self._since_ns = min((row.t_ns for row in subscriptions), default=0)
         """Before that nothing waits for the group."""
         self._longest: PastStall | None = None
@@ -181,7 +181,7 @@ class _Counting:
         offset: int, tags: str,
     ) -> None:  # fmt: skip
         """A row about the group or about one of its topics."""
-        queue = self._queues.setdefault((topic, broker, queue_id), _Queue())
+        queue = self._queues.setdefault((topic, broker, queue_id), _SubscribedQueue())
         if event == _STORED:
             self._store(queue, t_ns, topic, offset, tags)
         elif not self._broadcasts:
@@ -189,7 +189,7 @@ class _Counting:
         elif role != BROKER and node in self._nodes:
             self._move(queue, (topic, broker, queue_id), node, t_ns, event, offset)
 
-    def _store(self, queue: _Queue, t_ns: int, topic: str, offset: int, tags: str) -> None:
+    def _store(self, queue: _SubscribedQueue, t_ns: int, topic: str, offset: int, tags: str) -> None:
         if queue.offsets and offset <= queue.offsets[-1]:  # a broker has lost the end of its log
             place = bisect_left(queue.offsets, offset)
             del queue.offsets[place:], queue.stored_ns[place:]
@@ -199,16 +199,18 @@ class _Counting:
             queue.offsets.append(offset)
             queue.stored_ns.append(t_ns)
         for node in self._nodes:
-            reader = queue.readers.setdefault(node, _Reader(offset, t_ns))
+            reader = queue.readers.setdefault(node, _QueueReader(offset, t_ns))
             if not reader.waiting:
                 reader.since_ns = t_ns
             self._recount(queue, reader)
 
-    def _move(self, queue: _Queue, place: tuple[str, str, int], node: str, t_ns: int, event: str, offset: int) -> None:
+    def _move(
+        self, queue: _SubscribedQueue, place: tuple[str, str, int], node: str, t_ns: int, event: str, offset: int
+    ) -> None:
         done = offset + 1 if event in (_CONSUMED, _FILTERED) else offset
         if done < 0:
             return
-        reader = queue.readers.setdefault(node, _Reader(done, t_ns))
+        reader = queue.readers.setdefault(node, _QueueReader(done, t_ns))
         if event == _RESET or (event == _ACQUIRED and not reader.begun):
             moved = done != reader.position
             reader.position = done
@@ -223,10 +225,10 @@ class _Counting:
             reader.since_ns = t_ns
         self._recount(queue, reader)
 
-    def _recount(self, queue: _Queue, reader: _Reader) -> None:
+    def _recount(self, queue: _SubscribedQueue, reader: _QueueReader) -> None:
         reader.waiting = len(queue.offsets) - bisect_left(queue.offsets, reader.position)
 
-    def result(self, at_ns: int) -> Backlog:
+    def result(self, at_ns: int) -> GroupBacklog:
         """What waits now."""
         found = []
         for (topic, broker, queue_id), queue in self._queues.items():
@@ -236,5 +238,5 @@ class _Counting:
                     of = GroupQueue(self._group, topic, broker, queue_id)
                     oldest = queue.offsets[place], queue.stored_ns[place]
                     found.append(WaitingQueue(of, node, reader.waiting, *oldest, reader.since_ns))
-        found.sort(key=lambda one: (-one.messages, one.queue, one.node))
-        return Backlog(at_ns, tuple(found), self._longest)
+        found.sort(key=lambda item: (-item.messages, item.queue, item.node))
+        return GroupBacklog(at_ns, tuple(found), self._longest)

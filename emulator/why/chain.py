@@ -97,16 +97,16 @@ def with_beliefs(
     """
     causes = [link.row.seq for link in links]
     rows = trace.select(BELIEFS, cause=causes, kind=kinds, subject=subjects, until_seq=links[0].row.seq - 1)
-    told: list[ChainLink] = [links[0]]
+    chain_links: list[ChainLink] = [links[0]]
     for newer, link in pairwise(links):
         beside = [
             row
             for row in rows
             if row.cause == link.row.seq and row.seq < newer.row.seq and row.text("node") == link.node
         ]
-        told += [ChainLink(LinkKind.BELIEF, row) for row in reversed(beside)]
-        told.append(link)
-    return tuple(told)
+        chain_links += [ChainLink(LinkKind.BELIEF, row) for row in reversed(beside)]
+        chain_links.append(link)
+    return tuple(chain_links)
 
 
 def left_out(trace: TraceRows, link: ChainLink) -> int:

@@ -89,10 +89,10 @@ def first_offset_lines(trace: TraceRows, group: str, at_ns: int | None, only: Pl
         only: one queue; None: all of them.
     """
     wanted = consume_from_where(trace, group)
-    found = [one for one in begun_at_zero(trace, group, at_ns) if only in (None, one.place)]
+    found = [item for item in begun_at_zero(trace, group, at_ns) if only in (None, item.place)]
     if not found or wanted is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
         return ()
-    older = sum(one.older for one in found)
+    older = sum(item.older for item in found)
     queues = "1 queue" if len(found) == 1 else f"{len(found)} queues"
     where = "it" if only is not None else f"in {queues} it"
     although = "whatever its consumeFromWhere is" if wanted is None else f"although consumeFromWhere is {wanted.value}"
@@ -115,9 +115,9 @@ def begun_at_end(trace: TraceRows, group: str, at_ns: int | None) -> Iterator[Be
         )
         if started is not None:
             missed = [
-                one
-                for one in _stored(trace, place, row)
-                if one.t_ns > started.t_ns and one.number("offset") < row.number("offset")
+                item
+                for item in _stored(trace, place, row)
+                if item.t_ns > started.t_ns and item.number("offset") < row.number("offset")
             ]
             if missed:
                 yield BegunAtEnd(place, node, started.t_ns, row.t_ns, len(missed))
@@ -135,12 +135,13 @@ def missed_at_start_lines(
         only: one queue; None: all of them.
     """
     of: dict[tuple[str, int], list[BegunAtEnd]] = {}
-    for one in begun_at_end(trace, group, at_ns):
-        if only in (None, one.place):
-            of.setdefault((one.node, one.started_ns), []).append(one)
+    for item in begun_at_end(trace, group, at_ns):
+        if only in (None, item.place):
+            of.setdefault((item.node, item.started_ns), []).append(item)
     return tuple(
-        f"{node} misses {_messages(sum(one.missed for one in found))}: its process started at {seconds(started_ns)}, "
-        f"and it began at the end of the queue at {seconds(found[0].t_ns)}, behind what had come meanwhile"
+        f"{node} misses {_messages(sum(element.missed for element in found))}: its process started at "
+        f"{seconds(started_ns)}, and it began at the end of the queue at {seconds(found[0].t_ns)}, "
+        f"behind what had come meanwhile"
         for (node, started_ns), found in of.items()
     )
 

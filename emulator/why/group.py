@@ -9,7 +9,7 @@ from emulator.why.answered_pulls import refusals
 from emulator.why.backlog import backlog, broadcasts, subscriptions_of, topic_of
 from emulator.why.first_offset import consume_from_where, first_offset_lines, missed_at_start_lines
 from emulator.why.held import Finding, end_of, known_groups
-from emulator.why.holds import CHANGES, Hold, holds
+from emulator.why.holds import CHANGES, LastHold, holds
 from emulator.why.question import GroupQuestion, no_question_about
 from emulator.why.stalls import brokers_of
 from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
@@ -20,36 +20,38 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 _SHOWN_MAX = 8
 
 
-def group(trace: TraceRows, asked: GroupQuestion, names: NodeNames) -> Finding:
+def group(trace: TraceRows, requested: GroupQuestion, names: NodeNames) -> Finding:
     """What a group is made of, and what is wrong with it.
 
     Raises:
         WhyError: there is no such group.
     """
     groups = known_groups(trace)
-    if asked.group not in groups:
-        raise no_question_about("group", asked.group, groups, "group {}")
-    about = _Group(trace, asked, names)
+    if requested.group not in groups:
+        raise no_question_about("group", requested.group, groups, "group {}")
+    about = _GroupAtInstant(trace, requested, names)
     problems, rows = about.problems()
     mode = "BROADCASTING" if about.broadcasts else "CLUSTERING"
     is_well = f"{about.count} of mode {mode}, and nothing is wrong with it"
     first, *rest = problems or [is_well]
-    when = "" if asked.at_ns is None else f"at {seconds(asked.at_ns)} "
-    lines = [f"{when}group {asked.group}: {first}", *(f"  {one}" for one in rest)]
+    when = "" if requested.at_ns is None else f"at {seconds(requested.at_ns)} "
+    lines = [f"{when}group {requested.group}: {first}", *(f"  {item}" for item in rest)]
     lines += [f"  {line}" for line in about.facts()]
     return Finding(tuple(lines), rows)
 
 
-class _Group:
+class _GroupAtInstant:
     """A group at an instant."""
 
-    def __init__(self, trace: TraceRows, asked: GroupQuestion, names: NodeNames) -> None:
+    def __init__(self, trace: TraceRows, requested: GroupQuestion, names: NodeNames) -> None:
         self._trace = trace
-        self._group = asked.group
-        self._at_ns = trace.end_ns() if asked.at_ns is None else asked.at_ns
+        self._group = requested.group
+        self._at_ns = trace.end_ns() if requested.at_ns is None else requested.at_ns
         self._names = names
         self._subscriptions = [
-            row for row in subscriptions_of(trace, asked.group, self._at_ns) if end_of(trace, row, self._at_ns) is None
+            row
+            for row in subscriptions_of(trace, requested.group, self._at_ns)
+            if end_of(trace, row, self._at_ns) is None
         ]
         self.broadcasts = broadcasts(self._subscriptions)
         self._lists = self._member_lists()
@@ -75,7 +77,7 @@ class _Group:
         found += missed_at_start_lines(self._trace, self._group, self._at_ns)
         waiting = backlog(self._trace, self._group, self._at_ns).late
         if waiting:
-            messages = sum(one.messages for one in waiting)
+            messages = sum(item.messages for item in waiting)
             found.append(f"{messages:,} messages wait; ask `lag {self._group} at {_instant(self._at_ns)}`")
         return found, tuple(rows[:1])
 
@@ -110,12 +112,12 @@ class _Group:
         brokers = dict.fromkeys(place[1] for place in self._holds)
         nodes = tuple(dict.fromkeys(node for name in brokers for node in brokers_of(self._trace, name)))
         for row in self._subscriptions:
-            for one in refusals(self._trace, self._group, topic_of(row), row.text("node"), nodes, self._at_ns):
-                because = one.reason or f"its pulls get {one.answer}"
-                line = f"{because} at {one.broker} since {seconds(one.since_ns)}"
-                if one.status == ResponseCode.NO_PERMISSION and f"{because}{one.broker}" not in shown:
-                    shown[f"{because}{one.broker}"] = None
-                    yield f"{line}, pulls get {one.answer}", one.change
+            for refusal in refusals(self._trace, self._group, topic_of(row), row.text("node"), nodes, self._at_ns):
+                because = refusal.reason or f"its pulls get {refusal.answer}"
+                line = f"{because} at {refusal.broker} since {seconds(refusal.since_ns)}"
+                if refusal.status == ResponseCode.NO_PERMISSION and f"{because}{refusal.broker}" not in shown:
+                    shown[f"{because}{refusal.broker}"] = None
+                    yield f"{line}, pulls get {refusal.answer}", refusal.change
 
     def _unlisted(self) -> Iterator[str]:
         """The members that some broker does not list."""
@@ -142,14 +144,14 @@ class _Group:
     def _different_subscriptions(self) -> Iterator[str]:
         nodes = {row.text("node"): None for row in self._subscriptions}
         for topic, expressions in self._expressions().items():
-            who = [f"{listed_nodes(tuple(of))} {expression}" for expression, of in expressions.items()]
+            names = [f"{listed_nodes(tuple(of))} {expression}" for expression, of in expressions.items()]
             without = [node for node in nodes if not any(node in of for of in expressions.values())]
-            if len(who) > 1:
-                yield f"its members subscribe to {topic} in different ways: {'; '.join(who)}"
+            if len(names) > 1:
+                yield f"its members subscribe to {topic} in different ways: {'; '.join(names)}"
             if without:
                 yield f"{listed_nodes(tuple(without))} does not subscribe to {topic}, and others of the group do"
 
-    def _owners(self) -> dict[tuple[str, str, int], list[Hold]]:
+    def _owners(self) -> dict[tuple[str, str, int], list[LastHold]]:
         """Mapping queue -> the last row of each consumer about it."""
         of: dict[tuple[str, str, int], list[TraceRow]] = {}
         for row in self._trace.select(OWNERSHIP, event=CHANGES, group=self._group, until_ns=self._at_ns):

@@ -40,35 +40,37 @@ def end_of(trace: TraceRows, row: TraceRow, until_ns: int | None) -> TraceRow | 
     return next((end for end in ends if end.number("incarnation") == row.number("incarnation")), None)
 
 
-def kind_of(trace: TraceRows, asked: BeliefQuestion) -> BeliefKind:
+def kind_of(trace: TraceRows, requested: BeliefQuestion) -> BeliefKind:
     """The kind of belief that a question names, or the only one that has its subject.
 
     Raises:
         WhyError: no kind has this subject, or several have.
     """
-    if asked.kind is not None:
-        return asked.kind
-    kinds = tuple(dict.fromkeys(row.text("kind") for row in trace.select(BELIEFS, subject=asked.subject)))
+    if requested.kind is not None:
+        return requested.kind
+    kinds = tuple(dict.fromkeys(row.text("kind") for row in trace.select(BELIEFS, subject=requested.subject)))
     if not kinds:
-        if asked.subject in trace.values(BELIEFS, "node"):
-            raise WhyError(f"{asked.subject} is a node: ask for `node {asked.subject}`")
-        if alike(asked.subject, ("storm",), 1):
-            raise WhyError(f"there is no subject {asked.subject}; did you mean `storm`?")
-        raise WhyError(no_such("subject", asked.subject, trace.values(BELIEFS, "subject")))
+        if requested.subject in trace.values(BELIEFS, "node"):
+            raise WhyError(f"{requested.subject} is a node: ask for `node {requested.subject}`")
+        if alike(requested.subject, ("storm",), 1):
+            raise WhyError(f"there is no subject {requested.subject}; did you mean `storm`?")
+        raise WhyError(no_such("subject", requested.subject, trace.values(BELIEFS, "subject")))
     if len(kinds) > 1:
-        raise WhyError(f"expected a kind before {asked.subject}, which has several: {', '.join(sorted(kinds))}")
+        raise WhyError(f"expected a kind before {requested.subject}, which has several: {', '.join(sorted(kinds))}")
     return BeliefKind(kinds[0])
 
 
-def why_no_belief(trace: TraceRows, asked: BeliefQuestion, kind: BeliefKind) -> str:
+def why_no_belief(trace: TraceRows, requested: BeliefQuestion, kind: BeliefKind) -> str:
     """Why nobody, or not the node that a question names, holds such a belief."""
     rows = trace.select(BELIEFS, kind=kind.value)
     subjects = tuple(sorted(dict.fromkeys(row.text("subject") for row in rows)))
-    if asked.subject not in subjects:
-        return no_such(f"subject of {kind}", asked.subject, subjects)
-    about = [row for row in rows if row.text("subject") == asked.subject]
+    if requested.subject not in subjects:
+        return no_such(f"subject of {kind}", requested.subject, subjects)
+    about = [row for row in rows if row.text("subject") == requested.subject]
     nodes = tuple(sorted(dict.fromkeys(row.text("node") for row in about)))
-    if asked.node is not None and asked.node not in nodes:
-        return no_such(f"holder of {kind} {asked.subject} named", asked.node, nodes)
-    first = next(row for row in about if asked.node in (None, row.text("node")))
-    return f"nobody knew of {kind} {asked.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
+    if requested.node is not None and requested.node not in nodes:
+        return no_such(f"holder of {kind} {requested.subject} named", requested.node, nodes)
+    first = next(row for row in about if requested.node in (None, row.text("node")))
+    return (
+        f"nobody knew of {kind} {requested.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
+    )

@@ -15,7 +15,7 @@ _ALL_OF_A_BROKER = -1
 
 
 @attrs.frozen
-class Hold:
+class LastHold:
     """The last row of a consumer about a queue."""
 
     row: TraceRow
@@ -38,7 +38,7 @@ class Hold:
         return self.row.text("node")
 
 
-def holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[Hold]:
+def holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[LastHold]:
     """The last row of each consumer in rows of one queue, in order."""
     newest: dict[tuple[str, str], TraceRow] = {}
     for row in rows:
@@ -47,21 +47,21 @@ def holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[Hol
         newest[key] = row
     nodes = tuple(node for _, node in newest)
     ends = trace.select(LIFECYCLE, event=ENDS, node=nodes, until_ns=at_ns)
-    return [Hold(row, _end_after(ends, row)) for row in newest.values()]
+    return [LastHold(row, _end_after(ends, row)) for row in newest.values()]
 
 
-def holds_of(trace: TraceRows, group: str, asked: QueueQuestion) -> list[Hold]:
+def holds_of(trace: TraceRows, group: str, requested: QueueQuestion) -> list[LastHold]:
     """The last row of each consumer of a group about a queue, in order; a member that pops may hold all of a broker."""
     rows = trace.select(
         OWNERSHIP,
         event=CHANGES,
         group=group,
-        topic=asked.topic,
-        broker_name=asked.broker_name,
-        queue_id=(asked.queue_id, _ALL_OF_A_BROKER),
-        until_ns=asked.at_ns,
+        topic=requested.topic,
+        broker_name=requested.broker_name,
+        queue_id=(requested.queue_id, _ALL_OF_A_BROKER),
+        until_ns=requested.at_ns,
     )
-    return holds(trace, rows, asked.at_ns)
+    return holds(trace, rows, requested.at_ns)
 
 
 def _end_after(ends: list[TraceRow], row: TraceRow) -> TraceRow | None:

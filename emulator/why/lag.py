@@ -4,12 +4,12 @@ import attrs
 
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP
-from emulator.why.backlog import ON_ITS_WAY_NS, Backlog, WaitingQueue, backlog
+from emulator.why.backlog import ON_ITS_WAY_NS, GroupBacklog, WaitingQueue, backlog
 from emulator.why.held import Finding, known_groups
 from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import subscribed_groups
 from emulator.why.question import LagQuestion, QueueQuestion, StallQuestion, WhyError, no_question_about
-from emulator.why.stalls import Cause, why_it_waits
+from emulator.why.stalls import StallCause, why_it_waits
 from emulator.why.words import NodeNames, seconds
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
@@ -23,27 +23,29 @@ _SURELY_NS = 5 * ON_ITS_WAY_NS
 @attrs.frozen
 class _Stalled:
     waiting: WaitingQueue
-    cause: Cause
+    cause: StallCause
 
 
-def lag(trace: TraceRows, asked: LagQuestion, names: NodeNames) -> Finding:
+def lag(trace: TraceRows, requested: LagQuestion, names: NodeNames) -> Finding:
     """Why messages wait for a group.
 
     Raises:
         WhyError: there is no such group.
     """
     groups = known_groups(trace)
-    if asked.group not in groups:
-        raise no_question_about("group", asked.group, groups, "lag {}")
-    found = backlog(trace, asked.group, asked.at_ns)
+    if requested.group not in groups:
+        raise no_question_about("group", requested.group, groups, "lag {}")
+    found = backlog(trace, requested.group, requested.at_ns)
     if not found.late:
-        return Finding((*_calm(asked.group, found), *_before_the_first_owner(trace, asked.group, found.at_ns)), ())
-    stalled = [_Stalled(one, why_it_waits(trace, one, found.at_ns, names)) for one in found.late]
+        return Finding(
+            (*_calm(requested.group, found), *_before_the_first_owner(trace, requested.group, found.at_ns)), ()
+        )
+    stalled = [_Stalled(element, why_it_waits(trace, element, found.at_ns, names)) for element in found.late]
     causes: dict[str, list[_Stalled]] = {}
-    for one in stalled:
-        causes.setdefault(one.cause.text, []).append(one)
+    for item in stalled:
+        causes.setdefault(item.cause.text, []).append(item)
     ordered = sorted(causes.values(), key=lambda of: (of[0].cause.rank, -_messages(of)))
-    lines = [_headline(asked.group, found, ordered)]
+    lines = [_headline(requested.group, found, ordered)]
     for of in ordered[:_CAUSES_MAX]:
         lines += _cause_lines(of, alone=len(ordered) == 1)
     more = len(ordered) - _CAUSES_MAX
@@ -52,13 +54,13 @@ def lag(trace: TraceRows, asked: LagQuestion, names: NodeNames) -> Finding:
     return Finding(tuple(lines), first.rows, first.silences)
 
 
-def stall(trace: TraceRows, asked: StallQuestion, names: NodeNames) -> Finding:
+def stall(trace: TraceRows, requested: StallQuestion, names: NodeNames) -> Finding:
     """What keeps the messages of a queue waiting.
 
     Raises:
         WhyError: no group consumes the queue, or no broker has it.
     """
-    queue = asked.queue
+    queue = requested.queue
     groups = subscribed_groups(trace, queue.topic) if queue.group is None else (queue.group,)
     _check(trace, queue, groups)
     lines: list[str] = []
@@ -67,10 +69,10 @@ def stall(trace: TraceRows, asked: StallQuestion, names: NodeNames) -> Finding:
     calm: list[str] = []
     for group in groups:
         found, causes = _of_queue(trace, queue, group, names)
-        for one in causes:
-            lines += [_stall_line(one, found), *(f"  {line}" for line in one.cause.lines)]
-            rows += one.cause.rows
-            silences += one.cause.silences
+        for cause in causes:
+            lines += [_stall_line(cause, found), *(f"  {line}" for line in cause.cause.lines)]
+            rows += cause.cause.rows
+            silences += cause.cause.silences
         if not causes:
             calm.append(_moves(trace, queue, group, found))
     return Finding((*lines, *calm), tuple(rows), tuple(silences))
@@ -79,30 +81,36 @@ def stall(trace: TraceRows, asked: StallQuestion, names: NodeNames) -> Finding:
 def stalled_first(trace: TraceRows, queue: QueueQuestion, group: str, names: NodeNames) -> Finding | None:
     """What keeps a queue from moving, for an answer about its owner; None: it moves."""
     found, causes = _of_queue(trace, queue, group, names)
-    still = [one for one in causes if one.waiting.since_ns <= found.at_ns - _SURELY_NS]
+    still = [cause for cause in causes if cause.waiting.since_ns <= found.at_ns - _SURELY_NS]
     if not still:
         return None
-    lines = [line for one in still for line in (_stall_line(one, found), *(f"  {it}" for it in one.cause.lines))]
-    rows = tuple(row for one in still for row in one.cause.rows)
-    return Finding(tuple(lines), rows, tuple(silence for one in still for silence in one.cause.silences))
+    lines = [
+        line for item in still for line in (_stall_line(item, found), *(f"  {element}" for element in item.cause.lines))
+    ]
+    rows = tuple(row for item in still for row in item.cause.rows)
+    return Finding(tuple(lines), rows, tuple(silence for item in still for silence in item.cause.silences))
 
 
-def _of_queue(trace: TraceRows, queue: QueueQuestion, group: str, names: NodeNames) -> tuple[Backlog, list[_Stalled]]:
+def _of_queue(
+    trace: TraceRows, queue: QueueQuestion, group: str, names: NodeNames
+) -> tuple[GroupBacklog, list[_Stalled]]:
     """What waits for a group, and why it waits in one queue."""
     found = backlog(trace, group, queue.at_ns)
-    late = [one for one in found.late if one.queue.name == queue.queue]
-    return found, [_Stalled(one, why_it_waits(trace, one, found.at_ns, names)) for one in late]
+    late = [item for item in found.late if item.queue.name == queue.queue]
+    return found, [_Stalled(item, why_it_waits(trace, item, found.at_ns, names)) for item in late]
 
 
-def _calm(group: str, found: Backlog) -> list[str]:
+def _calm(group: str, found: GroupBacklog) -> list[str]:
     at = seconds(found.at_ns)
     some = f" ({_count(found.messages)} on the way)" if found.messages else ""
     lines = [f"at {at} nothing of group {group} waits{some}"]
     past = found.longest
     if past is not None and past.lasted_ns >= _SURELY_NS:
         before = f"{max(past.start_ns, past.end_ns - 1_000_000) / 1e9:.3f}".rstrip("0").rstrip(".")
-        what = f"queue {past.queue.name} stood still longest, from {seconds(past.start_ns)} to {seconds(past.end_ns)}"
-        lines.append(f"  {what}; ask `stall {past.queue.name} of {group} at {before}s`")
+        subject = (
+            f"queue {past.queue.name} stood still longest, from {seconds(past.start_ns)} to {seconds(past.end_ns)}"
+        )
+        lines.append(f"  {subject}; ask `stall {past.queue.name} of {group} at {before}s`")
     return lines
 
 
@@ -114,37 +122,38 @@ def _before_the_first_owner(trace: TraceRows, group: str, at_ns: int) -> tuple[s
     return (f"  no member of it had a queue before {seconds(owned[0].t_ns)}; ask `group {group}`",)
 
 
-def _headline(group: str, found: Backlog, causes: list[list[_Stalled]]) -> str:
+def _headline(group: str, found: GroupBacklog, causes: list[list[_Stalled]]) -> str:
     first = causes[0]
     share = "" if len(causes) == 1 else f"; {_messages(first):,} of them:"
     cause = first[0].cause.text
-    what = f"{_count(found.messages)} {'waits' if found.messages == 1 else 'wait'} for group {group}"
-    return f"at {seconds(found.at_ns)} {what} in {_queues(len(found.late))}{share or ':'} {cause}"
+    subject = f"{_count(found.messages)} {'waits' if found.messages == 1 else 'wait'} for group {group}"
+    return f"at {seconds(found.at_ns)} {subject} in {_queues(len(found.late))}{share or ':'} {cause}"
 
 
 def _cause_lines(of: list[_Stalled], *, alone: bool) -> list[str]:
     lines = [] if alone else [f"  {_count(_messages(of))} in {_queues(len(of))}: {of[0].cause.text}"]
     lines += [f"    {line}" for line in of[0].cause.lines]
-    lines += [f"    {_queue_line(one.waiting)}" for one in of[:_QUEUES_MAX]]
+    lines += [f"    {_queue_line(item.waiting)}" for item in of[:_QUEUES_MAX]]
     more = len(of) - _QUEUES_MAX
     return [*lines, *([f"    {more} more queues"] if more > 0 else [])]
 
 
-def _queue_line(one: WaitingQueue) -> str:
-    of = f" for {one.node}" if one.node else ""
-    stored = f"the first, offset {one.first_offset}, was stored at {seconds(one.oldest_ns)}"
-    return f"{one.queue.name}{of}: {_count(one.messages)}, {stored}; nothing has moved since {seconds(one.since_ns)}"
+def _queue_line(waiting_queue: WaitingQueue) -> str:
+    of = f" for {waiting_queue.node}" if waiting_queue.node else ""
+    stored = f"the first, offset {waiting_queue.first_offset}, was stored at {seconds(waiting_queue.oldest_ns)}"
+    messages, since = _count(waiting_queue.messages), seconds(waiting_queue.since_ns)
+    return f"{waiting_queue.queue.name}{of}: {messages}, {stored}; nothing has moved since {since}"
 
 
-def _stall_line(one: _Stalled, found: Backlog) -> str:
-    waiting = one.waiting
-    who = waiting.queue.group + (f", member {waiting.node}" if waiting.node else "")
-    what = f"{_count(waiting.messages)} of queue {waiting.queue.name} {'waits' if waiting.messages == 1 else 'wait'}"
+def _stall_line(stalled: _Stalled, found: GroupBacklog) -> str:
+    waiting = stalled.waiting
+    names = waiting.queue.group + (f", member {waiting.node}" if waiting.node else "")
+    subject = f"{_count(waiting.messages)} of queue {waiting.queue.name} {'waits' if waiting.messages == 1 else 'wait'}"
     since = f"none has moved since {seconds(waiting.since_ns)}"
-    return f"at {seconds(found.at_ns)} {what} for group {who}, and {since}: {one.cause.text}"
+    return f"at {seconds(found.at_ns)} {subject} for group {names}, and {since}: {stalled.cause.text}"
 
 
-def _moves(trace: TraceRows, queue: QueueQuestion, group: str, found: Backlog) -> str:
+def _moves(trace: TraceRows, queue: QueueQuestion, group: str, found: GroupBacklog) -> str:
     """Why a queue is not stalled."""
     last = trace.newest(
         MESSAGES,
@@ -181,7 +190,7 @@ def _check(trace: TraceRows, queue: QueueQuestion, groups: tuple[str, ...]) -> N
 
 
 def _messages(of: list[_Stalled]) -> int:
-    return sum(one.waiting.messages for one in of)
+    return sum(item.waiting.messages for item in of)
 
 
 def _count(messages: int) -> str:

@@ -8,7 +8,7 @@ import attrs
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP, RPC
 from emulator.why.held import Finding
-from emulator.why.question import MessageQuestion, Place, WhyError, no_question_about
+from emulator.why.question import MessageQuestion, StoredAt, WhyError, no_question_about
 from emulator.why.words import NodeNames, listed_nodes, seconds
 from nodes.beliefs import MessageEvent, OwnershipEvent
 from nodes.protocol.codes import RequestCode
@@ -27,47 +27,47 @@ _HALF_OFFSETS = (_E.HALF.value, _E.DECIDED.value, _E.DELAYED.value)
 
 
 @attrs.frozen
-class _Step:
+class _MessageStep:
     t_ns: int
     seq: int
     node: str
     text: str
 
 
-def message(trace: TraceRows, asked: MessageQuestion, _names: NodeNames) -> Finding:
+def message(trace: TraceRows, requested: MessageQuestion, _names: NodeNames) -> Finding:
     """What became of a message.
 
     Raises:
         WhyError: there is none.
     """
-    about = _Message(trace, asked)
+    about = _MessageRows(trace, requested)
     if not about.rows:
-        raise _unknown(trace, asked)
-    steps = sorted(about.steps(), key=lambda one: one.seq)
-    width = max(len(one.node) for one in steps)
-    shown = [f"  {seconds(one.t_ns):>10}  {one.node:<{width}}  {one.text}" for one in steps]
+        raise _unknown(trace, requested)
+    steps = sorted(about.steps(), key=lambda step: step.seq)
+    width = max(len(step.node) for step in steps)
+    shown = [f"  {seconds(step.t_ns):>10}  {step.node:<{width}}  {step.text}" for step in steps]
     more = len(shown) - _LINES_MAX
     if more > 1:
         shown = [*shown[: _LINES_MAX // 2], f"  {'…':>10}  {more} more", *shown[-_LINES_MAX // 2 :]]
-    name = asked.name.words if isinstance(asked.name, Place) else asked.name
+    name = requested.name.words if isinstance(requested.name, StoredAt) else requested.name
     return Finding((f"message {name} {about.verdict()}", *about.passed(), *shown), ())
 
 
-class _Message:
+class _MessageRows:
     """The rows of one message, and of its copies."""
 
-    def __init__(self, trace: TraceRows, asked: MessageQuestion) -> None:
+    def __init__(self, trace: TraceRows, requested: MessageQuestion) -> None:
         self._trace = trace
-        self._at_ns = asked.at_ns
-        self.places: dict[Place, None] = {}
+        self._at_ns = requested.at_ns
+        self.places: dict[StoredAt, None] = {}
         self._keyed: list[TraceRow] = []
-        if isinstance(asked.name, Place):
-            self.places[asked.name] = None
+        if isinstance(requested.name, StoredAt):
+            self.places[requested.name] = None
         else:
-            self._keyed = self._with_key(asked.name)
+            self._keyed = self._with_key(requested.name)
             self.places |= dict.fromkeys(_place(row) for row in self._keyed if _has_place(row))
         at_places = [row for place in self.places for row in self._at(place)]
-        if isinstance(asked.name, Place):
+        if isinstance(requested.name, StoredAt):
             keys = dict.fromkeys(row.text("key") for row in at_places if row.text("event") in (_E.STORED, _E.DELIVERED))
             self._keyed = [row for key in keys if key for row in self._with_key(key)]
         at_places += self._popped_copies(at_places)
@@ -85,7 +85,7 @@ class _Message:
                 self.places[_place(copy)] = None
                 own = self._at(_place(copy))
                 found += own
-                revived += [one for one in own if one.text("event") == _E.REVIVED]
+                revived += [item for item in own if item.text("event") == _E.REVIVED]
         return found
 
     def _with_key(self, key: str) -> list[TraceRow]:
@@ -93,10 +93,10 @@ class _Message:
         rows = self._trace.select(MESSAGES, key=key, until_ns=self._at_ns)
         if rows:
             return rows
-        known = [one for one in self._trace.values(MESSAGES, "key") if key in one.split()]
+        known = [item for item in self._trace.values(MESSAGES, "key") if key in item.split()]
         return self._trace.select(MESSAGES, key=tuple(known), until_ns=self._at_ns) if known else []
 
-    def _at(self, place: Place) -> list[TraceRow]:
+    def _at(self, place: StoredAt) -> list[TraceRow]:
         rows = self._trace.select(
             MESSAGES,
             topic=place.topic,
@@ -163,14 +163,14 @@ class _Message:
                 if row.number("offset") > place.offset and not consumed[group] and row.seq > stored.seq:
                     yield f"  group {group} began behind it, at offset {row.text('offset')}, at {seconds(row.t_ns)}"
 
-    def steps(self) -> Iterator[_Step]:
+    def steps(self) -> Iterator[_MessageStep]:
         """Everything that happened to it."""
         for row in self.rows:
-            yield _Step(row.t_ns, row.seq, row.text("node"), _words(row))
+            yield _MessageStep(row.t_ns, row.seq, row.text("node"), _words(row))
             if row.text("event") == _E.CONSUMED:
                 yield from self._sent_back(row)
 
-    def _sent_back(self, consumed: TraceRow) -> Iterator[_Step]:
+    def _sent_back(self, consumed: TraceRow) -> Iterator[_MessageStep]:
         """A message that a listener could not consume is sent back to be tried again."""
         if not self._trace.level.explains or not consumed.cause:
             return
@@ -180,11 +180,11 @@ class _Message:
         stored = [self._trace.newest(MESSAGES, cause=row.seq, event=_E.STORED.value) for row in after]
         for row, copy in zip(after, stored, strict=True):
             # A batch of messages has one cause; its messages are sent back in order.
-            same = [one for one in self._batch(consumed) if one.seq <= consumed.seq]
+            same = [item for item in self._batch(consumed) if item.seq <= consumed.seq]
             if copy is not None and after.index(row) == len(same) - 1:
                 where = "dead letters" if copy.text("topic").startswith(DLQ_TOPIC_PREFIX) else "later"
                 text = f"sent it back: stored for {where} as {_place(copy).words}"
-                yield _Step(row.t_ns, row.seq, consumed.text("node"), text)
+                yield _MessageStep(row.t_ns, row.seq, consumed.text("node"), text)
 
     def _batch(self, consumed: TraceRow) -> list[TraceRow]:
         return self._trace.select(MESSAGES, event=_E.CONSUMED.value, node=consumed.text("node"), cause=consumed.cause)
@@ -233,12 +233,12 @@ def _words(row: TraceRow) -> str:
     )
 
 
-def _unknown(trace: TraceRows, asked: MessageQuestion) -> WhyError:
-    if asked.at_ns is not None and (later := _Message(trace, MessageQuestion(asked.name)).rows):
-        name = asked.name.words if isinstance(asked.name, Place) else asked.name
+def _unknown(trace: TraceRows, requested: MessageQuestion) -> WhyError:
+    if requested.at_ns is not None and (later := _MessageRows(trace, MessageQuestion(requested.name)).rows):
+        name = requested.name.words if isinstance(requested.name, StoredAt) else requested.name
         return WhyError(f"message {name} came later, at {seconds(later[0].t_ns)}; ask `message {name}`")
-    if isinstance(asked.name, Place):
-        place = asked.name
+    if isinstance(requested.name, StoredAt):
+        place = requested.name
         given = {"topic": place.topic, "broker_name": place.broker_name}
         last = trace.newest(MESSAGES, event=_E.STORED.value, queue_id=place.queue_id, **given)
         if last is not None:
@@ -247,9 +247,9 @@ def _unknown(trace: TraceRows, asked: MessageQuestion) -> WhyError:
         stored = trace.select(MESSAGES, event=_E.STORED.value)
         queues = dict.fromkeys(_place(row).words for row in stored if row.number("offset") == 0)
         return no_question_about("message", place.words, tuple(queues), "message {}")
-    keys = tuple(dict.fromkeys(one for (one,) in trace.tuples(MESSAGES, ("key",), event=_WITH_KEYS) if one))
+    keys = tuple(dict.fromkeys(item for (item,) in trace.tuples(MESSAGES, ("key",), event=_WITH_KEYS) if item))
     if keys:
-        return no_question_about("message", asked.name, keys, "message {}")
+        return no_question_about("message", requested.name, keys, "message {}")
     first = trace.newest(MESSAGES, event=_E.STORED.value)
     ask = "" if first is None else f", such as `message {_place(first).words}`"
     return WhyError(f"no message of this run has a key: ask by place{ask}")
@@ -264,8 +264,8 @@ def _is_copy(row: TraceRow) -> bool:
     return row.text("topic").startswith((RETRY_TOPIC_PREFIX, DLQ_TOPIC_PREFIX))
 
 
-def _place(row: TraceRow) -> Place:
-    return Place(row.text("topic"), row.text("broker_name"), row.number("queue_id"), row.number("offset"))
+def _place(row: TraceRow) -> StoredAt:
+    return StoredAt(row.text("topic"), row.text("broker_name"), row.number("queue_id"), row.number("offset"))
 
 
 def _times(number: int) -> str:

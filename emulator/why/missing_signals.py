@@ -15,8 +15,8 @@ from nodes.protocol.codes import RequestCode
 BEFORE_NS = 120 * 1_000_000_000
 """How far to look back: the longest silence that RocketMQ's scans tolerate."""
 _SIGNS_OF_LIFE = (RequestCode.HEART_BEAT, RequestCode.REGISTER_BROKER, RequestCode.BROKER_HEARTBEAT)
-_TOLD_CODES_MAX = 4
-_TOLD_MAX = 5
+_REPORTED_CODES_MAX = 4
+_REPORTED_MAX = 5
 _NO_STAGES = (
     *(LifecycleEvent.CONFIGURED, LifecycleEvent.READY, LifecycleEvent.STOPPING),
     LifecycleEvent.NOT_EMULATED,
@@ -25,7 +25,7 @@ _STAGES = tuple(event.value for event in LifecycleEvent if event not in _NO_STAG
 
 
 @attrs.frozen
-class Window:
+class SignalWindow:
     """A part of a run, up to the instant of a question."""
 
     begin_ns: int
@@ -60,14 +60,14 @@ class _Fault:
         return f"{fault_words(self.begin)}, from {seconds(self.begin.t_ns)}, {lasted}"
 
 
-def windows(spans_ns: Iterable[tuple[int, int]]) -> tuple[Window, ...]:
+def windows(spans_ns: Iterable[tuple[int, int]]) -> tuple[SignalWindow, ...]:
     """Spans (begin_ns, end_ns) as windows in order; overlapping spans are merged."""
-    merged: list[Window] = []
+    merged: list[SignalWindow] = []
     for begin_ns, end_ns in sorted(spans_ns):
         if merged and begin_ns <= merged[-1].end_ns:
-            merged[-1] = Window(merged[-1].begin_ns, max(end_ns, merged[-1].end_ns))
+            merged[-1] = SignalWindow(merged[-1].begin_ns, max(end_ns, merged[-1].end_ns))
         else:
-            merged.append(Window(begin_ns, end_ns))
+            merged.append(SignalWindow(begin_ns, end_ns))
     return tuple(merged)
 
 
@@ -88,7 +88,7 @@ def last_sign_of_life(trace: TraceRows, silence: Silence) -> TraceRow | None:
 def missing_signal_lines(
     trace: TraceRows,
     title: str,
-    when: Sequence[Window],
+    when: Sequence[SignalWindow],
     nodes: Sequence[str],
     silences: Sequence[Silence],
     names: NodeNames,
@@ -112,17 +112,17 @@ def missing_signal_lines(
     return [lines[0], *(f"  {line}" for line in lines[1:])]
 
 
-def faults_in_the_way(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> tuple[str, ...]:
+def faults_in_the_way(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[str]) -> tuple[str, ...]:
     """Ids of the faults that were active in these windows and dropped frames between the nodes, or touch a node."""
     taken = _taken(trace, when, nodes)
     return tuple(fault.id for fault in _active(trace, when) if fault.id in taken or fault.touches(nodes))
 
 
-def _active(trace: TraceRows, when: Sequence[Window]) -> list[_Fault]:
+def _active(trace: TraceRows, when: Sequence[SignalWindow]) -> list[_Fault]:
     return [fault for fault in _all_faults(trace) if any(_meets(fault, window) for window in when)]
 
 
-def _faults(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> list[str]:
+def _faults(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[str]) -> list[str]:
     active = _active(trace, when)
     if not active:
         return ["no fault was active"]
@@ -130,7 +130,7 @@ def _faults(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> l
     near = [fault for fault in active if fault.id in taken or fault.touches(nodes)]
     near.sort(key=lambda fault: -taken[fault.id].total() if fault.id in taken else 0)
     others = [fault.id for fault in active if fault not in near]
-    elsewhere = f"elsewhere: {', '.join(others[:_TOLD_MAX])}{_and_more(others)}"
+    elsewhere = f"elsewhere: {', '.join(others[:_REPORTED_MAX])}{_and_more(others)}"
     if not near:
         return [f"no fault that touches them was active; {elsewhere}"]
     lines = _first([_fault_line(fault, nodes, taken) for fault in near], "more faults that touch them")
@@ -144,17 +144,17 @@ def _fault_line(fault: _Fault, nodes: Sequence[str], taken: Mapping[str, Counter
     return line + (f"; it took {_counted(taken[fault.id])}" if fault.id in taken else "")
 
 
-def _first(lines: list[str], what: str) -> list[str]:
+def _first(lines: list[str], subject: str) -> list[str]:
     """The first lines, and how many more there are."""
-    more = len(lines) - _TOLD_MAX
-    return lines if more <= 1 else [*lines[:_TOLD_MAX], f"{more} {what}"]
+    more = len(lines) - _REPORTED_MAX
+    return lines if more <= 1 else [*lines[:_REPORTED_MAX], f"{more} {subject}"]
 
 
 def _and_more(names: Sequence[str]) -> str:
-    return f" and {len(names) - _TOLD_MAX} more" if len(names) > _TOLD_MAX else ""
+    return f" and {len(names) - _REPORTED_MAX} more" if len(names) > _REPORTED_MAX else ""
 
 
-def _taken(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> dict[str, Counter[str]]:
+def _taken(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[str]) -> dict[str, Counter[str]]:
     """Mapping fault id -> frames between these nodes that it dropped, counted by request code."""
     found: dict[str, Counter[str]] = {}
     for window in when:
@@ -165,7 +165,7 @@ def _taken(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> di
     return found
 
 
-def _calls(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str], names: NodeNames) -> list[str]:
+def _calls(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[str], names: NodeNames) -> list[str]:
     """Lines about calls that timed out and connections that failed, between the nodes."""
     calls: dict[tuple[str, str], Counter[str]] = {}
     for window in when:
@@ -173,11 +173,11 @@ def _calls(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str], names
             src, dst = row.text("src"), names.node(row.text("dst"))
             if src in nodes and dst in nodes:
                 calls.setdefault((src, dst), Counter())[_failure(row)] += 1
-    told = [
+    lines = [
         f"calls of {src} to {'its own machine' if src == dst else dst} that failed: {_counted(kinds)}"
         for (src, dst), kinds in sorted(calls.items(), key=lambda item: -item[1].total())
     ]
-    return _first(told, "more pairs of them had failed calls")
+    return _first(lines, "more pairs of them had failed calls")
 
 
 def _failure(row: TraceRow) -> str:
@@ -192,23 +192,23 @@ def _failure(row: TraceRow) -> str:
 
 def _silences(trace: TraceRows, silences: Sequence[Silence]) -> list[str]:
     lines = []
-    told: dict[int, None] = {}
+    reported: dict[int, None] = {}
     for silence in silences:
         row = last_sign_of_life(trace, silence)
-        if row is not None and row.seq in told:
+        if row is not None and row.seq in reported:
             continue
         if row is None:
             if trace.level.explains:
                 lines.append(f"no heartbeat or registration of {silence.node} has reached {silence.listener}")
         else:
-            told[row.seq] = None
+            reported[row.seq] = None
             sign, before_s = request_words(row.number("code")), (silence.at_ns - row.t_ns) / 1e9
             reached = f"the last {sign} of {silence.node} reached {silence.listener} at {seconds(row.t_ns)}"
             lines.append(f"{reached}, {before_s:.1f} s before")
     return lines
 
 
-def _processes(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -> list[str]:
+def _processes(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[str]) -> list[str]:
     """Lines about the newest stages of the nodes' processes, except their first start."""
     lines: list[tuple[int, str]] = []
     for window in when:
@@ -221,9 +221,9 @@ def _processes(trace: TraceRows, when: Sequence[Window], nodes: Sequence[str]) -
             did = row.text("event").replace("_", " ")
             was = "was " if row.text("event") not in ("started", "stopped", "crashed") else ""
             lines.append((row.seq, f"{row.text('node')} {was}{did} at {seconds(row.t_ns)}"))
-    more = len(lines) - _TOLD_MAX
+    more = len(lines) - _REPORTED_MAX
     left_out = [f"{more} earlier starts and ends of their processes"] if more > 1 else []
-    return [*left_out, *(line for _, line in sorted(lines)[-_TOLD_MAX if more > 1 else 0 :])]
+    return [*left_out, *(line for _, line in sorted(lines)[-_REPORTED_MAX if more > 1 else 0 :])]
 
 
 def _all_faults(trace: TraceRows) -> list[_Fault]:
@@ -232,20 +232,20 @@ def _all_faults(trace: TraceRows) -> list[_Fault]:
     return [_Fault(row, ends.get(row.text("fault_id"))) for row in rows if row.text("event") == "begin"]
 
 
-def _meets(fault: _Fault, window: Window) -> bool:
+def _meets(fault: _Fault, window: SignalWindow) -> bool:
     ended_before = fault.end is not None and fault.end.t_ns < window.begin_ns
     return fault.begin.t_ns <= window.end_ns and not ended_before
 
 
-def _rows_of(trace: TraceRows, window: Window, *events: str) -> list[TraceRow]:
+def _rows_of(trace: TraceRows, window: SignalWindow, *events: str) -> list[TraceRow]:
     return trace.select(RPC, event=events, after_ns=window.begin_ns - 1, until_ns=window.end_ns)
 
 
 def _counted(kinds: Counter[str]) -> str:
     """`3 x HEART_BEAT (34), 1 x PULL_MESSAGE (11)`, the most frequent first."""
-    told = [f"{count} x {kind}" for kind, count in kinds.most_common(_TOLD_CODES_MAX)]
-    more = kinds.total() - sum(count for _, count in kinds.most_common(_TOLD_CODES_MAX))
-    return ", ".join([*told, f"{more} others"] if more else told)
+    lines = [f"{count} x {kind}" for kind, count in kinds.most_common(_REPORTED_CODES_MAX)]
+    more = kinds.total() - sum(count for _, count in kinds.most_common(_REPORTED_CODES_MAX))
+    return ", ".join([*lines, f"{more} others"] if more else lines)
 
 
 def _names(subject: str, node: str) -> bool:

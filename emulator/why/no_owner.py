@@ -23,7 +23,7 @@ def subscribed_groups(trace: TraceRows, topic: str) -> tuple[str, ...]:
     return tuple(subject.removesuffix(f"/{topic}") for subject in subjects if subject.endswith(f"/{topic}"))
 
 
-def no_owner_lines(trace: TraceRows, group: str, asked: QueueQuestion, names: NodeNames) -> list[str]:
+def no_owner_lines(trace: TraceRows, group: str, requested: QueueQuestion, names: NodeNames) -> list[str]:
     """Why no member of a group owns a queue: lines about its members, those who should have taken it first.
 
     Args:
@@ -35,20 +35,20 @@ def no_owner_lines(trace: TraceRows, group: str, asked: QueueQuestion, names: No
     Returns:
         No lines if the group never subscribed to the topic.
     """
-    about = _Members(trace, group, asked, names)
+    about = _Members(trace, group, requested, names)
     members = about.living()
     if not members:
-        return [f"  {line}" for line in about.nobody()]
-    told = sorted(filter(None, map(about.why_not, members)), key=lambda one: (one.rank, one.node))
-    same = Counter(one.text for one in told)
-    lines = [f"  {listed_nodes(_who(told, text))}: {text}" for text in same]
-    more = len(told) - sum(list(same.values())[:_MEMBERS_MAX])
+        return [f"  {line}" for line in about.no_node()]
+    reported = sorted(filter(None, map(about.why_not, members)), key=lambda item: (item.rank, item.node))
+    same = Counter(item.text for item in reported)
+    lines = [f"  {listed_nodes(_who(reported, text))}: {text}" for text in same]
+    more = len(reported) - sum(list(same.values())[:_MEMBERS_MAX])
     return [*lines[:_MEMBERS_MAX], *([f"  {more} more members, each with another reason"] if more else [])]
 
 
-def newest_view(trace: TraceRows, group: str, asked: QueueQuestion, names: NodeNames) -> TraceRow | None:
+def newest_view(trace: TraceRows, group: str, requested: QueueQuestion, names: NodeNames) -> TraceRow | None:
     """The newest view of the queues of a topic that a living member of a group has; None: there is none."""
-    return _Members(trace, group, asked, names).view()
+    return _Members(trace, group, requested, names).view()
 
 
 @attrs.frozen
@@ -61,43 +61,43 @@ class _WhyNot:
     text: str
 
 
-def _who(told: Iterable[_WhyNot], text: str) -> tuple[str, ...]:
-    return tuple(one.node for one in told if one.text == text)
+def _who(why_nots: Iterable[_WhyNot], text: str) -> tuple[str, ...]:
+    return tuple(item.node for item in why_nots if item.text == text)
 
 
 class _Members:
     """The members of a group at an instant, as the trace knows them."""
 
-    def __init__(self, trace: TraceRows, group: str, asked: QueueQuestion, names: NodeNames) -> None:
+    def __init__(self, trace: TraceRows, group: str, requested: QueueQuestion, names: NodeNames) -> None:
         self._trace = trace
         self._group = group
-        self._asked = asked
+        self._requested = requested
         self._names = names
-        self._subject = f"{group}/{asked.topic}"
+        self._subject = f"{group}/{requested.topic}"
 
     def living(self) -> list[TraceRow]:
         """The subscriptions of the members whose process has not ended."""
         return [row for row in self._subscriptions() if self._ended(row) is None]
 
-    def nobody(self) -> list[str]:
+    def no_node(self) -> list[str]:
         """Why there is no member at all; empty if there never was one."""
         ends = [(row.text("node"), end) for row in self._subscriptions() if (end := self._ended(row)) is not None]
-        said = [f"{node} at {seconds(end.t_ns)} ({end.text('event').replace('_', ' ')})" for node, end in ends]
-        return [f"{self._group} has no member: the process of {listed_nodes(said)} ended"] if said else []
+        text = [f"{node} at {seconds(end.t_ns)} ({end.text('event').replace('_', ' ')})" for node, end in ends]
+        return [f"{self._group} has no member: the process of {listed_nodes(text)} ended"] if text else []
 
     def why_not(self, member: TraceRow) -> _WhyNot | None:
         """Why a member does not own the queue; None: it has begun to."""
-        node, asked = member.text("node"), self._asked
+        node, requested = member.text("node"), self._requested
         stage = self._stage(node)
         if stage is not None and stage.text("event") == LifecycleEvent.SUSPENDED:
             return _WhyNot(1, node, f"suspended since {seconds(stage.t_ns)}, so it makes no pass")
         assigned, view = self._newest(member, BeliefKind.ASSIGNMENT), self._newest(member, BeliefKind.VIEW)
-        if assigned is not None and [asked.broker_name, asked.queue_id] in (value_of(assigned) or []):
+        if assigned is not None and [requested.broker_name, requested.queue_id] in (value_of(assigned) or []):
             text = f"it should have the queue since {seconds(assigned.t_ns)}, and has not taken it"
             return _WhyNot(0, node, f"{text}; {self._outcome(member)}")
         if view is None or value_of(view) is None:
-            return _WhyNot(2, node, f"no queues of {asked.topic} to divide; {self._outcome(member)}")
-        if value_of(view)["queues"].get(asked.broker_name, 0) <= asked.queue_id:
+            return _WhyNot(2, node, f"no queues of {requested.topic} to divide; {self._outcome(member)}")
+        if value_of(view)["queues"].get(requested.broker_name, 0) <= requested.queue_id:
             return _WhyNot(3, node, self._unknown(view))
         return _WhyNot(4, node, f"it leaves the queue to others; {self._counted(view)}")
 
@@ -109,9 +109,9 @@ class _Members:
     def _counted(self, view: TraceRow) -> str:
         """The members that it counts; by name those that cannot take the queue."""
         nodes = [self._names.node(cid) for cid in value_of(view)["cids"]]
-        said = f"since {seconds(view.t_ns)} it counts {len(nodes)} {'member' if len(nodes) == 1 else 'members'}"
+        text = f"since {seconds(view.t_ns)} it counts {len(nodes)} {'member' if len(nodes) == 1 else 'members'}"
         absent = [word for node in dict.fromkeys(nodes) if (word := self._absent(node))]
-        return f"{said}, also {listed_nodes(absent)}" if absent else said
+        return f"{text}, also {listed_nodes(absent)}" if absent else text
 
     def view(self) -> TraceRow | None:
         """The newest view of any living member."""
@@ -123,7 +123,7 @@ class _Members:
         if stage is not None and stage.text("event") in _ABSENT:
             return f"{node} ({stage.text('event').replace('_', ' ')} at {seconds(stage.t_ns)})"
         subscribed = any(row.text("node") == node for row in self._subscriptions())
-        return "" if subscribed else f"{node} (which does not consume {self._asked.topic})"
+        return "" if subscribed else f"{node} (which does not consume {self._requested.topic})"
 
     def _outcome(self, member: TraceRow) -> str:
         """How its last pass ended."""
@@ -132,8 +132,8 @@ class _Members:
             node=member.text("node"),
             incarnation=member.number("incarnation"),
             group=self._group,
-            topic=self._asked.topic,
-            until_ns=self._asked.at_ns,
+            topic=self._requested.topic,
+            until_ns=self._requested.at_ns,
         )
         if row is None:
             return "no pass has ended"
@@ -142,7 +142,7 @@ class _Members:
     def _subscriptions(self) -> list[TraceRow]:
         """The newest subscription of each node."""
         kind = BeliefKind.SUBSCRIPTION.value
-        rows = self._trace.select(BELIEFS, kind=kind, subject=self._subject, until_ns=self._asked.at_ns)
+        rows = self._trace.select(BELIEFS, kind=kind, subject=self._subject, until_ns=self._requested.at_ns)
         newest = {row.text("node"): row for row in rows}
         return [row for row in newest.values() if value_of(row) is not None]
 
@@ -153,11 +153,11 @@ class _Members:
             subject=self._subject,
             node=member.text("node"),
             incarnation=member.number("incarnation"),
-            until_ns=self._asked.at_ns,
+            until_ns=self._requested.at_ns,
         )
 
     def _stage(self, node: str) -> TraceRow | None:
-        return self._trace.newest(LIFECYCLE, node=node, event=STAGES, until_ns=self._asked.at_ns)
+        return self._trace.newest(LIFECYCLE, node=node, event=STAGES, until_ns=self._requested.at_ns)
 
     def _ended(self, row: TraceRow) -> TraceRow | None:
-        return end_of(self._trace, row, self._asked.at_ns)
+        return end_of(self._trace, row, self._requested.at_ns)

@@ -78,7 +78,7 @@ def _premises_of_belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> tu
     elif kind == BeliefKind.ASSIGNER:
         found = _route_of_assigner(trace, row)
     elif kind == BeliefKind.DIVISION:
-        found = _members_of_division(trace, row)
+        found = _members_of_allocation(trace, row)
     elif kind in (BeliefKind.ASSIGNMENT, BeliefKind.EPOCH) and row.text("source"):
         found = _premises_of_assigned(trace, row, names)
     elif kind in _TELLERS_KINDS and row.text("source"):
@@ -97,10 +97,10 @@ def _premises_of_owner(trace: TraceRows, row: TraceRow, names: NodeNames) -> tup
 def _premises_of_assigned(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
     """How an assigner had divided; any other broker divides when it is asked, from its list of members."""
     teller, group = names.node(row.text("source")), row.text("subject").partition("/")[0]
-    division = _held(trace, teller, BeliefKind.DIVISION, row.text("subject"), row.seq)
-    if division is None:
+    allocated_queues = _held(trace, teller, BeliefKind.DIVISION, row.text("subject"), row.seq)
+    if allocated_queues is None:
         return _premises_of_answer(trace, row, BeliefKind.CONSUMER_IDS, group, names)
-    return (Premise(division, f"{teller} told so, which had divided the queues:"),)
+    return (Premise(allocated_queues, f"{teller} told so, which had divided the queues:"),)
 
 
 def _route_of_assigner(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
@@ -109,7 +109,7 @@ def _route_of_assigner(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
     return () if route is None else (Premise(route, f"it is the first master of the route that {node} held:"),)
 
 
-def _members_of_division(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
+def _members_of_allocation(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
     """The members; none if they were the same at the division before."""
     node, group = row.text("node"), row.text("subject").partition("/")[0]
     before = previous(trace, row)
@@ -145,9 +145,9 @@ def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, nam
     if then != now and before.text("source"):
         other = _held(trace, then, BeliefKind.CONSUMER_IDS, group, view.seq)
         if other is not None and (held is None or other.seq > held.seq):
-            who = view.text("node")
-            said = f"{who} had its members from {now} this time, and from {then} before ({seconds(before.t_ns)});"
-            return (Premise(other, f"{said} {then} held since:"),)
+            node = view.text("node")
+            text = f"{node} had its members from {now} this time, and from {then} before ({seconds(before.t_ns)});"
+            return (Premise(other, f"{text} {then} held since:"),)
     return () if held is None else (Premise(held, f"{now} gave these members, which it held since:"),)
 
 

@@ -11,12 +11,12 @@ from emulator.base.errors import UserError
 from emulator.base.text import alike, listed, nearest
 from emulator.why.forms import FORM_TABLE, FORMS
 from nodes.beliefs import BeliefKind
-from nodes.fields import LONG_MOST, shown
+from nodes.fields import LONG_MAX, shown
 
 _NS_PER_UNIT = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _TIME = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(ms|s|m)")
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_WORD_MOST = 600
+_WORD_MAX = 600
 _PLACE = re.compile(r"(.+)/([^/]+)/([0-9]{1,9})@([0-9]{1,18})")
 _QUEUE, _NODE, _NO, _IN, _OF, _AT = "queue", "node", "no", "in", "of", "at"
 _STALL, _STALLED, _STORM, _TRANSACTION, _MESSAGE = "stall", "stalled", "storm", "transaction", "message"
@@ -127,7 +127,7 @@ class TransactionQuestion:
 
 
 @attrs.frozen
-class Place:
+class StoredAt:
     """Where a message is stored."""
 
     topic: str
@@ -145,7 +145,7 @@ class Place:
 class MessageQuestion:
     """What became of a message."""
 
-    name: Place | str
+    name: StoredAt | str
     """Where it is stored, or its unique id or one of its keys."""
     at_ns: int | None = None
 
@@ -182,11 +182,11 @@ def question(words: Sequence[str]) -> Question:
     """
     parts = [part for word in words for part in word.split()]
     for part in parts:
-        if len(part) > _WORD_MOST:
-            raise WhyError(f"expected words of at most {_WORD_MOST} characters, not {shown(part)}")
-    asked, at, of = _split(parts)
+        if len(part) > _WORD_MAX:
+            raise WhyError(f"expected words of at most {_WORD_MAX} characters, not {shown(part)}")
+    requested, at, of = _split(parts)
     at_ns = None if at is None else instant_ns(at)
-    match asked:
+    match requested:
         case [noun] if noun == _STORM:
             return StormQuestion(of, at_ns)
         case [noun, text] if noun in _OF_GROUP:
@@ -200,7 +200,7 @@ def question(words: Sequence[str]) -> Question:
         case [noun, *_] if noun in _NOUNS:
             raise WhyError(f"expected: {_form_of(noun)}")
         case _:
-            return _belief(asked, of, at_ns)
+            return _belief(requested, of, at_ns)
 
 
 def instant_ns(text: str) -> int:
@@ -213,19 +213,19 @@ def instant_ns(text: str) -> int:
     if match is None:
         raise WhyError(f"expected a time such as 31.2s, 31200ms or 2m, not {shown(text)}")
     instant = int(Decimal(match[1]) * _NS_PER_UNIT[match[2]])
-    if instant > LONG_MOST:
-        raise WhyError(f"expected a time of at most {LONG_MOST // _NS_PER_UNIT['m']}m, not {shown(text)}")
+    if instant > LONG_MAX:
+        raise WhyError(f"expected a time of at most {LONG_MAX // _NS_PER_UNIT['m']}m, not {shown(text)}")
     return instant
 
 
-def no_such(what: str, wrong: str, known: Sequence[str]) -> str:
+def no_such(subject: str, wrong: str, known: Sequence[str]) -> str:
     """A message about an unknown name: `there is no topic ordrs; did you mean orders?`; lists some of many names."""
     if len(known) <= _LISTED_MAX or get_close_matches(shown(wrong), known):
-        return nearest(what, wrong, known)
-    return f"there is no {what} {shown(wrong)}; some of {len(known)} are {', '.join(known[:_LISTED_MAX])}"
+        return nearest(subject, wrong, known)
+    return f"there is no {subject} {shown(wrong)}; some of {len(known)} are {', '.join(known[:_LISTED_MAX])}"
 
 
-def no_question_about(what: str, wrong: str, known: Sequence[str], ask: str) -> WhyError:
+def no_question_about(subject: str, wrong: str, known: Sequence[str], ask: str) -> WhyError:
     """An unknown name in a question, with the nearest question that has an answer.
 
     Args:
@@ -237,9 +237,11 @@ def no_question_about(what: str, wrong: str, known: Sequence[str], ask: str) -> 
     known = sorted(known, key=lambda name: name.startswith("%"))
     near = alike(wrong, known, 1) or known[:1]
     if not near:
-        return WhyError(f"there is no {what} {shown(wrong)}, as this run has no {what}; ask `storm` or `node NODE`")
-    others = "" if alike(wrong, known, 1) else f"; {what}s are {listed(known[:_LISTED_MAX])}"
-    return WhyError(f"there is no {what} {shown(wrong)}{others}; ask `{ask.format(near[0])}`")
+        return WhyError(
+            f"there is no {subject} {shown(wrong)}, as this run has no {subject}; ask `storm` or `node NODE`"
+        )
+    others = "" if alike(wrong, known, 1) else f"; {subject}s are {listed(known[:_LISTED_MAX])}"
+    return WhyError(f"there is no {subject} {shown(wrong)}{others}; ask `{ask.format(near[0])}`")
 
 
 def _split(words: list[str]) -> tuple[list[str], str | None, str | None]:
@@ -294,7 +296,7 @@ def _message(text: str, at_ns: int | None) -> MessageQuestion:
     place = _PLACE.fullmatch(text)
     if place is None:
         return MessageQuestion(text, at_ns)
-    return MessageQuestion(Place(place[1], place[2], int(place[3]), int(place[4])), at_ns)
+    return MessageQuestion(StoredAt(place[1], place[2], int(place[3]), int(place[4])), at_ns)
 
 
 _OF_GROUP: Mapping[str, Callable[[str, str | None, int | None], Question]] = {

@@ -10,7 +10,7 @@ from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
 from emulator.why.backlog import WaitingQueue, is_wanted, subscriptions_of, topic_of
 from emulator.why.held import STAGES
-from emulator.why.holds import Hold, holds_of
+from emulator.why.holds import LastHold, holds_of
 from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import no_owner_lines
 from emulator.why.question import QueueQuestion
@@ -32,7 +32,7 @@ _OF_BROKERS = (
 
 
 @attrs.frozen
-class Cause:
+class StallCause:
     """Why the messages of a queue wait."""
 
     rank: int
@@ -55,7 +55,7 @@ def brokers_of(trace: TraceRows, broker_name: str) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(nodes)))
 
 
-def why_it_waits(trace: TraceRows, waiting: WaitingQueue, at_ns: int, names: NodeNames) -> Cause:
+def why_it_waits(trace: TraceRows, waiting: WaitingQueue, at_ns: int, names: NodeNames) -> StallCause:
     """Why the messages of a queue wait at an instant.
 
     Args:
@@ -64,11 +64,11 @@ def why_it_waits(trace: TraceRows, waiting: WaitingQueue, at_ns: int, names: Nod
         at_ns: the instant.
         names: of the nodes.
     """
-    about = _Waiting(trace, waiting, at_ns, names)
+    about = _WaitingQueue(trace, waiting, at_ns, names)
     return next(cause for look in _LOOKS for cause in look(about))
 
 
-class _Waiting:
+class _WaitingQueue:
     """A queue with messages that wait, and what is asked about it."""
 
     def __init__(self, trace: TraceRows, waiting: WaitingQueue, at_ns: int, names: NodeNames) -> None:
@@ -78,17 +78,17 @@ class _Waiting:
         self.names = names
         queue = waiting.queue
         self.group = queue.group
-        self.asked = QueueQuestion(queue.topic, queue.broker_name, queue.queue_id, queue.group, at_ns)
+        self.requested = QueueQuestion(queue.topic, queue.broker_name, queue.queue_id, queue.group, at_ns)
 
     @cached_property
     def brokers(self) -> tuple[str, ...]:
         """The nodes that may serve the queue."""
-        return brokers_of(self.trace, self.asked.broker_name)
+        return brokers_of(self.trace, self.requested.broker_name)
 
     @cached_property
-    def owners(self) -> tuple[Hold, ...]:
+    def owners(self) -> tuple[LastHold, ...]:
         """Those who hold it; of a group that broadcasts, the member that is behind."""
-        found = [hold for hold in holds_of(self.trace, self.group, self.asked) if hold.owns]
+        found = [hold for hold in holds_of(self.trace, self.group, self.requested) if hold.owns]
         return tuple(hold for hold in found if self.waiting.node in ("", hold.node))
 
     def stage(self, node: str) -> TraceRow | None:
@@ -102,37 +102,37 @@ class _Waiting:
         return sum(1 for _ in self.trace.select(MESSAGES, event=event, after_ns=after_ns, until_ns=self.at_ns, **place))
 
 
-def _refused(about: _Waiting) -> Iterator[Cause]:
+def _refused(about: _WaitingQueue) -> Iterator[StallCause]:
     """A broker refuses the pulls: the group is switched off, a permission lacks read, and others."""
     for hold in about.owners:
-        found = list(refusals(about.trace, about.group, about.asked.topic, hold.node, about.brokers, about.at_ns))
-        for one in sorted(found, key=lambda one: not one.reason)[:1]:
-            because = f", because {one.reason} at {one.broker}" if one.reason else f" from {one.broker}"
-            text = f"pulls get {one.answer} since {seconds(one.since_ns)}{because}"
-            yield Cause(0, text, _refusal_lines(one), () if one.change is None else (one.change,))
+        found = list(refusals(about.trace, about.group, about.requested.topic, hold.node, about.brokers, about.at_ns))
+        for item in sorted(found, key=lambda element: not element.reason)[:1]:
+            because = f", because {item.reason} at {item.broker}" if item.reason else f" from {item.broker}"
+            text = f"pulls get {item.answer} since {seconds(item.since_ns)}{because}"
+            yield StallCause(0, text, _refusal_lines(item), () if item.change is None else (item.change,))
 
 
-def _refusal_lines(one: Refusals) -> tuple[str, ...]:
-    changed = one.change
-    lines = [f"{one.broker} refused {one.count} pulls of {one.consumer} since {seconds(one.since_ns)}"]
+def _refusal_lines(item: Refusals) -> tuple[str, ...]:
+    changed = item.change
+    lines = [f"{item.broker} refused {item.count} pulls of {item.consumer} since {seconds(item.since_ns)}"]
     if changed is not None:
         table = changed.text("subject").replace("_", " ")
-        lines.append(f"the table of {table} of {one.broker} changed last before that at {seconds(changed.t_ns)}")
+        lines.append(f"the table of {table} of {item.broker} changed last before that at {seconds(changed.t_ns)}")
     return tuple(lines)
 
 
-def _no_broker(about: _Waiting) -> Iterator[Cause]:
+def _no_broker(about: _WaitingQueue) -> Iterator[StallCause]:
     """No node of the broker group runs."""
     stages = [stage for node in about.brokers if (stage := about.stage(node)) is not None]
     away = [stage for stage in stages if stage.text("event") in (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)]
     if stages and len(away) == len(stages):
-        text = f"no broker of {about.asked.broker_name} runs: {listed_nodes([_stage_words(one) for one in away])}"
-        yield Cause(1, text, rows=tuple(away[-1:]))
+        text = f"no broker of {about.requested.broker_name} runs: {listed_nodes([_stage_words(item) for item in away])}"
+        yield StallCause(1, text, rows=tuple(away[-1:]))
 
 
-def _not_routed(about: _Waiting) -> Iterator[Cause]:
+def _not_routed(about: _WaitingQueue) -> Iterator[StallCause]:
     """The newest route of the nameservers does not let consumers read the broker."""
-    topic, broker_name = about.asked.topic, about.asked.broker_name
+    topic, broker_name = about.requested.topic, about.requested.broker_name
     kind = BeliefKind.ROUTE.value
     rows = about.trace.select(BELIEFS, kind=kind, subject=topic, source="", until_ns=about.at_ns)
     newest = {row.text("node"): row for row in rows}
@@ -142,35 +142,35 @@ def _not_routed(about: _Waiting) -> Iterator[Cause]:
     last = max(newest.values(), key=lambda row: row.seq)
     if all(entry is None for entry, _ in entries):
         text = f"no nameserver lists {broker_name} for {topic}, so no consumer owns its queues"
-        yield Cause(1, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
+        yield StallCause(1, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
     elif not any(entry is not None and entry["queues"][2] & _READ for entry, _ in entries):
         text = f"the permission of {topic} at {broker_name} lacks read, so no consumer owns its queues"
-        yield Cause(0, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
+        yield StallCause(0, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
 
 
-def _no_owner(about: _Waiting) -> Iterator[Cause]:
+def _no_owner(about: _WaitingQueue) -> Iterator[StallCause]:
     """No consumer owns the queue."""
     if about.owners:
         return
-    known = holds_of(about.trace, about.group, about.asked)
+    known = holds_of(about.trace, about.group, about.requested)
     lost = max((hold.newest for hold in known), key=lambda row: row.seq, default=None)
     last = "" if lost is None else f": {lost.text('node')} lost it last, at {seconds(lost.t_ns)}"
     locked = list(_lock_holders(about))
     last += "".join(f", and {line}" for line in locked[:1])
-    lines = [line.strip() for line in no_owner_lines(about.trace, about.group, about.asked, about.names)]
-    yield Cause(2, f"it has no owner{last}", tuple(lines), () if lost is None else (lost,))
+    lines = [line.strip() for line in no_owner_lines(about.trace, about.group, about.requested, about.names)]
+    yield StallCause(2, f"it has no owner{last}", tuple(lines), () if lost is None else (lost,))
 
 
-def _asleep(about: _Waiting) -> Iterator[Cause]:
+def _asleep(about: _WaitingQueue) -> Iterator[StallCause]:
     """Its owners are suspended."""
     stages = [stage for hold in about.owners if (stage := about.stage(hold.node)) is not None]
     asleep = [stage for stage in stages if stage.text("event") == LifecycleEvent.SUSPENDED]
     if asleep and len(asleep) == len(about.owners):
-        who = listed_nodes([_stage_words(one) for one in asleep])
-        yield Cause(1, f"its owner does not run: {who}", rows=tuple(asleep[-1:]))
+        names = listed_nodes([_stage_words(item) for item in asleep])
+        yield StallCause(1, f"its owner does not run: {names}", rows=tuple(asleep[-1:]))
 
 
-def _slept(about: _Waiting) -> Iterator[Cause]:
+def _slept(about: _WaitingQueue) -> Iterator[StallCause]:
     """Its owner was suspended, and has only just gone on."""
     for hold in about.owners:
         stage = about.stage(hold.node)
@@ -180,28 +180,30 @@ def _slept(about: _Waiting) -> Iterator[Cause]:
             )
             since = "" if slept is None else f" from {seconds(slept.t_ns)}"
             text = f"its owner did not run: {hold.node} was suspended{since} to {seconds(stage.t_ns)}"
-            yield Cause(1, text, rows=(stage if slept is None else slept,))
+            yield StallCause(1, text, rows=(stage if slept is None else slept,))
 
 
-def _unlocked(about: _Waiting) -> Iterator[Cause]:
+def _unlocked(about: _WaitingQueue) -> Iterator[StallCause]:
     """The group consumes in order, and its owner does not have the lock of the queue."""
     events = (OwnershipEvent.LOCKED.value, OwnershipEvent.UNLOCKED.value)
     of_group = about.trace.select(OWNERSHIP, event=events, group=about.group, until_ns=about.at_ns)
     if not of_group:
         return
-    place = (about.asked.topic, about.asked.broker_name, about.asked.queue_id)
+    place = (about.requested.topic, about.requested.broker_name, about.requested.queue_id)
     for hold in about.owners:
         own = [row for row in of_group if row.text("node") == hold.node and _place(row) == place]
         if not own or own[-1].text("event") == OwnershipEvent.UNLOCKED:
             since = f"lost its lock at {seconds(own[-1].t_ns)}" if own else "never got its lock"
             lines = tuple(_lock_holders(about))
-            yield Cause(3, f"{hold.node} owns it and {since}, so it does not consume in order", lines, tuple(own[-1:]))
+            yield StallCause(
+                3, f"{hold.node} owns it and {since}, so it does not consume in order", lines, tuple(own[-1:])
+            )
 
 
-def _lock_holders(about: _Waiting) -> Iterator[str]:
+def _lock_holders(about: _WaitingQueue) -> Iterator[str]:
     """Who has the lock, as brokers hold."""
-    asked = about.asked
-    name = f"{asked.topic}@{asked.broker_name}@{asked.queue_id}"
+    requested = about.requested
+    name = f"{requested.topic}@{requested.broker_name}@{requested.queue_id}"
     for broker in about.brokers:
         row = about.trace.newest(
             BELIEFS,
@@ -215,7 +217,7 @@ def _lock_holders(about: _Waiting) -> Iterator[str]:
             yield f"{broker} still holds a lock of {about.names.node(holder)}"
 
 
-def _cut_off(about: _Waiting) -> Iterator[Cause]:
+def _cut_off(about: _WaitingQueue) -> Iterator[StallCause]:
     """The frames between its owner and the broker do not arrive."""
     after_ns = max(about.waiting.since_ns, about.at_ns - 4 * _RECENT_NS) - _BEFORE_NS
     for hold in about.owners:
@@ -225,14 +227,16 @@ def _cut_off(about: _Waiting) -> Iterator[Cause]:
             peer = next(node for node in about.brokers if node in _ends(about, recent[-1]) or node == about.brokers[-1])
             kinds = dict.fromkeys(_failure(row) for row in failed)
             text = f"{hold.node} does not reach {peer} since {seconds(failed[0].t_ns)}"
-            yield Cause(3, text, (f"{len(failed)} failures: {', '.join(kinds)}",), (), _silence(hold.node, peer, about))
+            yield StallCause(
+                3, text, (f"{len(failed)} failures: {', '.join(kinds)}",), (), _silence(hold.node, peer, about)
+            )
 
 
-def _silence(consumer: str, broker: str, about: _Waiting) -> tuple[Silence, ...]:
+def _silence(consumer: str, broker: str, about: _WaitingQueue) -> tuple[Silence, ...]:
     return (Silence(consumer, broker, about.at_ns),)
 
 
-def _ends(about: _Waiting, row: TraceRow) -> tuple[str, str]:
+def _ends(about: _WaitingQueue, row: TraceRow) -> tuple[str, str]:
     return row.text("src"), about.names.node(row.text("dst"))
 
 
@@ -250,7 +254,7 @@ def _failure(row: TraceRow) -> str:
             return f"frames {event}"
 
 
-def _left_out(about: _Waiting) -> Iterator[Cause]:
+def _left_out(about: _WaitingQueue) -> Iterator[StallCause]:
     """Its owner does not subscribe to the messages that wait, though another member does."""
     place = attrs.asdict(about.waiting.queue)
     place.pop("group")
@@ -260,16 +264,16 @@ def _left_out(about: _Waiting) -> Iterator[Cause]:
         own = [
             row
             for row in subscriptions_of(about.trace, about.group, about.at_ns)
-            if row.text("node") == hold.node and topic_of(row) == about.asked.topic
+            if row.text("node") == hold.node and topic_of(row) == about.requested.topic
         ]
         if own and first is not None and not is_wanted(own[0], first.text("tags")):
             expression = value_of(own[0])["expression"]
             tag = first.text("tags")
             text = f"{hold.node} owns it and subscribes to {expression}, and the first message has tag {tag}"
-            yield Cause(4, text, rows=(own[0],))
+            yield StallCause(4, text, rows=(own[0],))
 
 
-def _slow(about: _Waiting) -> Iterator[Cause]:
+def _slow(about: _WaitingQueue) -> Iterator[StallCause]:
     """Its owner consumes more slowly than producers send, or its listener does not return."""
     hold = about.owners[-1]
     after_ns = max(0, about.at_ns - _RECENT_NS)
@@ -281,9 +285,9 @@ def _slow(about: _Waiting) -> Iterator[Cause]:
         event = MessageEvent.STORED.value
         stored = about.trace.select(MESSAGES, event=event, after_ns=after_ns, until_ns=about.at_ns, **place)
         rates = f"{consumed / span_s:.1f} a second are consumed and {len(stored) / span_s:.1f} a second stored"
-        yield Cause(5, f"the listener of {hold.node} is slow: in the last {span_s:.0f} s {rates}")
+        yield StallCause(5, f"the listener of {hold.node} is slow: in the last {span_s:.0f} s {rates}")
     since = f"since {seconds(max(about.waiting.since_ns, hold.row.t_ns))}"
-    yield Cause(6, f"{hold.node} owns it, and its listener has finished no message of it {since}", rows=())
+    yield StallCause(6, f"{hold.node} owns it, and its listener has finished no message of it {since}", rows=())
 
 
 def _stage_words(stage: TraceRow) -> str:
@@ -294,7 +298,7 @@ def _place(row: TraceRow) -> tuple[str, str, int]:
     return row.text("topic"), row.text("broker_name"), row.number("queue_id")
 
 
-_LOOKS: tuple[Callable[[_Waiting], Iterator[Cause]], ...] = (
+_LOOKS: tuple[Callable[[_WaitingQueue], Iterator[StallCause]], ...] = (
     _refused,
     _no_broker,
     _not_routed,

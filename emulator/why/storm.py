@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import attrs
 
-from emulator.analysis.measures.traffic import Exchange, HeldQueues, exchange_of, storm_spans
+from emulator.analysis.measures.traffic import HeldQueues, StormRequest, exchange_of, storm_spans
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.analysis.rows.row_classes import FrameCount, OwnershipRow
 from emulator.trace.schema import BELIEFS, COUNTS, FAULTS, LIFECYCLE, OWNERSHIP, RPC
@@ -91,7 +91,7 @@ class _Storm:
     start_ns: int
     end_ns: int
     exchanges: int
-    most_per_s: int
+    max_per_s: int
     healthy_per_s: float
 
     @property
@@ -104,34 +104,34 @@ class _Storm:
         return f"{self.client} asked {self.server} {self.request}, {answered}, {rate} ({span})"
 
 
-def storm(trace: TraceRows, asked: StormQuestion, names: NodeNames) -> Finding:
+def storm(trace: TraceRows, requested: StormQuestion, names: NodeNames) -> Finding:
     """Who asks far too often, and why.
 
     Raises:
         WhyError: there is no such client.
     """
     nodes = trace.values(LIFECYCLE, "node")
-    if asked.client is not None and asked.client not in nodes:
-        raise no_question_about("client", asked.client, nodes, "storm of {}")
-    every = sorted(_storms(trace), key=lambda one: (-one.exchanges, one.client, one.server))
-    own = [one for one in every if asked.client in (None, one.client)]
-    found = [one for one in own if asked.at_ns is None or one.start_ns <= asked.at_ns <= one.end_ns]
+    if requested.client is not None and requested.client not in nodes:
+        raise no_question_about("client", requested.client, nodes, "storm of {}")
+    every = sorted(_storms(trace), key=lambda item: (-item.exchanges, item.client, item.server))
+    own = [item for item in every if requested.client in (None, item.client)]
+    found = [item for item in own if requested.at_ns is None or item.start_ns <= requested.at_ns <= item.end_ns]
     if not found:
-        return Finding(tuple(_calm(asked, own, every)), ())
+        return Finding(tuple(_calm(requested, own, every)), ())
     worst = found[0]
     lines = [worst.line]
     means = meaning_of(worst.request, worst.answer)
     lines += [f"  why: {means.why}", f"  what ends it: {means.ends}"] if means is not None else []
     lines += [f"  {line}" for line in _before(trace, worst, names)]
-    lines += [f"also: {one.line}" for one in found[1:_STORMS_MAX]]
+    lines += [f"also: {item.line}" for item in found[1:_STORMS_MAX]]
     more = len(found) - _STORMS_MAX
     lines += [f"and {more} more storms"] if more > 0 else []
     return Finding(tuple(lines), _turn(trace, worst))
 
 
-def _calm(asked: StormQuestion, own: list[_Storm], every: list[_Storm]) -> Iterator[str]:
-    of = "" if asked.client is None else f" of {asked.client}"
-    when = "" if asked.at_ns is None else f"at {seconds(asked.at_ns)} "
+def _calm(requested: StormQuestion, own: list[_Storm], every: list[_Storm]) -> Iterator[str]:
+    of = "" if requested.client is None else f" of {requested.client}"
+    when = "" if requested.at_ns is None else f"at {seconds(requested.at_ns)} "
     yield f"{when}there is no request storm{of}: no client asks a server ten times as much as a healthy one"
     other = next(iter(own or every), None)
     if other is not None:
@@ -143,19 +143,19 @@ def _storms(trace: TraceRows) -> Iterator[_Storm]:
     held = HeldQueues()
     for row in trace.tuples(OWNERSHIP, OwnershipRow._fields):
         held.note(OwnershipRow._make(row))
-    counted: dict[Exchange, dict[int, int]] = {}
-    for one in frame_counts(trace):
-        exchange = exchange_of(one)
+    counted: dict[StormRequest, dict[int, int]] = {}
+    for frame_count in frame_counts(trace):
+        exchange = exchange_of(frame_count)
         if exchange is not None and exchange.overhead:
             per_s = counted.setdefault(exchange, {})
-            per_s[one.second] = per_s.get(one.second, 0) + one.frames
+            per_s[frame_count.second] = per_s.get(frame_count.second, 0) + frame_count.frames
     end_ns = trace.end_ns()
     for exchange, per_s in sorted(counted.items()):
         for start_s, end_s in storm_spans(per_s, held.limit_per_s(exchange.client)):
             counts = [count for second, count in per_s.items() if start_s <= second < end_s]
-            who = exchange.client, exchange.server, exchange.request, exchange.answer
+            key = exchange.client, exchange.server, exchange.request, exchange.answer
             span_ns = start_s * _NS, max(start_s * _NS + 1, min(end_s * _NS, end_ns))
-            yield _Storm(*who, *span_ns, sum(counts), max(counts), held.healthy_per_s(exchange.client))
+            yield _Storm(*key, *span_ns, sum(counts), max(counts), held.healthy_per_s(exchange.client))
 
 
 def frame_counts(trace: TraceRows) -> Iterator[FrameCount]:

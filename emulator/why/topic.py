@@ -23,41 +23,41 @@ _START_NS = 5 * 1_000_000_000
 """Routes that come so soon after the start of a run come with it."""
 
 
-def topic(trace: TraceRows, asked: TopicQuestion, names: NodeNames) -> Finding:
+def topic(trace: TraceRows, requested: TopicQuestion, names: NodeNames) -> Finding:
     """Who lists a topic and who serves it.
 
     Raises:
         WhyError: there is no such topic.
     """
-    about = _Topic(trace, asked, names)
+    about = _TopicAtInstant(trace, requested, names)
     if not about.is_known:
-        later = trace.select(BELIEFS, kind=BeliefKind.ROUTE.value, subject=asked.topic)
+        later = trace.select(BELIEFS, kind=BeliefKind.ROUTE.value, subject=requested.topic)
         if later:
             known_at = f"{later[0].text('node')} was the first to know it, at {seconds(later[0].t_ns)}"
-            raise WhyError(f"there was no topic {asked.topic} yet: {known_at}; ask `topic {asked.topic}`")
+            raise WhyError(f"there was no topic {requested.topic} yet: {known_at}; ask `topic {requested.topic}`")
         routes = trace.select(BELIEFS, kind=BeliefKind.ROUTE.value)
         known = dict.fromkeys(row.text("subject") for row in routes)
         own = [name for name in known if not name.startswith("%")]
-        raise no_question_about("topic", asked.topic, tuple(own), "topic {}")
+        raise no_question_about("topic", requested.topic, tuple(own), "topic {}")
     problems = [*about.lost(), *about.refused(), *about.permissions()]
     listing = about.listing()
-    when = "" if asked.at_ns is None else f"at {seconds(asked.at_ns)} "
+    when = "" if requested.at_ns is None else f"at {seconds(requested.at_ns)} "
     first, *rest = [*problems, *listing]
-    lines = [f"{when}topic {asked.topic}: {first}", *(f"  {line}" for line in rest)]
+    lines = [f"{when}topic {requested.topic}: {first}", *(f"  {line}" for line in rest)]
     lines += [f"  {line}" for line in about.facts()]
     return Finding(tuple(lines), about.last_change())
 
 
-class _Topic:
+class _TopicAtInstant:
     """A topic at an instant."""
 
-    def __init__(self, trace: TraceRows, asked: TopicQuestion, names: NodeNames) -> None:
+    def __init__(self, trace: TraceRows, requested: TopicQuestion, names: NodeNames) -> None:
         self._trace = trace
-        self._topic = asked.topic
-        self._at_ns = trace.end_ns() if asked.at_ns is None else asked.at_ns
+        self._topic = requested.topic
+        self._at_ns = trace.end_ns() if requested.at_ns is None else requested.at_ns
         self._names = names
         kind = BeliefKind.ROUTE.value
-        self._routes = trace.select(BELIEFS, kind=kind, subject=asked.topic, until_ns=self._at_ns)
+        self._routes = trace.select(BELIEFS, kind=kind, subject=requested.topic, until_ns=self._at_ns)
         self._listed = [row for row in self._routes if row.text("role") == _NAMESERVER]
         if not self._listed and not trace.values(BELIEFS, "role")[0]:  # written by hand, without roles
             self._listed = [row for row in self._routes if not row.text("source")]
@@ -89,10 +89,10 @@ class _Topic:
     def permissions(self) -> Iterator[str]:
         """What the routes of nameservers do not permit."""
         routes = [value_of(row) or {} for row in {row.text("node"): row for row in self._listed}.values()]
-        for permission, what in ((_READ, "read"), (_WRITE, "written")):
+        for permission, subject in ((_READ, "read"), (_WRITE, "written")):
             lacking = [name for route in routes for name, entry in route.items() if not entry["queues"][2] & permission]
             if lacking:
-                yield f"it may not be {what} at {listed_nodes(tuple(dict.fromkeys(lacking)))}"
+                yield f"it may not be {subject} at {listed_nodes(tuple(dict.fromkeys(lacking)))}"
 
     def facts(self) -> Iterator[str]:
         """Clients, messages, and when what changed."""
@@ -133,7 +133,7 @@ class _Topic:
         brokers: dict[str, list[TraceRow]] = {}
         for row in answers:
             words = row.text("detail").replace("[", " ").replace("]", " ").replace(",", " ").split()
-            if self._topic in words and row.text("src") not in {one.text("node") for one in self._listed}:
+            if self._topic in words and row.text("src") not in {item.text("node") for item in self._listed}:
                 brokers.setdefault(row.text("src"), []).append(row)
         for broker, rows in brokers.items():
             kinds = listed_nodes(tuple(dict.fromkeys(request_words(row.number("code")) for row in rows)))
@@ -162,11 +162,11 @@ class _Topic:
         )
         if not created_at or stored or any(row.seq > created_at[0].seq for row in copies):
             return
-        who = listed_nodes(tuple(node for node, row in newest.items() if broker_name in (value_of(row) or {})))
+        names = listed_nodes(tuple(node for node, row in newest.items() if broker_name in (value_of(row) or {})))
         last = f", which copied the topics of {old} last at {seconds(copies[-1].t_ns)}" if copies else ""
         since = f"it was created at {seconds(created_at[0].t_ns)}"
         yield (
-            f"{who} lists it at {broker_name}, and no broker of {broker_name} has it: {since} at {old}, and {new} "
+            f"{names} lists it at {broker_name}, and no broker of {broker_name} has it: {since} at {old}, and {new} "
             f"became master at {seconds(elected.t_ns)} without it{last}"
         )
 

@@ -12,7 +12,7 @@ from emulator.why.question import TransactionQuestion, WhyError, no_question_abo
 from emulator.why.words import NodeNames, fault_words, listed_nodes, seconds
 from faults.machine import ClockDrift, ClockJump, ClockSkew
 from nodes.beliefs import MessageEvent, TransactionEnd
-from nodes.broker.tables.topics import TRAN_CHECK_MAX_TIME_TOPIC
+from nodes.broker.tables.metadata.topics import TRAN_CHECK_MAX_TIME_TOPIC
 from nodes.protocol.codes import RequestCode
 
 _EVENTS = (MessageEvent.HALF.value, MessageEvent.DECIDED.value, MessageEvent.ENDED.value)
@@ -22,7 +22,7 @@ _SAME_MS = 1_000_000
 
 
 @attrs.frozen
-class _Step:
+class _TransactionStep:
     """Something that happened to the transaction."""
 
     t_ns: int
@@ -30,20 +30,20 @@ class _Step:
     text: str
 
 
-def transaction(trace: TraceRows, asked: TransactionQuestion, _names: NodeNames) -> Finding:
+def transaction(trace: TraceRows, requested: TransactionQuestion, _names: NodeNames) -> Finding:
     """What became of a transaction.
 
     Raises:
         WhyError: there is none with this id.
     """
-    rows = trace.select(MESSAGES, key=asked.id, event=_EVENTS, until_ns=asked.at_ns)
+    rows = trace.select(MESSAGES, key=requested.id, event=_EVENTS, until_ns=requested.at_ns)
     if not rows:
-        raise _unknown(trace, asked)
-    about = _Transaction(trace, asked, rows)
-    steps = sorted(about.steps(), key=lambda one: one.t_ns)
-    lines = [f"transaction {asked.id} {about.verdict()}", *(f"  {line}" for line in about.reasons())]
-    width = max(len(one.node) for one in steps)
-    shown = [f"  {seconds(one.t_ns):>10}  {one.node:<{width}}  {one.text}" for one in steps]
+        raise _unknown(trace, requested)
+    about = _Transaction(trace, requested, rows)
+    steps = sorted(about.steps(), key=lambda step: step.t_ns)
+    lines = [f"transaction {requested.id} {about.verdict()}", *(f"  {line}" for line in about.reasons())]
+    width = max(len(step.node) for step in steps)
+    shown = [f"  {seconds(step.t_ns):>10}  {step.node:<{width}}  {step.text}" for step in steps]
     more = len(shown) - _LINES_MAX
     if more > 1:
         shown = [*shown[: _LINES_MAX // 2], f"  {'…':>10}  {more} more", *shown[-_LINES_MAX // 2 :]]
@@ -53,14 +53,14 @@ def transaction(trace: TraceRows, asked: TransactionQuestion, _names: NodeNames)
 class _Transaction:
     """The rows of one transaction."""
 
-    def __init__(self, trace: TraceRows, asked: TransactionQuestion, rows: list[TraceRow]) -> None:
+    def __init__(self, trace: TraceRows, requested: TransactionQuestion, rows: list[TraceRow]) -> None:
         self._trace = trace
-        self._asked = asked
+        self._requested = requested
         self._halves = [row for row in rows if row.text("event") == MessageEvent.HALF]
         self._decisions = [row for row in rows if row.text("event") == MessageEvent.DECIDED]
         self._ends = [row for row in rows if row.text("event") == MessageEvent.ENDED]
-        self._checks = self._asked_producer()
-        self._discard = _discard_of(trace, asked.id, self._halves, asked.at_ns)
+        self._checks = self._producer_of_check()
+        self._discard = _discard_of(trace, requested.id, self._halves, requested.at_ns)
 
     @property
     def _commits(self) -> list[TraceRow]:
@@ -109,8 +109,10 @@ class _Transaction:
         commits, rollbacks = self._commits, self._rollbacks
         if commits and rollbacks:
             first, second = sorted((rollbacks[0], commits[0]), key=lambda row: row.seq)
-            what = "the message that was rolled back was delivered" if first in rollbacks else "nothing was taken back"
-            yield f"a half message stays in the log: an end that comes later is carried out, too, so {what}"
+            subject = (
+                "the message that was rolled back was delivered" if first in rollbacks else "nothing was taken back"
+            )
+            yield f"a half message stays in the log: an end that comes later is carried out, too, so {subject}"
             yield f"the first end came {self._origin(first)}, the second {self._origin(second)}"
         if len(commits) > 1 or (self._checks and commits and commits[0].t_ns < self._checks[0].t_ns):
             yield from self._checked_although_ended()
@@ -131,7 +133,7 @@ class _Transaction:
 
     def _origin(self, end: TraceRow) -> str:
         """By whom the end was decided, and why."""
-        for row in reversed([one for one in self._decisions if one.seq < end.seq]):
+        for row in reversed([decision for decision in self._decisions if decision.seq < end.seq]):
             if row.text("tags") == end.text("tags"):
                 how = self._why_decided(row)
                 return f"from {row.text('node')}, which decided {row.text('tags')} {how} at {seconds(row.t_ns)}"
@@ -140,37 +142,39 @@ class _Transaction:
     def _why_decided(self, row: TraceRow) -> str:
         cause = self._trace.row(row.cause) if row.cause else None
         is_check = cause is not None and cause.table is RPC and cause.number("code") == _CHECK
-        if is_check or any(row.t_ns - one.t_ns in range(2 * _SAME_MS) for one in self._checks):
+        if is_check or any(row.t_ns - check.t_ns in range(2 * _SAME_MS) for check in self._checks):
             return "when it was checked"
         return "by itself"
 
-    def steps(self) -> Iterator[_Step]:
+    def steps(self) -> Iterator[_TransactionStep]:
         """Everything that happened, in any order."""
         first = True
         for row in self._halves:
-            what = "stored the half message" if first else "stored the half message again, to check it later"
+            subject = "stored the half message" if first else "stored the half message again, to check it later"
             place = f"{row.text('topic')}/{row.text('broker_name')}/{row.text('queue_id')}"
-            yield _Step(row.t_ns, row.text("node"), f"{what}{f', of {place}' if first else ''}")
+            yield _TransactionStep(row.t_ns, row.text("node"), f"{subject}{f', of {place}' if first else ''}")
             first = False
         for row in self._checks:
-            yield _Step(row.t_ns, row.text("src"), f"asked {row.text('dst')} how it ended")
+            yield _TransactionStep(row.t_ns, row.text("src"), f"asked {row.text('dst')} how it ended")
         for row in self._decisions:
-            yield _Step(row.t_ns, row.text("node"), f"decided {row.text('tags')} {self._why_decided(row)}")
+            yield _TransactionStep(row.t_ns, row.text("node"), f"decided {row.text('tags')} {self._why_decided(row)}")
         for row in self._ends:
             stored = f", stored {_place(row)}" if row.number("offset") >= 0 else ""
-            yield _Step(row.t_ns, row.text("node"), f"carried out the {row.text('tags')}{stored}")
+            yield _TransactionStep(row.t_ns, row.text("node"), f"carried out the {row.text('tags')}{stored}")
         if self._discard is not None:
-            yield _Step(self._discard.t_ns, self._discard.text("node"), f"discarded it to {TRAN_CHECK_MAX_TIME_TOPIC}")
+            yield _TransactionStep(
+                self._discard.t_ns, self._discard.text("node"), f"discarded it to {TRAN_CHECK_MAX_TIME_TOPIC}"
+            )
         for row in self._consumed():
             text = f"consumed {_place(row)} for group {row.text('group')}"
-            yield _Step(row.t_ns, row.text("node"), text)
+            yield _TransactionStep(row.t_ns, row.text("node"), text)
 
-    def _asked_producer(self) -> list[TraceRow]:
+    def _producer_of_check(self) -> list[TraceRow]:
         """The checks of a broker, as the causes of what happened; none where the level leaves them out."""
         if not self._trace.level.explains:
             return []
         causes = tuple(row.cause for row in self._halves if row.cause)
-        sent = self._trace.select(RPC, code=_CHECK, kind="oneway", cause=causes, until_ns=self._asked.at_ns)
+        sent = self._trace.select(RPC, code=_CHECK, kind="oneway", cause=causes, until_ns=self._requested.at_ns)
         by_decision = [self._trace.row(row.cause) for row in self._decisions if row.cause]
         found = {row.seq: row for row in by_decision if row is not None and row.table is RPC}
         found = {seq: row for seq, row in found.items() if row.number("code") == _CHECK}
@@ -194,7 +198,7 @@ class _Transaction:
                     broker_name=end.text("broker_name"),
                     queue_id=end.number("queue_id"),
                     offset=end.number("offset"),
-                    until_ns=self._asked.at_ns,
+                    until_ns=self._requested.at_ns,
                 )
         return found
 
@@ -234,21 +238,21 @@ def _discard_of(trace: TraceRows, key: str, halves: list[TraceRow], at_ns: int |
             case MessageEvent.ENDED:
                 waiting.pop(row.text("key"), None)
             case _ if waiting:
-                first = min(waiting, key=lambda one: waiting[one])
+                first = min(waiting, key=lambda item: waiting[item])
                 if first == key:
                     return row
                 del waiting[first]
     return None
 
 
-def _unknown(trace: TraceRows, asked: TransactionQuestion) -> WhyError:
-    later = trace.select(MESSAGES, event=_EVENTS, key=asked.id)
+def _unknown(trace: TraceRows, requested: TransactionQuestion) -> WhyError:
+    later = trace.select(MESSAGES, event=_EVENTS, key=requested.id)
     if later:
         return WhyError(
-            f"transaction {asked.id} began later, at {seconds(later[0].t_ns)}; ask `transaction {asked.id}`"
+            f"transaction {requested.id} began later, at {seconds(later[0].t_ns)}; ask `transaction {requested.id}`"
         )
     known = dict.fromkeys(row.text("key") for row in trace.select(MESSAGES, event=_EVENTS))
-    return no_question_about("transaction", asked.id, tuple(known), "transaction {}")
+    return no_question_about("transaction", requested.id, tuple(known), "transaction {}")
 
 
 def _instants(rows: list[TraceRow]) -> str:
@@ -260,5 +264,5 @@ def _place(row: TraceRow) -> str:
     return f"{where}@{row.text('offset')}"
 
 
-def _times(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _times(number: int, subject: str) -> str:
+    return f"{number} {subject}" if number == 1 else f"{number} {subject}s"

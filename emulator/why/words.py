@@ -11,12 +11,12 @@ import attrs
 
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.text import shortened
-from emulator.spec.model import BrokerSpec
+from emulator.spec.model.scenario import BrokerSpec
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.chain import ChainLink, LinkKind
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
-from nodes.broker.tables.ha_frames import HaFrame
+from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _NS = 1_000_000_000
@@ -24,7 +24,7 @@ _LINKS_HEAD, _LINKS_TAIL = 14, 8
 """How many lines of a long chain are shown, from its two ends."""
 _TIME_CHARS = 10
 _VALUE_CHARS = 100
-_TOLD_CHANGES_MAX = 4
+_REPORTED_CHANGES_MAX = 4
 _MEMBER_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
 
 
@@ -65,7 +65,7 @@ def names_of(
 
 
 @attrs.frozen
-class Change:
+class ValueChange:
     """The difference between two values of a belief."""
 
     gone: tuple[str, ...]
@@ -76,8 +76,8 @@ class Change:
     def words(self, names: NodeNames) -> str:
         """`consumer-2 gone, broker-a new`; empty if there is no difference."""
         parts = [
-            f"{_listed(names, items)} {what}"
-            for items, what in ((self.gone, "gone"), (self.new, "new"), (self.changed, "changed"))
+            f"{_listed(names, items)} {subject}"
+            for items, subject in ((self.gone, "gone"), (self.new, "new"), (self.changed, "changed"))
             if items
         ]
         return ", ".join(parts)
@@ -93,11 +93,11 @@ def value_words(row: TraceRow, names: NodeNames) -> str:
     return in_one_line(names.within(value_in_words(row.text("kind"), value_of(row))))
 
 
-def change(before: TraceRow, after: TraceRow) -> Change:
+def change(before: TraceRow, after: TraceRow) -> ValueChange:
     """The difference between two beliefs of one kind."""
     kind = after.text("kind")
     old, new = parts_of(kind, value_of(before)), parts_of(kind, value_of(after))
-    return Change(
+    return ValueChange(
         tuple(item for item in old if item not in new),
         tuple(item for item in new if item not in old),
         tuple(item for item in new if item in old and old[item] != new[item]),
@@ -131,9 +131,9 @@ def _listed(names: NodeNames, items: tuple[str, ...]) -> str:
 
 def listed_nodes(names: Sequence[str]) -> str:
     """`c1 and c2 and 3 more`."""
-    told = [*names[:_TOLD_CHANGES_MAX]]
-    more = len(names) - len(told)
-    return " and ".join((*told, f"{more} more") if more else told)
+    lines = [*names[:_REPORTED_CHANGES_MAX]]
+    more = len(names) - len(lines)
+    return " and ".join((*lines, f"{more} more") if more else lines)
 
 
 @attrs.frozen
@@ -176,11 +176,11 @@ def chain_lines(trace: TraceRows, links: tuple[ChainLink, ...], names: NodeNames
     """
     lines = _collapsed([_line(trace, link, names) for link in links])
     width = max(len(line.node) for line in lines)
-    told = [f"{seconds(line.t_ns):>{_TIME_CHARS}}  {line.node:<{width}}  {line.text}" for line in lines]
-    left_out = len(told) - _LINKS_HEAD - _LINKS_TAIL
+    text = [f"{seconds(line.t_ns):>{_TIME_CHARS}}  {line.node:<{width}}  {line.text}" for line in lines]
+    left_out = len(text) - _LINKS_HEAD - _LINKS_TAIL
     if left_out <= 1:
-        return told
-    return [*told[:_LINKS_HEAD], f"{'…':>{_TIME_CHARS}}  {left_out} more links", *told[-_LINKS_TAIL:]]
+        return text
+    return [*text[:_LINKS_HEAD], f"{'…':>{_TIME_CHARS}}  {left_out} more links", *text[-_LINKS_TAIL:]]
 
 
 def row_words(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:
@@ -208,8 +208,8 @@ def _line(trace: TraceRows, link: ChainLink, names: NodeNames) -> _Line:
 def _answer(link: ChainLink) -> _Line:
     row, node = link.row, link.node
     code, peer = row.number("code"), row.text("src")
-    asked_ns = (link.beside or row).number("sent_ns")
-    text = f"  since {peer} answered {request_words(code)}{_status(row)} (asked at {seconds(asked_ns)})"
+    requested_ns = (link.beside or row).number("sent_ns")
+    text = f"  since {peer} answered {request_words(code)}{_status(row)} (asked at {seconds(requested_ns)})"
     return _Line(row.t_ns, node, text, (node, str(code)), peer)
 
 
@@ -266,7 +266,7 @@ def _ownership(row: TraceRow) -> str:
 
 def _stage(row: TraceRow) -> str:
     event, detail = row.text("event"), row.text("detail")
-    said = {
+    answer = {
         LifecycleEvent.STARTED: "started",
         LifecycleEvent.CONFIGURED: f"runs with {in_one_line(detail)}",
         LifecycleEvent.STOPPING: "began to stop",
@@ -274,12 +274,14 @@ def _stage(row: TraceRow) -> str:
         LifecycleEvent.CRASHED: f"crashed: {in_one_line(detail)}",
         LifecycleEvent.STOPPED: "stopped in good order",
     }
-    return f"its process {row.text('incarnation')} {said.get(LifecycleEvent(event), f'was {event}'.replace('_', ' '))}"
+    return (
+        f"its process {row.text('incarnation')} {answer.get(LifecycleEvent(event), f'was {event}'.replace('_', ' '))}"
+    )
 
 
 def _belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:
-    is_told = row.text("source") and row.text("kind") != BeliefKind.ASSIGNER  # the source is the assigner's address
-    source = f", told by {names.node(row.text('source'))}" if is_told else ""
+    is_reported = row.text("source") and row.text("kind") != BeliefKind.ASSIGNER  # the source is the assigner's address
+    source = f", told by {names.node(row.text('source'))}" if is_reported else ""
     return f"{row.text('kind')} {row.text('subject')}: {value_words(row, names)}{_different(trace, row, names)}{source}"
 
 
@@ -305,8 +307,8 @@ def _status(response: TraceRow) -> str:
     if status == ResponseCode.SUCCESS:
         return ""
     name = ResponseCode(status).name if status in tuple(ResponseCode) else "response code"
-    said = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with a link
-    remark = f": {in_one_line(said)}" if said else ""
+    text = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with a link
+    remark = f": {in_one_line(text)}" if text else ""
     return f" with {name} ({status}){remark}"
 
 

@@ -80,11 +80,14 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
         run: its directory.
     """
     named: list[tuple[str, Sequence[Words]]] = [
-        (f"{one.kind}: {one.text}", (one.question,) if one.question else ()) for one in most_severe(report)
+        (f"{item.kind}: {item.text}", (item.question,) if item.question else ()) for item in most_severe(report)
     ]
     trace, names = TraceRows(run.path), names_of_run(run)  # read once for all answers
     named = named[:_SYMPTOMS_MAX]
-    named += [(f"{one.invariant}: {one.words}", one.questions) for one in _worst_findings(report, trace)]
+    named += [
+        (f"{worst_finding.invariant}: {worst_finding.words}", worst_finding.questions)
+        for worst_finding in _worst_findings(report, trace)
+    ]
     if not named:
         return (f"rules {report.verdict}, service {report.service}: there is nothing to explain",)
     lines: list[str] = []
@@ -106,21 +109,21 @@ def likely_faults(found: Sequence[WorstFinding], run: RunDirectory) -> tuple[str
     """Ids of the faults behind findings, those of the first finding first."""
     trace, names = TraceRows(run.path), names_of_run(run)
     faults: dict[str, None] = {}
-    for one in found:
-        asked = _answerable(one, trace, names)
-        if asked is not None:
-            seqs = [row.seq for row in find(trace, asked, names).rows]
-            faults |= dict.fromkeys(faults_behind(seqs, run.path, names, asked.at_ns))
+    for item in found:
+        requested = _answerable(item, trace, names)
+        if requested is not None:
+            seqs = [row.seq for row in find(trace, requested, names).rows]
+            faults |= dict.fromkeys(faults_behind(seqs, run.path, names, requested.at_ns))
     return tuple(faults)
 
 
 def _answerable(found: WorstFinding, trace: TraceRows, names: NodeNames) -> Question | None:
     """The first question that the trace can answer."""
     for words in found.questions:
-        asked = question(words)
+        requested = question(words)
         try:
-            find(trace, asked, names)
+            find(trace, requested, names)
         except WhyError:
             continue
-        return asked
+        return requested
     return None

@@ -44,7 +44,7 @@ class AllocateByMachineRoom:
 
     @_shares.default
     def _make_shares(self) -> Divisions[_Shares]:
-        return Divisions(self._divide)
+        return Divisions(self._allocate_queues)
 
     def __call__(
         self,
@@ -64,16 +64,16 @@ class AllocateByMachineRoom:
             return []
         return list(self._shares.of(mq_all, cid_all)[current_cid])
 
-    def _divide(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Shares:
+    def _allocate_queues(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Shares:
         in_room = {name: self._is_in_room(name) for name in dict.fromkeys(queue.broker_name for queue in mq_all)}
-        kept = [queue for queue in mq_all if in_room[queue.broker_name]]
-        size, left_over = divmod(len(kept), len(cid_all))
+        retained = [queue for queue in mq_all if in_room[queue.broker_name]]
+        size, left_over = divmod(len(retained), len(cid_all))
         dealt = len(cid_all) * size
         shares: dict[str, Sequence[MessageQueue]] = {}
         for index, cid in enumerate(cid_all):
-            extra = kept[dealt + index : dealt + index + 1] if index < left_over else []
+            extra = retained[dealt + index : dealt + index + 1] if index < left_over else []
             # A member listed twice has the position of its first entry.
-            shares.setdefault(cid, kept[index * size : (index + 1) * size] + extra)
+            shares.setdefault(cid, retained[index * size : (index + 1) * size] + extra)
         return shares
 
     def _is_in_room(self, broker_name: str) -> bool:

@@ -10,7 +10,7 @@ from nodes.fields import quoted, shown
 from nodes.protocol.model import MessageQueue
 from nodes.values import frozen
 
-_PROBLEM_MOST = 200
+_PROBLEM_MAX = 200
 
 
 @frozen
@@ -38,7 +38,7 @@ class AllocateByUser:
             given = self.function(consumer_group, current_cid, mq_all, cid_all)
             mine = [] if given is None else list(given)
         except (Exception, SystemExit) as error:  # RocketMQ catches every Throwable
-            raise AllocationError(shown(f"{type(error).__name__}: {error}", _PROBLEM_MOST)) from error
+            raise AllocationError(shown(f"{type(error).__name__}: {error}", _PROBLEM_MAX)) from error
         for item in mine:
             if not _is_queue(item):
                 raise AllocationError(f"it gave {quoted(item)}, which is no queue of a topic, a broker and a number")

@@ -130,7 +130,7 @@ class AllocateConsistentHash:
 
     @_shares.default
     def _make_shares(self) -> Divisions[_Shares]:
-        return Divisions(self._divide)
+        return Divisions(self._allocate_queues)
 
     def __call__(
         self,
@@ -149,7 +149,7 @@ class AllocateConsistentHash:
             return []
         return list(self._shares.of(mq_all, cid_all).get(current_cid, ()))
 
-    def _divide(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Shares:
+    def _allocate_queues(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Shares:
         router = _router(tuple(cid_all), self.virtual_node_count, self.hash_function)
         shares: dict[str, list[MessageQueue]] = {}
         for queue in mq_all:

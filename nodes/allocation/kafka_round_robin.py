@@ -12,7 +12,7 @@ from nodes.values import frozen
 _Shares = Mapping[str, Sequence[MessageQueue]]
 
 
-def divide_round_robin(
+def allocate_round_robin(
     queues: Mapping[str, Sequence[MessageQueue]], topics: Mapping[str, Sequence[str]]
 ) -> dict[str, list[MessageQueue]]:
     """Deal out the queues of all topics, one by one, to the members that subscribe to their topic.
@@ -64,7 +64,7 @@ class AllocateKafkaRoundRobin:
 
     @_shares.default
     def _make_shares(self) -> Divisions[_Shares]:
-        return Divisions(_divide)
+        return Divisions(_allocate_queues)
 
     def __call__(
         self,
@@ -90,8 +90,8 @@ class AllocateKafkaRoundRobin:
         return list(self._shares.of(mq_all, cid_all)[current_cid])
 
 
-def _divide(mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Shares:
+def _allocate_queues(mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Shares:
     queues: dict[str, list[MessageQueue]] = {}
     for queue in mq_all:
         queues.setdefault(queue.topic, []).append(queue)
-    return divide_round_robin(queues, dict.fromkeys(cid_all, tuple(queues)))
+    return allocate_round_robin(queues, dict.fromkeys(cid_all, tuple(queues)))

@@ -57,7 +57,7 @@ class AllocateMachineRoomNearby:
 
     @_rooms.default
     def _make_rooms(self) -> Divisions[_Rooms]:
-        return Divisions(self._divide)
+        return Divisions(self._allocate_queues)
 
     def __call__(
         self, consumer_group: str, current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequence[str], /
@@ -79,17 +79,17 @@ class AllocateMachineRoomNearby:
                 mine += self.inner(consumer_group, current_cid, queues, cid_all)
         return mine
 
-    def _divide(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Rooms:
+    def _allocate_queues(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Rooms:
         queues = _grouped(mq_all, self.resolver.broker_deploy_in, "mq")
         members = _grouped(cid_all, self.resolver.consumer_deploy_in, "consumer id")
         return _Rooms({room: queues[room] for room in java_sorted(queues)}, members)
 
 
-def _grouped(items: Iterable[_Item], room_of: Callable[[_Item], str], what: str) -> dict[str, tuple[_Item, ...]]:
+def _grouped(items: Iterable[_Item], room_of: Callable[[_Item], str], subject: str) -> dict[str, tuple[_Item, ...]]:
     rooms: dict[str, list[_Item]] = {}
     for item in items:
         room = room_of(item)
         if not room:
-            raise AllocationError(f"Machine room is null for {what} {item}")
+            raise AllocationError(f"Machine room is null for {subject} {item}")
         rooms.setdefault(room, []).append(item)
     return {room: tuple(found) for room, found in rooms.items()}

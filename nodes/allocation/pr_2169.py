@@ -75,7 +75,7 @@ class AllocateSticky2169:
         if len(cid_all) != len(self._shares) or len(mq_all) != len(self._remembered()):
             self._update_members(cid_all)
             self._update_queues(mq_all)
-            self._divide()
+            self._allocate_queues()
         mine = self._shares.get(current_cid)
         return None if mine is None else list(mine)
 
@@ -106,7 +106,7 @@ class AllocateSticky2169:
             if queue in mine:
                 mine.remove(queue)
 
-    def _divide(self) -> None:
+    def _allocate_queues(self) -> None:
         by_size = [(len(mine), java_compare_key(cid), cid) for cid, mine in self._shares.items()]
         if not by_size:
             raise NoSuchElementError("the sticky strategy of PR 2169 knows no member")
@@ -117,6 +117,6 @@ class AllocateSticky2169:
             heapreplace(by_size, (size + 1, key, cid))
         self._unassigned.clear()
         # They are ordered before the first move only, and that is the defect.
-        fewest, most = self._shares[min(by_size)[-1]], self._shares[max(by_size)[-1]]
-        while len(fewest) < len(most) - 1:
-            fewest.append(most.pop(0))
+        fewest, maximum = self._shares[min(by_size)[-1]], self._shares[max(by_size)[-1]]
+        while len(fewest) < len(maximum) - 1:
+            fewest.append(maximum.pop(0))

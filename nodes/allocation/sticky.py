@@ -8,7 +8,7 @@ from nodes.protocol.java import java_compare_key, java_sorted
 from nodes.protocol.model import MessageQueue
 
 
-def divide_sticky(
+def allocate_sticky(
     mq_all: Sequence[MessageQueue], cid_all: Sequence[str], previous: Mapping[MessageQueue, str]
 ) -> dict[MessageQueue, str]:
     """Divide the queues of one topic so that shares differ by one at most and no more queues move than that takes.
@@ -37,13 +37,13 @@ def divide_sticky(
         return {}
     places = {cid: place for place, cid in enumerate(members)}
     owners = [places.get(previous.get(queue, ""), -1) for queue in queues]
-    kept: list[list[int]] = [[] for _ in members]
+    retained: list[list[int]] = [[] for _ in members]
     for number, owner in enumerate(owners):
         if owner >= 0:
-            kept[owner].append(number)
-    sizes = [len(mine) for mine in kept]
+            retained[owner].append(number)
+    sizes = [len(mine) for mine in retained]
     _fill(owners, sizes)
-    _level(owners, kept, sizes)
+    _level(owners, retained, sizes)
     return {queue: members[owner] for queue, owner in zip(queues, owners, strict=True)}
 
 
@@ -58,7 +58,7 @@ def _fill(owners: list[int], sizes: list[int]) -> None:
         heapreplace(smallest, (size + 1, place))
 
 
-def _level(owners: list[int], kept: list[list[int]], sizes: list[int]) -> None:
+def _level(owners: list[int], retained: list[list[int]], sizes: list[int]) -> None:
     """Move queues from the largest share to the smallest.
 
     One heap of receivers and one of givers are enough, although a move changes both shares: as long as shares differ
@@ -72,7 +72,7 @@ def _level(owners: list[int], kept: list[list[int]], sizes: list[int]) -> None:
     while -largest[0][0] - smallest[0][0] > 1:
         few, receiver = smallest[0]
         many, giver = largest[0]
-        owners[kept[-giver].pop()] = receiver
+        owners[retained[-giver].pop()] = receiver
         heapreplace(smallest, (few + 1, receiver))
         heapreplace(largest, (many + 1, giver))
 

@@ -14,7 +14,7 @@ from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
 from nodes.allocation.machine_room_nearby import AllocateMachineRoomNearby
 from nodes.allocation.ordinal import AllocatePartitions, allocate_by_ordinal
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
-from nodes.config import NOT_INSIDE, STATEFUL, VIRTUAL_NODES_MOST, AllocateStrategy, ConsumerConfig
+from nodes.config import NOT_INSIDE, STATEFUL, VIRTUAL_NODES_MAX, AllocateStrategy, ConsumerConfig
 from nodes.config.user_functions import FunctionKind, is_registered, user_function
 from nodes.fields import quoted, shown
 from nodes.protocol.model import MessageQueue
@@ -24,7 +24,7 @@ from nodes.values import frozen
 _STRATEGIES_REMEMBERED = 256
 _NOT_BY_NAME = (*STATEFUL, AllocateStrategy.ORDINAL)
 """A broker divides by client ids: it has no ordinals, and what it remembers is not a matter of names."""
-_PROBLEM_MOST = 200
+_PROBLEM_MAX = 200
 
 
 @frozen
@@ -47,7 +47,7 @@ class RoomsByPrefix:
 
 
 @frozen
-class DividedByBrokers:
+class AllocatedByBrokers:
     """Stands in a client for a strategy that only brokers can carry out: the client keeps its queues."""
 
     name: str
@@ -80,7 +80,7 @@ def strategy_of(config: ConsumerConfig) -> AllocateMessageQueueStrategy:
     """
     strategy = config.allocate_message_queue_strategy
     if strategy in STATEFUL:
-        return DividedByBrokers(strategy)
+        return AllocatedByBrokers(strategy)
     if not isinstance(strategy, AllocateStrategy):
         return AllocateByUser(strategy, user_function(FunctionKind.STRATEGY, strategy))
     if strategy is AllocateStrategy.ORDINAL and config.partition_prefix is not None:
@@ -131,7 +131,7 @@ def strategy_named(name: str, parameters: StrategyParameters) -> AllocateMessage
     known = list(AllocateStrategy)
     if kind not in known or kind in _NOT_BY_NAME or parameters.inner not in known or parameters.inner in NOT_INSIDE:
         raise UnknownStrategyError(f"unknown strategy {shown(name)}")
-    if not 0 <= parameters.virtual_node_cnt <= VIRTUAL_NODES_MOST:
+    if not 0 <= parameters.virtual_node_cnt <= VIRTUAL_NODES_MAX:
         raise UnknownStrategyError(f"illegal virtualNodeCnt :{parameters.virtual_node_cnt}")
     try:
         return _strategy(AllocateStrategy(kind), parameters, _hash_function(hashed))
@@ -164,8 +164,8 @@ def _strategy(
         case AllocateStrategy.CONSISTENT_HASH:
             return AllocateConsistentHash(parameters.virtual_node_cnt, hash_function)
         case AllocateStrategy.MACHINE_ROOM_NEARBY:
-            divides = _strategy(AllocateStrategy(parameters.inner), parameters, hash_function)
-            return AllocateMachineRoomNearby(divides, RoomsByPrefix(_rooms(parameters.machine_rooms or "")))
+            allocates = _strategy(AllocateStrategy(parameters.inner), parameters, hash_function)
+            return AllocateMachineRoomNearby(allocates, RoomsByPrefix(_rooms(parameters.machine_rooms or "")))
     return _PLAIN[strategy]
 
 
@@ -181,7 +181,7 @@ def _checked(name: str, hash_function: HashFunction) -> HashFunction:
         try:
             found = hash_function(text)
         except (Exception, SystemExit) as error:
-            raise AllocationError(shown(f"{name} threw {type(error).__name__}: {error}", _PROBLEM_MOST)) from error
+            raise AllocationError(shown(f"{name} threw {type(error).__name__}: {error}", _PROBLEM_MAX)) from error
         if type(found) is not int:
             raise AllocationError(f"{name} gave {quoted(found)}, which is no whole number")
         return found

@@ -50,24 +50,24 @@ def is_member(current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequenc
     return current_cid in cid_all
 
 
-_Division = TypeVar("_Division")
+_Allocation = TypeVar("_Allocation")
 _REMEMBERED_MAX = 32
 """Topics times views that many consumers divide at the same time."""
 
 
 @attrs.define
-class Divisions(Generic[_Division]):
+class Divisions(Generic[_Allocation]):
     """A cache of the last divisions of queues among members.
 
     Lists are compared, not hashed: members mostly pass the very same queues,
     and comparing those takes one pass over two arrays.
     """
 
-    divide: Callable[[Sequence[MessageQueue], Sequence[str]], _Division]
+    allocate_queues: Callable[[Sequence[MessageQueue], Sequence[str]], _Allocation]
     """The division itself: a pure function."""
-    _known: list[tuple[list[MessageQueue], list[str], _Division]] = attrs.field(factory=list, init=False)
+    _known: list[tuple[list[MessageQueue], list[str], _Allocation]] = attrs.field(factory=list, init=False)
 
-    def of(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Division:
+    def of(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Allocation:
         """The division of these queues among these members."""
         queues, members = list(mq_all), list(cid_all)
         for place, known in enumerate(self._known):
@@ -75,7 +75,7 @@ class Divisions(Generic[_Division]):
                 if place:
                     self._known.insert(0, self._known.pop(place))
                 return known[2]
-        division = self.divide(queues, members)
-        self._known.insert(0, (queues, members, division))
+        allocated_queues = self.allocate_queues(queues, members)
+        self._known.insert(0, (queues, members, allocated_queues))
         del self._known[_REMEMBERED_MAX:]
-        return division
+        return allocated_queues

@@ -46,27 +46,27 @@ from nodes.broker.messages.schedule_message import ScheduleMessageService
 from nodes.broker.messages.send import SendMessage
 from nodes.broker.messages.send_back import ConsumerSendMsgBack
 from nodes.broker.pop.pops import Pops
-from nodes.broker.registration.registration import Registration
+from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.shared import Log, Master, Shared
-from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.consumers import ConsumerManager
-from nodes.broker.tables.delay_levels import parse_delay_level
-from nodes.broker.tables.member_group import VIP_PORT_DISTANCE
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.plain_access import NO_ACCOUNTS, PlainPermissionManager
-from nodes.broker.tables.readable_end import ReadableEnd
-from nodes.broker.tables.replica_role import ReplicaRole
-from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.timer_messages import TIMER_TOPIC
-from nodes.broker.tables.topics import SCHEDULE_TOPIC, TopicConfigManager
-from nodes.broker.tables.transaction_messages import HALF_TOPIC
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.clients.consumers import ConsumerManager
+from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
+from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
+from nodes.broker.tables.group.replica_role import ReplicaRole
+from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC, TopicConfigManager
+from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.store.readable_end import ReadableEnd
+from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
+from nodes.broker.tables.timer.delay_levels import parse_delay_level
+from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
 from nodes.broker.timer.recall_message import RecallMessage
 from nodes.broker.timer.timer_message_store import TimerMessageStore
 from nodes.broker.transactions.transactions import Transactions
 from nodes.config import BrokerConfig
 from nodes.host import Host
-from nodes.live_config import with_kept_changes
+from nodes.live_config import with_stored_changes
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MASTER_ID, TopicConfig
 from nodes.rpc.client import RpcClient
@@ -108,12 +108,12 @@ class Broker:
         self._host = host
         self._shared = shared
         self._stopping = trio.Event()
-        config = with_kept_changes(host.disk, config)
+        config = with_stored_changes(host.disk, config)
         self.context = broker = _new_context(
             host, config, cluster_name, broker_name, broker_id, nameservers, topics, single_active_groups
         )
-        for told in request_modes:
-            broker.request_modes.set_mode(told)
+        for request_mode in request_modes:
+            broker.request_modes.set_mode(request_mode)
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 
@@ -121,7 +121,7 @@ class Broker:
         followed = Nameservers(host, self._client, nameservers) if shared is None else shared.nameservers
         self._routes = TopicRouteInfoManager(broker, followed)
         self._group = member_group(broker)
-        self._registration = Registration(broker, self._client, self._group)
+        self._registration = NameserverRegistration(broker, self._client, self._group)
         self._ha = (AutoSwitchHaService if config.enable_controller_mode else HaService)(broker, arrivals.notify)
         self._slave = SlaveSynchronize(broker, self._client, self._group)
 
@@ -157,7 +157,7 @@ class Broker:
             None if broker.timer_store is None else TimerMessageStore(broker, broker.timer_store, escape.put_message)
         )
         services = (schedule, timer, transactions.check_service)
-        special = SpecialServices(*(one for one in services if one is not None), revive=self._pops.revive)
+        special = SpecialServices(*(service for service in services if service is not None), revive=self._pops.revive)
         self._membership = GroupMembership(
             broker,
             self._group,

@@ -6,26 +6,26 @@ from enum import StrEnum
 import attrs
 
 from nodes.beliefs import Belief, BeliefKind
-from nodes.broker.tables.assignments import MessageRequestModeManager
-from nodes.broker.tables.broker_stats import BrokerStatsManager
-from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.consumer_order_info import ConsumerOrderInfoManager
-from nodes.broker.tables.consumers import ConsumerManager
-from nodes.broker.tables.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.pinned_assignments import PinnedAssignments
-from nodes.broker.tables.pop_buffer import PopBufferMerge, PopBufferOptions
-from nodes.broker.tables.pop_consumer_cache import PopConsumerCache
-from nodes.broker.tables.pop_consumer_records import PopConsumerStore
-from nodes.broker.tables.pop_in_flight import PopInflightMessageCounter
-from nodes.broker.tables.pop_queue_locks import PopQueueLocks
-from nodes.broker.tables.producers import ProducerManager
-from nodes.broker.tables.queue_locks import RebalanceLockManager
-from nodes.broker.tables.rebalance_settings import RebalanceSettings
-from nodes.broker.tables.single_active import SingleActiveConsumers
-from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.timer_store import TimerStore
-from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.tables.clients.assignments import MessageRequestModeManager
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.clients.consumers import ConsumerManager
+from nodes.broker.tables.clients.pinned_assignments import PinnedAssignments
+from nodes.broker.tables.clients.producers import ProducerManager
+from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
+from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
+from nodes.broker.tables.clients.single_active import SingleActiveConsumers
+from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.metadata.topics import TopicConfigManager
+from nodes.broker.tables.pop.buffer import PopBufferMerge, PopBufferOptions
+from nodes.broker.tables.pop.consumer_cache import PopConsumerCache
+from nodes.broker.tables.pop.consumer_order_info import ConsumerOrderInfoManager
+from nodes.broker.tables.pop.consumer_records import PopConsumerStore
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
+from nodes.broker.tables.pop.queue_locks import PopQueueLocks
+from nodes.broker.tables.store.broker_stats import BrokerStatsManager
+from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
+from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.config import BrokerConfig
 from nodes.host import Host
 from nodes.protocol.model import MASTER_ID, DataVersion
@@ -60,7 +60,7 @@ class DataVersionBeliefs:
         self._host = host
         self._versions = versions
         self._believed: dict[VersionedTable, DataVersion] = {}
-        self._commits_told_ns = -_COMMITS_FOLDED_NS
+        self._commits_recorded_ns = -_COMMITS_FOLDED_NS
 
     def believe(self) -> None:
         """Record changed versions; to be called after a table may have changed."""
@@ -78,8 +78,8 @@ class DataVersionBeliefs:
         with a later commit, or when the offsets are persisted.
         """
         now_ns = self._host.clock.monotonic_ns()
-        if now_ns - self._commits_told_ns >= _COMMITS_FOLDED_NS:
-            self._commits_told_ns = now_ns
+        if now_ns - self._commits_recorded_ns >= _COMMITS_FOLDED_NS:
+            self._commits_recorded_ns = now_ns
             self.believe()
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from functools import partial
 
 from nodes.broker.context import TIMER_LOG_FILE, BrokerContext
-from nodes.broker.tables.delay_offsets import TimerCheckPoint, encode_delay_offsets
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.pop_consumer_records import decode_pop_records, encode_pop_records
+from nodes.broker.tables.pop.consumer_records import decode_pop_records, encode_pop_records
+from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint, encode_delay_offsets
 from nodes.host import Disk
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.model import Message

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 
 
 def record_offsets(

@@ -3,7 +3,7 @@
 from nodes.protocol.codes import ResponseCode
 
 
-class RefusedError(Exception):
+class RequestRefusedError(Exception):
     """A request is refused, with the code and the remark of the answer; nothing was changed."""
 
     def __init__(self, code: ResponseCode, remark: str) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.put_message_result import PutMessageResult
+from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.host import Channel
 from nodes.protocol.command import Command
 from nodes.protocol.model import Message

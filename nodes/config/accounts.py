@@ -7,7 +7,7 @@ from nodes.secret import Secret, secret
 from nodes.values import frozen
 
 PERMS = ("DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB")
-_KEY_CHARS_LEAST = 7
+_KEY_CHARS_MIN = 7
 _NUMBER = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _RANGE = rf"(?:\*|{_NUMBER}-{_NUMBER})"
 _ONE = rf"{_NUMBER}(?:\.{_NUMBER}){{3}}"
@@ -17,8 +17,8 @@ _ADDRESS = re.compile(
     rf"|{_NUMBER}\.{_RANGE}\.(?:{_RANGE}|{_NUMBER})\.(?:{_RANGE}|{_NUMBER})"
 )
 _KEY = Rule(
-    f"a text of {_KEY_CHARS_LEAST} characters or more",
-    lambda value: TEXT.holds(value) and len(value) >= _KEY_CHARS_LEAST,
+    f"a text of {_KEY_CHARS_MIN} characters or more",
+    lambda value: TEXT.holds(value) and len(value) >= _KEY_CHARS_MIN,
 )
 _ADDRESSES = "an IPv4 address, or several as 10.0.0.{1,2}, 10.0.0.1,10.0.0.2, 10.0.0.*, 10.0.1-9.*"
 
@@ -55,7 +55,7 @@ class PlainAccessConfig:
 
     access_key: str = checked(_KEY)
     """Names the account in each request."""
-    secret_key: Secret = secret(least_chars=_KEY_CHARS_LEAST)
+    secret_key: Secret = secret(min_chars=_KEY_CHARS_MIN)
     """Signs each request, and is never sent, written or printed. The text of a file is shown as `***`; better is a
     reference, `{ env = "NAME" }` or `{ file = "PATH" }`, which is read when a run begins."""
     white_remote_address: str = checked(_WHITE_ADDRESS, "")

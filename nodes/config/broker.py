@@ -4,14 +4,14 @@ from enum import StrEnum
 
 import attrs
 
-from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MOST, count, millis, name_options, period_millis, port
+from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MAX, count, millis, name_options, period_millis, port
 from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.replica import ReplicaConfig
 from nodes.config.store import StoreConfig
 from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
-from nodes.fields import LONG_MOST, choice, flag, text, whole
+from nodes.fields import LONG_MAX, choice, flag, text, whole
 from nodes.protocol.model import MessageRequestMode
 
 
@@ -52,15 +52,15 @@ class BrokerConfig(
     """Time between two heartbeats; sent only with `enable_slave_acting_master`."""
     sync_broker_member_group_period: int = period_millis(1_000)
     """Time between two polls of the members of the own group; only with `enable_slave_acting_master`."""
-    total_replicas: int = count(1, least=1)
+    total_replicas: int = count(1, minimum=1)
     """Size of the group; with more than one and `enable_slave_acting_master` a broker starts isolated."""
     skip_pre_online: bool = flag(default=False)
     """Go online without pre-online."""
     broker_role: BrokerRole = choice(BrokerRole, BrokerRole.ASYNC_MASTER)
     """Role of a broker with id 0; every other broker is a slave."""
-    in_sync_replicas: int = count(1, least=1)
-    """Replicas of a message that a SYNC_MASTER requires, itself included; see `nodes.broker.tables.ha_in_sync`."""
-    min_in_sync_replicas: int = count(1, least=1)
+    in_sync_replicas: int = count(1, minimum=1)
+    """Replicas of a message that a SYNC_MASTER requires, itself included; see `nodes.broker.tables.ha.ha_in_sync`."""
+    min_in_sync_replicas: int = count(1, minimum=1)
     """Minimum for `enable_auto_in_sync_replicas`."""
     enable_auto_in_sync_replicas: bool = flag(default=False)
     """Require only as many replicas as are in sync."""
@@ -72,7 +72,7 @@ class BrokerConfig(
     """A slave with an empty log adopts the master's flushed offset."""
     broker_not_active_timeout_millis: int = millis(10_000)
     """Silence after which a nameserver removes the broker; sent only with `enable_slave_acting_master`, else 120 s."""
-    broker_permission: int = count(6, most=7)
+    broker_permission: int = count(6, maximum=7)
     """Permission of the broker: 4 read, 2 write. Without write only send-backs and ordered topics are refused."""
     acl_enable: bool = flag(default=False)
     """Refuse requests that no `[[account]]` allows: ACL 1.0 of the releases up to 5.3.2. 5.3.3 ignores this option."""
@@ -84,21 +84,21 @@ class BrokerConfig(
     """Notify at once; else every 15 s."""
     auto_create_topic_enable: bool = flag(default=True)
     """Create a topic with the first message to it."""
-    default_topic_queue_nums: int = count(8, least=1, most=TOPIC_QUEUES_MOST)
+    default_topic_queue_nums: int = count(8, minimum=1, maximum=TOPIC_QUEUES_MAX)
     """Most queues of such a topic."""
     auto_create_subscription_group: bool = flag(default=True)
     """Create a consumer group with the first request that names it."""
     flush_consumer_offset_interval: int = period_millis(5_000)
     """Time between two writes of the consumer offsets to disk; the first after 10 s."""
-    consumer_offset_update_version_step: int = count(500, least=1)
+    consumer_offset_update_version_step: int = count(500, minimum=1)
     """Commits per new version of the offset table."""
-    delay_offset_update_version_step: int = count(200, least=1)
+    delay_offset_update_version_step: int = count(200, minimum=1)
     """Updates per new version of the delay offsets."""
     message_delay_level: str = text("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", empty=True)
     """The delay of each level, from level 1."""
     flush_delay_offset_interval: int = period_millis(10_000)
     """Time between two writes of the delay offsets to disk."""
-    max_message_size: int = count(4 * 1024 * 1024, least=1)
+    max_message_size: int = count(4 * 1024 * 1024, minimum=1)
     """Most bytes of a message body."""
     store_reply_message_enable: bool = flag(default=True)
     """Store the replies of request-reply beside handing them to the clients that asked."""
@@ -108,11 +108,11 @@ class BrokerConfig(
     """Age below which a half message is not checked."""
     transaction_check_interval: int = period_millis(30_000)
     """Time between two checks of half messages."""
-    transaction_check_max: int = count(15, least=1)
+    transaction_check_max: int = count(15, minimum=1)
     """Checks after which a half message is put aside."""
     transaction_op_batch_interval: int = period_millis(3_000)
     """Time between two op messages."""
-    transaction_op_msg_max_size: int = count(4_096, least=1)
+    transaction_op_msg_max_size: int = count(4_096, minimum=1)
     """Size in bytes above which an op message is written at once."""
     enable_property_filter: bool = flag(default=False)
     """Allow SQL92 filters over properties; else such consumers are refused at their start."""
@@ -124,11 +124,11 @@ class BrokerConfig(
     """Time between two refreshes of routes, for escapes and broker-side rebalance."""
     server_load_balancer_enable: bool = flag(default=True)
     """Broker-side rebalance divides the queues among the members; else each gets all."""
-    assigner_grace_period_ms: int = millis(20_000, least=1_000)
+    assigner_grace_period_ms: int = millis(20_000, minimum=1_000)
     """How long a new assigner collects what the members own before it divides their queues; not RocketMQ's."""
     default_message_request_mode: MessageRequestMode = choice(MessageRequestMode, MessageRequestMode.PULL)
     """Message request mode of topics without configured one, for broker-side rebalance."""
-    default_pop_share_queue_num: int = count(-1, least=-1)
+    default_pop_share_queue_num: int = count(-1, minimum=-1)
     """With POP as default: of how many following members one pops the queues, too; -1 or 0: every member pops all."""
     lock_in_strict_mode: bool = flag(default=False)
     """Lock a queue only if more than half of `total_replicas` agree; else this broker decides alone."""
@@ -138,13 +138,13 @@ class BrokerConfig(
     """Without `long_polling_enable`: how long a pull without messages is held."""
     slave_read_enable: bool = flag(default=False)
     """Let a slave answer pulls."""
-    access_message_in_memory_max_ratio: int = count(40, most=100)
+    access_message_in_memory_max_ratio: int = count(40, maximum=100)
     """A consumer with more lag than this percentage of `total_physical_memory_size` is sent to a slave."""
-    total_physical_memory_size: int = whole(16 * 1024 * 1024 * 1024, least=1, limit=LONG_MOST)
+    total_physical_memory_size: int = whole(16 * 1024 * 1024 * 1024, minimum=1, limit=LONG_MAX)
     """Bytes of memory of the broker's machine."""
     offset_check_in_slave: bool = flag(default=False)
     """A slave corrects a pull offset that it does not have; else the client pulls again at once."""
-    max_transfer_count_on_message_in_memory: int = count(32, least=1)
+    max_transfer_count_on_message_in_memory: int = count(32, minimum=1)
     """Most messages in one pull answer."""
 
     ha_master_address: str = text("", empty=True)
@@ -154,7 +154,7 @@ class BrokerConfig(
     """Silence after which either end of an HA link sends a heartbeat or report."""
     ha_housekeeping_interval: int = period_millis(20_000)
     """Silence after which either end of an HA link closes it."""
-    ha_transfer_batch_size: int = count(32 * 1024, least=1)
+    ha_transfer_batch_size: int = count(32 * 1024, minimum=1)
     """Bytes of the log in one frame to a slave; a single message may be longer."""
     ha_max_gap_not_in_sync: int = count(256 * 1024 * 1024)
     """Most bytes of lag of a slave that counts as in sync."""

@@ -10,7 +10,7 @@ import attrs
 from nodes.config.options import (
     MINUTES,
     PAUSE_MS,
-    TOPIC_QUEUES_MOST,
+    TOPIC_QUEUES_MAX,
     count,
     millis,
     name_options,
@@ -24,7 +24,7 @@ from nodes.protocol.model import ConsumeFromWhere, MessageModel
 from nodes.protocol.names import DEFAULT_INSTANCE_NAME
 from nodes.secret import Secret, secret
 
-VIRTUAL_NODES_MOST = 10_000
+VIRTUAL_NODES_MAX = 10_000
 CONSUME_TIMESTAMP_FORM = "%Y%m%d%H%M%S"
 
 
@@ -171,7 +171,7 @@ class ConsumerConfig(ClientConfig):
 
     It stands for the resolver, a class that applications of RocketMQ provide.
     """
-    virtual_node_cnt: int = count(10, most=VIRTUAL_NODES_MOST)
+    virtual_node_cnt: int = count(10, maximum=VIRTUAL_NODES_MAX)
     """CONSISTENT_HASH: places of each member on the ring."""
     hash_function: FunctionName | None = checked(function_rule(FunctionKind.HASH_FUNCTION), None)
     """CONSISTENT_HASH: a function of your own from a text to a whole number, by module and function or by entry point
@@ -179,7 +179,7 @@ class ConsumerConfig(ClientConfig):
     partition_prefix: str | None = text(None)
     """ORDINAL: what the names of topics that are partitions begin with, before their number; None: the queues of each
     topic are the partitions."""
-    partition_count: int = count(1, least=1)
+    partition_count: int = count(1, minimum=1)
     """ORDINAL with `partition_prefix`: number of partitions."""
     message_model: MessageModel = choice(MessageModel, MessageModel.CLUSTERING)
     """BROADCASTING: every member consumes all queues, stores its offsets on its own disk, and retries nothing."""
@@ -198,9 +198,9 @@ class ConsumerConfig(ClientConfig):
     """Where a group begins in a queue of which it has no offset."""
     consume_timestamp: str | None = _timestamp()
     """CONSUME_FROM_TIMESTAMP: the time, yyyyMMddHHmmss in UTC; None: half an hour before the consumer was created."""
-    consume_thread_min: int = count(20, least=1, most=1000)
+    consume_thread_min: int = count(20, minimum=1, maximum=1000)
     """Listeners that run concurrently."""
-    consume_message_batch_max_size: int = count(1, least=1, most=1024)
+    consume_message_batch_max_size: int = count(1, minimum=1, maximum=1024)
     """Messages handed to one call of the listener."""
     consume_orderly: bool = flag(default=False)
     """Ordered consumption: a queue is consumed only while it is locked at its broker."""
@@ -210,29 +210,29 @@ class ConsumerConfig(ClientConfig):
     """A thread leaves an ordered queue after this long (`rocketmq.client.maxTimeConsumeContinuously`)."""
     rebalance_lock_interval_ms: int = period_millis(20_000)
     """Time between two renewals of all locks of ordered queues (`rocketmq.client.rebalance.lockInterval`)."""
-    max_reconsume_times: int = count(-1, least=-1)
+    max_reconsume_times: int = count(-1, minimum=-1)
     """Redeliveries before a message becomes a dead letter; -1 means 16, or no limit if ordered."""
-    pull_batch_size: int = count(32, least=1, most=1024)
+    pull_batch_size: int = count(32, minimum=1, maximum=1024)
     """Most messages of one pull."""
-    pull_interval: int = millis(0, most=65_535, usual=PAUSE_MS)
+    pull_interval: int = millis(0, maximum=65_535, usual=PAUSE_MS)
     """Pause between a pull that found messages and the next."""
-    pull_threshold_for_queue: int = count(1_000, least=1, most=65_535)
+    pull_threshold_for_queue: int = count(1_000, minimum=1, maximum=65_535)
     """Cached messages of a queue above which pulling pauses."""
-    pull_threshold_size_for_queue: int = count(100, least=1, most=1_024)
+    pull_threshold_size_for_queue: int = count(100, minimum=1, maximum=1_024)
     """Cached MiB of a queue above which pulling pauses."""
-    pull_threshold_for_topic: int = count(-1, least=-1, most=6_553_500)
+    pull_threshold_for_topic: int = count(-1, minimum=-1, maximum=6_553_500)
     """Divided by the number of queues in the table it becomes `pull_threshold_for_queue`; -1: it does not."""
-    pull_threshold_size_for_topic: int = count(-1, least=-1, most=102_400)
+    pull_threshold_size_for_topic: int = count(-1, minimum=-1, maximum=102_400)
     """The same for `pull_threshold_size_for_queue`, MiB."""
     pop_invisible_time: int = millis(60_000)
     """How long nobody else gets a message that was popped; outside of 5,000 to 300,000 it counts as 60,000."""
-    pop_batch_nums: int = count(32, least=1)
+    pop_batch_nums: int = count(32, minimum=1)
     """Most messages of one pop; a broker refuses more than 32."""
-    pop_threshold_for_queue: int = count(96, least=1)
+    pop_threshold_for_queue: int = count(96, minimum=1)
     """Messages of a popped queue without answer above which popping pauses."""
-    consume_timeout: int = whole(15, unit=MINUTES, least=1, usual=Usual(1, 24 * 60))
+    consume_timeout: int = whole(15, unit=MINUTES, minimum=1, usual=Usual(1, 24 * 60))
     """How long a listener may take before its message is sent back; also the time between two checks of that."""
-    consume_concurrently_max_span: int = count(2_000, least=1, most=65_535)
+    consume_concurrently_max_span: int = count(2_000, minimum=1, maximum=65_535)
     """Distance between the first and the last cached offset above which pulling pauses."""
     broker_suspend_max_time_millis: int = millis(15_000)
     """How long a broker may hold a pull without messages."""
@@ -252,8 +252,8 @@ class ConsumerConfig(ClientConfig):
 
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy in NOT_INSIDE:
-            divides = ", ".join(strategy for strategy in AllocateStrategy if strategy not in NOT_INSIDE)
-            problem = f"expected a strategy that can divide one room: {divides}, not {self.inner_allocate_strategy}"
+            allocates = ", ".join(strategy for strategy in AllocateStrategy if strategy not in NOT_INSIDE)
+            problem = f"expected a strategy that can divide one room: {allocates}, not {self.inner_allocate_strategy}"
             raise FieldError("innerAllocateStrategy", problem)
         if self.pinned_assigner and self.client_rebalance:
             raise FieldError("pinnedAssigner", "expected clientRebalance = false beside it")
@@ -292,21 +292,21 @@ class LitePullConsumerConfig(ConsumerConfig):
 
     auto_commit: bool = flag(default=True)
     """Polls commit the messages of earlier polls; else the application commits after each batch."""
-    auto_commit_interval_millis: int = millis(5_000, least=1_000)
+    auto_commit_interval_millis: int = millis(5_000, minimum=1_000)
     """Minimum time between two such commits; brokers receive them at the next `persist_consumer_offset_interval`."""
     broker_suspend_max_time_millis: int = millis(20_000)
     """How long a broker may hold a pull without messages; a thread waits for it."""
-    consume_max_span: int = count(2_000, least=1)
+    consume_max_span: int = count(2_000, minimum=1)
     """Distance between the first and the last cached offset above which pulling pauses."""
     poll_timeout_millis: int = period_millis(5_000)
     """How long the application waits for messages in one poll."""
-    pull_batch_size: int = count(10, least=1, most=1024)
+    pull_batch_size: int = count(10, minimum=1, maximum=1024)
     """Most messages of one pull; a poll returns the messages of one pull."""
     pull_max_idle_time_ms: int = period_millis(_NEVER_MS)
     """Never: a queue without pulls stays."""
-    pull_thread_nums: int = count(20, least=1, most=1000)
+    pull_thread_nums: int = count(20, minimum=1, maximum=1000)
     """Queues that are pulled concurrently."""
-    pull_threshold_for_all: int = count(10_000, least=1)
+    pull_threshold_for_all: int = count(10_000, minimum=1)
     """Messages in batches that wait for a poll, each counted as a full one, above which pulling pauses."""
 
     def __attrs_post_init__(self) -> None:
@@ -329,11 +329,11 @@ class ProducerConfig(ClientConfig):
     """Budget of one send, its retries included."""
     retry_times_when_send_failed: int = count(2)
     """Attempts after the first of a synchronous send."""
-    send_msg_max_timeout_per_request: int = millis(-1, least=-1)
+    send_msg_max_timeout_per_request: int = millis(-1, minimum=-1)
     """Time-out of an attempt that a retry could follow, not of connecting; -1: the rest of the budget."""
     retry_another_broker_when_not_store_ok: bool = flag(default=False)
     """Retry a send that a broker has accepted without the required flush or replication."""
     send_latency_enable: bool = flag(default=False)
     """Avoid brokers that were slow or failed, for up to 30 s."""
-    default_topic_queue_nums: int = count(4, least=1, most=TOPIC_QUEUES_MOST)
+    default_topic_queue_nums: int = count(4, minimum=1, maximum=TOPIC_QUEUES_MAX)
     """Requested queues of a topic that a send creates."""

@@ -22,7 +22,7 @@ class ControllerConfig(RemotingServerConfig):
     """Time between two scans for silent brokers, on every controller."""
     scan_inactive_master_interval: int = period_millis(5_000)
     """Time between two scans for groups whose master is dead, on the leader."""
-    elect_master_max_retry_count: int = count(3, least=1)
+    elect_master_max_retry_count: int = count(3, minimum=1)
     """Attempts of an election that the controller itself asks for."""
     enable_elect_unclean_master: bool = flag(default=False)
     """Elect a replica that is not in sync if no other lives; what it lacks is lost."""

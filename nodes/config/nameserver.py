@@ -5,7 +5,7 @@ import attrs
 from nodes.config.controller import CONTROLLER_PORT, ControllerConfig
 from nodes.config.options import (
     PAUSE_MS,
-    ROUTE_QUEUES_MOST,
+    ROUTE_QUEUES_MAX,
     count,
     millis,
     name_options,
@@ -32,7 +32,7 @@ class NameserverConfig(RemotingServerConfig):
     """First scan for silent brokers after the start: 5.3.3 waits 5 ms (a slip of the unit), 5.5.0 waits 5 s."""
     scan_not_active_broker_interval: int = period_millis(5_000)
     """Time between two scans for silent brokers."""
-    un_register_broker_queue_capacity: int = count(3_000, least=1)
+    un_register_broker_queue_capacity: int = count(3_000, minimum=1)
     """Unregistrations that may wait; one more is refused."""
     support_acting_master: bool = flag(default=False)
     """Present the lowest slave of a group without master as broker id 0 in route answers."""
@@ -40,7 +40,7 @@ class NameserverConfig(RemotingServerConfig):
     """Notify the members of a group when its lowest broker id changes."""
     need_wait_for_service: bool = flag(default=False)
     """Refuse requests for routes until `wait_seconds_for_service` have passed since the start."""
-    wait_seconds_for_service: int = seconds(45, least=0)
+    wait_seconds_for_service: int = seconds(45, minimum=0)
     """Beside `need_wait_for_service`: how long routes are refused."""
     delete_topic_with_broker_registration: bool = flag(default=False)
     """A registration removes the topics that it does not contain."""
@@ -54,7 +54,7 @@ class NameserverConfig(RemotingServerConfig):
     """Answer requests for all topics."""
     enable_topic_list: bool = flag(default=True)
     """Answer requests for the topics of a cluster, of the system or of units."""
-    max_queues_per_topic: int = count(ROUTE_QUEUES_MOST, least=1)
+    max_queues_per_topic: int = count(ROUTE_QUEUES_MAX, minimum=1)
     """Read queues, and write queues, that a topic may have at one broker; more are refused with SYSTEM_BUSY. It is no
     option of RocketMQ: brokers and clients make a list of all queues in a route, which would take all memory."""
     knows_member_groups: bool = flag(default=True)

@@ -8,9 +8,9 @@ import attrs
 from nodes.fields import Usual, key_of, whole
 
 MILLISECONDS, SECONDS, MINUTES = "milliseconds", "seconds", "minutes"
-TOPIC_QUEUES_MOST = 1_024
+TOPIC_QUEUES_MAX = 1_024
 """Most queues of a topic in one broker group."""
-ROUTE_QUEUES_MOST = 65_536
+ROUTE_QUEUES_MAX = 65_536
 """Most queues of one broker in a route: who uses it makes a list of them. RocketMQ has no limit."""
 
 
@@ -36,33 +36,33 @@ def name_options(_cls: type, fields: list["attrs.Attribute[Any]"]) -> list["attr
     return [field.evolve(metadata={"key": option_name(field.name), **field.metadata}) for field in fields]
 
 
-def count(default: int, *, least: int = 0, most: int | None = None) -> int:
+def count(default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
     """An option that counts things."""
-    made: int = whole(default, least=least, most=most)
+    made: int = whole(default, minimum=minimum, maximum=maximum)
     return made
 
 
-def millis(default: int, *, least: int = 0, most: int | None = None, usual: Usual = USUAL_MS) -> int:
+def millis(default: int, *, minimum: int = 0, maximum: int | None = None, usual: Usual = USUAL_MS) -> int:
     """An option that is a time which may be 0."""
-    made: int = whole(default, unit=MILLISECONDS, least=least, most=most, usual=usual)
+    made: int = whole(default, unit=MILLISECONDS, minimum=minimum, maximum=maximum, usual=usual)
     return made
 
 
-def seconds(default: int, *, least: int = 1, usual: Usual = USUAL_S) -> int:
+def seconds(default: int, *, minimum: int = 1, usual: Usual = USUAL_S) -> int:
     """An option that is a time in seconds."""
-    made: int = whole(default, unit=SECONDS, least=least, usual=usual)
+    made: int = whole(default, unit=SECONDS, minimum=minimum, usual=usual)
     return made
 
 
 def period_millis(default: int) -> int:
     """An option that is the time between two rounds."""
     # A fixed-rate task with period 0 would never let virtual time pass.
-    return millis(default, least=1)
+    return millis(default, minimum=1)
 
 
 def port(default: int) -> int:
     """An option that is a port."""
-    return count(default, least=1, most=65535)
+    return count(default, minimum=1, maximum=65535)
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)

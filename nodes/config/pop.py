@@ -14,11 +14,11 @@ class PopConfig(Config):
         `org.apache.rocketmq.common.BrokerConfig`.
     """
 
-    revive_queue_num: int = count(8, least=1, most=64)
+    revive_queue_num: int = count(8, minimum=1, maximum=64)
     """Queues of the revive topic, each with a thread that revives."""
     revive_interval: int = period_millis(1_000)
     """Pause before each pass over a revive queue."""
-    revive_max_slow: int = count(3, least=1)
+    revive_max_slow: int = count(3, minimum=1)
     """Most pauses that follow a pass without check point."""
     revive_scan_time: int = millis(10_000)
     """Time after which a pass takes no more records."""
@@ -50,7 +50,7 @@ class PopConfig(Config):
     """Most held pops."""
     pop_long_polling_force_notify_interval: int = count(800)
     """A message at a multiple of this offset wakes a pop whatever its filter; 0: none does."""
-    pop_from_retry_probability: int = count(20, most=100)
+    pop_from_retry_probability: int = count(20, maximum=100)
     """Of a hundred pops, so many look at the retry topic first."""
     enable_retry_topic_v2: bool = flag(default=False)
     """Name pop retry topics in the new way."""
@@ -68,9 +68,9 @@ class PopConfig(Config):
     """Have a database for records of pops; it counts at the start of the process."""
     pop_consumer_kv_service_enable: bool = flag(default=False, key="popConsumerKVServiceEnable")
     """Keep records of pops in the database, and none in the revive topic."""
-    pop_revive_max_return_size_per_read: int = count(16 * 1024, least=1)
+    pop_revive_max_return_size_per_read: int = count(16 * 1024, minimum=1)
     """Most records of the database that one pass revives."""
-    pop_revive_max_attempt_times: int = count(16, most=16)
+    pop_revive_max_attempt_times: int = count(16, maximum=16)
     """How often a message of the database is tried again; then it is given up. RocketMQ's thread fails above 16."""
     enable_notify_after_pop_order_lock_release: bool = flag(default=True)
     """Wake held pops when an ordered queue is free again because the invisible time is over."""

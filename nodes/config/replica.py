@@ -3,7 +3,7 @@
 import attrs
 
 from nodes.config.options import Config, millis, name_options, period_millis
-from nodes.fields import INT_MOST, flag, whole
+from nodes.fields import INT_MAX, flag, whole
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -25,7 +25,7 @@ class ReplicaConfig(Config):
     """Time between two looks of a master for members of the SyncStateSet that are behind."""
     controller_heart_beat_timeout_mills: int = millis(10_000)
     """Silence after which controllers take this broker for dead."""
-    broker_election_priority: int = whole(INT_MOST, least=0)
+    broker_election_priority: int = whole(INT_MAX, minimum=0)
     """Of replicas with equal logs the one with the lowest number is elected."""
     ha_max_time_slave_not_catchup: int = millis(15_000)
     """How long a member of the SyncStateSet may be behind."""

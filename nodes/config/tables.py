@@ -2,7 +2,7 @@
 
 import attrs
 
-from nodes.config.options import TOPIC_QUEUES_MOST, Config, count, name_options
+from nodes.config.options import TOPIC_QUEUES_MAX, Config, count, name_options
 
 MAX_GROUPS = 100_000
 MAX_QUEUES = 1_000_000
@@ -16,11 +16,11 @@ class TableConfig(Config):
     it refuses a request that would fill a table further with SYSTEM_BUSY.
     """
 
-    max_topics: int = count(100_000, least=1)
+    max_topics: int = count(100_000, minimum=1)
     """Topics."""
-    max_queues_per_topic: int = count(TOPIC_QUEUES_MOST, least=1)
+    max_queues_per_topic: int = count(TOPIC_QUEUES_MAX, minimum=1)
     """Read queues, and write queues, of one topic. Answers about a topic have an entry for each."""
-    max_queues: int = count(MAX_QUEUES, least=1)
+    max_queues: int = count(MAX_QUEUES, minimum=1)
     """Queues of all topics together; also the most offsets and order locks of one group."""
-    max_groups: int = count(MAX_GROUPS, least=1)
+    max_groups: int = count(MAX_GROUPS, minimum=1)
     """Consumer groups, producer groups, and configurations of groups, of each kind."""

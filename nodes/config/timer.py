@@ -3,7 +3,7 @@
 import attrs
 
 from nodes.config.options import SECONDS, Config, count, millis, name_options, period_millis
-from nodes.fields import INT_MOST, flag, whole
+from nodes.fields import INT_MAX, flag, whole
 
 _PRECISIONS_MS = (1000, 500, 200, 100)
 
@@ -18,15 +18,15 @@ class TimerConfig(Config):
 
     timer_wheel_enable: bool = flag(default=True)
     """Have a timer, with a check point that other brokers copy; else messages that ask for a time are refused."""
-    timer_precision_ms: int = millis(1000, least=1)
+    timer_precision_ms: int = millis(1000, minimum=1)
     """Unit of the timer; rounded down to 100, 200, 500 or 1000, and up to 100 (`precision_ms`)."""
     timer_max_delay_sec: int = whole(3 * 24 * 3600, unit=SECONDS)
     """Longest delay of a message."""
-    timer_roll_window_slot: int = count(172_800, least=1)
+    timer_roll_window_slot: int = count(172_800, minimum=1)
     """Units that the timer looks ahead; a message further away is stored again when it comes nearer."""
     timer_flush_interval_ms: int = period_millis(1000)
     """Time between two writes of the timer's progress to disk."""
-    timer_put_message_thread_num: int = count(3, least=1)
+    timer_put_message_thread_num: int = count(3, minimum=1)
     """Messages that are delivered at the same time."""
     timer_stop_enqueue: bool = flag(default=False)
     """Take no message into the timer."""
@@ -36,9 +36,9 @@ class TimerConfig(Config):
     """Drop a message whose delivery fails for an unknown reason, and one without a readable time; else try again."""
     timer_enable_retry_until_success: bool = flag(default=False)
     """Try to deliver a message until it succeeds; else three times."""
-    timer_congest_num_each_slot: int = count(INT_MOST)
+    timer_congest_num_each_slot: int = count(INT_MAX)
     """Messages of a unit from which on further ones are refused by chance; from twice as many on all are."""
-    mapped_file_size_timer_log: int = count(100 * 1024 * 1024, least=128)
+    mapped_file_size_timer_log: int = count(100 * 1024 * 1024, minimum=128)
     """Bytes of one file of the timer log."""
     recall_message_enable: bool = flag(default=False)
     """Let producers take back a timed message that is not due yet."""

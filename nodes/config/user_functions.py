@@ -14,7 +14,7 @@ import attrs
 from nodes.fields import Rule, key_of
 from nodes.values import frozen
 
-_NAME_MOST = 255
+_NAME_MAX = 255
 _FUNCTION = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _ENTRY_POINT = r"[a-z][a-z0-9_.-]*"
 """In small letters, so that nothing of RocketMQ's can be meant."""
@@ -63,7 +63,7 @@ def function_rule(kind: FunctionKind, names: type[StrEnum] | None = None) -> Fun
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= _NAME_MOST and bool(_FORM.fullmatch(value))
+    return isinstance(value, str) and len(value) <= _NAME_MAX and bool(_FORM.fullmatch(value))
 
 
 def named_functions(value: Any) -> Iterator[tuple[str, FunctionKind, str]]:

@@ -7,14 +7,14 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.broker.broker import Broker
 from nodes.broker.shared import Master, Shared
-from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.config.container import ContainerConfig
 from nodes.config.text import to_lines
 from nodes.config_requests import update_config
 from nodes.container.tables.broker_file import BrokerFile, RefusedBrokerError, read_broker_file
-from nodes.container.tables.brokers import AlreadyAddedError, BrokerIdentity, ContainerBrokers
+from nodes.container.tables.brokers import AlreadyAddedError, BrokerOfContainer, ContainerBrokers
 from nodes.host import Channel, Host, InnerHost
-from nodes.live_config import LiveConfig, with_kept_changes
+from nodes.live_config import LiveConfig, with_stored_changes
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_admin import GetBrokerConfigResponseHeader
@@ -66,7 +66,7 @@ class BrokerContainer:
         make: MakeBroker,
     ) -> None:
         self._host = host
-        self._config = config = with_kept_changes(host.disk, config)
+        self._config = config = with_stored_changes(host.disk, config)
         self._paths = paths
         self._make = make
         self.client = RpcClient(host, config)
@@ -107,7 +107,7 @@ class BrokerContainer:
         found = self._brokers.find_by_name(broker_name)
         return None if found is None else found[1].broker.context.store
 
-    def broker(self, identity: BrokerIdentity) -> Broker | None:
+    def broker(self, identity: BrokerOfContainer) -> Broker | None:
         """A broker of the container."""
         inner = self._brokers.get(identity)
         return None if inner is None else inner.broker
@@ -138,9 +138,9 @@ class BrokerContainer:
         file = read_broker_file(content.decode(errors="replace"), self._host.name)
         if not file.fits:
             raise RefusedBrokerError("add broker return null")
-        self._expect_free_ports(file)
+        self._require_free_ports(file)
         try:
-            self._brokers.expect_new(file.identity)
+            self._brokers.require_new(file.identity)
             host = self._host.inner(path)
         except AlreadyAddedError as error:
             raise RefusedBrokerError(str(error)) from None
@@ -150,7 +150,7 @@ class BrokerContainer:
         self._brokers.put(file.identity, _Inner(file, host, broker))
         await host.start(broker)
 
-    def _expect_free_ports(self, file: BrokerFile) -> None:
+    def _require_free_ports(self, file: BrokerFile) -> None:
         """Refuse a broker whose ports another one has; RocketMQ tells that the port is in use, too."""
         others = [inner.file for identity, inner in self._brokers.in_order_of_shutdown() if identity != file.identity]
         taken = [*self._ports(), *(port for other in others for port in other.ports())]
@@ -158,7 +158,7 @@ class BrokerContainer:
             if port in taken:
                 raise RefusedBrokerError(f"start broker failed, port {port} is already in use")
 
-    async def _remove(self, identity: BrokerIdentity) -> bool:
+    async def _remove(self, identity: BrokerOfContainer) -> bool:
         """Shut a broker down and remove it; returns whether there was one."""
         inner = self._brokers.remove(identity)
         if inner is None:
@@ -191,7 +191,7 @@ class BrokerContainer:
     async def _remove_broker(self, _channel: Channel, request: Command) -> Command:
         async with self._thread:
             header = decode_header(RemoveBrokerRequestHeader, request.ext_fields)
-            identity = BrokerIdentity(header.broker_cluster_name, header.broker_name, header.broker_id)
+            identity = BrokerOfContainer(header.broker_cluster_name, header.broker_name, header.broker_id)
             if await self._remove(identity):
                 return success(request)
             return request.answer(ResponseCode.BROKER_NOT_EXIST, "Broker not exist")
@@ -199,8 +199,8 @@ class BrokerContainer:
     async def _get_config(self, _channel: Channel, request: Command) -> Command:
         async with self._thread:
             version = GetBrokerConfigResponseHeader(to_json(self._live_config.data_version))
-            who = {"brokerContainerIP": self._host.ip, "brokerConfigPaths": ":".join(self._paths)}
-            return success(request, version, to_lines(self._live_config.values() | who).encode())
+            identity = {"brokerContainerIP": self._host.ip, "brokerConfigPaths": ":".join(self._paths)}
+            return success(request, version, to_lines(self._live_config.values() | identity).encode())
 
     async def _update_config(self, _channel: Channel, request: Command) -> Command:
         async with self._thread:

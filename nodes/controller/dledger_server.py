@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import trio
 
-from nodes.controller.tables.dledger import ROUND_MS, VOTE_WAIT_MS, DLedgerMember, KeptState, MemberRole, Outgoing
+from nodes.controller.tables.dledger import ROUND_MS, VOTE_WAIT_MS, DLedgerMember, MemberRole, Outgoing, StoredState
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import NO_FIELDS, Command
@@ -84,7 +84,7 @@ class DLedgerServer:
         self.member = DLedgerMember(
             self_id,
             tuple(peers),
-            kept=_kept(host.disk.read(_FILE)),
+            retained=_retained(host.disk.read(_FILE)),
             draw_vote_wait_ms=partial(self._draw, VOTE_WAIT_MS),
             draw_round_ms=partial(self._draw, ROUND_MS),
             now_ms=host.clock.now_ms(),
@@ -122,8 +122,8 @@ class DLedgerServer:
             self._host.begin_cause("maintainState")
 
     def _on_vote(self, _channel: Channel, request: Command) -> Command:
-        asked = decode_body(VoteRequest, request.body)
-        answer = self.member.on_vote_request(asked, self._host.clock.now_ms())
+        requested = decode_body(VoteRequest, request.body)
+        answer = self.member.on_vote_request(requested, self._host.clock.now_ms())
         self._settle()
         return success(request, None, answer)
 
@@ -135,13 +135,13 @@ class DLedgerServer:
 
     def _send(self, outgoing: Outgoing) -> None:
         self._settle()
-        for peer, asked in outgoing:
-            code = RequestCode.DLEDGER_VOTE if isinstance(asked, VoteRequest) else RequestCode.DLEDGER_PUSH
+        for peer, requested in outgoing:
+            code = RequestCode.DLEDGER_VOTE if isinstance(requested, VoteRequest) else RequestCode.DLEDGER_PUSH
             self._client.call_async(
                 self._peers[peer],
                 int(code),
                 NO_FIELDS,
-                encode_body(asked),
+                encode_body(requested),
                 timeout_ms=_RPC_TIMEOUT_MS,
                 callback=partial(self._on_reply, peer, code),
             )
@@ -187,24 +187,24 @@ class DLedgerServer:
     def _release(self) -> None:
         """Wake those whose entries are applied, or will not be as far as this member knows."""
         leads = self.member.role is MemberRole.LEADER
-        settled = [one for one in self._appended if not leads or one.count <= self._applied]
-        self._appended = [one for one in self._appended if one not in settled]
-        for one in settled:
-            one.cancelled = not leads
-            one.done.set()
+        settled = [element for element in self._appended if not leads or element.count <= self._applied]
+        self._appended = [element for element in self._appended if element not in settled]
+        for item in settled:
+            item.cancelled = not leads
+            item.done.set()
 
     def _draw(self, bounds_ms: tuple[int, int]) -> int:
         shortest, longest = bounds_ms
         return shortest + self._waits.randrange(longest - shortest)
 
     def _encode(self) -> bytes:
-        kept = self.member.kept
-        entries = [[entry.term, entry.data] for entry in kept.log]
-        return json.dumps({"term": kept.term, "votedFor": kept.voted_for, "log": entries}).encode()
+        retained = self.member.retained
+        entries = [[entry.term, entry.data] for entry in retained.log]
+        return json.dumps({"term": retained.term, "votedFor": retained.voted_for, "log": entries}).encode()
 
 
-def _kept(content: bytes | None) -> KeptState:
+def _retained(content: bytes | None) -> StoredState:
     if content is None:
-        return KeptState()
-    kept: dict[str, Any] = json.loads(content)
-    return KeptState(kept["term"], kept["votedFor"], tuple(LogEntry(*entry) for entry in kept["log"]))
+        return StoredState()
+    retained: dict[str, Any] = json.loads(content)
+    return StoredState(retained["term"], retained["votedFor"], tuple(LogEntry(*entry) for entry in retained["log"]))

@@ -47,37 +47,37 @@ class LeaderRequests:
         }
 
     def _alter_sync_state_set(self, request: Command) -> Operation:
-        asked = _header(headers.AlterSyncStateSetRequestHeader, request)
-        said = decode_body(SyncStateSet, request.body)
-        return lambda: self._manager.alter_sync_state_set(asked, said, self._alive())
+        requested = _header(headers.AlterSyncStateSetRequestHeader, request)
+        answer = decode_body(SyncStateSet, request.body)
+        return lambda: self._manager.alter_sync_state_set(requested, answer, self._alive())
 
     def _elect_master(self, request: Command) -> Operation:
-        asked = _header(headers.ElectMasterRequestHeader, request)
-        return lambda: self._manager.elect_master(asked, self._alive())
+        requested = _header(headers.ElectMasterRequestHeader, request)
+        return lambda: self._manager.elect_master(requested, self._alive())
 
     def _register_broker(self, request: Command) -> Operation:
-        asked = _header(headers.RegisterBrokerToControllerRequestHeader, request)
-        return lambda: self._manager.register_broker(asked, self._alive())
+        requested = _header(headers.RegisterBrokerToControllerRequestHeader, request)
+        return lambda: self._manager.register_broker(requested, self._alive())
 
     def _get_replica_info(self, request: Command) -> Operation:
-        asked = _header(headers.GetReplicaInfoRequestHeader, request)
-        return lambda: self._manager.get_replica_info(asked)
+        requested = _header(headers.GetReplicaInfoRequestHeader, request)
+        return lambda: self._manager.get_replica_info(requested)
 
     def _get_sync_state_data(self, request: Command) -> Operation | None:
         names = decode_body(tuple[str, ...], request.body) if request.body else ()
         return (lambda: self._manager.get_sync_state_data(names, self._alive())) if names else None
 
     def _clean_broker_data(self, request: Command) -> Operation:
-        asked = _header(headers.CleanControllerBrokerDataRequestHeader, request)
-        return lambda: self._manager.clean_broker_data(asked, self._alive())
+        requested = _header(headers.CleanControllerBrokerDataRequestHeader, request)
+        return lambda: self._manager.clean_broker_data(requested, self._alive())
 
     def _get_next_broker_id(self, request: Command) -> Operation:
-        asked = _header(headers.GetNextBrokerIdRequestHeader, request)
-        return lambda: self._manager.get_next_broker_id(asked)
+        requested = _header(headers.GetNextBrokerIdRequestHeader, request)
+        return lambda: self._manager.get_next_broker_id(requested)
 
     def _apply_broker_id(self, request: Command) -> Operation:
-        asked = _header(headers.ApplyBrokerIdRequestHeader, request)
-        return lambda: self._manager.apply_broker_id(asked)
+        requested = _header(headers.ApplyBrokerIdRequestHeader, request)
+        return lambda: self._manager.apply_broker_id(requested)
 
 
 def _header(cls: type[T], request: Command) -> T:

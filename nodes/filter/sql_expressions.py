@@ -216,8 +216,8 @@ def equal(left: Expression, right: Expression) -> Expression:
     Raises:
         SqlError: a side is NULL, or a truth value is compared with another constant.
     """
-    constants = [one for one in (left, right) if one.kind is Kind.CONSTANT]
-    if any(one.value is None for one in constants):
+    constants = [item for item in (left, right) if item.kind is Kind.CONSTANT]
+    if any(item.value is None for item in constants):
         raise SqlError("NULL cannot be compared; write IS NULL or IS NOT NULL")
     if len(constants) == 2 and isinstance(left.value, bool) and not isinstance(right.value, bool):
         raise SqlError(f"{left.value} cannot be compared with {right.value!r}")
@@ -230,9 +230,9 @@ def ordered(sign: str, left: Expression, right: Expression) -> Expression:
     Raises:
         SqlError: a side is a constant other than a number, or a truth value.
     """
-    for one in (left, right):
-        is_number = isinstance(one.value, int | float) and not isinstance(one.value, bool)
-        if one.kind is Kind.TRUTH or (one.kind is Kind.CONSTANT and not is_number):
+    for item in (left, right):
+        is_number = isinstance(item.value, int | float) and not isinstance(item.value, bool)
+        if item.kind is Kind.TRUTH or (item.kind is Kind.CONSTANT and not is_number):
             raise SqlError(f"what stands beside {sign} is no number")
     accepts = ORDERS[sign]
     return Expression(

@@ -78,7 +78,7 @@ def compile_sql(text: str) -> SqlExpression:
     try:
         parser = _Parser(text)
         expression = as_truth(parser.or_expression())
-        parser.expect_end()
+        parser.require_end()
     except SqlError as error:
         raise SqlError(f"Invalid MessageSelector. {error}") from None
     except RecursionError:
@@ -99,7 +99,7 @@ class _Parser:
             left = joined(either, left, self._and())
         return left
 
-    def expect_end(self) -> None:
+    def require_end(self) -> None:
         if self._token.kind is not TokenKind.END:
             raise SqlError(f"{self._token} is too much")
 

@@ -34,7 +34,7 @@ class LeaseService:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._table = _kept(host.disk.read(_FILE))
+        self._table = _retained(host.disk.read(_FILE))
         self._believed: dict[str, Json] = {}
         self._server = RpcServer(host)
         self._server.serve(self.handlers())
@@ -83,8 +83,8 @@ class LeaseService:
     def _answer(self, request: Command, key: str, lease: Lease | None) -> Command:
         if lease is None:
             held = self._table.leases.get(key)
-            who = "nobody" if held is None else held.holder
-            return request.answer(ResponseCode.NO_PERMISSION, f"the last holder of {key} is {who}")
+            names = "nobody" if held is None else held.holder
+            return request.answer(ResponseCode.NO_PERMISSION, f"the last holder of {key} is {names}")
         self._changed(key)
         return success(request, LeaseHeader(lease.token, lease.expires_ms))
 
@@ -93,7 +93,7 @@ class LeaseService:
         self._believe(key)
 
     def _encode(self) -> bytes:
-        leases = {key: [one.holder, one.token, one.expires_ms] for key, one in self._table.leases.items()}
+        leases = {key: [lease.holder, lease.token, lease.expires_ms] for key, lease in self._table.leases.items()}
         return json.dumps({"last_token": self._table.last_token, "leases": leases}).encode()
 
     def _believe(self, key: str) -> None:
@@ -104,8 +104,8 @@ class LeaseService:
             self._host.record(Belief(BeliefKind.LEASE, key, value))
 
 
-def _kept(content: bytes | None) -> LeaseTable:
+def _retained(content: bytes | None) -> LeaseTable:
     if content is None:
         return LeaseTable()
-    kept = json.loads(content)
-    return LeaseTable({key: Lease(*one) for key, one in kept["leases"].items()}, kept["last_token"])
+    retained = json.loads(content)
+    return LeaseTable({key: Lease(*item) for key, item in retained["leases"].items()}, retained["last_token"])

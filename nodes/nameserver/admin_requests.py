@@ -9,14 +9,14 @@ Mirrors:
 from collections.abc import Callable, Mapping
 
 from nodes.config import NameserverConfig
-from nodes.nameserver.register_request import most_queues
+from nodes.nameserver.register_request import max_queues
 from nodes.nameserver.tables.kv_config import KvConfigManager
 from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol import headers
 from nodes.protocol.bodies import GetBrokerMemberGroupResponseBody, KvTable, TopicList
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command
-from nodes.protocol.errors import expect_few_queues
+from nodes.protocol.errors import require_few_queues
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import TopicRouteData, TopicSysFlag
 from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
@@ -169,7 +169,7 @@ class AdminRequests:
         header = decode_header(headers.RegisterTopicRequestHeader, request.ext_fields)
         route = decode_body_cached(TopicRouteData, request.body)
         if route.queue_datas:
-            expect_few_queues(most_queues(route.queue_datas), self.config.max_queues_per_topic)
+            require_few_queues(max_queues(route.queue_datas), self.config.max_queues_per_topic)
             self._routes.register_topic(header.topic, route.queue_datas)
         return request.answer()
 

@@ -9,7 +9,7 @@ from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import NameserverConfig
 from nodes.config_requests import ConfigRequests
 from nodes.host import Channel, Host
-from nodes.live_config import LiveConfig, with_kept_changes
+from nodes.live_config import LiveConfig, with_stored_changes
 from nodes.nameserver.admin_requests import AdminRequests, Handler
 from nodes.nameserver.register_request import register_broker
 from nodes.nameserver.route_request import RouteRequests
@@ -54,7 +54,7 @@ class Nameserver:
     """
 
     def __init__(self, host: Host, config: NameserverConfig) -> None:
-        config = with_kept_changes(host.disk, config)
+        config = with_stored_changes(host.disk, config)
         self._host = host
         self._config = config
         self.routes = RouteTable(
@@ -96,9 +96,9 @@ class Nameserver:
 
     def start(self) -> None:
         """Load the key-value configuration, start the threads, and open the port."""
-        kept = self._host.disk.read(KV_CONFIG_FILE)
-        if kept is not None:
-            self._kv_config.decode(kept)
+        retained = self._host.disk.read(KV_CONFIG_FILE)
+        if retained is not None:
+            self._kv_config.decode(retained)
         housekeeping = ScheduledThread(self._host, "NSScanScheduledThread")
         housekeeping.at_fixed_rate(
             "scanNotActiveBroker",

@@ -16,7 +16,7 @@ from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.errors import expect_few_queues
+from nodes.protocol.errors import require_few_queues
 from nodes.protocol.headers import RegisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion, QueueData, TopicConfig
 from nodes.protocol.registry import ProtocolError, decode_body_cached, decode_header, encode_body, encode_header
@@ -60,7 +60,7 @@ def register_broker(
     except ProtocolError:
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "Failed to decode RegisterBrokerBody"))
     topics = body.topic_config_serialize_wrapper.topic_config_table.values()
-    expect_few_queues(most_queues(topics), config.max_queues_per_topic)
+    require_few_queues(max_queues(topics), config.max_queues_per_topic)
     registration = routes.register_broker(header, body, channel=channel, now_ms=now_ms)
     if registration is None:
         return RegisterOutcome(request.answer(ResponseCode.SYSTEM_ERROR, "register broker failed"))
@@ -70,7 +70,7 @@ def register_broker(
     return RegisterOutcome(answer, header, registration.notifications)
 
 
-def most_queues(topics: Iterable[TopicConfig | QueueData]) -> int:
+def max_queues(topics: Iterable[TopicConfig | QueueData]) -> int:
     """Read queues, or write queues, of the topic that has the most."""
     return max((max(topic.read_queue_nums, topic.write_queue_nums) for topic in topics), default=0)
 

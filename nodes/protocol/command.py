@@ -81,5 +81,5 @@ class Command(NamedTuple):
         """The response to this request; code 0 is SUCCESS. A long remark, which repeats what a peer sent, is cut."""
         if remark is not None and len(remark) > REMARK_CHARS_MAX:
             remark = remark[: REMARK_CHARS_MAX - 1] + "…"
-        asked = (VERSION, LANGUAGE, remark, ext_fields, body, cause.get(), self.code)
-        return new_tuple(Command, (code, CommandFlag.RESPONSE, self.opaque, *asked))  # type: ignore[no-any-return]
+        requested = (VERSION, LANGUAGE, remark, ext_fields, body, cause.get(), self.code)
+        return new_tuple(Command, (code, CommandFlag.RESPONSE, self.opaque, *requested))  # type: ignore[no-any-return]

@@ -32,17 +32,17 @@ class TableFullError(Exception):
     """A table has as many entries as its node's options allow; the answer is SYSTEM_BUSY."""
 
 
-def expect_room(table: Mapping[Any, object], key: object, entries_max: int, what: str) -> None:
+def require_room(table: Mapping[Any, object], key: object, entries_max: int, subject: str) -> None:
     """Refuse an entry that is new to a full table.
 
     Raises:
         TableFullError: the table is full; `what` names its entries.
     """
     if len(table) >= entries_max and key not in table:
-        raise TableFullError(f"there are {entries_max} {what} already, the most that this node's options allow")
+        raise TableFullError(f"there are {entries_max} {subject} already, the most that this node's options allow")
 
 
-def expect_few_queues(queues: int, queues_max: int) -> None:
+def require_few_queues(queues: int, queues_max: int) -> None:
     """Refuse a topic of very many queues.
 
     Raises:

@@ -101,9 +101,9 @@ class ExtraInfo:
             case _:
                 return topic
 
-    def _word(self, place: int, asked: str) -> str:
+    def _word(self, place: int, requested: str) -> str:
         if place >= len(self.words):
-            raise ExtraInfoError(f"{asked} fail, extraInfoStrs length {len(self.words)}")
+            raise ExtraInfoError(f"{requested} fail, extraInfoStrs length {len(self.words)}")
         return self.words[place]
 
 
@@ -231,17 +231,17 @@ def queue_offset_map_key(topic: str, queue_id: int, queue_offset: int) -> str:
     return f"{retry_mark(topic)}@{queue_offset_key(queue_id, queue_offset)}"
 
 
-def _parsed(text: str, what: str, value: Callable[[str], T]) -> Mapping[str, T] | None:
+def _parsed(text: str, subject: str, value: Callable[[str], T]) -> Mapping[str, T] | None:
     if not text:
         return None
     found: dict[str, T] = {}
     for entry in java_split(text, _ENTRY):
         words = java_split(entry, _WORD)
         if len(words) != 3:
-            raise ExtraInfoError(f"parse {what} error, {text}")
+            raise ExtraInfoError(f"parse {subject} error, {text}")
         key = f"{words[0]}@{words[1]}"
         if key in found:
-            raise ExtraInfoError(f"parse {what} error, duplicate, {text}")
+            raise ExtraInfoError(f"parse {subject} error, duplicate, {text}")
         found[key] = value(words[2])
     return found
 

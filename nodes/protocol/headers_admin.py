@@ -26,7 +26,7 @@ class CreateTopicRequestHeader:
     topic_sys_flag: Int32 | None = None
     order: bool = False
     attributes: str | None = None
-    """`+key=value,-key`: see `nodes.broker.tables.attributes`."""
+    """`+key=value,-key`: see `nodes.broker.tables.metadata.attributes`."""
     force: bool | None = None
 
     def check_fields(self) -> None:

@@ -148,13 +148,13 @@ def check_group(group: str | None) -> None:
     _check("group", group, GROUP_MAX_LENGTH)
 
 
-def _check(what: str, name: str | None, length_max: int) -> None:
+def _check(subject: str, name: str | None, length_max: int) -> None:
     if name is None or _is_blank(name):
-        raise IllegalNameError(f"the {what} is blank; give it a name")
+        raise IllegalNameError(f"the {subject} is blank; give it a name")
     if len(name) > length_max:
-        raise IllegalNameError(f"the {what} {name} is longer than {length_max} characters")
+        raise IllegalNameError(f"the {subject} {name} is longer than {length_max} characters")
     if not _LEGAL.fullmatch(name):
-        raise IllegalNameError(f"the {what} {name} contains illegal characters, {_ALLOWED}")
+        raise IllegalNameError(f"the {subject} {name} contains illegal characters, {_ALLOWED}")
 
 
 def _is_blank(name: str | None) -> bool:

@@ -40,9 +40,9 @@ class AdminRecords:
         if answer.code != ResponseCode.SUCCESS:
             return
         name = RequestCode(request.code).name
-        for it in changes_of(request):
-            broker_name = it.broker_name or self._broker_name
-            self._host.record(AdminRecord(name, it.topic, it.group, broker_name, client, began_ns, it.detail))
+        for item in changes_of(request):
+            broker_name = item.broker_name or self._broker_name
+            self._host.record(AdminRecord(name, item.topic, item.group, broker_name, client, began_ns, item.detail))
 
 
 def _ignore(_answer: Command) -> None:

@@ -220,7 +220,7 @@ async def _record_later(record: Record, handler: InTask, channel: Channel, reque
 
 
 @attrs.define(eq=False)
-class _Waiting:
+class _WaitingCall:
     """A call that waits for its answer."""
 
     channel: Channel
@@ -235,7 +235,7 @@ class ServerCalls:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._opaque = count(1)
-        self._waiting: dict[tuple[int, int], _Waiting] = {}
+        self._waiting: dict[tuple[int, int], _WaitingCall] = {}
 
     async def call(
         self,
@@ -255,7 +255,7 @@ class ServerCalls:
         if channel.closed:
             raise _closed(channel)
         opaque = next(self._opaque)
-        waiting = self._waiting[channel.id, opaque] = _Waiting(channel)
+        waiting = self._waiting[channel.id, opaque] = _WaitingCall(channel)
         channel.send(Command(code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, cause.get()))
         try:
             with self._host.timeout_ms(timeout_ms):

@@ -89,8 +89,11 @@ class Kubernetes:
     def __init__(self, host: Host, statefulsets: tuple[StatefulSet, ...], runtime: ContainerRuntime) -> None:
         self._host = host
         self._runtime = runtime
-        kept = _kept_replicas(host.disk.read(_REPLICAS_FILE))
-        self._sets = {one.name: _Controlled(one, kept.get(one.name, one.replicas)) for one in statefulsets}
+        retained = _stored_replicas(host.disk.read(_REPLICAS_FILE))
+        self._sets = {
+            statefulset.name: _Controlled(statefulset, retained.get(statefulset.name, statefulset.replicas))
+            for statefulset in statefulsets
+        }
         self._client = RpcClient(host)
         self._server = RpcServer(host)
         self._server.serve(self.handlers())
@@ -132,8 +135,8 @@ class Kubernetes:
         if header.spec_replicas < 0:
             return request.answer(ResponseCode.INVALID_PARAMETER, f"spec.replicas is {header.spec_replicas}, below 0")
         known.replicas = header.spec_replicas
-        kept = {name: one.replicas for name, one in self._sets.items()}
-        self._host.disk.write(_REPLICAS_FILE, json.dumps(kept).encode())
+        retained = {name: item.replicas for name, item in self._sets.items()}
+        self._host.disk.write(_REPLICAS_FILE, json.dumps(retained).encode())
         self._sync(known)
         return success(request)
 
@@ -255,9 +258,9 @@ def _probes(config: StatefulSetConfig) -> tuple[_Probe, _Probe]:
     )
 
 
-def _kept_replicas(content: bytes | None) -> Mapping[str, int]:
-    kept: Mapping[str, int] = {} if content is None else json.loads(content)
-    return kept
+def _stored_replicas(content: bytes | None) -> Mapping[str, int]:
+    retained: Mapping[str, int] = {} if content is None else json.loads(content)
+    return retained
 
 
 def _not_found(request: Command, name: str) -> Command:

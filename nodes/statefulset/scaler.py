@@ -39,8 +39,8 @@ class Scaler:
         self._host = host
         self._api_address = api_address
         self._period_s = period_s
-        kept = host.disk.read(_FILE)
-        self._scales: dict[str, int] = {} if kept is None else json.loads(kept)
+        retained = host.disk.read(_FILE)
+        self._scales: dict[str, int] = {} if retained is None else json.loads(retained)
         self._pods: dict[str, dict[int, Channel]] = {}
         """StatefulSet -> connection -> channel of a pod that has asked."""
         self._client = RpcClient(host)

@@ -57,7 +57,7 @@ def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
 # --- from JSON to the fields of a class, without defaults -------------------------------
 
 
-class _Shape(Enum):
+class _JsonShape(Enum):
     ARRAY = auto()
     MAP = auto()
     OBJECT = auto()
@@ -65,15 +65,15 @@ class _Shape(Enum):
 
 
 @lru_cache(maxsize=1024)
-def _shape(annotation: Any) -> tuple[_Shape, Any, tuple[Any, ...]]:
+def _shape(annotation: Any) -> tuple[_JsonShape, Any, tuple[Any, ...]]:
     """The form in JSON of an annotation, the annotation without None, and its arguments."""
     kind = without_none(annotation)
     origin = get_origin(kind)
     if origin is tuple:
-        return _Shape.ARRAY, kind, get_args(kind)
+        return _JsonShape.ARRAY, kind, get_args(kind)
     if origin is Mapping:
-        return _Shape.MAP, kind, get_args(kind)
-    return _Shape.OBJECT if attrs.has(kind) else _Shape.SIMPLE, kind, ()
+        return _JsonShape.MAP, kind, get_args(kind)
+    return _JsonShape.OBJECT if attrs.has(kind) else _JsonShape.SIMPLE, kind, ()
 
 
 def _plain(annotation: Any, value: Any) -> Any:
@@ -81,18 +81,18 @@ def _plain(annotation: Any, value: Any) -> Any:
         return None
     shape, kind, arguments = _shape(annotation)
     match shape:
-        case _Shape.ARRAY:
+        case _JsonShape.ARRAY:
             return [_plain(arguments[0], item) for item in _of(list, value)]
-        case _Shape.MAP:
+        case _JsonShape.MAP:
             key_kind, item_kind = arguments
             return {_key(key_kind, key): _plain(item_kind, item) for key, item in _of(dict, value).items()}
-        case _Shape.OBJECT:
+        case _JsonShape.OBJECT:
             fields = _of(dict, value)
             return {
                 name: _plain(hint, fields[name]) if name in fields else _initial(field)
                 for name, field, hint in _fields(kind)
             }
-        case _Shape.SIMPLE:
+        case _JsonShape.SIMPLE:
             return _simple(kind, value)
 
 
@@ -149,11 +149,11 @@ def _simple(kind: Any, value: Any) -> Any:
 def _build(annotation: Any, plain: Any) -> Any:
     """A value of an annotation; None becomes the field's default, or the empty value of its type."""
     shape, kind, arguments = _shape(annotation)
-    if shape is _Shape.SIMPLE:
+    if shape is _JsonShape.SIMPLE:
         return plain
-    if shape is _Shape.ARRAY:
+    if shape is _JsonShape.ARRAY:
         return tuple(_build(arguments[0], item) for item in plain if item is not None)
-    if shape is _Shape.MAP:
+    if shape is _JsonShape.MAP:
         key_kind, item_kind = arguments
         return {
             _build(key_kind, dict(key)) if attrs.has(key_kind) else key: _build(item_kind, item)
@@ -162,9 +162,9 @@ def _build(annotation: Any, plain: Any) -> Any:
         }
     values = {}
     for name, field, hint in _fields(kind):
-        said = plain[name]
-        if said is not None:
-            values[field.name] = _build(hint, said)
+        answer = plain[name]
+        if answer is not None:
+            values[field.name] = _build(hint, answer)
         elif field.default is attrs.NOTHING:
             values[field.name] = _nothing(hint)
     return kind(**values)

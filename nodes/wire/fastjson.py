@@ -91,7 +91,7 @@ def _read(text: str) -> Any:
     if len(text) > LENIENT_BYTES_MAX:
         raise JsonError(f"no standard JSON, and more than {LENIENT_BYTES_MAX} bytes")
     try:
-        return _Reader(text).whole()
+        return _JsonReader(text).whole()
     except ValueError as error:
         raise JsonError(str(error)) from error
 
@@ -114,7 +114,7 @@ def text_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
@@ -227,7 +227,7 @@ class _Reader:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    said = found[1]
-    if len(said) > 1:
-        return chr(int(said[1:], 16))
-    return _ESCAPES.get(said, said)
+    answer = found[1]
+    if len(answer) > 1:
+        return chr(int(answer[1:], 16))
+    return _ESCAPES.get(answer, answer)

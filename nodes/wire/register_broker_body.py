@@ -31,7 +31,7 @@ def decode_register_broker_body(raw: bytes, *, compressed: bool) -> RegisterBrok
     if not compressed:
         return decode_json_body(RegisterBrokerBody, raw)
     try:
-        parts = _Parts(_inflate(raw))
+        parts = _BodyParts(_inflate(raw))
         version = decode_json_body(DataVersion, parts.next())
         topics = [topic for topic in (decode_topic_config(text.decode()) for text in parts.several()) if topic]
         servers = read_json(parts.next().decode())
@@ -87,8 +87,8 @@ def decode_topic_config(text: str) -> TopicConfig | None:
             attributes = read_json(words[5])
         except JsonError:
             attributes = {}
-    kept = {str(key): str(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {}
-    return TopicConfig(name, int(read), int(write), int(perm), topic_filter_type=filter_type, attributes=kept)
+    retained = {str(key): str(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {}
+    return TopicConfig(name, int(read), int(write), int(perm), topic_filter_type=filter_type, attributes=retained)
 
 
 def _part(text: str) -> bytes:
@@ -104,7 +104,7 @@ def _inflate(raw: bytes) -> bytes:
     return inflated
 
 
-class _Parts:
+class _BodyParts:
     def __init__(self, inflated: bytes) -> None:
         self._rest = memoryview(inflated)
 

@@ -66,11 +66,11 @@ def _own(trace, chance):
 def _member(trace, chance):
     """A member subscribes, sees queues, or makes a round."""
     node, group, topic = chance.choice(CONSUMERS), chance.choice(GROUPS), chance.choice(TOPICS)
-    what = chance.random()
-    if what < 0.4:
+    subject = chance.random()
+    if subject < 0.4:
         model = "BROADCASTING" if group == "all" else "CLUSTERING"
         trace.subscribe(node, chance.choice("*xy"), model, group, topic)
-    elif what < 0.8:
+    elif subject < 0.8:
         view = {"cids": chance.choice((["a"], ["a", "b"])), "queues": {"broker-a": chance.choice((1, 2))}}
         trace.believe(node, chance.choice((None, view, view)), f"{group}/{topic}")
     else:
@@ -123,10 +123,10 @@ def _of_broker(trace, chance):
     """A member of the broker group begins or ends special services, or records its role; a controller records one."""
     node, replica = chance.choice(tuple(zip(BROKERS, (1, 2), strict=True)))
     master, epoch = chance.choice((1, 2)), chance.randrange(1, 4)
-    what = chance.random()
-    if what < 0.4:
+    subject = chance.random()
+    if subject < 0.4:
         trace.believe(node, chance.choice((True, False)), "broker-a", "special_service")
-    elif what < 0.8:
+    elif subject < 0.8:
         serves_as = "master" if replica == master else "slave"
         role = {"replica": replica, "serves_as": serves_as, "master": master, "epoch": epoch}
         trace.believe(node, role, "broker-a", "broker_role")

@@ -54,8 +54,8 @@ class NaiveRun:
             def views(t, role=role, subject=subject):
                 return len(set(self.held(kind, role, subject, t).values()))
 
-            for start, end, most, is_open in self.intervals(lambda t, views=views: views(t) > 1, views):
-                found.append((kind, role, subject, start, end, most, is_open))
+            for start, end, maximum, is_open in self.intervals(lambda t, views=views: views(t) > 1, views):
+                found.append((kind, role, subject, start, end, maximum, is_open))
         return found
 
     def holders(self, kind, role, subject, start, end):
@@ -84,8 +84,8 @@ class NaiveRun:
 
     def is_awake(self, node, incarnation, t):
         last = "resumed"
-        for _, t_ns, who, _, number, event, *_ in self.life:
-            if t_ns <= t and (who, number) == (node, incarnation) and event in ("suspended", "resumed"):
+        for _, t_ns, client, _, number, event, *_ in self.life:
+            if t_ns <= t and (client, number) == (node, incarnation) and event in ("suspended", "resumed"):
                 last = event
         return last == "resumed"
 
@@ -105,10 +105,10 @@ class NaiveRun:
             def count(t, queue=queue):
                 return len(self.owners(queue, t))
 
-            for start, end, most, is_open in self.intervals(lambda t, count=count: count(t) > 1, count):
+            for start, end, maximum, is_open in self.intervals(lambda t, count=count: count(t) > 1, count):
                 inside = [t for t in self.instants if start <= t < end]
                 names = sorted({node for t in inside for node, _ in self.owners(queue, t)})
-                found.append((*queue, start, end, most, names, is_open, self.awake_ns(queue, start, end)))
+                found.append((*queue, start, end, maximum, names, is_open, self.awake_ns(queue, start, end)))
         return found
 
     def alive(self, group, t):
@@ -157,25 +157,25 @@ class NaiveRun:
         if agreed is not None:
             rows += [(r[0], r[1], f"{r[2]} {r[5]}") for r in self.life if r[5] in counted and r[1] > agreed]
         by_time = {}
-        for _, t, what in sorted(rows):
-            by_time.setdefault(t, []).append(what)
+        for _, t, subject in sorted(rows):
+            by_time.setdefault(t, []).append(subject)
         return sorted(by_time.items())
 
     def agreement(self):
         found = []
         instants = self.disturbances()
         for layer, intervals in self.divergent().items():
-            for number, (t, what) in enumerate(instants):
+            for number, (t, subject) in enumerate(instants):
                 is_last = number == len(instants) - 1
                 until = self.end_ns if is_last else instants[number + 1][0]
                 concerned = [i for i in intervals if i[0] < until and i[1] > t]
                 end = max((i[1] for i in concerned), default=t)
                 never = any(i[2] for i in concerned) or (not is_last and end >= until and bool(concerned))
-                found.append((layer, t, until, what, min(end, until) - t, never))
+                found.append((layer, t, until, subject, min(end, until) - t, never))
         return found
 
     def phases(self):
-        instants = [(t, what) for t, what in self.disturbances() if t < self.end_ns]
+        instants = [(t, description) for t, description in self.disturbances() if t < self.end_ns]
         if not instants or instants[0][0] > 0:
             instants.insert(0, (0, []))
         measures = (
@@ -184,7 +184,7 @@ class NaiveRun:
             [(r[4], r[5]) for r in self.orphan()],
         )
         found = []
-        for (start, what), (end, _) in zip(instants, [*instants[1:], (self.end_ns, [])], strict=True):
+        for (start, subject), (end, _) in zip(instants, [*instants[1:], (self.end_ns, [])], strict=True):
             totals = [sum(max(0, min(e, end) - max(s, start)) for s, e in m) for m in measures]
-            found.append((start, end, what, *totals))
+            found.append((start, end, subject, *totals))
         return found

@@ -26,17 +26,17 @@ def random_trace(seed, steps=60):
 
 def _step(trace, chance):
     node = chance.choice("abc")
-    what = chance.random()
-    if what < 0.35:
+    subject = chance.random()
+    if subject < 0.35:
         value = chance.choice((None, 1, 1, 2, 2, 3))
         believer = chance.choice((node, node, node, "p"))
         trace.believe(
             believer, value, subject=chance.choice(("g/t", "g/t", "h/t")), kind=chance.choice(("view", "view", "route"))
         )
-    elif what < 0.7:
+    elif subject < 0.7:
         event = chance.choice(("acquired", "acquired", "dropped", "locked"))
         trace.own(node, event, queue_id=chance.choice((0, 0, 1)), group=chance.choice("gggh"))
-    elif what < 0.92:
+    elif subject < 0.92:
         trace.life(
             node,
             chance.choice(("started", "started", "ready", "suspended", "resumed", "stopping", *ENDS)),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from analysis.played_rows import found_in_played
+from analysis.executed_rows import found_in_executed
 from emulator.analysis.report import judgements
-from emulator.testing import GROUP, TOPIC, play
+from emulator.testing import GROUP, TOPIC, execute
 from nodes.config import AllocateStrategy, BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -83,29 +83,31 @@ def two_strategies():
 
 @pytest.fixture(scope="module")
 def traces():
-    one = {"consumers": 1, "queues": 1, "rate_per_s": 5}
+    item = {"consumers": 1, "queues": 1, "rate_per_s": 5}
     slave_reads = {"brokers": {"broker-a": BrokerConfig(slave_read_enable=True)}, "slaves": 1}
     return {
-        "busy": play(scenario(consumers=3, rate_per_s=20, consume_ms=5, spread_ms=10_000), a_member_dies_and_returns),
-        "busy in order": play(scenario(consumers=2, rate_per_s=10, consume_ms=90, config=ORDERED), nothing_happens),
-        "V1": play(two_strategies(), nothing_happens),
-        "V2": play(scenario(queues=2, rate_per_s=2, consume_ms=15_000, config=ORDERED), a_dead_queue_comes_back),
-        "V3": play(
+        "busy": execute(
+            scenario(consumers=3, rate_per_s=20, consume_ms=5, spread_ms=10_000), a_member_dies_and_returns
+        ),
+        "busy in order": execute(scenario(consumers=2, rate_per_s=10, consume_ms=90, config=ORDERED), nothing_happens),
+        "V1": execute(two_strategies(), nothing_happens),
+        "V2": execute(scenario(queues=2, rate_per_s=2, consume_ms=15_000, config=ORDERED), a_dead_queue_comes_back),
+        "V3": execute(
             scenario(queues=2, rate_per_s=1, consume_ms=150_000, config=ORDERED), the_owner_is_cut_off_with_a_batch
         ),
-        "V4": play(scenario(**one), a_stranger_commits(3, owner_is_dead=False)),
-        "V5": play(scenario(**one, **slave_reads), the_master_dies_with_what_its_slave_has_not_copied),
-        "V6": play(scenario(brokers=AB, consumers=3, spread_ms=10_000), a_broker_hears_one_member_no_more),
-        "V7": play(scenario(**one), a_stranger_commits(310, owner_is_dead=True)),
+        "V4": execute(scenario(**item), a_stranger_commits(3, owner_is_dead=False)),
+        "V5": execute(scenario(**item, **slave_reads), the_master_dies_with_what_its_slave_has_not_copied),
+        "V6": execute(scenario(brokers=AB, consumers=3, spread_ms=10_000), a_broker_hears_one_member_no_more),
+        "V7": execute(scenario(**item), a_stranger_commits(310, owner_is_dead=True)),
     }
 
 
 @pytest.fixture(scope="module")
 def found(traces):
     """Run -> id -> findings that violate it."""
-    judged = {run: judgements(found_in_played(trace)) for run, trace in traces.items()}
+    judged = {run: judgements(found_in_executed(trace)) for run, trace in traces.items()}
     return {
-        run: {one.id: [row for row in one.rows if getattr(row, "violation", True)] for one in ones}
+        run: {item.id: [row for row in item.rows if getattr(row, "violation", True)] for item in ones}
         for run, ones in judged.items()
     }
 

@@ -27,7 +27,9 @@ def listed(trace, route, *nameservers):
 
 def states(trace, folder):
     report = analyze(write_run(trace, folder / "r", 100))
-    return [(str(one.state), one.start_ns / 1e9, one.end_ns / 1e9, one.censored) for one in report["broker_states"]]
+    return [
+        (str(item.state), item.start_ns / 1e9, item.end_ns / 1e9, item.censored) for item in report["broker_states"]
+    ]
 
 
 def test_a_healthy_broker_and_the_time_before_it_is_listed_count_nothing(tmp_path):

@@ -9,7 +9,7 @@ from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.judge import broken
 from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
-from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.model.service_limits import ServiceLimits
 
 END_S = 200
 TRACES = 60
@@ -55,7 +55,7 @@ def losses(trace):
 
 
 def amounts(trace):
-    return {(one.group, one.node, one.topic, one.reason.value): one.messages for one in losses(trace)}
+    return {(loss.group, loss.node, loss.topic, loss.reason.value): loss.messages for loss in losses(trace)}
 
 
 def symptoms_of(trace, **limits):
@@ -73,10 +73,10 @@ def test_a_group_that_consumes_everything_loses_nothing():
 def test_dead_letters_are_counted_for_the_topic_that_they_came_from():
     trace = dead_letter(dead_letter(a_group()).at(20), 1)
     dead_letter(trace.at(30), group="another", topic="u")
-    one, other = sorted(losses(trace), key=lambda row: row.messages, reverse=True)
+    item, other = sorted(losses(trace), key=lambda row: row.messages, reverse=True)
 
-    assert (one.group, one.topic, one.reason, one.messages) == (GROUP, TOPIC, "dead_letter", 2)
-    assert (one.start_ns, one.end_ns) == (10 * SECOND, 20 * SECOND)
+    assert (item.group, item.topic, item.reason, item.messages) == (GROUP, TOPIC, "dead_letter", 2)
+    assert (item.start_ns, item.end_ns) == (10 * SECOND, 20 * SECOND)
     assert (other.group, other.topic, other.messages) == ("another", "u", 1)
 
 
@@ -199,18 +199,18 @@ def random_losses(seed):
     trace = a_group()
     for second in range(11, 40):
         trace.at(second)
-        what, key = chance.random(), f"k{chance.randrange(6)}"
-        if what < 0.2:
+        subject, key = chance.random(), f"k{chance.randrange(6)}"
+        if subject < 0.2:
             dead_letter(trace, second, chance.choice((GROUP, "h")), chance.choice((TOPIC, "u")))
-        elif what < 0.4:
+        elif subject < 0.4:
             discard(trace, chance.choice(DISCARDS), key, chance.choice((TOPIC, "u")))
-        elif what < 0.55:
+        elif subject < 0.55:
             decide(trace, chance.choice(("commit", "rollback")), key)
-        elif what < 0.65:
+        elif subject < 0.65:
             end(trace, chance.choice(("commit", "rollback")), key)
-        elif what < 0.75:
+        elif subject < 0.75:
             reset(trace, chance.randrange(12), chance.choice((GROUP, "h")))
-        elif what < 0.85:
+        elif subject < 0.85:
             expire(trace, chance.randrange(12))
         else:
             trace.commit("c1", chance.randrange(3, 10))
@@ -231,10 +231,10 @@ def naive_losses(trace):
         if event == "dead_lettered":
             add((group, key.split(" ")[0], "dead_letter"), 1)
         elif event == "discarded":
-            ended = [one for one in rows[:place] if one[5] == "ended" and one[14] == key and one[13] == "commit"]
-            said = [one for one in rows if one[5] == "decided" and one[14] == key and one[13] == "commit"]
+            ended = [item for item in rows[:place] if item[5] == "ended" and item[14] == key and item[13] == "commit"]
+            lines = [item for item in rows if item[5] == "decided" and item[14] == key and item[13] == "commit"]
             if not ended:
-                add((group, topic, tags), 1, bool(said))
+                add((group, topic, tags), 1, bool(lines))
         elif event == "consumed":
             done = max(done, offset + 1)
         elif event == "committed":
@@ -250,7 +250,7 @@ def test_losses_equal_brute_force():
     reasons = set()
     for seed in range(TRACES):
         trace = random_losses(seed)
-        found = {(one.group, one.topic, one.reason.value): (one.messages, one.committed) for one in losses(trace)}
+        found = {(loss.group, loss.topic, loss.reason.value): (loss.messages, loss.committed) for loss in losses(trace)}
         assert found == naive_losses(trace), seed
         reasons |= {reason for _, _, reason in found}
     assert reasons == {*DISCARDS, "dead_letter", "reset", "expired"}

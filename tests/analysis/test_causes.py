@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
 from emulator.analysis.findings.finding import Cause
 from emulator.analysis.inputs.bounds import Bounds
-from emulator.analysis.inputs.causes import Window, Windows
+from emulator.analysis.inputs.causes import CauseWindow, Windows
 
 INSTANTS = st.integers(0, 40)
 SPANS = st.tuples(INSTANTS, INSTANTS).filter(lambda span: span[0] < span[1])
 WINDOWS = st.lists(
     st.builds(
-        lambda span, cause, external: Window(*span, cause, str(span), external),
+        lambda span, cause, external: CauseWindow(*span, cause, str(span), external),
         SPANS,
         st.sampled_from([Cause.NOTIFIED, Cause.ROUTE, Cause.SILENT]),
         st.booleans(),
@@ -23,27 +23,27 @@ WINDOWS = st.lists(
 
 
 def windows_of(windows):
-    return Windows(Bounds(), sorted(windows, key=lambda one: one.start_ns))
+    return Windows(Bounds(), sorted(windows, key=lambda window: window.start_ns))
 
 
 @given(windows=WINDOWS, span=SPANS, external=st.booleans())
 def test_excess_is_every_instant_that_no_window_covers(windows, span, external):
-    chosen = [one for one in windows if one.external or not external]
-    bare = [t for t in range(*span) if not any(one.start_ns <= t < one.end_ns for one in chosen)]
+    chosen = [window for window in windows if window.external or not external]
+    bare = [t for t in range(*span) if not any(item.start_ns <= t < item.end_ns for item in chosen)]
     judged = windows_of(windows).explain(*span, external=external)
     assert judged.excess_ns == len(bare)
-    reaching = [one.end_ns for one in chosen if one.start_ns <= span[0] < one.end_ns]
+    reaching = [item.end_ns for item in chosen if item.start_ns <= span[0] < item.end_ns]
     if not reaching:
         assert (judged.cause, judged.explained_by) == (Cause.NONE, "")
     else:
-        assert judged.explained_by in [one.what for one in chosen if one.end_ns == max(reaching)]
+        assert judged.explained_by in [item.what for item in chosen if item.end_ns == max(reaching)]
         assert (judged.excess_ns > judged.limit_ns) == bool(bare)
 
 
 @given(windows=WINDOWS, spans=st.lists(SPANS, max_size=4))
 def test_what_is_unexplained_is_what_no_external_window_covers(windows, spans):
-    outside = [one for one in windows if one.external]
-    bare = [t for span in spans for t in range(*span) if not any(one.start_ns <= t < one.end_ns for one in outside)]
+    outside = [window for window in windows if window.external]
+    bare = [t for span in spans for t in range(*span) if not any(item.start_ns <= t < item.end_ns for item in outside)]
     assert windows_of(windows).unexplained_ns(spans) == len(bare)
 
 

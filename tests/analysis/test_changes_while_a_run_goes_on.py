@@ -6,7 +6,7 @@ import pytest
 
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
-from emulator.analysis.live.changes import READS, Difference, LiveWatch
+from emulator.analysis.live.changes import READS, LiveWatch, WatchedDifference
 from emulator.trace.schema import BELIEFS, COUNTS, TABLES
 from support.findings import views_of
 
@@ -16,7 +16,9 @@ NAMES = {"127.1.0.1": "consumer-1"}
 
 def in_order(trace):
     """(table, row) of all rows, in order of seq."""
-    return sorted(((table.name, row) for table in TABLES for row in trace.rows[table.name]), key=lambda one: one[1][0])
+    return sorted(
+        ((table.name, row) for table in TABLES for row in trace.rows[table.name]), key=lambda item: item[1][0]
+    )
 
 
 def changes_of(trace, rests=lambda: False):
@@ -34,10 +36,10 @@ def lines_of(trace):
     return [change.line(NAMES).strip() for change in changes_of(trace)]
 
 
-def spans(changes, what):
+def spans(changes, subject):
     """(about, begin, end) of each difference that has ended and was not over at once, in order."""
-    ended = [one for one in changes if one.what is what and one.ended]
-    return sorted((one.about, one.since_ns, one.t_ns) for one in ended if one.since_ns < one.t_ns)
+    ended = [change for change in changes if change.what is subject and change.ended]
+    return sorted((item.about, item.since_ns, item.t_ns) for item in ended if item.since_ns < item.t_ns)
 
 
 def a_view(*members):
@@ -92,26 +94,26 @@ def test_messages_that_nobody_is_left_to_consume_lag_although_no_row_comes_any_m
     for name, row in in_order(trace):
         list(watch.take(name, row[1], row))
 
-    assert [one.line({}).strip() for one in watch.rest(time_passes=True)] == [
+    assert [item.line({}).strip() for item in watch.rest(time_passes=True)] == [
         "1.500  lag         g: 3 messages of 1 queue, most in t/broker-a/0 (3)"
     ]
     assert list(watch.rest(time_passes=True)) == [], "it is told once"
-    assert [one.what for one in watch.differences] == [Difference.LAG]
+    assert [difference.what for difference in watch.differences] == [WatchedDifference.LAG]
 
 
 def test_rows_that_nobody_reads_tell_that_an_instant_is_over():
     trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g")
     trace.at(1).own("a", "acquired").own("b", "acquired")
     watch = LiveWatch({})
-    early = [one for name, row in in_order(trace) for one in watch.take(name, row[1], row)]
+    early = [item for name, row in in_order(trace) for item in watch.take(name, row[1], row)]
     assert early == [], "more rows of the instant may come"
-    assert [one.what for one in watch.take(COUNTS.name, 0, None)] == [], "this second is over at the same instant"
-    assert [one.what for one in watch.take(COUNTS.name, SECOND, None)] == [Difference.OVERLAP]
+    assert [item.what for item in watch.take(COUNTS.name, 0, None)] == [], "this second is over at the same instant"
+    assert [item.what for item in watch.take(COUNTS.name, SECOND, None)] == [WatchedDifference.OVERLAP]
     assert watch.rows[COUNTS.name] == 2
 
 
-def judged(one):
-    return f"{one.queue.group} {one.queue.name}", one.start_ns, one.end_ns
+def judged(item):
+    return f"{item.queue.group} {item.queue.name}", item.start_ns, item.end_ns
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -125,13 +127,13 @@ def test_what_is_told_is_what_the_judge_finds(seed):
     found = found_in(trace, END_S)
     changes = changes_of(trace)
 
-    overlaps = sorted(judged(one) for one in found["overlaps"] if not one.censored)
-    orphans = sorted(judged(one) for one in found["orphans"] if not one.censored)
-    divergences = sorted((one.subject, one.start_ns, one.end_ns) for one in views_of(found) if not one.censored)
-    assert spans(changes, Difference.OVERLAP) == overlaps
-    assert spans(changes, Difference.ORPHAN) == orphans
+    overlaps = sorted(judged(item) for item in found["overlaps"] if not item.censored)
+    orphans = sorted(judged(item) for item in found["orphans"] if not item.censored)
+    divergences = sorted((item.subject, item.start_ns, item.end_ns) for item in views_of(found) if not item.censored)
+    assert spans(changes, WatchedDifference.OVERLAP) == overlaps
+    assert spans(changes, WatchedDifference.ORPHAN) == orphans
     if all(row[3] == "consumer" or row[5] != "view" for row in views):  # subjects of producers have the same name
-        assert spans(changes, Difference.DIVERGENCE) == divergences
+        assert spans(changes, WatchedDifference.DIVERGENCE) == divergences
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -57,7 +57,7 @@ def shown(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told():
+def reported():
     return read_report(json.loads(RECORDED.read_text(encoding="utf-8")))
 
 
@@ -80,9 +80,9 @@ def test_the_recorded_report_is_that_of_the_demonstration(shown):
     assert timeline(report)[1].sentences[0] in " ".join(text.split())
 
 
-def test_the_story_tells_the_figures_of_the_run(told):
-    expired = next(row for row in told["beliefs"] if row.kind == "consumer_ids" and row.start_ns > 60 * 10**9)
-    control, half_seen, healed, frozen, _, lossy, calm = timeline(told)
+def test_the_story_tells_the_figures_of_the_run(reported):
+    expired = next(row for row in reported["beliefs"] if row.kind == "consumer_ids" and row.start_ns > 60 * 10**9)
+    control, half_seen, healed, frozen, _, lossy, calm = timeline(reported)
 
     assert 120 < expired.start_ns / 1e9 < 200
     assert f"At {expired.start_ns / 1e9:.1f} s the scan of broker-b" in " ".join(half_seen.sentences)
@@ -94,10 +94,10 @@ def test_the_story_tells_the_figures_of_the_run(told):
     assert "later all views and owners agree again" in calm.sentences[0]
 
 
-def test_a_demonstration_that_shows_less_says_what_is_missing(told):
-    poor = told.only(dict.fromkeys((OVERLAPS.table, ORPHANS.table, VIEWS.table, AGREEMENT), ()))
+def test_a_demonstration_that_shows_less_says_what_is_missing(reported):
+    poor = reported.only(dict.fromkeys((OVERLAPS.table, ORPHANS.table, VIEWS.table, AGREEMENT), ()))
 
-    assert missing(told) == []
+    assert missing(reported) == []
     assert missing(poor) == [
         "views that differ during the cut",
         "queues with two owners during the cut",

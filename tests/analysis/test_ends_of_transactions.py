@@ -52,7 +52,7 @@ def test_who_commits_is_told_with_its_delay_and_breaks_nothing():
 
     assert (row.broker_name, row.topic, row.transactions, row.committed) == ("broker-a", "t", 1, 1)
     assert (row.lost, row.again, row.unasked, row.late_ns / SECOND) == (0, 0, 0, 2.5)
-    (judged,) = [one for one in judgements(found_in(trace, END_S)) if one.id == "V16"]
+    (judged,) = [judgement for judgement in judgements(found_in(trace, END_S)) if judgement.id == "V16"]
     assert judged.rows == ()
 
 
@@ -109,11 +109,11 @@ def test_what_is_stored_once_more_is_counted_and_not_judged():
     assert (transactions(trace).again, transactions(trace).committed, transactions(trace).violation) == (1, 1, False)
 
 
-@pytest.mark.parametrize(("said", "unasked"), [("unknown", 1), ("rollback", 1), ("commit", 0), (None, 0)])
-def test_what_came_although_its_producer_never_said_so_is_judged_unless_it_tells_nothing(said, unasked):
+@pytest.mark.parametrize(("answer", "unasked"), [("unknown", 1), ("rollback", 1), ("commit", 0), (None, 0)])
+def test_what_came_although_its_producer_never_said_so_is_judged_unless_it_tells_nothing(answer, unasked):
     trace = half(a_group().at(10)).at(12)
-    if said is not None:
-        say(trace, said)
+    if answer is not None:
+        say(trace, answer)
     row = transactions(end(trace.at(13)))
 
     assert (row.unasked, row.violation) == (unasked, bool(unasked))
@@ -180,5 +180,5 @@ def naive(events):
         totals[3] += not commits and not rolled_back and bool(yes) and quiet_s > ASKS_S
         totals[4] += max(0, len(commits) - 1)
         before = [[event[4] for event in mine[:i] if event[2] == "say"] for i in commits]
-        totals[5] += any(said and "commit" not in said for said in before)
+        totals[5] += any(answer and "commit" not in answer for answer in before)
     return tuple(totals)

@@ -73,9 +73,9 @@ def naive(beliefs):
     """(flaw, node, epoch) of all beliefs, each once."""
     found = {}
     for at, (node, life, epoch, replica, serves) in enumerate(beliefs):
-        if any(one[:2] == (node, life) and one[2] > epoch for one in beliefs[:at]):
+        if any(belief[:2] == (node, life) and belief[2] > epoch for belief in beliefs[:at]):
             found[ElectionFlaw.EPOCH_FELL, node, epoch] = None
-        masters = [one[3] for one in beliefs[: at + 1] if one[4] and one[2] == epoch]
+        masters = [belief[3] for belief in beliefs[: at + 1] if belief[4] and belief[2] == epoch]
         if serves and masters[0] != replica:
             found[ElectionFlaw.SECOND_MASTER, node, epoch] = None
     return sorted(found)

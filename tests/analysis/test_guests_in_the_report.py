@@ -65,8 +65,8 @@ class Member:
         self.broker = Caller(namesrv_addr.replace(".1.1:9876", ".2.1"), 10911)
 
     def ask_route(self):
-        asked = headers.GetRouteInfoRequestHeader("orders")
-        return self.nameserver.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+        requested = headers.GetRouteInfoRequestHeader("orders")
+        return self.nameserver.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, requested)
 
     def beat(self):
         subscriptions = (SubscriptionData("orders"),)
@@ -105,13 +105,13 @@ def run(tmp_path_factory):
         shop.commit(0, 3)
         cluster.kill("broker-b")
         cluster.run_for("2s")
-        told = {verb: getattr(cluster, verb)().lines for verb in ("owners", "nodes", "views")}
+        reported = {verb: getattr(cluster, verb)().lines for verb in ("owners", "nodes", "views")}
         why = cluster.why("queue orders/broker-a/1 of billing").lines
         mail.close()
         cluster.run_for("1s")
         path = cluster.path
         shop.close()
-    return path, found, told, why
+    return path, found, reported, why
 
 
 @pytest.fixture(scope="module")
@@ -139,12 +139,12 @@ def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_
         for row in report["beliefs"]
         if (row.role, row.kind, row.subject) == ("consumer", BeliefKind.ROUTE, "orders")
     ]
-    assert {it.nodes: "broker-b" in it.value for holders in routes for it in holders} == {
+    assert {holder.nodes: "broker-b" in holder.value for holders in routes for holder in holders} == {
         ("guest",): True,
         ("c1",): False,
     }
     (members,) = [row.holders for row in views_of(report) if row.subject == "billing/orders"]
-    assert {it.nodes: it.value.count("@") for it in members} == {("guest",): 1, ("guest/2",): 2}
+    assert {member.nodes: member.value.count("@") for member in members} == {("guest",): 1, ("guest/2",): 2}
 
 
 def test_what_a_guest_has_committed_is_not_lost_although_nobody_saw_it_consumed(report):
@@ -152,13 +152,13 @@ def test_what_a_guest_has_committed_is_not_lost_although_nobody_saw_it_consumed(
 
 
 def test_the_verbs_that_look_show_them_like_others(run):
-    _, _, told, why = run
-    assert "billing  orders/broker-a/1: guest guest/2 (2 owners)" in told["owners"]
-    assert [line.split() for line in told["nodes"]][-2:] == [
+    _, _, reported, why = run
+    assert "billing  orders/broker-a/1: guest guest/2 (2 owners)" in reported["owners"]
+    assert [line.split() for line in reported["nodes"]][-2:] == [
         ["guest", "consumer", "10.0.0.1@shop", "outside"],
         ["guest/2", "consumer", "10.0.0.2@mail", "outside"],
     ]
-    assert told["views"][0].split()[-2:] == ["guest", "guest/2"]
-    assert any(line.startswith("view billing/orders") and line.endswith("they differ") for line in told["views"])
+    assert reported["views"][0].split()[-2:] == ["guest", "guest/2"]
+    assert any(line.startswith("view billing/orders") and line.endswith("they differ") for line in reported["views"])
     assert "has 2 owners: guest since" in why[0]
     assert any("broker-a answered GET_CONSUMER_LIST_BY_GROUP (38)" in line for line in why)

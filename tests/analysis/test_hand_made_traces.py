@@ -60,12 +60,16 @@ def test_nodes_that_hold_different_values_diverge_until_all_agree_or_are_gone(fo
 
 def test_the_holders_are_those_of_the_constellation_that_lasted_longest(found):
     first, _ = views_of(found["two views"])
-    assert sorted((one.value, one.nodes) for one in first.holders) == [("1", ("b",)), ("2", ("a",)), ("3", ("c",))]
+    assert sorted((holder.value, holder.nodes) for holder in first.holders) == [
+        ("1", ("b",)),
+        ("2", ("a",)),
+        ("3", ("c",)),
+    ]
     assert first.holders_ns == 8 * SECOND
 
 
 def test_roles_are_told_apart(found):
-    rows = [row for one in found.values() for row in one["beliefs"] if row.kind == BeliefKind.ROUTE]
+    rows = [row for item in found.values() for row in item["beliefs"] if row.kind == BeliefKind.ROUTE]
     assert in_seconds(rows, "role", "start_ns", "end_ns") == [("nameserver", 30, 100)]
 
 

@@ -68,7 +68,7 @@ def found():
     return {name: found_in(trace, END_S) for name, trace in traces.items()}
 
 
-def told(rows, *columns):
+def reported(rows, *columns):
     def cell(row, column):
         value = getattr(row.queue if column == "queue_id" else row, column)
         return value / SECOND if column.endswith("_ns") else value
@@ -78,7 +78,7 @@ def told(rows, *columns):
 
 def test_a_listener_is_outside_from_its_first_message_without_the_lock_to_its_last(found):
     rows = found["order"]["disorders"]
-    assert told(rows, "queue_id", "node", "start_ns", "end_ns", "messages", "disordered", "violation") == [
+    assert reported(rows, "queue_id", "node", "start_ns", "end_ns", "messages", "disordered", "violation") == [
         (0, "a", 32, 33, 2, True, True),
         (0, "b", 61, 61, 1, False, False),
     ]
@@ -90,7 +90,7 @@ def test_groups_whose_queues_nobody_locks_have_no_order(found):
 
 def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(found):
     rows = offset_anomalies_of(found["offsets"])
-    assert told(rows, "queue_id", "what", "t_ns", "who", "expected", "offset", "violation") == [
+    assert reported(rows, "queue_id", "what", "t_ns", "who", "expected", "offset", "violation") == [
         (0, "regressed", 40, "late", 5, 2, True),
         (2, "replays", 20, "b", 50, 40, True),
         (2, "skips", 50, "a", 60, 70, True),
@@ -101,23 +101,23 @@ def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(
 
 def test_a_message_below_the_highest_commit_that_nobody_consumed_is_lost(found):
     losses = found["lost"]["losses"]
-    assert told(losses, "queue_id", "first_offset", "last_offset", "lost", "skipped") == [(0, 3, 6, 2, 1)]
+    assert reported(losses, "queue_id", "first_offset", "last_offset", "lost", "skipped") == [(0, 3, 6, 2, 1)]
 
 
 def test_a_hand_over_is_measured_from_the_last_message_before_to_the_one_that_drains_the_queue(found):
     of_run = found["hand-over"]
     columns = ("acquired_ns", "resume_ns", "pause_ns", "overlap_ns", "before", "after", "predicted", "duplicates")
-    assert told(of_run["hand_overs"], *columns) == [(8.5, 9.5, 4.5, 0, "a", "b", 1, 1)]
+    assert reported(of_run["hand_overs"], *columns) == [(8.5, 9.5, 4.5, 0, "a", "b", 1, 1)]
     # Five messages within a second, where there were five in ten: ten times the rate.
-    assert told(of_run["hand_overs"], "backlog", "spike_percent", "drain_ns") == [(5, 1000, 0.1)]
-    assert told(of_run["duplicates"], "queue_id", "duplicates") == [(0, 1)]
+    assert reported(of_run["hand_overs"], "backlog", "spike_percent", "drain_ns") == [(5, 1000, 0.1)]
+    assert reported(of_run["duplicates"], "queue_id", "duplicates") == [(0, 1)]
 
 
 def test_a_pause_that_had_not_ended_is_at_least_as_long_as_what_was_seen_of_it():
     trace = HandMadeTrace().life("a", "ready", GROUP).life("b", "ready", GROUP).own("a", "acquired", offset=0)
     trace.at(1).store(0).consume("a", 0).at(10).own("a", "dropped").own("b", "acquired", offset=1)
     trace.at(30).own("b", "dropped").own("a", "acquired", offset=1).at(32).own("c", "acquired", offset=1)
-    assert told(found_in(trace, 50)["hand_overs"], "before", "after", "pause_ns", "censored") == [
+    assert reported(found_in(trace, 50)["hand_overs"], "before", "after", "pause_ns", "censored") == [
         ("a", "b", 29, True),
         ("a", "c", 49, True),
     ]
@@ -125,7 +125,7 @@ def test_a_pause_that_had_not_ended_is_at_least_as_long_as_what_was_seen_of_it()
 
 def test_a_view_is_split_into_members_and_queues(found):
     rows = half_views_of(found["views"])
-    assert told(rows, "kind", "start_ns", "end_ns", "views_max") == [
+    assert reported(rows, "kind", "start_ns", "end_ns", "views_max") == [
         ("view.cids", 2, 10, 2),
         ("view.queues", 30, 50, 2),
     ]
@@ -133,8 +133,8 @@ def test_a_view_is_split_into_members_and_queues(found):
 
 def test_idle_members_and_uneven_shares_are_counted_at_the_end(found):
     of_run = found["hand-over"]
-    assert told(of_run["idle"], "topic", "members", "queues", "idle", "unavoidable") == [
+    assert reported(of_run["idle"], "topic", "members", "queues", "idle", "unavoidable") == [
         (TOPIC, 3, 1, 2, 2),
         ("u", 3, 1, 2, 2),
     ]
-    assert told(of_run["queue_balance"], "topics", "members", "least", "most") == [(2, 3, 0, 2)]
+    assert reported(of_run["queue_balance"], "topics", "members", "minimum", "maximum") == [(2, 3, 0, 2)]

@@ -27,19 +27,19 @@ def random_trace(seed):
     while now < END_S:
         now += chance.choice((0, 0, 0.5, 1, 2))
         trace.at(now)
-        queue, node, what = chance.choice(QUEUES), chance.choice(NODES), chance.random()
-        if what < 0.35:
-            one = {"offset": end[queue], "queue_id": queue, "stored_ms": trace.seq, "key": chance.choice(("", *KEYS))}
-            trace.message("broker-a", "stored", **one)
+        queue, node, subject = chance.choice(QUEUES), chance.choice(NODES), chance.random()
+        if subject < 0.35:
+            item = {"offset": end[queue], "queue_id": queue, "stored_ms": trace.seq, "key": chance.choice(("", *KEYS))}
+            trace.message("broker-a", "stored", **item)
             end[queue] += 1
-            stored.append(one)
-        elif what < 0.8 and stored and not asleep[node]:
+            stored.append(item)
+        elif subject < 0.8 and stored and not asleep[node]:
             trace.message(node, "consumed", **chance.choice(stored[-8:]))
-        elif what < 0.85 and stored and not asleep[node]:
+        elif subject < 0.85 and stored and not asleep[node]:
             trace.message(node, "consumed", topic=RETRY, **chance.choice(stored))
-        elif what < 0.88 and end[queue]:
+        elif subject < 0.88 and end[queue]:
             end[queue] = chance.randrange(end[queue])
-        elif what < 0.94:
+        elif subject < 0.94:
             asleep[node] = not asleep[node]
             trace.life(node, "suspended" if asleep[node] else "resumed")
             if not asleep[node] and stored and chance.random() < 0.7:
@@ -63,14 +63,14 @@ class Naive:
 
     def stored_seq(self, row):
         """None of a message that is not known."""
-        same = [one[0] for one in self.stored if (one[7:11], one[12]) == (row[7:11], row[12])]
+        same = [item[0] for item in self.stored if (item[7:11], item[12]) == (row[7:11], row[12])]
         return same[-1] if same else None
 
     def begin_ns(self, row):
         begin = row[1] - CONSUME_MS * 1_000_000
-        of_node = [one for one in self.life if one[2] == row[2] and one[0] < row[0]]
-        slept = [one[1] for one in of_node if one[5] == "suspended"]
-        woke = [one[1] for one in of_node if one[5] == "resumed"]
+        of_node = [item for item in self.life if item[2] == row[2] and item[0] < row[0]]
+        slept = [item[1] for item in of_node if item[5] == "suspended"]
+        woke = [item[1] for item in of_node if item[5] == "resumed"]
         return min(begin, slept[-1]) if woke and woke[-1] == row[1] and slept else begin
 
     def two(self, rows, same_queue):
@@ -79,10 +79,10 @@ class Naive:
         total = 0
         for group in groups if same_queue else [rows]:
             shared = []
-            for one, other in combinations(group, 2):
-                low = max(self.begin_ns(one), self.begin_ns(other))
-                high = min(one[1], other[1])
-                if one[2] != other[2] and low < high:
+            for combination, other in combinations(group, 2):
+                low = max(self.begin_ns(combination), self.begin_ns(other))
+                high = min(combination[1], other[1])
+                if combination[2] != other[2] and low < high:
                     shared.append((low, high))
             ticks = sorted({t for span in shared for t in span})
             total += sum(
@@ -103,7 +103,7 @@ class Naive:
         counts = dict.fromkeys(("messages", "overtaken", "in_queue", "again", "late"), 0)
         for place, (row, seq) in enumerate(known):
             before = known[:place]
-            later = [one for one, other in before if other > seq]
+            later = [item for item, other in before if other > seq]
             if any(other == seq for _, other in before):
                 counts["again"] += 1
                 counts["late"] += bool(later)
@@ -111,7 +111,7 @@ class Naive:
             counts["messages"] += 1
             if later and row[10] >= self.starts.get((row[9], node), 0):
                 counts["overtaken"] += 1
-                counts["in_queue"] += any(one[9] == row[9] for one in later)
+                counts["in_queue"] += any(item[9] == row[9] for item in later)
         retried = sum(row[7] == RETRY for row in mine)
         two = (0, 0) if node else (self.two(mine, same_queue=False), self.two(mine, same_queue=True))
         violation = self.ordered and bool(counts["in_queue"] or two[1])
@@ -121,7 +121,7 @@ class Naive:
     def moved(self):
         for key in KEYS:
             queues = [row[9] for row in self.stored if row[14] == key]
-            moves = sum(one != other for one, other in pairwise(queues))
+            moves = sum(item != other for item, other in pairwise(queues))
             if moves:
                 yield key, len(queues), len(set(queues)), moves
 

@@ -21,7 +21,7 @@ def begun():
 
 def lags(trace, end_s=60):
     return [
-        (row.queue.queue_id, row.node, row.most, row.most_ns / 1e9, row.end) for row in found_in(trace, end_s)["lags"]
+        (row.queue.queue_id, row.node, row.maximum, row.max_ns / 1e9, row.end) for row in found_in(trace, end_s)["lags"]
     ]
 
 
@@ -33,7 +33,7 @@ def test_lag_counts_what_is_stored_and_not_consumed():
     (series,) = found["lag_series"]
     assert (series.group, series.topic, series.per_s) == ("g", "t", (0, 3, 3, 2, 2, 0, 0, 0, 0, 0))
     (latency,) = found["latencies"]
-    assert (latency.messages, latency.p50_ms, latency.p99_ms, latency.most_ms) == (3, 3_000, 3_000, 3_000)
+    assert (latency.messages, latency.p50_ms, latency.p99_ms, latency.max_ms) == (3, 3_000, 3_000, 3_000)
 
 
 def test_what_waits_at_the_end_is_told():
@@ -61,21 +61,21 @@ def test_each_consumer_that_broadcasts_has_its_own_lag():
 def test_a_message_that_is_consumed_again_has_one_latency():
     trace = begun().at(1).store(0).at(2).consume("c1", 0).at(50).consume("c1", 0)
     (latency,) = found_in(trace, 60)["latencies"]
-    assert (latency.messages, latency.most_ms) == (1, 1_000)
+    assert (latency.messages, latency.max_ms) == (1, 1_000)
 
 
 def test_an_offset_that_is_used_again_has_the_latency_of_each_message():
     trace = begun().at(1).message("broker-a", "stored", 0, stored_ms=1).at(3).message("c1", "consumed", 0, stored_ms=1)
     trace.at(10).message("broker-a", "stored", 0, stored_ms=2).at(11).message("c1", "consumed", 0, stored_ms=2)
     (latency,) = found_in(trace, 60)["latencies"]
-    assert (latency.messages, latency.p50_ms, latency.most_ms) == (2, 1_000, 2_000)
+    assert (latency.messages, latency.p50_ms, latency.max_ms) == (2, 1_000, 2_000)
 
 
 def test_a_message_that_is_consumed_after_its_offset_was_used_again_has_its_own_latency():
     trace = begun().at(1).message("broker-a", "stored", 0, stored_ms=1)
     trace.at(10).message("broker-a", "stored", 0, stored_ms=2).at(11).message("c1", "consumed", 0, stored_ms=1)
     (latency,) = found_in(trace, 60)["latencies"]
-    assert (latency.messages, latency.most_ms, latency.slowest_ns) == (1, 10_000, 1_000_000_000)
+    assert (latency.messages, latency.max_ms, latency.slowest_ns) == (1, 10_000, 1_000_000_000)
 
 
 def test_queues_that_change_in_one_instant_are_added_before_the_most_is_taken():
@@ -88,28 +88,28 @@ def test_queues_that_change_in_one_instant_are_added_before_the_most_is_taken():
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 12))
 def test_lasting_lag_is_the_highest_level_that_a_window_stays_at(per_s, seconds):
     windows = [(min(per_s[at : at + seconds]), -at) for at in range(len(per_s) - seconds + 1)]
-    most, begin = max(windows, default=(0, 0))
-    assert LagSeries("g", "t", tuple(per_s)).lasting(seconds) == ((most, -begin) if most else (0, 0))
+    maximum, begin = max(windows, default=(0, 0))
+    assert LagSeries("g", "t", tuple(per_s)).lasting(seconds) == ((maximum, -begin) if maximum else (0, 0))
 
 
 @given(st.lists(st.tuples(st.sampled_from(("store", "consume", "commit")), st.integers(1, 9)), max_size=40))
 def test_lag_is_what_a_count_of_each_instant_gives(steps):
     trace = begun()
-    stored, done, most = 0, 0, 0
-    for at_s, (what, number) in enumerate(steps, 1):
+    stored, done, maximum = 0, 0, 0
+    for at_s, (subject, number) in enumerate(steps, 1):
         trace.at(at_s)
-        if what == "store":
+        if subject == "store":
             trace.store(*range(stored, stored + number))
             stored += number
-        elif what == "consume" and done < stored:
+        elif subject == "consume" and done < stored:
             through = min(stored, done + number)
             trace.consume("c1", *range(done, through))
             done = through
-        elif what == "commit":
+        elif subject == "commit":
             trace.commit("c1", done)
-        most = max(most, stored - done)
+        maximum = max(maximum, stored - done)
     rows = found_in(trace, 60)["lags"]
-    assert [(row.most, row.end) for row in rows] == ([(most, stored - done)] if most else [])
+    assert [(row.maximum, row.end) for row in rows] == ([(maximum, stored - done)] if maximum else [])
 
 
 def routed(*routes, node="ns-1"):

@@ -9,14 +9,14 @@ from emulator.analysis.live.storms import LiveStorms
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.schema import COUNTS, OWNERSHIP, TraceLevel
-from emulator.web.feed import Feed
+from emulator.web.feed import PageFeed
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "acting_slave.toml"
 PULL, RETRY = RequestCode.PULL_MESSAGE, ResponseCode.PULL_RETRY_IMMEDIATELY
 
 
-def told(trace, batch=1_000):
+def reported(trace, batch=1_000):
     """What is told of a hand-made trace whose rows come in batches."""
     storms, lines = LiveStorms(), []
     for table in (OWNERSHIP, COUNTS):
@@ -35,27 +35,27 @@ def stormy(times=500, seconds=range(60, 105)):
 
 @pytest.mark.parametrize("batch", [1, 7, 1_000])
 def test_a_storm_is_told_when_it_begins_and_when_it_is_over(batch):
-    begun, over = told(stormy(), batch)
+    begun, over = reported(stormy(), batch)
 
     assert begun[1] == "c1 -> b: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY, 500 a second, healthy is 1"
     assert over == [" " * 3 + "105.000  ", "c1 -> b: PULL_MESSAGE is over"]
 
 
 def test_it_is_told_within_seconds():
-    ((begun, _), _) = told(stormy(), 1)
+    ((begun, _), _) = reported(stormy(), 1)
     assert float(begun) == 63, "1,500 requests within thirty seconds, 500 each second"
 
 
 def test_what_is_no_storm_is_not_told():
-    assert told(stormy(times=49, seconds=range(300))) == []
-    assert told(stormy(times=1_000, seconds=range(0, 600, 30))) == []
+    assert reported(stormy(times=49, seconds=range(300))) == []
+    assert reported(stormy(times=1_000, seconds=range(0, 600, 30))) == []
 
 
 def test_a_client_with_many_queues_may_ask_more_often():
     trace = stormy(times=200)
     for queue_id in range(1_000):
         trace.own("c1", "acquired", queue_id)
-    assert told(trace) == []
+    assert reported(trace) == []
 
 
 @pytest.mark.parametrize("level", [TraceLevel.FINDINGS, pytest.param(TraceLevel.FULL, marks=pytest.mark.slow)])
@@ -77,8 +77,8 @@ def test_the_feed_of_the_page_tells_it_among_the_events(tmp_path):
     shown = []
 
     async def look(session):
-        feed = Feed(session)
-        session.cluster.world.recorder.batch_listeners.append(feed.note_batch)
+        feed = PageFeed(session)
+        session.cluster.world.recorder.batch_listeners.append(feed.on_batch)
         world = session.cluster.world
         for at_s in (59, 80):
             await world.sleep_until_ns(at_s * 10**9)

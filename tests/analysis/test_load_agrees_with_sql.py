@@ -25,11 +25,11 @@ def test_sql_over_the_rows_finds_the_same(tmp_path, name):
     path = run_scenario(load(EXAMPLES / f"{name}.toml"), runs=tmp_path).path
     found, sql = judge_run(open_run(path)), SqlLoad(path)
 
-    lags = [(one.queue.group, one.queue.topic, one.queue.broker_name, one.queue.queue_id) for one in found["lags"]]
-    assert sql.lags() == [(*queue, one.most, one.end) for queue, one in zip(lags, found["lags"], strict=True)]
+    lags = [(item.queue.group, item.queue.topic, item.queue.broker_name, item.queue.queue_id) for item in found["lags"]]
+    assert sql.lags() == [(*queue, lag.maximum, lag.end) for queue, lag in zip(lags, found["lags"], strict=True)]
     assert [(*row[:3], *(round(float(str(ms)), 3) for ms in row[3:])) for row in sql.latencies()] == [
-        (one.group, one.topic, one.messages, one.p50_ms, one.p99_ms, one.most_ms) for one in found["latencies"]
+        (item.group, item.topic, item.messages, item.p50_ms, item.p99_ms, item.max_ms) for item in found["latencies"]
     ]
-    assert sql.sends() == [(one.producer, one.acknowledged, one.failed) for one in found["attempts"]]
+    assert sql.sends() == [(item.producer, item.acknowledged, item.failed) for item in found["attempts"]]
     assert found["lags"]
     assert found["latencies"]

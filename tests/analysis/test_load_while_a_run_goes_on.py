@@ -29,7 +29,7 @@ SCENARIO = attrs.evolve(a_scenario(consumers=2, rate_per_s=10), run_for_ms=END_S
 
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
 def test_it_tells_what_the_report_finds(tmp_path, level):
-    load, told = LiveLoad(facts_of(SCENARIO, 0).broker_names), []
+    load, reported = LiveLoad(facts_of(SCENARIO, 0).broker_names), []
 
     async def listen(session):
         world = session.cluster.world
@@ -38,22 +38,24 @@ def test_it_tells_what_the_report_finds(tmp_path, level):
         while True:
             await world.sleep_until_ns(world.timeline.now_ns + 700_000_000)
             world.recorder.flush()
-            told.extend(load.take(world.timeline.now_ns))
+            reported.extend(load.take(world.timeline.now_ns))
 
     run = run_scenario(SCENARIO, level=level, runs=tmp_path, session_tasks=(listen,)).path
     found = analyze(run)
 
-    assert [one.second for one in told] == list(range(END_S - LATE_S - 1))
+    assert [item.second for item in reported] == list(range(END_S - LATE_S - 1))
     for series in found["request_series"]:
-        assert tuple(one.counts.get(series.name, 0) for one in told) == series.per_s[: len(told)], series.name
+        assert tuple(item.counts.get(series.name, 0) for item in reported) == series.per_s[: len(reported)], series.name
         assert any(series.per_s), series.name
     for series in found["lag_series"]:
         of = series.group, series.topic
-        assert tuple(one.lag.get(of, 0) for one in told) == series.per_s[: len(told)]
-    assert max(one.lag.get(("g", "orders"), 0) for one in told) > 50
+        assert tuple(item.lag.get(of, 0) for item in reported) == series.per_s[: len(reported)]
+    assert max(item.lag.get(("g", "orders"), 0) for item in reported) > 50
     rows = StoredRows(open_run(run)).rows(MESSAGES)
     stored = [row.t_ns // 10**9 for row in rows if row.event == MessageEvent.STORED]
-    assert [one.counts.get(STORED, 0) for one in told] == [stored.count(second) for second in range(len(told))]
+    assert [item.counts.get(STORED, 0) for item in reported] == [
+        stored.count(second) for second in range(len(reported))
+    ]
 
 
 def test_the_busiest_is_what_was_asked_most_often_without_messages(tmp_path):
@@ -65,7 +67,7 @@ def test_the_busiest_is_what_was_asked_most_often_without_messages(tmp_path):
 
     none, second = load.take((2 + LATE_S) * 10**9)
 
-    assert (none.busiest, none.most) == (None, 0)
-    assert (second.busiest.answer, second.busiest.client, second.most) == ("PULL_RETRY_IMMEDIATELY", "c1", 800)
+    assert (none.busiest, none.maximum) == (None, 0)
+    assert (second.busiest.answer, second.busiest.client, second.maximum) == ("PULL_RETRY_IMMEDIATELY", "c1", 800)
     load.take_frames(COUNTS, trace.rows[COUNTS.name])
     assert load.take((3 + LATE_S) * 10**9)[0].counts == {}, "what comes too late is left out"

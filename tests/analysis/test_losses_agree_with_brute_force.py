@@ -17,10 +17,10 @@ def random_messages(seed):
     for second in range(1, 40):
         node, queue, offset = chance.choice("ab"), chance.choice((0, 1)), chance.randrange(20)
         trace.at(second)
-        what = chance.random()
-        if what < 0.7:
+        subject = chance.random()
+        if subject < 0.7:
             trace.consume(node, offset, queue_id=queue)
-        elif what < 0.85:
+        elif subject < 0.85:
             trace.commit(node, offset, queue)
         else:
             trace.own(node, "acquired", queue, offset=offset)

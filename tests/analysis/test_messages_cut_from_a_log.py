@@ -5,7 +5,7 @@ from analysis.trace_rows import HandMadeTrace, found_in
 SENT = "127.1.9.1@7"
 
 
-def told(trace):
+def reported(trace):
     """(queue id, lost, cut) of each queue with losses."""
     return [(row.queue.queue_id, row.lost, row.cut) for row in found_in(trace, 50)["losses"]]
 
@@ -21,19 +21,19 @@ def cut(trace, offset=1, key=SENT):
 
 
 def test_a_message_that_no_log_has_any_more_is_lost_though_nobody_has_passed_it():
-    assert told(begun()) == []
-    assert told(cut(begun())) == [(0, 1, 1)]
+    assert reported(begun()) == []
+    assert reported(cut(begun())) == [(0, 1, 1)]
 
 
 def test_a_message_whose_sender_was_not_told_is_owed_to_nobody():
     unacknowledged = begun().message("producer-1", "unacknowledged", -1, key=SENT)
-    assert told(cut(unacknowledged)) == []
-    assert told(cut(begun()).at(6).message("producer-1", "unacknowledged", -1, key=SENT)) == [], "told later"
-    assert told(cut(unacknowledged, key="127.1.9.1@8")) == [(0, 1, 1)], "another one"
+    assert reported(cut(unacknowledged)) == []
+    assert reported(cut(begun()).at(6).message("producer-1", "unacknowledged", -1, key=SENT)) == [], "told later"
+    assert reported(cut(unacknowledged, key="127.1.9.1@8")) == [(0, 1, 1)], "another one"
 
 
 def test_a_message_that_was_consumed_before_it_was_cut_is_not_lost():
-    assert told(cut(begun(), offset=0)) == []
+    assert reported(cut(begun(), offset=0)) == []
 
 
 def test_what_a_group_passes_before_another_message_gets_its_offset_is_lost_by_the_new_one():

@@ -21,8 +21,8 @@ def a_group():
     return trace.believe(MASTER, True, "broker-a", "special_service")
 
 
-def delay(trace, wait_s, key="k", keeper="timer", node=MASTER):
-    return trace.message(node, "delayed", round(wait_s * 1_000), group="", client_id=keeper, key=key)
+def delay(trace, wait_s, key="k", source="timer", node=MASTER):
+    return trace.message(node, "delayed", round(wait_s * 1_000), group="", client_id=source, key=key)
 
 
 def deliver(trace, key="k", node=MASTER):
@@ -42,7 +42,7 @@ def test_who_comes_in_time_is_told_with_its_delay_error_and_breaks_nothing():
 
     assert (row.broker_name, row.topic, row.waiting_in) == ("broker-a", "t", "timer")
     assert (row.messages, row.delivered, row.late_ns / SECOND, row.violation) == (1, 1, 0.9, False)
-    (judged,) = [one for one in judgements(found_in(trace, END_S)) if one.id == "V15"]
+    (judged,) = [judgement for judgement in judgements(found_in(trace, END_S)) if judgement.id == "V15"]
     assert judged.rows == ()
 
 

@@ -52,17 +52,17 @@ def test_holders_equal_brute_force(runs):
     for found, run in runs:
         for row in views_of(found):
             holders, lasted_ns = run.holders(row.kind, row.role, row.subject, row.start_ns, row.end_ns)
-            assert {one.value_hash: list(one.nodes) for one in row.holders} == holders
+            assert {holder.value_hash: list(holder.nodes) for holder in row.holders} == holders
             assert row.holders_ns == lasted_ns
             seen += 1
     assert seen > TRACES / 10
 
 
 def test_overlaps_equal_brute_force_also_while_owners_sleep(runs):
-    def told(row):
+    def reported(row):
         return *queue(row), row.start_ns, row.end_ns, row.owners_max, list(row.owners), row.censored, row.active_ns
 
-    compare(runs, lambda found: map(told, found["overlaps"]), lambda run: run.overlap())
+    compare(runs, lambda found: map(reported, found["overlaps"]), lambda run: run.overlap())
     assert any(row.active_ns < row.end_ns - row.start_ns for found, _ in runs for row in found["overlaps"])
 
 

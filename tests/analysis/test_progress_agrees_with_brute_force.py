@@ -19,20 +19,20 @@ def random_trace(seed):
     alive = {"a": True, "b": False}
     for second in range(1, END_S):
         trace.at(second)
-        queue, what = chance.choice(QUEUES), chance.random()
-        if what < 0.35:
+        queue, subject = chance.choice(QUEUES), chance.random()
+        if subject < 0.35:
             trace.message("broker-a", "stored", end[queue], queue, stored_ms=second)
             end[queue] += 1
-        elif what < 0.55 and end[queue]:
+        elif subject < 0.55 and end[queue]:
             offset = chance.randrange(end[queue])
             trace.message("a", chance.choice(("consumed", "filtered")), offset, queue, stored_ms=second)
-        elif what < 0.62:
+        elif subject < 0.62:
             trace.commit("a", chance.randrange(end[queue] + 1), queue)
-        elif what < 0.66:
+        elif subject < 0.66:
             trace.own("a", "acquired", queue, offset=chance.randrange(end[queue] + 1))
-        elif what < 0.70 and end[queue]:
+        elif subject < 0.70 and end[queue]:
             end[queue] = chance.randrange(end[queue])  # the next message gets an offset that is taken
-        elif what < 0.74:
+        elif subject < 0.74:
             _come_or_go(trace, chance.choice("ab"), alive)
     return trace
 

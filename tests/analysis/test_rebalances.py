@@ -7,7 +7,7 @@ import pytest
 from analysis.naive_oracles import ENDS
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
-from emulator.analysis.measures.rebalances import balance_degree, most_kept
+from emulator.analysis.measures.rebalances import balance_degree, max_retained
 
 TRACES = 150
 HOLDS = ("acquired", "dropped")
@@ -74,11 +74,11 @@ def test_a_group_that_broadcasts_divides_nothing():
 
 
 @pytest.mark.parametrize(
-    ("owners", "members", "queues", "most"),
+    ("owners", "members", "queues", "maximum"),
     [("aabbcc", "abc", 6, 6), ("aabbcc", "ab", 6, 4), ("aaab", "abc", 4, 3), ("", "ab", 4, 0), ("ab", "", 2, 0)],
 )
-def test_how_many_queues_can_keep_their_owner(owners, members, queues, most):
-    assert most_kept(owners, members, queues) == most
+def test_how_many_queues_can_keep_their_owner(owners, members, queues, maximum):
+    assert max_retained(owners, members, queues) == maximum
 
 
 def test_the_degree_of_balance_is_a_standard_deviation():
@@ -121,7 +121,7 @@ class Naive:
                 continue
             owners = held.setdefault(row[9], set())
             owners.add(process) if event == "acquired" else owners.discard(process)
-        return {queue_id: {one for one in owners if self.alive(*one, t_ns)} for queue_id, owners in held.items()}
+        return {queue_id: {owner for owner in owners if self.alive(*owner, t_ns)} for queue_id, owners in held.items()}
 
     def changes(self, group):
         """(start, end) of each change."""
@@ -153,14 +153,14 @@ def test_balance_and_queue_time_equal_brute_force_on_random_traces():
         trace = random_trace(seed)
         naive, found = Naive(trace), found_in(trace, END_S)["rebalances"]
         for group in ("g", "h"):
-            told = [row for row in found if row.group == group]
+            lines = [row for row in found if row.group == group]
             spans = list(naive.changes(group))
-            assert [(row.start_ns, row.end_ns) for row in told] == spans, f"random trace {seed}"
-            for row, (start, end) in zip(told, spans, strict=True):
+            assert [(row.start_ns, row.end_ns) for row in lines] == spans, f"random trace {seed}"
+            for row, (start, end) in zip(lines, spans, strict=True):
                 last = end - 1
                 members, held = naive.members(group, last), naive.owners(group, last)
                 assert (row.members, row.queues) == (len(members), len(held)), f"random trace {seed}"
-                counts = [sum(one in owners for owners in held.values()) for one in members]
+                counts = [sum(member in owners for owners in held.values()) for member in members]
                 assert row.balance_degree == round(balance_degree(counts), 3)
                 assert row.settled == (bool(held) and all(len(owners) == 1 for owners in held.values()))
                 assert (row.orphan_ns, row.overlap_ns) == naive.times(group, start, end), f"random trace {seed}"

@@ -19,7 +19,7 @@ from emulator.analysis.rendering.cells import queue_ranges
 from emulator.analysis.rendering.picture import draw, page
 from emulator.analysis.rendering.shown_report import analyze, as_text
 from emulator.analysis.rendering.tables import describe_holders, print_report
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.analysis.run_head import broken_off, unreliable_parts
 from emulator.cli.main import app
 from emulator.state.owners import GroupQueue
@@ -62,7 +62,7 @@ def drawn(report):
 
 
 def test_a_partition_that_outlasts_a_round_makes_the_run_invalid(report):
-    assert (report.verdict, report.exit_status) == (Verdict.INVALID, 1)
+    assert (report.verdict, report.exit_status) == (RulesVerdict.INVALID, 1)
     assert report.reasons == VIOLATIONS
     assert not any(row.violation for row in report["orphans"])
     assert [(fault.kind, fault.subject) for fault in report["faults"]] == [
@@ -100,7 +100,7 @@ def test_analyze_as_json_prints_nothing_but_json_and_a_quiet_run_is_valid_and_sh
 def test_a_run_with_nothing_to_judge_or_with_rows_missing_is_unknown(tmp_path):
     run = write_run(HandMadeTrace().life("a", "started", "g"), tmp_path / "empty", 60, rows={"lifecycle": 3})
     empty = analyze(run)
-    assert (empty.verdict, empty.exit_status) == (Verdict.UNKNOWN, 2)
+    assert (empty.verdict, empty.exit_status) == (RulesVerdict.UNKNOWN, 2)
     assert empty.reasons == tuple(unreliable_parts(open_run(run)))
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_crashed_or_was_interrupted_proves_nothing(tmp_path):
 
 def test_a_run_that_was_broken_off_is_unknown_whatever_it_shows(tmp_path):
     report = analyze(write_run(demo_trace(), tmp_path / "run", END_S, **BROKEN_OFF))
-    assert (report.verdict, report.exit_status) == (Verdict.UNKNOWN, 2)
+    assert (report.verdict, report.exit_status) == (RulesVerdict.UNKNOWN, 2)
     assert report.reasons == (*WHY, *VIOLATIONS)
 
 

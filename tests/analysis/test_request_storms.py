@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from analysis.trace_rows import HandMadeTrace, found_in
 from emulator.analysis.measures.traffic import WINDOW_S, storm_spans
-from nodes.broker.tables.ha_frames import HaFrame
+from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 PULL, RETRY = RequestCode.PULL_MESSAGE, ResponseCode.PULL_RETRY_IMMEDIATELY
 
 
-def asked(per_s, code=PULL, status=RETRY, seconds=range(60, 105), **how):
+def requested(per_s, code=PULL, status=RETRY, seconds=range(60, 105), **how):
     trace = HandMadeTrace()
     for second in seconds:
         trace.at(second).ask("c1", "broker-a-s1", code, status, times=per_s, **how)
@@ -22,16 +22,16 @@ def asked(per_s, code=PULL, status=RETRY, seconds=range(60, 105), **how):
 
 
 def test_pulls_that_are_repeated_at_once_are_a_storm():
-    (storm,) = found_in(asked(500), 180)["storms"]
+    (storm,) = found_in(requested(500), 180)["storms"]
 
     assert (storm.client, storm.server) == ("c1", "broker-a-s1")
     assert (storm.request, storm.answer) == ("PULL_MESSAGE", "PULL_RETRY_IMMEDIATELY")
     assert (storm.start_ns, storm.end_ns, storm.censored) == (60 * 10**9, 105 * 10**9, False)
-    assert (storm.exchanges, storm.most_per_s, storm.per_s, storm.healthy_per_s) == (22_500, 500, 500, 1)
+    assert (storm.exchanges, storm.max_per_s, storm.per_s, storm.healthy_per_s) == (22_500, 500, 500, 1)
 
 
 def test_a_storm_that_goes_on_is_censored():
-    (storm,) = found_in(asked(500), 105)["storms"]
+    (storm,) = found_in(requested(500), 105)["storms"]
     assert (storm.end_ns, storm.censored) == (105 * 10**9, True)
 
 
@@ -45,14 +45,14 @@ def test_a_storm_that_goes_on_is_censored():
     ],
 )
 def test_what_moves_messages_is_no_storm_however_many_there_are(code, status):
-    found = found_in(asked(5_000, code, status), 180)
+    found = found_in(requested(5_000, code, status), 180)
     assert found["storms"] == ()
     assert [rate.overhead for rate in found["requests"]] == [False]
 
 
 def test_replication_and_ends_of_transactions_are_no_storm():
     for code in (*HaFrame, RequestCode.END_TRANSACTION):
-        assert found_in(asked(5_000, code, -1, kind="oneway"), 180)["storms"] == ()
+        assert found_in(requested(5_000, code, -1, kind="oneway"), 180)["storms"] == ()
 
 
 @pytest.mark.parametrize(
@@ -65,29 +65,29 @@ def test_replication_and_ends_of_transactions_are_no_storm():
     ],
 )
 def test_whatever_is_refused_finds_nothing_or_moves_no_message_may_storm(code, status):
-    assert len(found_in(asked(500, code, status), 180)["storms"]) == 1
+    assert len(found_in(requested(500, code, status), 180)["storms"]) == 1
 
 
 def test_notifications_and_dials_storm_too():
-    (told,) = found_in(asked(500, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, -1, kind="oneway"), 180)["storms"]
-    (dialled,) = found_in(asked(500, 0, -1, kind="connection", event="refused"), 180)["storms"]
+    (reported,) = found_in(requested(500, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, -1, kind="oneway"), 180)["storms"]
+    (dialled,) = found_in(requested(500, 0, -1, kind="connection", event="refused"), 180)["storms"]
 
-    assert (told.request, told.answer) == ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway")
+    assert (reported.request, reported.answer) == ("NOTIFY_CONSUMER_IDS_CHANGED", "oneway")
     assert (dialled.request, dialled.answer) == ("dial", "refused")
 
 
 def test_a_poll_of_a_thousand_routes_each_thirty_seconds_is_healthy():
-    trace = asked(1_000, RequestCode.GET_ROUTEINFO_BY_TOPIC, 0, seconds=range(0, 600, 30))
+    trace = requested(1_000, RequestCode.GET_ROUTEINFO_BY_TOPIC, 0, seconds=range(0, 600, 30))
     assert found_in(trace, 600)["storms"] == ()
 
 
 def test_bursts_that_come_each_other_second_do_not_hide():
-    (storm,) = found_in(asked(1_000, seconds=range(60, 120, 2)), 180)["storms"]
+    (storm,) = found_in(requested(1_000, seconds=range(60, 120, 2)), 180)["storms"]
     assert (storm.start_ns, storm.end_ns) == (60 * 10**9, 119 * 10**9)
 
 
 def test_a_heartbeat_each_five_milliseconds_storms_from_the_start_on():
-    (storm,) = found_in(asked(200, RequestCode.HEART_BEAT, 0, seconds=range(180)), 180)["storms"]
+    (storm,) = found_in(requested(200, RequestCode.HEART_BEAT, 0, seconds=range(180)), 180)["storms"]
     assert (storm.start_ns, storm.censored) == (0, True)
 
 
@@ -115,7 +115,7 @@ def test_queues_of_a_process_that_has_ended_do_not_count():
 
 
 def test_frames_that_were_lost_are_no_exchange():
-    assert found_in(asked(500, event="dropped"), 180)["requests"] == ()
+    assert found_in(requested(500, event="dropped"), 180)["requests"] == ()
 
 
 def test_rates_name_the_busiest_pair_and_second():
@@ -126,8 +126,8 @@ def test_rates_name_the_busiest_pair_and_second():
     first, second = found_in(trace, 10)["requests"]
 
     assert (first.request, first.answer, first.exchanges, first.share_pct) == ("PULL_MESSAGE", "SUCCESS", 65, 92.86)
-    assert (first.most_per_s, first.most_s) == (40, 5)
-    assert (first.client, first.server, first.pair_most_per_s) == ("c2", "b", 30)
+    assert (first.max_per_s, first.max_s) == (40, 5)
+    assert (first.client, first.server, first.pair_max_per_s) == ("c2", "b", 30)
     assert second.request == "4711"
 
 
@@ -140,21 +140,21 @@ def test_sends_are_acknowledged_refused_or_unanswered():
     (sends,) = found_in(trace, 10)["attempts"]
 
     assert (sends.acknowledged, sends.refused, sends.unanswered, sends.failed) == (90, 7, 3, 10)
-    assert (sends.most_failed_per_s, sends.most_s) == (7, 2)
+    assert (sends.max_failed_per_s, sends.max_s) == (7, 2)
 
 
 @given(st.dictionaries(st.integers(0, 200), st.integers(1, 300)), st.integers(1, 100))
 def test_spans_cover_each_window_above_the_limit_and_no_second_elsewhere(seconds, limit_per_s):
     spans = storm_spans(seconds, limit_per_s)
     inside = [second for second in range(300) if any(begin <= second < end for begin, end in spans)]
-    loud = []
+    severe = []
     for begin in range(-WINDOW_S, 201):
         window = [at for at in range(begin, begin + WINDOW_S) if at in seconds]
         if sum(seconds[at] for at in window) > limit_per_s * WINDOW_S:
-            loud += [at for at in window if seconds[at] > limit_per_s]
+            severe += [at for at in window if seconds[at] > limit_per_s]
 
-    assert all(second in inside for second in loud)
-    assert bool(spans) == bool(loud)
+    assert all(second in inside for second in severe)
+    assert bool(spans) == bool(severe)
     for begin, end in spans:
         assert seconds[begin] > limit_per_s
         assert seconds[end - 1] > limit_per_s

@@ -13,7 +13,7 @@ from analysis.random_traces import END_S
 from analysis.trace_rows import SECOND, RowsOf
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share
-from emulator.analysis.rows.shares import DIVIDED, Share, shares_of
+from emulator.analysis.rows.shares import PARTITIONED, RunShare, shares_of
 from emulator.trace.schema import MESSAGES
 
 TRACES = 40
@@ -42,7 +42,7 @@ def of_share(source, share):
 
 
 def undivided(source):
-    return Only(source, lambda row: row.event not in DIVIDED)
+    return Only(source, lambda row: row.event not in PARTITIONED)
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +55,8 @@ def test_the_shares_of_a_run_find_together_what_one_pass_finds(traces, number):
     seen = {}
     for seed, source in enumerate(traces):
         whole = judge_rows(source, FACTS)
-        shares = [Share(one, number) for one in range(number)]
-        parts = [pickle.loads(pickle.dumps(judge_share(of_share(source, one), FACTS, one))) for one in shares]
+        shares = [RunShare(item, number) for item in range(number)]
+        parts = [pickle.loads(pickle.dumps(judge_share(of_share(source, share), FACTS, share))) for share in shares]
         found = judge_parts(undivided(source), FACTS, parts)
         assert found.agreed_ns == whole.agreed_ns
         for name, rows in whole.rows.items():
@@ -69,8 +69,8 @@ def test_each_message_of_a_queue_is_in_one_share_by_its_queue_and_in_one_by_its_
     rows = [row for source in traces[:5] for row in source.rows(MESSAGES)]
     for row in rows:
         shares = list(shares_of(row, 4))
-        by_queue = [one for one in shares if Share(one, 4).has_queue(row.topic, row.broker_name, row.queue_id)]
-        if row.event in DIVIDED:
+        by_queue = [share for share in shares if RunShare(share, 4).has_queue(row.topic, row.broker_name, row.queue_id)]
+        if row.event in PARTITIONED:
             assert len(by_queue) == 1
             assert len(shares) <= 2
     assert any(len(list(shares_of(row, 4))) == 2 for row in rows)

@@ -81,14 +81,14 @@ def test_two_or_nobody_for_longer_than_members_need_to_agree_is_a_violation_with
     assert violations(-5_500, acting=False) == []
 
 
-def left_alone(nobody_s, two_s=0):
+def left_alone(no_owner_s, two_s=0):
     """The master is cut off, or dies, and its slave is elected so much later; then both serve for so long."""
     trace = HandMadeTrace()
     trace.roles |= {"ba": "broker", "ba-s1": "broker"}
     acting(acting(trace.at(1), "ba", True), "ba-s1", False)
-    if nobody_s:
+    if no_owner_s:
         acting(trace.at(20), "ba", False)
-        return acting(trace.at(20 + nobody_s), "ba-s1", True)
+        return acting(trace.at(20 + no_owner_s), "ba-s1", True)
     acting(trace.at(20), "ba-s1", True)
     return acting(trace.at(20 + two_s), "ba", False)
 
@@ -115,6 +115,6 @@ def test_a_report_tells_of_groups_in_which_it_changed_alone(tmp_path):
 
 
 def text(renderable):
-    told = StringIO()
-    Console(width=100, file=told).print(renderable)
-    return told.getvalue()
+    reported = StringIO()
+    Console(width=100, file=reported).print(renderable)
+    return reported.getvalue()

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.own_values import ForeignValueError, unpickled
-from emulator.spec.user_code import UserCode
+from emulator.spec.reading.user_code import UserCode
 from nodes.beliefs import MessageEvent
 
 PACKAGES = ("emulator.analysis.live", "emulator.analysis.rows", "nodes.beliefs")
@@ -59,9 +59,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_state_that_is_none_calls_nothing(tmp_path, what):
-    content = HOSTILE[what](tmp_path / "ran")
+@pytest.mark.parametrize("subject", HOSTILE)
+def test_a_state_that_is_none_calls_nothing(tmp_path, subject):
+    content = HOSTILE[subject](tmp_path / "ran")
 
     with pytest.raises(ForeignValueError, match="no value of this program: "):
         unpickled(content, PACKAGES)

@@ -97,19 +97,19 @@ def passed(trace):
     of_inputs = inputs.owners, inputs.holdings, inputs.progress, inputs.offsets, inputs.services, inputs.keys
     every = (*of_inputs, *of_oracles, ElectionSweeps())
     makers = {}
-    for one in every:
-        make = one._make
-        one._make = lambda key, make=make: Noted(make(key), now)
-        makers[one] = make
+    for watcher in every:
+        make = watcher._make
+        watcher._make = lambda key, make=make: Noted(make(key), now)
+        makers[watcher] = make
     watchers = (now, *inputs.watchers, *of_oracles, every[-1])
     watch(RowsOf(trace), watchers)
-    for one in watchers:
-        one.finish(END_NS)
-    found = {type(next(iter(one.of.values())).sweep).__name__: one for one in every if one.of}
+    for watcher in watchers:
+        watcher.finish(END_NS)
+    found = {type(next(iter(item.of.values())).sweep).__name__: item for item in every if item.of}
     return Pass(
         changes=tuple(_changes(trace)),
-        sweeps={name: one.of for name, one in found.items()},
-        makers={name: makers[one] for name, one in found.items()},
+        sweeps={name: item.of for name, item in found.items()},
+        makers={name: makers[item] for name, item in found.items()},
     )
 
 
@@ -143,9 +143,9 @@ def passes():
 @pytest.mark.parametrize("name", FINDINGS)
 def test_a_sweep_finds_by_the_rows_of_its_key_alone_what_it_finds_among_all_keys(passes, name):
     findings, seen = FINDINGS[name], 0
-    for seed, one in enumerate(passes):
-        for key, noted in one.sweeps.get(name, {}).items():
+    for seed, item in enumerate(passes):
+        for key, noted in item.sweeps.get(name, {}).items():
             expected = findings(noted.sweep)
-            assert findings(alone(one.makers[name](key), noted.fed, one.changes)) == expected, f"trace {seed}, {key}"
+            assert findings(alone(item.makers[name](key), noted.fed, item.changes)) == expected, f"trace {seed}, {key}"
             seen += any(expected) if isinstance(expected, tuple | list) else bool(expected)
     assert seen > TRACES / 2, "the random traces are too tame to prove anything"

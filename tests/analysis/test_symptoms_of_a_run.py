@@ -6,7 +6,7 @@ from analysis.trace_rows import SCENARIO, HandMadeTrace, write_run
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.rendering.shown_report import analyze, as_text
 from emulator.analysis.rendering.story import story
-from emulator.analysis.report import Service, Verdict, most_severe, symptoms
+from emulator.analysis.report import RulesVerdict, Service, most_severe, symptoms
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
@@ -23,7 +23,7 @@ def reported(trace, folder, end_s=180):
 
 
 def kinds(trace, folder, end_s=180):
-    return [one.kind for one in symptoms(reported(trace, folder, end_s))]
+    return [symptom.kind for symptom in symptoms(reported(trace, folder, end_s))]
 
 
 def flowing(waits_s, end_s=180):
@@ -57,7 +57,7 @@ def test_the_limits_of_the_scenario_say_what_is_degraded_and_what_pages(tmp_path
     scenario = {**SCENARIO, "service": limits}
     report = analyze(write_run(flowing(3), tmp_path / "r", 180, scenario=scenario))
 
-    assert (report.service, report.verdict) == (service, Verdict.VALID)
+    assert (report.service, report.verdict) == (service, RulesVerdict.VALID)
     assert as_text(report).partition("rules valid  ")[2].startswith(f"service {service}  r  ")
     assert bool(symptoms(report)) is (service is not Service.CALM)
 
@@ -92,7 +92,7 @@ def test_no_writable_queue(tmp_path, lasts_s, found):
     assert kinds(trace, tmp_path) == found
 
 
-def divided(trace, at_s, *owners, before=(), topic="t"):
+def allocated(trace, at_s, *owners, before=(), topic="t"):
     """Each queue goes to its owner, from whoever had it before."""
     trace.at(at_s)
     for queue_id, node in enumerate(owners):
@@ -114,28 +114,28 @@ def members(*nodes):
 @pytest.mark.parametrize(("rounds", "found"), [(1, []), (9, [SymptomKind.CHURN])])
 def test_queues_that_change_their_owner_again_and_again(tmp_path, rounds, found):
     first, second = ("c2", "c1", "c2", "c1"), ("c1", "c1", "c2", "c2")
-    trace = divided(members("c1", "c2"), 1, *second)
+    trace = allocated(members("c1", "c2"), 1, *second)
     for turn in range(rounds):
-        divided(trace, 20 * turn + 20, *first, before=second)
-        divided(trace, 20 * turn + 30, *second, before=first)
+        allocated(trace, 20 * turn + 20, *first, before=second)
+        allocated(trace, 20 * turn + 30, *second, before=first)
     assert kinds(trace, tmp_path, 300) == found
 
 
 def test_members_that_join_one_after_the_other_are_no_churn(tmp_path):
-    one, two, four = ("c1", "c1", "c1", "c1"), ("c1", "c1", "c2", "c2"), ("c1", "c2", "c3", "c4")
-    trace = divided(members(*four), 1, *one)
-    divided(divided(trace, 1.3, *two, before=one), 1.6, *four, before=two)
+    item, two, four = ("c1", "c1", "c1", "c1"), ("c1", "c1", "c2", "c2"), ("c1", "c2", "c3", "c4")
+    trace = allocated(members(*four), 1, *item)
+    allocated(allocated(trace, 1.3, *two, before=item), 1.6, *four, before=two)
     assert kinds(trace, tmp_path) == []
 
 
 @pytest.mark.parametrize(("last", "found"), [("c3", []), ("c2", [SymptomKind.IDLE])])
 def test_a_member_without_a_queue_where_there_are_enough(tmp_path, last, found):
-    trace = divided(members("c1", "c2", "c3"), 1, "c1", "c1", "c2", last)
+    trace = allocated(members("c1", "c2", "c3"), 1, "c1", "c1", "c2", last)
     assert kinds(trace, tmp_path) == found
 
 
 def test_members_beyond_the_queues_and_those_that_begin_with_the_end_page_nobody(tmp_path):
-    trace = divided(members("c1", "c2", "c3"), 1, "c1", "c2")
+    trace = allocated(members("c1", "c2", "c3"), 1, "c1", "c2")
     trace.at(180).life("c4", "started", "g", role="consumer").subscribe("c4")
     assert kinds(trace, tmp_path) == []
 
@@ -147,7 +147,7 @@ def test_the_first_member_gets_the_remainder_of_each_topic(tmp_path, topics, fou
         topic = f"t{number}"
         for node in ("c1", "c2"):
             trace.subscribe(node, topic=topic)
-        divided(trace, 1, "c1", "c1", "c2", *(["c1"] if topics > 2 else ["c2"]), topic=topic)
+        allocated(trace, 1, "c1", "c1", "c2", *(["c1"] if topics > 2 else ["c2"]), topic=topic)
     assert kinds(trace, tmp_path) == found
 
 
@@ -159,12 +159,12 @@ def test_a_client_that_keeps_a_route_that_nobody_gives_any_more(tmp_path, lasts_
     assert kinds(trace, tmp_path) == found
 
 
-@pytest.mark.parametrize(("told", "found"), [(1, []), (20, [SymptomKind.FAN_OUT])])
-def test_notifications_that_are_a_large_part_of_all_requests(tmp_path, told, found):
+@pytest.mark.parametrize(("text", "found"), [(1, []), (20, [SymptomKind.FAN_OUT])])
+def test_notifications_that_are_a_large_part_of_all_requests(tmp_path, text, found):
     trace = begun().at(5)
     for number in range(100):
         trace.ask(f"c{number}", "broker-a", RequestCode.HEART_BEAT, times=30)
-        trace.ask("broker-a", f"c{number}", RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, times=told, kind="oneway")
+        trace.ask("broker-a", f"c{number}", RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, times=text, kind="oneway")
     assert kinds(trace, tmp_path) == found
 
 
@@ -200,7 +200,7 @@ def test_a_storm_of_several_clients_is_one_symptom_and_the_most_severe(tmp_path)
 def test_lost_messages_are_louder_than_any_storm(tmp_path):
     trace = stormy().at(120).store(0, 1).at(121).consume("c1", 1).commit("c1", 2)
     report = reported(trace, tmp_path)
-    assert [one.kind for one in most_severe(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
+    assert [item.kind for item in most_severe(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
 
 
 def test_the_story_tells_a_symptom_in_the_chapter_in_which_it_begins(tmp_path):

@@ -6,7 +6,7 @@ import attrs
 
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.oracles.every import oracle_table
-from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.model.service_limits import ServiceLimits
 
 _README = (Path(__file__).parents[2] / "emulator" / "README.md").read_text()
 

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from analysis.trace_rows import HandMadeTrace
-from emulator.analysis.live.changes import LAG_EVERY_NS, READS, Difference, LiveWatch, reached_by, shares_of_row
-from emulator.analysis.rows.shares import Share
+from emulator.analysis.live.changes import LAG_EVERY_NS, READS, LiveWatch, WatchedDifference, reached_by, shares_of_row
+from emulator.analysis.rows.shares import RunShare
 from emulator.trace.schema import TABLES
 
 GROUPS = ("g", "h", "k")
@@ -32,41 +32,43 @@ def eventful_trace(seed, steps=160):
 
 def step(trace, chance, offsets):
     node, group, queue_id = chance.choice("abc"), chance.choice(GROUPS), chance.choice((0, 1))
-    what = chance.random()
-    if what < 0.2:
+    subject = chance.random()
+    if subject < 0.2:
         members = chance.sample(("127.1.0.1@1", "127.1.0.2@1", "127.1.0.3@1"), 2)
         value = {"cids": sorted(members), "queues": {"broker-a": 2}} if chance.random() < 0.9 else None
         trace.believe(node, value, subject=f"{group}/t")
-    elif what < 0.35:
+    elif subject < 0.35:
         event = chance.choice(("acquired", "acquired", "dropped"))
         trace.own(node, event, queue_id=queue_id, group=group, offset=chance.choice((-1, 0, offsets[queue_id])))
-    elif what < 0.55:
+    elif subject < 0.55:
         trace.store(offsets[queue_id], queue_id=queue_id)
         offsets[queue_id] += 1
-    elif what < 0.8 and offsets[queue_id]:
+    elif subject < 0.8 and offsets[queue_id]:
         trace.message(node, "consumed", chance.randrange(offsets[queue_id]), queue_id=queue_id, group=group)
-    elif what < 0.85:
+    elif subject < 0.85:
         event, of = chance.choice((("committed", group), ("reset", group), ("reset", ""), ("expired", "")))
         trace.message("broker-a", event, chance.randint(0, offsets[queue_id]), queue_id=queue_id, group=of)
-    elif what < 0.95:
+    elif subject < 0.95:
         trace.life(node, chance.choice(("started", "suspended", "resumed", *ENDS)), chance.choice(("g", "g, h, k")))
     else:
         trace.passed(node, group=group)
 
 
 def rows_of(trace):
-    return sorted(((table.name, row) for table in TABLES for row in trace.rows[table.name]), key=lambda one: one[1][0])
+    return sorted(
+        ((table.name, row) for table in TABLES for row in trace.rows[table.name]), key=lambda item: item[1][0]
+    )
 
 
 def whole(rows):
     watch = LiveWatch({})
-    found = [one for name, row in rows for one in watch.take(name, row[1], row if name in READS else None)]
+    found = [item for name, row in rows for item in watch.take(name, row[1], row if name in READS else None)]
     return sorted(map(attrs.astuple, [*found, *watch.rest(time_passes=False)]))
 
 
 def in_shares(rows, of, chance):
     """The changes that shares find, which are stored and restored now and then."""
-    watches = [LiveWatch({}, Share(number, of)) for number in range(of)]
+    watches = [LiveWatch({}, RunShare(number, of)) for number in range(of)]
     found = []
     for name, row in rows:
         shares = shares_of_row(name, row, of) if name in READS else ()
@@ -88,21 +90,21 @@ def test_shares_that_are_stored_and_restored_find_what_one_watch_finds(seed):
 
     for of in (1, 2, 5):
         assert in_shares(rows, of, random.Random(seed)) == expected
-    assert {Difference.LAG, Difference.ORPHAN} <= {one[1] for one in expected}
+    assert {WatchedDifference.LAG, WatchedDifference.ORPHAN} <= {item[1] for item in expected}
 
 
 def test_these_traces_have_differences_of_every_kind():
-    found = {one[1] for seed in range(5) for one in whole(rows_of(eventful_trace(seed)))}
-    assert found == set(Difference)
+    found = {item[1] for seed in range(5) for item in whole(rows_of(eventful_trace(seed)))}
+    assert found == set(WatchedDifference)
 
 
 def test_a_row_of_another_share_ends_an_instant():
-    watch = LiveWatch({}, Share(0, 1))
+    watch = LiveWatch({}, RunShare(0, 1))
     trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g")
     trace.at(1).own("a", "acquired").own("b", "acquired")
-    assert [one for name, row in rows_of(trace) for one in watch.take(name, row[1], row)] == []
+    assert [item for name, row in rows_of(trace) for item in watch.take(name, row[1], row)] == []
     assert list(watch.reach(1_000_000_000)) == [], "more rows of the instant may come"
-    assert [one.what for one in watch.reach(1_000_000_001)] == [Difference.OVERLAP]
+    assert [item.what for item in watch.reach(1_000_000_001)] == [WatchedDifference.OVERLAP]
 
 
 def test_the_state_of_a_watch_does_not_grow_with_the_run():
@@ -128,7 +130,7 @@ def test_the_state_of_a_watch_does_not_grow_with_the_run():
 def test_the_lag_is_taken_at_every_half_second_whenever_rows_come():
     trace = HandMadeTrace().life("a", "started", "g").subscribe("a").own("a", "acquired", offset=0)
     trace.at(1.13).store(0, 1).at(100).passed("a")
-    (begins,) = [one for one in whole(rows_of(trace)) if one[1] is Difference.LAG]
+    (begins,) = [item for item in whole(rows_of(trace)) if item[1] is WatchedDifference.LAG]
 
     assert begins[0] == 2_000_000_000
     assert begins[0] % LAG_EVERY_NS == 0

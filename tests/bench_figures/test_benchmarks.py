@@ -21,7 +21,7 @@ TINY = Work(size=0.002, rounds=0.1)
 SMALL = rows.Shape(nameservers=1, brokers=2, consumers=2)
 
 
-def expect_sane(row, name):
+def require_sane(row, name):
     assert row.name == name
     assert math.isfinite(row.value)
     assert row.value > 0
@@ -35,7 +35,7 @@ def expect_sane(row, name):
 def test_our_calls_are_measured_beside_two_rivals(typed):
     row = rows.rpc("rpc", 2, TINY, typed=typed)
 
-    expect_sane(row, "rpc")
+    require_sane(row, "rpc")
     assert row.ratio > 0
     assert row.ratio_2 > 0
     assert "trio.socket" in row.reference
@@ -46,7 +46,7 @@ def test_our_calls_are_measured_beside_two_rivals(typed):
 def test_our_calls_are_measured_with_and_without_a_trace():
     row = rows.rpc_traced("rpc_traced", 2, TINY)
 
-    expect_sane(row, "rpc_traced")
+    require_sane(row, "rpc_traced")
     assert row.ratio > 0
     assert "reference_2" not in row.plain()
 
@@ -56,7 +56,7 @@ def test_our_calls_are_measured_with_and_without_a_trace():
 def test_the_speed_of_virtual_time_is_its_own_ratio_to_real_time(mode):
     row = rows.emulated_s_per_s("speed", SMALL, mode, TINY, window_s=10, rounds=1, settle_s=1)
 
-    expect_sane(row, "speed")
+    require_sane(row, "speed")
     assert row.ratio == row.value
 
 
@@ -72,21 +72,21 @@ def test_the_demonstration_is_timed_from_its_scenario_to_its_run(monkeypatch, tm
 
 
 def test_a_cluster_is_ready_when_every_queue_has_one_owner():
-    expect_sane(rows.ready_s("ready_s", TINY), "ready_s")
+    require_sane(rows.ready_s("ready_s", TINY), "ready_s")
 
 
 @pytest.mark.slow
 def test_a_consumer_that_owns_nothing_takes_memory():
     row = rows.memory_per_idle_consumer_kib("memory", TINY, fewer=5, more=55, settle_s=2)
 
-    expect_sane(row, "memory")
+    require_sane(row, "memory")
 
 
 @pytest.mark.slow
 def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
     row = rows.idle_cpu_per_node_pct("idle", TINY, consumers=2, wall_s=1, settle_s=0)
 
-    expect_sane(row, "idle")
+    require_sane(row, "idle")
     assert row.value < 100
 
 
@@ -94,7 +94,7 @@ def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
 def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
     row = rows.allocation_s("allocation", AllocateStrategy.CONSISTENT_HASH, TINY, consumers=3)
 
-    expect_sane(row, "allocation")
+    require_sane(row, "allocation")
     assert row.ratio > 0
 
 
@@ -102,7 +102,7 @@ def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
 def test_a_sticky_division_is_timed_beside_avg():
     row = rows.sticky_s("allocation_sticky_s", Work(size=0.1, rounds=0.1), consumers=100)
 
-    expect_sane(row, "allocation_sticky_s")
+    require_sane(row, "allocation_sticky_s")
     assert "AVG" in row.reference
 
 
@@ -110,7 +110,7 @@ def test_a_sticky_division_is_timed_beside_avg():
 def test_dying_masters_are_timed_beside_half_as_many_groups():
     row = rows.dying_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
 
-    expect_sane(row, "groups")
+    require_sane(row, "groups")
     assert row.ratio > 0
 
 
@@ -118,7 +118,7 @@ def test_dying_masters_are_timed_beside_half_as_many_groups():
 def test_elected_masters_are_timed_beside_acting_slaves():
     row = rows.elected_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
 
-    expect_sane(row, "groups")
+    require_sane(row, "groups")
     assert "acting slaves" in row.reference
 
 
@@ -155,9 +155,9 @@ def test_the_names_are_those_that_were_promised():
         "guest_sends_4_threads",
         "guest_p99_ms_4_threads",
         *(
-            f"guest_warm_{what}"
+            f"guest_warm_{subject}"
             for load in ("1_thread", "4_threads", "4_threads_1_kib", "16_threads_1_kib", "4_threads_batches_of_32")
-            for what in (load, f"p99_ms_{load}")
+            for subject in (load, f"p99_ms_{load}")
         ),
         "guest_first_message_s",
         "guest_memory_mib",
@@ -165,14 +165,14 @@ def test_the_names_are_those_that_were_promised():
 
 
 def test_sides_take_turns_and_keep_their_own_values():
-    told = []
+    lines = []
 
     def side(name, *values):
-        return lambda: told.append(name) or values
+        return lambda: lines.append(name) or values
 
     first, second = interleave((side("ours", 1.0, 5.0), side("theirs", 2.0)), 2)
 
-    assert told == ["ours", "theirs", "ours", "theirs"]
+    assert lines == ["ours", "theirs", "ours", "theirs"]
     assert first == Sample((1.0, 5.0, 1.0, 5.0))
     assert second == Sample((2.0, 2.0))
 
@@ -245,9 +245,9 @@ def test_processes_take_turns_on_one_core():
     )
     command = [sys.executable, "-c", loop]
 
-    told = turns.in_turns([command] * 2, [dict(os.environ)] * 2)
+    reported = turns.in_turns([command] * 2, [dict(os.environ)] * 2)
 
-    cores, others = (line.rpartition(" ")[0] for line in told)
+    cores, others = (line.rpartition(" ")[0] for line in reported)
     assert cores == others
     assert cores.count(",") == 0
     with pytest.raises(TrialError, match="no such luck"):

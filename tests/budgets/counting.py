@@ -18,7 +18,7 @@ import attrs
 from emulator.cluster import Cluster
 from emulator.machine.world import World, run_world
 from emulator.spec import Scenario, loads
-from emulator.trace.batches import Batch
+from emulator.trace.batches import RowBatch
 from emulator.trace.schema import MESSAGES, RPC, TraceLevel
 from emulator.trace.segments import SegmentWriter
 
@@ -79,7 +79,7 @@ def _scenario(seconds: int, consumers: int, producers: int) -> Scenario:
 
 def _per_message() -> dict[str, Counted]:
     """What a message costs: the difference between a cluster with producers and the same without."""
-    quiet, busy = (_played(_scenario(5, 4, producers), TraceLevel.FULL) for producers in (0, 4))
+    quiet, busy = (_executed(_scenario(5, 4, producers), TraceLevel.FULL) for producers in (0, 4))
     messages = busy.events["stored"]
     found = {
         f"{name}_per_message": (getattr(busy, name) - getattr(quiet, name)) / messages
@@ -95,8 +95,8 @@ def _per_message() -> dict[str, Counted]:
 
 def _per_row() -> dict[str, Counted]:
     """What a row costs when many consumers start: nearly all rows are notifications of other members."""
-    played = _played(_scenario(6, 40, 0), TraceLevel.FINDINGS)
-    of = {file: count / played.seqs for file, count in played.calls.items()}
+    executed = _executed(_scenario(6, 40, 0), TraceLevel.FINDINGS)
+    of = {file: count / executed.seqs for file, count in executed.calls.items()}
     return {f"calls_per_row_{TraceLevel.FINDINGS}": Counted(sum(of.values()), of)}
 
 
@@ -107,7 +107,7 @@ class _CountingWriter(SegmentWriter):
         super().__init__(run)
         self.events: Counter[str] = Counter()
 
-    def write(self, batch: Batch) -> bool:
+    def write(self, batch: RowBatch) -> bool:
         """Count, and write."""
         if batch.table in (MESSAGES, RPC):
             place = batch.table.index("event")
@@ -117,7 +117,7 @@ class _CountingWriter(SegmentWriter):
 
 
 @attrs.frozen
-class _Played:
+class _Executed:
     calls: Counter[str]
     events: Counter[str]
     rows: int
@@ -126,18 +126,18 @@ class _Played:
     seqs: int
 
 
-def _played(scenario: Scenario, level: TraceLevel) -> _Played:
+def _executed(scenario: Scenario, level: TraceLevel) -> _Executed:
     """Play a scenario in a process that has played it before, and count."""
-    _play(scenario, level)
+    _execute(scenario, level)
     profile = cProfile.Profile(builtins=False)
-    world, writer = _play(scenario, level, profile)
+    world, writer = _execute(scenario, level, profile)
     calls: Counter[str] = Counter()
     for (file, _, _), (_, count, *_) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         calls[_place(file)] += count
     recorder = world.recorder
     events = writer.events
     rows = sum(recorder.counts.values())
-    return _Played(calls, events, rows, events["delivered"], world.timeline._created, recorder.last_seq)
+    return _Executed(calls, events, rows, events["delivered"], world.timeline._created, recorder.last_seq)
 
 
 def _place(file: str) -> str:
@@ -177,7 +177,7 @@ def _held_bytes(scenario: Scenario) -> int:
         tracemalloc.stop()
 
 
-def _play(
+def _execute(
     scenario: Scenario, level: TraceLevel, profile: cProfile.Profile | None = None
 ) -> tuple[World, "_CountingWriter"]:
     async def main(world: World) -> World:
@@ -206,8 +206,8 @@ def main() -> None:
 
 
 def _rounded(counted: Counted) -> Counted:
-    least = counted.value / 1_000
-    of = {file: round(share, 3) for file, share in counted.of.items() if abs(share) >= least}
+    minimum = counted.value / 1_000
+    of = {file: round(share, 3) for file, share in counted.of.items() if abs(share) >= minimum}
     return Counted(round(counted.value, 3), of)
 
 

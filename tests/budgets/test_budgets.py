@@ -29,22 +29,22 @@ def grown(now, budget):
     if now.value <= budget.value * SLACK:
         return ""
     shares = {file: share - budget.of.get(file, 0) for file, share in now.of.items()}
-    most = sorted(shares, key=shares.get, reverse=True)[:SHOWN]
-    where = [f"{file} {budget.of.get(file, 0):.1f} -> {now.of[file]:.1f}" for file in most if shares[file] > 0]
+    maximum = sorted(shares, key=shares.get, reverse=True)[:SHOWN]
+    where = [f"{file} {budget.of.get(file, 0):.1f} -> {now.of[file]:.1f}" for file in maximum if shares[file] > 0]
     return "\n  ".join([f"{budget.value:.1f} -> {now.value:.1f}", *where])
 
 
 def test_no_count_grows_by_five_percent(recorded, counted):
     assert counted.keys() == recorded.keys()
-    found = {name: said for name, one in counted.items() if (said := grown(one, recorded[name]))}
-    told = "\n".join(f"{name}: {said}" for name, said in found.items())
-    assert not found, f"over budget (make budgets writes new ones, if that is what you want):\n{told}"
+    found = {name: answer for name, item in counted.items() if (answer := grown(item, recorded[name]))}
+    text = "\n".join(f"{name}: {reported}" for name, reported in found.items())
+    assert not found, f"over budget (make budgets writes new ones, if that is what you want):\n{text}"
 
 
 def test_a_count_that_falls_lowers_its_budget(recorded, counted):
     """Else what was won could be lost again unnoticed."""
-    low = {name: f"{one.value:.1f} of {recorded[name].value:.1f}" for name, one in counted.items()
-           if one.value < recorded[name].value / SLACK}  # fmt: skip
+    low = {name: f"{item.value:.1f} of {recorded[name].value:.1f}" for name, item in counted.items()
+           if item.value < recorded[name].value / SLACK}  # fmt: skip
     assert not low, f"make budgets writes what was won: {low}"
 
 

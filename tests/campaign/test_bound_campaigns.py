@@ -8,13 +8,13 @@ from functools import partial
 import attrs
 import pytest
 
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import HEAD, CampaignError, opened
+from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import play_here
+from emulator.campaign.here import execute_here
 from emulator.campaign.landing import CampaignLanding, sources_of_campaign
-from emulator.campaign.play import play_campaign
-from emulator.campaign.played import Outcome, Played, line_of
+from emulator.campaign.results import CaseResult, Outcome, line_of
 from emulator.lake.landing import land
 from emulator.trace.files import RunFiles
 from emulator.trace.seals import sealed
@@ -29,8 +29,8 @@ def executed(folder, small=SHORT, **options):
     """A campaign of two variants and two seeds, executed in a folder."""
     folder.mkdir()
     campaign = load_campaign(write_campaign(folder, small=small, **SEEDS))
-    engine = partial(play_here, jobs=2)
-    play_campaign(campaign, folder / "campaigns", engine, lambda _: lambda _: None, retry=False, **options)
+    engine = partial(execute_here, jobs=2)
+    execute_campaign(campaign, folder / "campaigns", engine, lambda _: lambda _: None, retry=False, **options)
     return folder / "campaigns" / campaign.name
 
 
@@ -134,7 +134,7 @@ TAMPERINGS = {
     the_dataset_file_of_another_campaign: r"/landed\.json is of the campaign \w{12}, expected the campaign",
 }
 """What was done to a campaign, and what all commands print then."""
-NAMES = {"ids": [it.__name__ for it in TAMPERINGS]}
+NAMES = {"ids": [item.__name__ for item in TAMPERINGS]}
 
 
 @pytest.mark.parametrize(("tamper", "reply"), TAMPERINGS.items(), **NAMES)
@@ -214,12 +214,12 @@ def test_a_comment_in_a_scenario_file_is_no_change(mine):
 
 
 def test_two_results_of_one_run_whose_rows_differ_are_reported(mine):
-    played = Dataset(mine).played()[0]
-    insert_line(mine, f"{line_of(attrs.evolve(played, digest='ab' * 16), opened(mine).digest)}\n".encode())
+    case_result = CampaignResults(mine).case_results()[0]
+    insert_line(mine, f"{line_of(attrs.evolve(case_result, digest='ab' * 16), opened(mine).digest)}\n".encode())
 
     verified = rmqemu("verify", mine, cwd=mine)
     assert verified.returncode == 1
-    assert f"has two results of {played.case.name}, whose rows differ" in verified.stdout
+    assert f"has two results of {case_result.case.name}, whose rows differ" in verified.stdout
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_line_with_a_digest_is_foreign_in_a_campaign_without(mine, other):
     a_line_of_another_campaign(mine, other)
 
     with pytest.raises(CampaignError, match=r"expected no digest of a campaign, as campaign\.json has none"):
-        Dataset(mine).played()
+        CampaignResults(mine).case_results()
 
 
 def landed(folder, small=SHORT):
@@ -288,12 +288,12 @@ def landed(folder, small=SHORT):
 def unjudged(campaign, uri):
     """The campaign as it is when its runs were executed, and are judged in a dataset."""
     directory = opened(campaign)
-    lines = Dataset(campaign).played()
+    lines = CampaignResults(campaign).case_results()
     shutil.rmtree(campaign / "parts")
     (campaign / "parts").mkdir()
     part = directory.part(RunFiles())
-    for one in lines:
-        part.append(Played(case=one.case, outcome=Outcome.EXECUTED, digest=one.digest, rows=one.rows))
+    for line in lines:
+        part.append(CaseResult(case=line.case, outcome=Outcome.EXECUTED, digest=line.digest, rows=line.rows))
     directory.set_dataset(str(uri))
 
 
@@ -315,7 +315,7 @@ def test_the_runs_of_a_dataset_of_another_campaign_are_refused(tmp_path):
     reply = "has another run called baseline-seed1, and a landing replaces nothing: land it in another dataset; the run"
 
     with pytest.raises(CampaignError, match=reply):
-        Dataset(campaign).require_own()
+        CampaignResults(campaign).require_own()
     verified = rmqemu("verify", campaign, cwd=tmp_path)
     assert verified.returncode == 1
     assert reply in verified.stdout
@@ -326,9 +326,13 @@ def test_two_campaigns_with_the_same_runs_share_a_dataset(tmp_path):
     folder = tmp_path / "narrow"
     folder.mkdir()
     narrow = load_campaign(write_campaign(folder, CAMPAIGN.partition("[[variant]]")[0], **SEEDS))
-    engine = partial(play_here, jobs=2)
-    play_campaign(narrow, folder, engine, lambda _: lambda _: None, retry=False, to=str(uri))
+    engine = partial(execute_here, jobs=2)
+    execute_campaign(narrow, folder, engine, lambda _: lambda _: None, retry=False, to=str(uri))
 
     directory = opened(folder / narrow.name)
     assert directory.digest != opened(campaign).digest
-    assert CampaignLanding(directory, str(uri)).words(Dataset(directory.path).played()).startswith("2 of 2 runs")
+    assert (
+        CampaignLanding(directory, str(uri))
+        .words(CampaignResults(directory.path).case_results())
+        .startswith("2 of 2 runs")
+    )

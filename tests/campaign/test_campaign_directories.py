@@ -9,10 +9,10 @@ import attrs
 import pytest
 
 from emulator.campaign.campaign import Campaign, Case
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CAMPAIGN_VERSION, HEAD, UNDER_WAY, CampaignError, claim, opened
 from emulator.campaign.file import load_campaign
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.variants import Variant
 from emulator.spec import load
 from emulator.trace.files import RunFiles
@@ -53,7 +53,10 @@ def test_seeds_are_added_and_none_is_taken_away(campaign, tmp_path):
 
 
 def _other_scenario(campaign: Campaign) -> Campaign:
-    variants = [attrs.evolve(it, scenario=attrs.evolve(it.scenario, run_for_ms=9_000)) for it in campaign.variants]
+    variants = [
+        attrs.evolve(variant, scenario=attrs.evolve(variant.scenario, run_for_ms=9_000))
+        for variant in campaign.variants
+    ]
     return attrs.evolve(campaign, variants=tuple(variants))
 
 
@@ -99,7 +102,7 @@ def test_another_version_is_refused(campaign, tmp_path):
         with pytest.raises(CampaignError, match=f"has {key.replace('_', ' ')} 99, this program has "):
             claim(tmp_path / "it", campaign)
         with pytest.raises(CampaignError, match="use the release that began it"):
-            Dataset(tmp_path / "it")
+            CampaignResults(tmp_path / "it")
         resealed(head, campaign_version=CAMPAIGN_VERSION)
 
 
@@ -119,7 +122,7 @@ def test_a_directory_of_something_else_is_refused(campaign, tmp_path):
     with pytest.raises(CampaignError, match=r"it is no campaign: it has no campaign\.json"):
         claim(tmp_path / "it", campaign)
     with pytest.raises(CampaignError, match="is no campaign"):
-        Dataset(tmp_path / "it")
+        CampaignResults(tmp_path / "it")
     with pytest.raises(CampaignError, match="the campaign cannot be kept there: "):
         claim(tmp_path / "campaign.toml" / "below", campaign)
 
@@ -141,7 +144,7 @@ def test_what_runs_of_a_killed_emulator_still_write_hinders_no_other(campaign, t
     orphans = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
     try:
         until(lambda: any(scratch.iterdir()))
-        with directory.being_played():
+        with directory.being_executed():
             assert list((directory.path / UNDER_WAY).iterdir()) == []
         assert all(b"FileNotFoundError" in orphan.communicate(timeout=10)[1] for orphan in orphans)
     finally:
@@ -154,9 +157,9 @@ def test_what_runs_of_a_killed_emulator_still_write_hinders_no_other(campaign, t
 def test_every_case_has_a_row_whether_it_was_played_or_not(campaign, tmp_path):
     directory = claim(tmp_path / "it", campaign)
     directory.part(RunFiles()).append(
-        Played(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("ValueError: it",))
+        CaseResult(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("ValueError: it",))
     )
-    outcomes = Dataset(directory.path).outcomes().to_pylist()
+    outcomes = CampaignResults(directory.path).outcomes().to_pylist()
 
     assert [(row["variant"], row["seed"]) for row in outcomes] == [
         (variant, seed) for seed in (1, 2, 3, 4) for variant in ("baseline", "calm")

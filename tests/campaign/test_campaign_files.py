@@ -93,7 +93,7 @@ def test_faults_are_left_out_and_added_under_ids_of_their_own(tmp_path):
         kind = "kill"
         node = "broker-b"
         every_s = 2
-        least_s = 1
+        min_s = 1
         """,
     )
 

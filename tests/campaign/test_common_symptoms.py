@@ -7,21 +7,21 @@ import pyarrow as pa
 from emulator.analysis.tidy import SYMPTOMS
 from emulator.campaign.campaign import Case
 from emulator.campaign.measured import CommonSymptom, common_symptoms
-from emulator.campaign.played import Outcome, Played, line_of, read_line
+from emulator.campaign.results import CaseResult, Outcome, line_of, read_line
 
 
-def played(seed, *rows):
+def case_result(seed, *rows):
     table = [{"kind": kind, "severity": severity, "start_ns": 0, "text": text} for kind, severity, text in rows]
     findings = {SYMPTOMS.name: pa.Table.from_pylist(table, schema=SYMPTOMS.schema())}
-    return Played(case=Case("calm", seed), outcome=Outcome.COMPLETE, findings=findings)
+    return CaseResult(case=Case("calm", seed), outcome=Outcome.COMPLETE, findings=findings)
 
 
 def test_most_runs_come_first_and_the_most_severe_run_is_named():
     runs = [
-        played(1, ("lost messages", math.inf, "9 lost")),
-        played(2, ("churn", 7.0, "churn of g"), ("churn", 2.0, "churn of h")),
-        played(3, ("churn", 8.0, "churn of i")),
-        Played(case=Case("calm", 4), outcome=Outcome.HUNG),
+        case_result(1, ("lost messages", math.inf, "9 lost")),
+        case_result(2, ("churn", 7.0, "churn of g"), ("churn", 2.0, "churn of h")),
+        case_result(3, ("churn", 8.0, "churn of i")),
+        CaseResult(case=Case("calm", 4), outcome=Outcome.HUNG),
     ]
     assert common_symptoms(runs) == [
         CommonSymptom("churn", 2, Case("calm", 3), 8.0, "churn of i"),
@@ -30,5 +30,5 @@ def test_most_runs_come_first_and_the_most_severe_run_is_named():
 
 
 def test_the_severity_of_lost_messages_survives_in_the_line_of_a_case():
-    one = played(1, ("lost messages", math.inf, "9 lost"))
-    assert common_symptoms([read_line(line_of(one).encode())]) == common_symptoms([one])
+    item = case_result(1, ("lost messages", math.inf, "9 lost"))
+    assert common_symptoms([read_line(line_of(item).encode())]) == common_symptoms([item])

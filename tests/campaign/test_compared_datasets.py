@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from emulator.campaign.campaign import Case
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
+from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import play_here
+from emulator.campaign.here import execute_here
 from emulator.campaign.landing import sources_of_campaign
-from emulator.campaign.play import play_campaign
-from emulator.campaign.played import Outcome, Played, line_of, read_line
+from emulator.campaign.results import CaseResult, Outcome, line_of, read_line
 from emulator.campaign.variant_runs import GoldRuns
 from emulator.cli.judging import Judging
 from emulator.cli.main import app
@@ -32,8 +32,10 @@ THREE = {'"1-4"': '"1-3"\nkeep = "all"'}
 def campaign(folder, **changes):
     """The small campaign, executed and judged in this process."""
     folder.mkdir(exist_ok=True)
-    it = load_campaign(write_campaign(folder, **changes))
-    return play_campaign(it, folder / "campaigns", partial(play_here, jobs=2), lambda _: lambda _: None, retry=False)
+    item = load_campaign(write_campaign(folder, **changes))
+    return execute_campaign(
+        item, folder / "campaigns", partial(execute_here, jobs=2), lambda _: lambda _: None, retry=False
+    )
 
 
 def write_gold(dataset, sources):
@@ -64,17 +66,17 @@ def small(tmp_path_factory):
 
 
 def test_json_of_a_dataset_is_that_of_its_campaign_but_for_what_a_scenario_alone_knows(small):
-    of_campaign, of_dataset = (json.loads(compare(it, "--json").stdout) for it in small)
+    of_campaign, of_dataset = (json.loads(compare(item, "--json").stdout) for item in small)
 
     assert of_campaign[0]["measures"]
     assert of_campaign[0]["changes"]
     assert of_dataset == [{**of_campaign[0], "changes": []}]
-    swapped = [compare(it, "calm", "baseline", "--json").stdout for it in small]
+    swapped = [compare(item, "calm", "baseline", "--json").stdout for item in small]
     assert json.loads(swapped[1])[0]["measures"] == json.loads(swapped[0])[0]["measures"]
 
 
 def test_the_table_of_a_dataset_is_that_of_its_campaign(small):
-    of_campaign, of_dataset = (compare(it).stdout.splitlines() for it in small)
+    of_campaign, of_dataset = (compare(item).stdout.splitlines() for item in small)
     changes = of_campaign[of_campaign.index("calm against baseline") + 1 : of_campaign.index("", 3)]
 
     assert changes
@@ -84,7 +86,7 @@ def test_the_table_of_a_dataset_is_that_of_its_campaign(small):
 def test_a_dataset_with_conditions_has_a_table_of_all_of_them(tmp_path):
     found = campaign(tmp_path, **{'"1-4"': '"1-2"\nkeep = "all"', CALM: CALM + CONDITIONS}).directory.path
     dataset = landed(tmp_path, sources_of_campaign(found))
-    of_campaign, of_dataset = (json.loads(compare(it, "--json").stdout) for it in (found, dataset))
+    of_campaign, of_dataset = (json.loads(compare(item, "--json").stdout) for item in (found, dataset))
 
     assert of_campaign["conditions"] == ["quiet", "lossy", "all"]
     assert of_dataset["conditions"] == ["lossy", "quiet", "all"]
@@ -178,18 +180,18 @@ def test_limits_are_those_of_the_runs(small):
 
 def test_gold_of_a_run_with_other_rows_is_no_judgement_of_a_run(small):
     gold = GoldRuns(read_gold(located(f"{small[1]}/{GOLD_FOLDER}")))
-    (there,) = [one for one in Dataset(small[0]).played() if one.case == Case("calm", 2)]
-    executed = Played(case=there.case, outcome=Outcome.EXECUTED, digest=there.digest)
+    (there,) = [item for item in CampaignResults(small[0]).case_results() if item.case == Case("calm", 2)]
+    executed = CaseResult(case=there.case, outcome=Outcome.EXECUTED, digest=there.digest)
     others = [attrs.evolve(executed, digest="other"), attrs.evolve(executed, case=Case("calm", 9))]
 
     judged = gold.judged(executed)
     assert (judged.outcome, judged.verdict, judged.service) == (there.outcome, there.verdict, there.service)
     assert judged.findings["symptoms"] == there.findings["symptoms"]
-    assert [gold.judged(one) for one in others] == others
+    assert [gold.judged(other) for other in others] == others
 
 
 def test_the_line_of_a_run_that_was_not_judged_has_no_verdict():
-    executed = Played(case=Case("calm", 1), outcome=Outcome.EXECUTED, digest="d", rows=3)
+    executed = CaseResult(case=Case("calm", 1), outcome=Outcome.EXECUTED, digest="d", rows=3)
 
     assert (executed.word, executed.ended, executed.is_judged) == ("executed", True, False)
     assert "verdict" not in json.loads(line_of(executed))

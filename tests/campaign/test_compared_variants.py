@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 
 from emulator.campaign.campaign import Case
 from emulator.campaign.compared import compare_variants
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CampaignError, claim
 from emulator.campaign.file import load_campaign
 from emulator.campaign.headline import PairCounts
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.cli.main import app
 from support.campaigns import measured_run, write_campaign, write_lines
 
@@ -22,7 +22,7 @@ TWENTY = {'"1-4"': '"1-20"'}
 def campaign(folder, every, **changes):
     directory = claim(folder / "it", load_campaign(write_campaign(folder, **(TWENTY | changes))))
     write_lines(directory, every)
-    return Dataset(directory.path)
+    return CampaignResults(directory.path)
 
 
 def measures(variant, seed):
@@ -51,7 +51,7 @@ def test_what_matters_comes_first_and_what_is_0_everywhere_is_counted(dataset):
     (found,) = compare_variants(dataset)
 
     assert (found.a, found.b) == ("baseline", "calm")
-    assert [(one.measure, one.verdict.value) for one in found.measures] == [
+    assert [(measure.measure, measure.verdict.value) for measure in found.measures] == [
         ("orphan_s", "better"), ("duplicates", "cannot tell"), ("hand_overs", "same"),
     ]  # fmt: skip
     assert found.measures[0].difference.value == -30
@@ -60,8 +60,8 @@ def test_what_matters_comes_first_and_what_is_0_everywhere_is_counted(dataset):
 
 
 def test_verdicts_count_in_pairs_and_a_crash_has_none(tmp_path):
-    crashed = Played(case=Case("calm", 2), outcome=Outcome.CRASHED)
-    every = [crashed if played.case == crashed.case else played for played in EVERY]
+    crashed = CaseResult(case=Case("calm", 2), outcome=Outcome.CRASHED)
+    every = [crashed if case_result.case == crashed.case else case_result for case_result in EVERY]
 
     (found,) = compare_variants(campaign(tmp_path, every))
     assert found.counts.invalid == PairCounts(seeds=19, with_a=2, with_b=2, with_both=1)
@@ -93,7 +93,7 @@ def test_names_that_are_no_pair_of_variants_are_refused(dataset, names, problem)
 
 
 def test_a_variant_that_has_not_been_played_is_refused(tmp_path):
-    only = campaign(tmp_path, [played for played in EVERY if played.case.variant == "calm"])
+    only = campaign(tmp_path, [case_result for case_result in EVERY if case_result.case.variant == "calm"])
     with pytest.raises(CampaignError, match="no run of baseline has been played yet"):
         compare_variants(only)
 
@@ -111,7 +111,7 @@ def test_the_command_prints_a_row_per_measure_and_a_sentence(dataset):
 
 
 def test_json_has_the_same_and_no_number_that_json_lacks(tmp_path):
-    few = campaign(tmp_path, [played for played in EVERY if played.case.seed < 5])
+    few = campaign(tmp_path, [case_result for case_result in EVERY if case_result.case.seed < 5])
     done = CliRunner().invoke(app, ["compare", str(few.directory.path), "baseline", "calm", "--json"])
     (found,) = json.loads(done.stdout, parse_constant=pytest.fail)
 

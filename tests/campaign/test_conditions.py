@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from emulator.campaign.crossed import ALL, crossed
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CampaignError, claim, opened
 from emulator.campaign.file import load_campaign
 from emulator.cli.main import app
@@ -71,7 +71,7 @@ def dataset(tmp_path):
         if (variant, seed) != ("slow.cut", 20)
     ]
     write_lines(directory, every)
-    return Dataset(directory.path)
+    return CampaignResults(directory.path)
 
 
 def test_each_variant_is_compared_with_the_first_one_in_the_same_condition(dataset):
@@ -79,15 +79,15 @@ def test_each_variant_is_compared_with_the_first_one_in_the_same_condition(datas
 
     assert (found.variants, found.conditions) == (("baseline", "slow"), ("as-it-is", "cut", ALL))
     (orphans,) = found.measures
-    told = {
+    reported = {
         place: (cell.mean.value, cell.against and cell.against.difference.value)
         for place, cell in orphans.cells.items()
     }
-    assert told["baseline", "cut"] == (110.5, None)
-    assert told["slow", "as-it-is"] == (15.5, -5)
-    assert told["slow", "cut"] == (130, 20)
+    assert reported["baseline", "cut"] == (110.5, None)
+    assert reported["slow", "as-it-is"] == (15.5, -5)
+    assert reported["slow", "cut"] == (130, 20)
     # A seed counts where it has come to its end in every condition.
-    assert told["slow", ALL] == (72.5, 7.5)
+    assert reported["slow", ALL] == (72.5, 7.5)
     assert orphans.cells["slow", ALL].against.pairs == 19
 
 
@@ -112,8 +112,12 @@ def test_the_command_prints_a_table_and_draws_a_picture(dataset):
     assert picture.count("<circle") == 2 + 6
     assert "slow, cut: 130 s" in picture
 
-    told = json.loads(CliRunner().invoke(app, ["compare", str(path), "--json"]).stdout)
-    assert [one["verdict"] for one in told["measures"]["orphan_s"] if "verdict" in one] == ["better", "worse", "worse"]
+    output = json.loads(CliRunner().invoke(app, ["compare", str(path), "--json"]).stdout)
+    assert [item["verdict"] for item in output["measures"]["orphan_s"] if "verdict" in item] == [
+        "better",
+        "worse",
+        "worse",
+    ]
 
 
 def test_two_variants_in_one_condition_are_compared_as_ever(dataset):
@@ -124,4 +128,4 @@ def test_two_variants_in_one_condition_are_compared_as_ever(dataset):
 def test_a_campaign_without_conditions_has_no_such_table(tmp_path):
     directory = claim(tmp_path / "it", read(tmp_path, VARIANT))
     with pytest.raises(CampaignError, match="has no conditions"):
-        crossed(Dataset(directory.path))
+        crossed(CampaignResults(directory.path))

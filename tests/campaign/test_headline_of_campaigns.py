@@ -10,10 +10,10 @@ from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.campaign.campaign import Case
 from emulator.campaign.compared import compare_variants
 from emulator.campaign.crossed import headlines
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.cli.main import app
 from emulator.report import campaign_page
 from support.campaigns import CAMPAIGN, measured_run, with_symptoms, write_campaign, write_lines
@@ -35,8 +35,8 @@ def dataset_of(folder, baseline, calm, seeds=12, text=CAMPAIGN):
     """A campaign whose runs are made by two functions of the seed."""
     directory = claim(folder / "it", load_campaign(write_campaign(folder, text, **{'"1-4"': f'"1-{seeds}"'})))
     for seed in range(1, seeds + 1):
-        write_lines(directory, [one(seed) for one in (baseline, calm) if one is not None])
-    return Dataset(directory.path)
+        write_lines(directory, [item(seed) for item in (baseline, calm) if item is not None])
+    return CampaignResults(directory.path)
 
 
 def run(variant, *symptoms, broken=(), **measured):
@@ -114,7 +114,7 @@ def test_a_storm_of_one_variant_alone_is_named_and_how_to_run_one_again_if_no_tr
     found = dataset_of(tmp_path, run("baseline", STORM), run("calm"))
 
     (line,) = headlines(found)
-    command = found.directory.command(found.played()[0].case)
+    command = found.directory.command(found.case_results()[0].case)
     assert "Paging in 0 of 12 runs with calm, in 12 with baseline. " in line
     assert line.endswith(
         f"A request storm in 0 of 12 runs with calm, in 12 with baseline ({command}; rmqemu why RUN storm)."
@@ -136,7 +136,7 @@ def test_runs_that_break_a_rule_are_counted_where_the_variants_differ(tmp_path):
 
 def test_variants_without_a_common_seed_cannot_be_told_apart(tmp_path):
     def crashed(seed):
-        return Played(case=Case("calm", seed), outcome=Outcome.CRASHED)
+        return CaseResult(case=Case("calm", seed), outcome=Outcome.CRASHED)
 
     assert headline(tmp_path, run("baseline"), crashed) == (
         "calm against baseline: cannot tell, no seed came to its end with both."
@@ -149,7 +149,7 @@ def in_conditions(tmp_path):
         def made(seed):
             runs = (measured_run(f"{variant}.{name}", seed, orphan_s=30 if variant == "calm" else 10) for name in
                     ("as-it-is", "cut"))  # fmt: skip
-            return [with_symptoms(one, STORM) for one in runs]
+            return [with_symptoms(item, STORM) for item in runs]
 
         return made
 
@@ -158,7 +158,7 @@ def in_conditions(tmp_path):
     )
     for seed in range(1, 13):
         write_lines(directory, [*every("baseline")(seed), *every("calm")(seed)])
-    return Dataset(directory.path)
+    return CampaignResults(directory.path)
 
 
 def test_with_conditions_a_line_is_over_all_of_them(in_conditions):
@@ -176,7 +176,7 @@ def test_the_command_opens_with_it_and_its_json_has_it(in_conditions, words):
     printed = CliRunner().invoke(app, ["compare", path, *words]).stdout.splitlines()
     found = json.loads(CliRunner().invoke(app, ["compare", path, *words, "--json"]).stdout)
 
-    of_json = [one["headline"] for one in found] if words else found["headline"]
+    of_json = [item["headline"] for item in found] if words else found["headline"]
     assert printed[:2] == [*of_json, ""]
     assert of_json[0].startswith("calm" if not words else "calm.cut is worse than baseline.cut: queues had no owner ")
 
@@ -199,4 +199,4 @@ def test_the_page_of_a_campaign_opens_with_it(tmp_path):
 def test_a_page_of_a_campaign_that_has_not_begun_has_the_reason(tmp_path):
     directory = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
 
-    assert "no run of baseline has been played yet" in campaign_page(Dataset(directory.path))
+    assert "no run of baseline has been played yet" in campaign_page(CampaignResults(directory.path))

@@ -7,15 +7,15 @@ import pytest
 from rich.console import Console
 
 from emulator.campaign.campaign import Case
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign
 from emulator.campaign.measured import broken_in, frame_of, means, times_broken, worst_first
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.cli.campaign_tables import next_steps, summary
 from support.campaigns import measured_run, write_campaign, write_lines
 
-CRASHED = Played(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("it crashed",))
+CRASHED = CaseResult(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("it crashed",))
 EVERY = (
     measured_run("baseline", 1, orphan_s=30.0),
     measured_run("baseline", 2, "V1", "V8", orphan_s=60.5),
@@ -29,7 +29,7 @@ EVERY = (
 def dataset(tmp_path):
     directory = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
     write_lines(directory, EVERY)
-    return Dataset(directory.path)
+    return CampaignResults(directory.path)
 
 
 def shown(every, width=120):
@@ -39,7 +39,7 @@ def shown(every, width=120):
 
 
 def test_means_are_of_the_runs_that_came_to_their_end():
-    assert means(one for one in EVERY if one.case.variant == "calm")["orphan_s"] == 2.0
+    assert means(item for item in EVERY if item.case.variant == "calm")["orphan_s"] == 2.0
     assert math.isnan(means([CRASHED])["orphan_s"])
 
 
@@ -57,7 +57,7 @@ def test_broken_invariants_are_counted_in_runs():
 
 
 def test_the_worst_run_broke_most_then_lost_most():
-    order = [(one.case.variant, one.case.seed) for one in worst_first(EVERY)]
+    order = [(item.case.variant, item.case.seed) for item in worst_first(EVERY)]
     assert order == [("baseline", 2), ("calm", 1), ("calm", 3), ("calm", 2), ("baseline", 1)]
 
 
@@ -76,7 +76,7 @@ def test_without_broken_invariants_there_is_no_table_of_them():
 
 
 def test_the_worst_seeds_come_with_their_commands(dataset):
-    lines = next_steps(dataset, dataset.played()[:6])
+    lines = next_steps(dataset, dataset.case_results()[:6])
     commands = [line for line in lines if "run it again" in line]
 
     assert lines[1] == "baseline, seed 2: invalid: V1 is broken"

@@ -25,7 +25,7 @@ VARIANTS = {
         kind = "kill"
         node = "broker-b"
         every_s = 4
-        least_s = 2
+        min_s = 2
         from_s = {FROM_S}
     """,
 }

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import first_lines
-from emulator.campaign.parts import Part, PartsReader
-from emulator.campaign.played import Outcome, Played, line_of, read_line
+from emulator.campaign.parts import PartsReader, PartWriter
+from emulator.campaign.results import CaseResult, Outcome, line_of, read_line
 from emulator.trace.files import RunFiles
 
 IT = "1f" * 16
@@ -28,28 +28,28 @@ TABLES = st.sampled_from([{}, {"overlaps": FINDINGS}, {"overlaps": FINDINGS.slic
 CASES = st.builds(Case, st.sampled_from(["a", "b"]), st.integers(0, 3))
 
 
-def unjudged(played):
+def unjudged(case_result):
     """The run as it is before it is judged."""
-    return attrs.evolve(played, verdict=Verdict.UNKNOWN, reasons=(), findings={})
+    return attrs.evolve(case_result, verdict=RulesVerdict.UNKNOWN, reasons=(), findings={})
 
 
-PLAYED = st.builds(
-    Played,
+EXECUTED = st.builds(
+    CaseResult,
     case=CASES,
     outcome=st.sampled_from(Outcome),
-    verdict=st.sampled_from(Verdict),
+    verdict=st.sampled_from(RulesVerdict),
     reasons=st.lists(st.text(max_size=20), max_size=2).map(tuple),
     digest=st.text("0123456789abcdef", max_size=8),
     rows=st.integers(0, 2**40),
     virtual_s=st.floats(0, 1e6),
     cpu_s=st.floats(0, 1e6),
     findings=TABLES,
-).map(lambda played: unjudged(played) if played.outcome is Outcome.EXECUTED else played)
+).map(lambda case_result: unjudged(case_result) if case_result.outcome is Outcome.EXECUTED else case_result)
 
 
-def whole(played):
+def whole(case_result):
     """Everything of a case, its findings included, which do not take part in comparisons."""
-    return played, {name: (table.schema, table.to_pydict()) for name, table in played.findings.items()}
+    return case_result, {name: (table.schema, table.to_pydict()) for name, table in case_result.findings.items()}
 
 
 def read_all(folder):
@@ -57,16 +57,16 @@ def read_all(folder):
     return list(reader.news()), reader.damages
 
 
-@given(PLAYED)
-def test_a_line_says_all_that_became_of_a_case(played):
-    assert whole(read_line(line_of(played, IT).encode(), IT)) == whole(played)
+@given(EXECUTED)
+def test_a_line_says_all_that_became_of_a_case(case_result):
+    assert whole(read_line(line_of(case_result, IT).encode(), IT)) == whole(case_result)
 
 
 @given(st.data())
 def test_of_a_part_that_was_cut_off_all_whole_lines_are_read(tmp_path_factory, data):
-    every = data.draw(st.lists(PLAYED, min_size=1, max_size=4))
+    every = data.draw(st.lists(EXECUTED, min_size=1, max_size=4))
     folder = tmp_path_factory.mktemp("parts")
-    content = b"".join(f"{line_of(played, IT)}\n".encode() for played in every)
+    content = b"".join(f"{line_of(case_result, IT)}\n".encode() for case_result in every)
     cut = data.draw(st.integers(0, len(content)))
     (folder / "one.jsonl").write_bytes(content[:cut])
     found, damages = read_all(folder)
@@ -77,9 +77,9 @@ def test_of_a_part_that_was_cut_off_all_whole_lines_are_read(tmp_path_factory, d
 
 @given(st.data())
 def test_a_changed_byte_costs_its_line_and_is_told(tmp_path_factory, data):
-    every = data.draw(st.lists(PLAYED, min_size=1, max_size=3))
+    every = data.draw(st.lists(EXECUTED, min_size=1, max_size=3))
     folder = tmp_path_factory.mktemp("parts")
-    lines = [line_of(played, IT).encode() for played in every]
+    lines = [line_of(case_result, IT).encode() for case_result in every]
     hit = data.draw(st.integers(0, len(lines) - 1))
     at = data.draw(st.integers(0, len(lines[hit]) - 1))
     byte = data.draw(st.integers(33, 126).filter(lambda byte: byte != lines[hit][at]))
@@ -94,37 +94,37 @@ def test_a_changed_byte_costs_its_line_and_is_told(tmp_path_factory, data):
         assert damages[0].startswith(f"{folder}/one.jsonl:{hit + 1} is damaged and was left out: ")
 
 
-@given(st.lists(PLAYED, max_size=6), st.integers(1, 3))
+@given(st.lists(EXECUTED, max_size=6), st.integers(1, 3))
 def test_what_is_appended_while_somebody_reads_is_read_once(tmp_path_factory, every, writers):
     folder = tmp_path_factory.mktemp("parts")
-    parts = [Part(folder, IT, RunFiles()) for _ in range(writers)]
+    parts = [PartWriter(folder, IT, RunFiles()) for _ in range(writers)]
     reader = PartsReader(folder, IT)
     found = []
-    for number, played in enumerate(every):
-        parts[number % writers].append(played)
+    for number, case_result in enumerate(every):
+        parts[number % writers].append(case_result)
         if number % 2:
             found += reader.news()
     found += reader.news()
 
-    assert sorted(line_of(one, IT) for one in found) == sorted(line_of(one, IT) for one in every)
+    assert sorted(line_of(item, IT) for item in found) == sorted(line_of(item, IT) for item in every)
 
 
-@given(st.lists(PLAYED, max_size=8))
+@given(st.lists(EXECUTED, max_size=8))
 def test_a_case_counts_once_a_judged_run_first_and_then_one_that_ended(every):
     found = first_lines(iter(every))
     naive = {}
-    judged, ended = [it for it in every if it.is_judged], [it for it in every if it.ended]
-    for played in [*judged, *ended, *every]:
-        naive.setdefault(played.case, played)
+    judged, ended = [item for item in every if item.is_judged], [item for item in every if item.ended]
+    for case_result in [*judged, *ended, *every]:
+        naive.setdefault(case_result.case, case_result)
 
     assert found == naive
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"[]", b"\xff", b'{"variant": "a"}', b"[" * 100_000])
 def test_a_line_that_is_none_is_told(tmp_path, line):
-    good = line_of(Played(case=Case("a", 1), outcome=Outcome.COMPLETE), IT).encode()
+    good = line_of(CaseResult(case=Case("a", 1), outcome=Outcome.COMPLETE), IT).encode()
     (tmp_path / "one.jsonl").write_bytes(line + b"\n" + good + b"\n")
     found, damages = read_all(tmp_path)
 
-    assert [attrs.astuple(played.case) for played in found] == [("a", 1)]
+    assert [attrs.astuple(case_result.case) for case_result in found] == [("a", 1)]
     assert len(damages) == 1

@@ -6,14 +6,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.campaign.campaign import Case
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import claim
+from emulator.campaign.execution import exit_status, tally
 from emulator.campaign.file import load_campaign
 from emulator.campaign.junit import junit
-from emulator.campaign.play import exit_status, tally
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.trace.files import RunFiles
 from support.campaigns import write_campaign
 
@@ -22,28 +22,28 @@ def overlaps(*starts_ns):
     return {"overlaps": pa.table({"start_ns": pa.array(starts_ns, pa.int64())})}
 
 
-VALID = Played(
-    case=Case("baseline", 1), outcome=Outcome.COMPLETE, verdict=Verdict.VALID, wall_s=2.0, findings=overlaps()
+VALID = CaseResult(
+    case=Case("baseline", 1), outcome=Outcome.COMPLETE, verdict=RulesVerdict.VALID, wall_s=2.0, findings=overlaps()
 )
-INVALID = Played(
+INVALID = CaseResult(
     case=Case("calm", 1),
     outcome=Outcome.COMPLETE,
-    verdict=Verdict.INVALID,
+    verdict=RulesVerdict.INVALID,
     reasons=("2 queues had <two> owners\x00", "and more"),
     wall_s=0.25,
     findings=overlaps(5, 7),
 )
-UNKNOWN = Played(case=Case("baseline", 2), outcome=Outcome.COMPLETE, reasons=("nothing to judge",))
-HUNG = Played(case=Case("calm", 2), outcome=Outcome.HUNG, reasons=("it had not ended after 300 s",))
+UNKNOWN = CaseResult(case=Case("baseline", 2), outcome=Outcome.COMPLETE, reasons=("nothing to judge",))
+HUNG = CaseResult(case=Case("calm", 2), outcome=Outcome.HUNG, reasons=("it had not ended after 300 s",))
 
 
 @pytest.fixture
 def dataset(tmp_path):
     directory = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
     part = directory.part(RunFiles())
-    for played in (VALID, INVALID, UNKNOWN, HUNG):
-        part.append(played)
-    return Dataset(directory.path)
+    for case_result in (VALID, INVALID, UNKNOWN, HUNG):
+        part.append(case_result)
+    return CampaignResults(directory.path)
 
 
 def test_findings_are_one_table_with_run_variant_and_seed_in_front(dataset):
@@ -67,7 +67,7 @@ def test_tables_are_written_for_other_programs(dataset):
 
 
 def test_words_are_counted_per_variant(dataset):
-    counts = tally(dataset.played())
+    counts = tally(dataset.case_results())
 
     assert {variant: {word: n for word, n in count.items() if n} for variant, count in counts.items()} == {
         "baseline": {"valid": 1, "unknown": 1, "missing": 2},

@@ -4,7 +4,7 @@ import pytest
 
 from emulator.campaign.file import load_campaign
 from emulator.spec import SpecError
-from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.model.service_limits import ServiceLimits
 from support.campaigns import write_campaign
 
 LIMITS = "\n[service]\nlag_s = 60\nlate_p99_ms = 9_000\n"

@@ -10,13 +10,13 @@ import emulator
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.report import Service
 from emulator.campaign.campaign import Case
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import HEAD, CampaignError, claim
+from emulator.campaign.execution import exit_status, service_tally
 from emulator.campaign.file import load_campaign
 from emulator.campaign.junit import junit
 from emulator.campaign.measured import worst_first
-from emulator.campaign.play import exit_status, service_tally
-from emulator.campaign.played import Outcome, Played, line_of, read_line
+from emulator.campaign.results import CaseResult, Outcome, line_of, read_line
 from emulator.cli.campaign_tables import next_steps, summary
 from emulator.cli.terminal import tables_console
 from emulator.report import campaign_page
@@ -29,19 +29,19 @@ PAGING = with_symptoms(measured_run("baseline", 1), STORM, CHURN)
 DEGRADED = with_symptoms(measured_run("baseline", 2), CHURN)
 CALM = with_symptoms(measured_run("calm", 1))
 BROKEN = with_symptoms(measured_run("calm", 2, "V2"), CHURN)
-HUNG = Played(case=Case("calm", 3), outcome=Outcome.HUNG, reasons=("it had not ended after 300 s",))
+HUNG = CaseResult(case=Case("calm", 3), outcome=Outcome.HUNG, reasons=("it had not ended after 300 s",))
 
 
 @pytest.fixture
 def dataset(tmp_path):
     directory = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
     write_lines(directory, (PAGING, DEGRADED, CALM, BROKEN, HUNG))
-    return Dataset(directory.path)
+    return CampaignResults(directory.path)
 
 
-@pytest.mark.parametrize("one", [PAGING, DEGRADED, CALM, HUNG], ids=["paging", "degraded", "calm", "hung"])
-def test_a_line_bears_the_service_verdict_and_a_hung_run_has_none(one):
-    assert read_line(line_of(one).encode()).service == one.service
+@pytest.mark.parametrize("item", [PAGING, DEGRADED, CALM, HUNG], ids=["paging", "degraded", "calm", "hung"])
+def test_a_line_bears_the_service_verdict_and_a_hung_run_has_none(item):
+    assert read_line(line_of(item).encode()).service == item.service
 
 
 def test_a_line_without_it_is_of_another_version_and_damaged(dataset):
@@ -50,10 +50,10 @@ def test_a_line_without_it_is_of_another_version_and_damaged(dataset):
     del lines[0]["service"]
     part.write_text("".join(f"{sealed(line)}\n" for line in lines))
 
-    again = Dataset(dataset.directory.path)
+    again = CampaignResults(dataset.directory.path)
 
     assert again.damages == (f"{part}:1 is damaged and was left out: 'service'",)
-    assert again.played()[0].outcome is Outcome.MISSING
+    assert again.case_results()[0].outcome is Outcome.MISSING
 
 
 def test_a_campaign_of_the_version_without_it_is_refused_in_one_line(dataset):
@@ -62,11 +62,11 @@ def test_a_campaign_of_the_version_without_it_is_refused_in_one_line(dataset):
     (path / HEAD).write_text(sealed({**head, "campaign_version": 6}))
 
     with pytest.raises(CampaignError, match=r"^\S+ has campaign version 6, this program has 8: use the release"):
-        Dataset(path)
+        CampaignResults(path)
 
 
 def test_services_are_counted_per_variant_without_runs_that_have_none(dataset):
-    assert {name: dict(count) for name, count in service_tally(dataset.played()).items()} == {
+    assert {name: dict(count) for name, count in service_tally(dataset.case_results()).items()} == {
         "baseline": {"calm": 0, "degraded": 1, "paging": 1},
         "calm": {"calm": 1, "degraded": 1, "paging": 0},
     }
@@ -104,7 +104,7 @@ def test_junit_has_both_verdicts_of_each_run_and_failures_by_rules_alone(dataset
 def test_the_table_of_variants_has_a_column_for_each_service_verdict(dataset):
     console = tables_console()
     with console.capture() as printed:
-        console.print(summary([one for one in dataset.played() if one.outcome is not Outcome.MISSING]))
+        console.print(summary([item for item in dataset.case_results() if item.outcome is not Outcome.MISSING]))
 
     lines = printed.get().splitlines()
     assert lines[0].split()[:8] == ["variant", "runs", "valid", "invalid", "hung", "calm", "degraded", "paging"]
@@ -113,7 +113,7 @@ def test_the_table_of_variants_has_a_column_for_each_service_verdict(dataset):
 
 
 def test_a_valid_run_that_pages_is_named_with_its_most_severe_symptom_and_its_command(dataset):
-    lines = next_steps(dataset, dataset.played())
+    lines = next_steps(dataset, dataset.case_results())
 
     at = next(place for place, line in enumerate(lines) if "would page somebody" in line)
     assert lines[at] == (
@@ -127,7 +127,7 @@ def test_a_valid_run_that_pages_is_named_with_its_most_severe_symptom_and_its_co
 def test_of_valid_runs_the_one_that_pages_is_the_worst():
     lost = with_symptoms(measured_run("baseline", 4, duplicates=90), attrs.evolve(CHURN, severity=2.5))
 
-    assert [one.case.seed for one in worst_first([DEGRADED, lost, PAGING])] == [1, 4, 2]
+    assert [item.case.seed for item in worst_first([DEGRADED, lost, PAGING])] == [1, 4, 2]
 
 
 def test_the_most_severe_symptom_may_be_infinite():

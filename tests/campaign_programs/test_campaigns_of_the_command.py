@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.comparison.rows import first_difference
 from emulator.trace.schema import TraceLevel
 from emulator.trace.stored import stored_trace
@@ -41,7 +41,7 @@ def lines_of(campaign):
 
 def test_each_case_is_one_row_and_the_last_line_is_the_directory(whole):
     folder, done = whole
-    outcomes = Dataset(folder / "campaigns" / NAME).outcomes()
+    outcomes = CampaignResults(folder / "campaigns" / NAME).outcomes()
 
     assert done.stdout.splitlines()[-1] == f"campaigns/{NAME}"
     assert done.returncode == 0
@@ -56,7 +56,7 @@ def test_each_case_is_one_row_and_the_last_line_is_the_directory(whole):
 
 def test_a_run_of_a_campaign_is_that_of_the_command_that_it_prints(whole):
     folder, _ = whole
-    dataset = Dataset(folder / "campaigns" / NAME)
+    dataset = CampaignResults(folder / "campaigns" / NAME)
     row = next(row for row in dataset.outcomes().to_pylist() if (row["variant"], row["seed"]) == ("calm", 3))
     words = shlex.split(row["command"].replace(str(folder), "."))
     done = rmqemu(*words[1:], cwd=folder)
@@ -79,28 +79,29 @@ def test_a_campaign_that_is_whole_is_not_played_again(whole):
 def test_the_number_of_jobs_changes_nothing(whole, tmp_path):
     rmqemu("campaign", write_campaign(tmp_path), "--jobs", "1", cwd=tmp_path)
 
-    one, two = (Dataset(folder / "campaigns" / NAME).outcomes() for folder in (tmp_path, whole[0]))
-    assert costless(one) == costless(two)
+    item, two = (CampaignResults(folder / "campaigns" / NAME).outcomes() for folder in (tmp_path, whole[0]))
+    assert costless(item) == costless(two)
 
 
 @pytest.mark.parametrize(
-    ("keep", "kept"), [("none", []), ("failures", ["forgetful-seed1"]), ("all", ["baseline-seed1", "forgetful-seed1"])]
+    ("keep", "retained"),
+    [("none", []), ("failures", ["forgetful-seed1"]), ("all", ["baseline-seed1", "forgetful-seed1"])],
 )
-def test_which_traces_stay_is_the_campaigns_choice(tmp_path, keep, kept):
+def test_which_traces_stay_is_the_campaigns_choice(tmp_path, keep, retained):
     file = write_campaign(tmp_path, small=LONGER, **{'"1-4"': f'"1"\nkeep = "{keep}"', CALM: FORGETFUL})
     done = rmqemu("campaign", file, cwd=tmp_path)
-    outcomes = {row["run"]: row for row in Dataset(tmp_path / "campaigns" / NAME).outcomes().to_pylist()}
+    outcomes = {row["run"]: row for row in CampaignResults(tmp_path / "campaigns" / NAME).outcomes().to_pylist()}
 
     assert done.returncode == 1, done.stderr
     assert [row["verdict"] for row in outcomes.values()] == ["valid", "invalid"]
-    assert sorted(path.name for path in (tmp_path / "campaigns" / NAME / "runs").iterdir()) == kept
-    assert [name for name, row in outcomes.items() if row["trace"] is not None] == kept
+    assert sorted(path.name for path in (tmp_path / "campaigns" / NAME / "runs").iterdir()) == retained
+    assert [name for name, row in outcomes.items() if row["trace"] is not None] == retained
 
 
 def test_seeds_of_one_scenario_are_a_campaign(tmp_path):
     write_campaign(tmp_path)
     done = rmqemu("run", "small.toml", "--seeds", "1-3, 8", cwd=tmp_path)
-    outcomes = Dataset(tmp_path / "campaigns" / "small").outcomes().to_pylist()
+    outcomes = CampaignResults(tmp_path / "campaigns" / "small").outcomes().to_pylist()
 
     assert done.stdout.splitlines()[-1] == "campaigns/small"
     assert [row["run"] for row in outcomes] == [f"baseline-seed{seed}" for seed in (1, 2, 3, 8)]
@@ -148,7 +149,10 @@ def with_bugs(tmp_path_factory):
     return (
         folder,
         done,
-        {(row["variant"], row["seed"]): row for row in Dataset(folder / "campaigns" / NAME).outcomes().to_pylist()},
+        {
+            (row["variant"], row["seed"]): row
+            for row in CampaignResults(folder / "campaigns" / NAME).outcomes().to_pylist()
+        },
     )
 
 
@@ -183,11 +187,11 @@ def test_what_crashed_is_played_again_only_on_demand(with_bugs, tmp_path):
     rmqemu("campaign", "campaign.toml", "--retry", cwd=folder)
 
     assert len(lines_of(folder / "campaigns" / NAME)) == lines + 8
-    assert Dataset(folder / "campaigns" / NAME).outcomes()["outcome"].unique().to_pylist() == ["complete"]
+    assert CampaignResults(folder / "campaigns" / NAME).outcomes()["outcome"].unique().to_pylist() == ["complete"]
 
 
 def cases_with_lines(campaign):
-    dataset = Dataset(campaign)
+    dataset = CampaignResults(campaign)
     return [row["run"] for row in dataset.outcomes().to_pylist() if row["outcome"] != "missing"]
 
 
@@ -216,7 +220,7 @@ def test_after_a_kill_the_same_command_goes_on(tmp_path):
     assert 5 <= len(there) < 400
     assert "Traceback" not in done.stderr
     assert len(cases) == len(dict.fromkeys(cases)), "nothing is played twice"
-    outcomes = [row for row in Dataset(campaign).outcomes().to_pylist() if row["seed"] <= 6]
+    outcomes = [row for row in CampaignResults(campaign).outcomes().to_pylist() if row["seed"] <= 6]
     assert [row["outcome"] for row in outcomes] == ["complete"] * 12, "nothing is left out"
     assert set(there) <= set(cases_with_lines(campaign)), "nothing is lost"
     assert not (campaign / ".under-way").exists()
@@ -233,12 +237,12 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path):
     process = begun(tmp_path)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
-    kept = len(cases_with_lines(tmp_path / "campaigns" / NAME))
+    retained = len(cases_with_lines(tmp_path / "campaigns" / NAME))
 
     assert process.returncode == 130
     assert stdout == f"campaigns/{NAME}\n"
     assert stderr.splitlines()[-1] == (
-        f"rmqemu: interrupted; {kept} of 400 runs are kept in campaigns/{NAME}; the same command goes on from there"
+        f"rmqemu: interrupted; {retained} of 400 runs are kept in campaigns/{NAME}; the same command goes on from there"
     )
     assert "Traceback" not in stderr
     assert not (tmp_path / "campaigns" / NAME / ".under-way").exists()

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.digest import campaign_digest
 from emulator.trace.run_directory import versions
 from emulator.trace.seals import sealed
@@ -23,41 +23,41 @@ def here(tmp_path_factory):
     """The outcomes of a campaign that was played on this machine."""
     folder = tmp_path_factory.mktemp("here")
     rmqemu("campaign", write_campaign(folder, **SEEDS), cwd=folder)
-    return costless(Dataset(folder / "campaigns" / NAME).outcomes())
+    return costless(CampaignResults(folder / "campaigns" / NAME).outcomes())
 
 
-def play(folder, master):
+def execute(folder, master):
     """Play the campaign on Spark in a new process, which takes longer than others."""
     process = started("campaign", write_campaign(folder, **SEEDS), "--master", master, cwd=folder)
     stdout, stderr = process.communicate(timeout=180)
     assert stdout.splitlines()[-1:] == [f"campaigns/{NAME}"], stderr
-    return Dataset(folder / "campaigns" / NAME)
+    return CampaignResults(folder / "campaigns" / NAME)
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 def test_spark_on_this_machine_gives_the_same_and_goes_on_where_another_engine_was(here, tmp_path):
-    dataset = play(tmp_path, "local[2]")
+    dataset = execute(tmp_path, "local[2]")
     assert costless(dataset.outcomes()) == here
 
     for part in list((tmp_path / "campaigns" / NAME / "parts").iterdir())[:-1]:
         part.unlink()
-    assert "missing" in Dataset(dataset.directory.path).outcomes()["outcome"].to_pylist()
+    assert "missing" in CampaignResults(dataset.directory.path).outcomes()["outcome"].to_pylist()
     rmqemu("campaign", "campaign.toml", cwd=tmp_path)
-    assert costless(Dataset(dataset.directory.path).outcomes()) == here
+    assert costless(CampaignResults(dataset.directory.path).outcomes()) == here
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_local_cluster_of_spark_gives_the_same(here, tmp_path):
-    assert costless(play(tmp_path, "local-cluster[2,1,1024]").outcomes()) == here
+    assert costless(execute(tmp_path, "local-cluster[2,1,1024]").outcomes()) == here
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_standalone_master_with_two_workers_gives_the_same(here, tmp_path):
     with standalone_spark(tmp_path, workers=2) as master:
-        dataset = play(tmp_path, master)
+        dataset = execute(tmp_path, master)
 
     assert costless(dataset.outcomes()) == here
     processes = [path.name.rsplit("-", 1)[0] for path in (dataset.directory.path / "parts").iterdir()]

@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 
 from emulator.campaign.campaign import Keep
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CampaignError
+from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import play_here
-from emulator.campaign.play import play_campaign
+from emulator.campaign.here import execute_here
 from emulator.trace.files import RunFiles
 from support.campaigns import costless, write_campaign
 
@@ -30,9 +30,9 @@ class FullDisk(RunFiles):
         super().append(path, content)
 
 
-def play(campaign, folder, files):
-    engine = partial(play_here, jobs=2, files=files)
-    return play_campaign(campaign, folder, engine, lambda _every: lambda _played: None, retry=False)
+def execute(campaign, folder, files):
+    engine = partial(execute_here, jobs=2, files=files)
+    return execute_campaign(campaign, folder, engine, lambda _every: lambda _executed: None, retry=False)
 
 
 @pytest.mark.parametrize("appends", [pytest.param(0, marks=pytest.mark.slow), 3])
@@ -41,9 +41,9 @@ def test_what_was_whole_is_kept_and_the_rest_is_played_when_there_is_room(tmp_pa
     assert campaign.keep is Keep.NONE
 
     with pytest.raises(CampaignError) as full:
-        play(campaign, tmp_path / "full", FullDisk(appends))
+        execute(campaign, tmp_path / "full", FullDisk(appends))
     text = f": No space left on device; {appends} of 6 runs are kept in {tmp_path}/full/{campaign.name}; when that is"
     assert text in str(full.value)
-    rest = play(campaign, tmp_path / "full", RunFiles())
-    assert costless(rest.outcomes()) == costless(play(campaign, tmp_path / "whole", RunFiles()).outcomes())
-    assert Dataset(tmp_path / "full" / campaign.name).damages == ()
+    rest = execute(campaign, tmp_path / "full", RunFiles())
+    assert costless(rest.outcomes()) == costless(execute(campaign, tmp_path / "whole", RunFiles()).outcomes())
+    assert CampaignResults(tmp_path / "full" / campaign.name).damages == ()

@@ -34,7 +34,7 @@ def ended_of(items, folder, limit_s=30.0):
             children.start(item)
         while children:
             ended += children.wait(0.1)
-    return {it.item: it for it in ended}
+    return {item.item: item for item in ended}
 
 
 def test_children_answer_whatever_the_size(tmp_path):
@@ -44,13 +44,13 @@ def test_children_answer_whatever_the_size(tmp_path):
     assert ended["x"].answer == b"x" * BIG
     assert ended["y"].answer == b"y"
     assert (tmp_path / "y").read_text() == "said y\n"
-    assert not any(it.late for it in ended.values())
+    assert not any(item.late for item in ended.values())
 
 
 def test_every_death_of_a_child_is_told(tmp_path):
     ended = ended_of(["raises", "exits", "dies"], tmp_path)
 
-    assert {item: it.exit_code for item, it in ended.items()} == {
+    assert {item: element.exit_code for item, element in ended.items()} == {
         "raises": FAILED,
         "exits": FAILED,
         "dies": -signal.SIGSEGV,

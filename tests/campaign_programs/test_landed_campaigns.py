@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 
 from emulator.campaign import landing
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CampaignError
+from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import play_here
+from emulator.campaign.here import execute_here
 from emulator.campaign.landing import sources_at
-from emulator.campaign.play import play_campaign
 from emulator.lake.errors import DatasetError
 from emulator.lake.landing import land
 from emulator.lake.snapshot import open_dataset
@@ -23,12 +23,12 @@ from support.waiting import until
 NAME = "small-campaign"
 
 
-def play(folder, uri, watch=lambda _: None, **changes):
+def execute(folder, uri, watch=lambda _: None, **changes):
     """Run the small campaign in this process, with a dataset."""
     campaign = load_campaign(write_campaign(folder, **changes))
-    engine = partial(play_here, jobs=2)
+    engine = partial(execute_here, jobs=2)
     to = None if uri is None else str(uri)
-    return play_campaign(campaign, folder / "campaigns", engine, lambda _: watch, retry=False, to=to)
+    return execute_campaign(campaign, folder / "campaigns", engine, lambda _: watch, retry=False, to=to)
 
 
 def executions(folder):
@@ -46,7 +46,7 @@ def is_the_campaign(dataset, campaign):
 
 
 def test_all_runs_land_also_those_whose_traces_are_not_kept(tmp_path):
-    campaign = play(tmp_path, tmp_path / "dataset")
+    campaign = execute(tmp_path, tmp_path / "dataset")
     dataset = open_dataset(tmp_path / "dataset")
 
     assert is_the_campaign(dataset, campaign)
@@ -56,7 +56,7 @@ def test_all_runs_land_also_those_whose_traces_are_not_kept(tmp_path):
 
 
 def test_a_run_lands_with_its_campaign_its_variant_and_its_condition(tmp_path):
-    play(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-2"', CALM: CALM + CONDITIONS})
+    execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-2"', CALM: CALM + CONDITIONS})
     rows = open_dataset(tmp_path / "dataset").table("runs").to_pylist()
 
     assert {row["run"]: (row["campaign"], row["variant"], row["condition"], row["seed"]) for row in rows} == {
@@ -71,11 +71,11 @@ def test_runs_land_while_others_still_run(tmp_path, monkeypatch):
     monkeypatch.setattr(landing, "RUNS_PER_PART", 2)
     there = []
 
-    def watch(played):
-        if played is not None and (tmp_path / "dataset" / "dataset.json").exists():
+    def watch(executed):
+        if executed is not None and (tmp_path / "dataset" / "dataset.json").exists():
             there.append(len(open_dataset(tmp_path / "dataset").runs))
 
-    play(tmp_path, tmp_path / "dataset", watch)
+    execute(tmp_path, tmp_path / "dataset", watch)
 
     assert there[0] == 2
     assert there == sorted(there)
@@ -83,33 +83,33 @@ def test_runs_land_while_others_still_run(tmp_path, monkeypatch):
 
 
 def test_traces_that_are_kept_land_and_stay(tmp_path):
-    campaign = play(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
+    campaign = execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert len(list((tmp_path / "campaigns" / NAME / "runs").iterdir())) == 8
 
 
 def test_an_interrupted_campaign_lands_what_is_missing_when_it_goes_on(tmp_path):
-    def stop(played):
-        if played is not None:
+    def stop(executed):
+        if executed is not None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as interrupted:
-        play(tmp_path, tmp_path / "dataset", stop)
+        execute(tmp_path, tmp_path / "dataset", stop)
     assert (
         f"1 of 8 runs are kept in {tmp_path}/campaigns/{NAME}, 0 of 8 runs are in file://{tmp_path}/dataset; "
         in str(interrupted.value)
     )
-    campaign = play(tmp_path, tmp_path / "dataset")
+    campaign = execute(tmp_path, tmp_path / "dataset")
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert executions(tmp_path) == 8
 
 
 def test_runs_whose_traces_are_gone_are_executed_again_for_the_dataset(tmp_path):
-    before = play(tmp_path, None).outcomes()
+    before = execute(tmp_path, None).outcomes()
     assert executions(tmp_path) == 8
-    campaign = play(tmp_path, tmp_path / "dataset")
+    campaign = execute(tmp_path, tmp_path / "dataset")
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert campaign.outcomes() == before
@@ -118,50 +118,50 @@ def test_runs_whose_traces_are_gone_are_executed_again_for_the_dataset(tmp_path)
 
 def test_runs_whose_traces_were_kept_are_landed_without_being_executed_again(tmp_path):
     keep = {'"1-4"': '"1-4"\nkeep = "all"'}
-    play(tmp_path, None, **keep)
-    campaign = play(tmp_path, tmp_path / "dataset", **keep)
+    execute(tmp_path, None, **keep)
+    campaign = execute(tmp_path, tmp_path / "dataset", **keep)
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert executions(tmp_path) == 8
 
 
 def test_a_campaign_that_has_landed_is_left_as_it_is(tmp_path):
-    play(tmp_path, tmp_path / "dataset")
+    execute(tmp_path, tmp_path / "dataset")
     before = (tmp_path / "dataset" / "dataset.json").read_bytes()
-    play(tmp_path, tmp_path / "dataset")
+    execute(tmp_path, tmp_path / "dataset")
 
     assert (tmp_path / "dataset" / "dataset.json").read_bytes() == before
     assert executions(tmp_path) == 8
 
 
 def test_a_landing_that_was_killed_while_it_removed_a_run_does_no_harm(tmp_path):
-    play(tmp_path, tmp_path / "dataset")
+    execute(tmp_path, tmp_path / "dataset")
     half = tmp_path / "campaigns" / NAME / "unlanded"
     for name in ("calm-seed1", "calm-seed2-removed"):
         (half / name / "trace").mkdir(parents=True)
         (half / name / "manifest.json").write_text("")
-    campaign = play(tmp_path, tmp_path / "dataset")
+    campaign = execute(tmp_path, tmp_path / "dataset")
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert not half.exists()
 
 
 def test_more_seeds_are_added_to_the_dataset(tmp_path):
-    play(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-2"'})
-    campaign = play(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-3"'})
+    execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-2"'})
+    campaign = execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-3"'})
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert executions(tmp_path) == 6
 
 
 def test_a_dataset_with_other_runs_of_the_same_names_is_refused(tmp_path):
-    one, other = tmp_path / "one", tmp_path / "other"
-    one.mkdir()
+    item, other = tmp_path / "one", tmp_path / "other"
+    item.mkdir()
     other.mkdir()
-    play(one, tmp_path / "dataset")
+    execute(item, tmp_path / "dataset")
     before = (tmp_path / "dataset" / "dataset.json").read_bytes()
     with pytest.raises(CampaignError) as refused:
-        play(other, tmp_path / "dataset", **{'leave_out = ["loss-1", "kill-2"]': 'leave_out = ["loss-1"]'})
+        execute(other, tmp_path / "dataset", **{'leave_out = ["loss-1", "kill-2"]': 'leave_out = ["loss-1"]'})
 
     assert "has another run called calm-seed" in str(refused.value)
     assert "a landing replaces nothing: land it in another dataset; " in str(refused.value)
@@ -171,13 +171,13 @@ def test_a_dataset_with_other_runs_of_the_same_names_is_refused(tmp_path):
 def test_nothing_is_executed_for_a_dataset_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DatasetError, match="Not a directory"):
-        play(tmp_path, tmp_path / "file" / "dataset")
+        execute(tmp_path, tmp_path / "file" / "dataset")
 
     assert executions(tmp_path) == 0
 
 
 def test_a_campaign_directory_is_landed_with_its_variants(tmp_path):
-    play(tmp_path, None, **{'"1-4"': '"1-2"\nkeep = "all"'})
+    execute(tmp_path, None, **{'"1-4"': '"1-2"\nkeep = "all"'})
     done = rmqemu("land", f"campaigns/{NAME}", "--to", "dataset", cwd=tmp_path)
     rows = open_dataset(tmp_path / "dataset").table("runs").to_pylist()
 
@@ -192,7 +192,7 @@ def test_a_campaign_directory_is_landed_with_its_variants(tmp_path):
 
 
 def test_a_campaign_directory_without_traces_is_refused_in_a_line(tmp_path):
-    play(tmp_path, None, **{'"1-4"': '"1-2"\nkeep = "none"'})
+    execute(tmp_path, None, **{'"1-4"': '"1-2"\nkeep = "none"'})
     done = rmqemu("land", f"campaigns/{NAME}", "--to", "dataset", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -203,15 +203,15 @@ def test_a_campaign_directory_without_traces_is_refused_in_a_line(tmp_path):
 
 
 def test_runs_that_were_landed_by_hand_are_those_of_the_campaign(tmp_path):
-    campaign = play(tmp_path, None, **{'"1-4"': '"1-4"\nkeep = "all"'})
+    campaign = execute(tmp_path, None, **{'"1-4"': '"1-4"\nkeep = "all"'})
     land([tmp_path / "campaigns" / NAME / "runs"], tmp_path / "dataset")
-    play(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
+    execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
 
 
 def test_a_run_of_a_campaign_lands_with_its_variant_also_where_it_or_the_folder_of_runs_is_named(tmp_path):
-    play(tmp_path, None, **{'seeds = "1-4"': 'seeds = "1-2"\nkeep = "all"'})
+    execute(tmp_path, None, **{'seeds = "1-4"': 'seeds = "1-2"\nkeep = "all"'})
     runs = tmp_path / "campaigns" / NAME / "runs"
     for places in ([runs], sorted(runs.iterdir()), [runs.parent]):
         uri = tmp_path / f"dataset-{len(places)}-{places[0].name}"
@@ -238,7 +238,7 @@ def test_a_killed_campaign_goes_on_with_the_same_command(tmp_path):
         f"120 of 120 runs are in file://{tmp_path}/dataset",
         f"campaigns/{NAME}",
     ], done.stderr
-    assert is_the_campaign(open_dataset(tmp_path / "dataset"), Dataset(tmp_path / "campaigns" / NAME))
+    assert is_the_campaign(open_dataset(tmp_path / "dataset"), CampaignResults(tmp_path / "campaigns" / NAME))
 
 
 def test_a_campaign_lands_on_an_object_store(tmp_path, monkeypatch):
@@ -249,7 +249,7 @@ def test_a_campaign_lands_on_an_object_store(tmp_path, monkeypatch):
 
         assert done.stdout.splitlines()[-2] == f"8 of 8 runs are in s3a://{BUCKET}/small"
         dataset = open_dataset(f"s3a://{BUCKET}/small")
-        assert is_the_campaign(dataset, Dataset(tmp_path / "campaigns" / NAME))
+        assert is_the_campaign(dataset, CampaignResults(tmp_path / "campaigns" / NAME))
 
 
 @pytest.mark.slow
@@ -261,6 +261,6 @@ def test_tasks_of_spark_land_the_runs_that_they_execute(tmp_path):
     uri = f"file://{tmp_path}/dataset"
     assert stdout.splitlines()[-3:] == [f"8 of 8 runs are in {uri}", f"{uri}/gold", f"campaigns/{NAME}"], stderr
     dataset = open_dataset(tmp_path / "dataset")
-    assert is_the_campaign(dataset, Dataset(tmp_path / "campaigns" / NAME))
+    assert is_the_campaign(dataset, CampaignResults(tmp_path / "campaigns" / NAME))
     # A landing of the driver would have landed them as one part.
     assert len([entry for entry in dataset.snapshot.files if entry.table == "runs"]) >= 2

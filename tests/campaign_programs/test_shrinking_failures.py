@@ -12,10 +12,10 @@ import pytest
 
 from emulator.campaign.campaign import Case
 from emulator.campaign.measured import broken_in
-from emulator.campaign.played import Outcome, Played
+from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.shrunk import FailureKind, failure_of, first_of_each_kind
 from emulator.spec import load
-from emulator.spec.bundled import example
+from emulator.spec.reading.bundled import example
 from support import planted
 from support.campaigns import SHORT, measured_run
 from support.rmqemu_process import manifest_of, rmqemu, started, write_small
@@ -62,12 +62,12 @@ def test_the_failure_is_shrunk_to_its_two_faults(shrunk):
 def test_what_was_left_out_and_how_to_play_the_rest_is_said(shrunk):
     folder, done = shrunk
     lines = done.stdout.splitlines()
-    (played,) = [line.split(None, 2)[2] for line in lines if line.startswith("play it  ")]
-    again = rmqemu(*shlex.split(played)[1:], cwd=folder)
-    kept = manifest_of(folder / "campaigns" / "rare-loss" / "shrunk" / NAME)
+    (executed,) = [line.split(None, 2)[2] for line in lines if line.startswith("play it  ")]
+    again = rmqemu(*shlex.split(executed)[1:], cwd=folder)
+    retained = manifest_of(folder / "campaigns" / "rare-loss" / "shrunk" / NAME)
 
     assert "  6 of 8 [[fault]]: disk-2, power-2, frozen-1, frozen-2, frozen-3, slow-1" in lines
-    assert manifest_of(folder / again.stdout.strip())["digest"] == kept["digest"]
+    assert manifest_of(folder / again.stdout.strip())["digest"] == retained["digest"]
     assert lines[-1] == "campaigns/rare-loss"
 
 
@@ -188,7 +188,7 @@ def test_what_is_no_case_of_a_campaign_is_one_line(shrunk, words, line):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"rmqemu: {line}\n")
 
 
-CRASHED = Played(case=Case("v", 9), outcome=Outcome.CRASHED)
+CRASHED = CaseResult(case=Case("v", 9), outcome=Outcome.CRASHED)
 
 
 def test_a_failure_is_alike_if_one_of_the_broken_invariants_is_broken():
@@ -206,5 +206,5 @@ def test_of_each_kind_of_failure_the_first_is_chosen():
     every = [measured_run("v", seed, *broken) for seed, broken in enumerate([(), ("V1",), ("V1", "V2"), ("V1",)])]
     found = first_of_each_kind([*every, CRASHED, CRASHED])
 
-    assert [broken_in(one) for one in found] == [("V1",), ("V1", "V2"), ()]
+    assert [broken_in(item) for item in found] == [("V1",), ("V1", "V2"), ()]
     assert found[2] is CRASHED

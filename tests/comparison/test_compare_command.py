@@ -33,7 +33,7 @@ def runs(tmp_path_factory):
         "seed": attrs.evolve(base, seed=2),
         "short": attrs.evolve(base, run_for_ms=45_000),
     }
-    return {name: run_scenario(one, runs=folder / name).path for name, one in scenarios.items()}
+    return {name: run_scenario(scenario, runs=folder / name).path for name, scenario in scenarios.items()}
 
 
 def compare(*paths):
@@ -46,10 +46,10 @@ def lines(*paths):
     return done.stdout.splitlines()
 
 
-def section(told, title):
+def section(reported, title):
     """The lines of a section, without their indentation."""
-    at = told.index(title)
-    rest = told[at + 1 :]
+    at = reported.index(title)
+    rest = reported[at + 1 :]
     end = next((i for i, line in enumerate(rest) if line and not line.startswith(" ")), len(rest))
     return [line.strip() for line in rest[:end] if line]
 
@@ -59,14 +59,14 @@ def test_two_runs_of_one_scenario_are_identical(runs):
 
 
 def test_a_change_is_told_with_the_first_difference_its_causes_and_what_followed(runs):
-    told = lines(runs["base"], runs["longer"])
-    belief = section(told, "First belief that differs")
+    reported = lines(runs["base"], runs["longer"])
+    belief = section(reported, "First belief that differs")
 
     # Both have one name, so the path is printed.
-    assert told[told.index("") + 1] == f"A  {runs['base'].resolve()}  small, seed 1, sim, 70.0 s emulated"
-    assert section(told, "Scenario") == ["fault kill-2: for_ms 10000 in A, 20000 in B"]
-    assert section(told, "Traces")[0].endswith("rows are equal; the first that differs is at 50.000 s")
-    assert "A: causes: seq=" in section(told, "Traces")[1]
+    assert reported[reported.index("") + 1] == f"A  {runs['base'].resolve()}  small, seed 1, sim, 70.0 s emulated"
+    assert section(reported, "Scenario") == ["fault kill-2: for_ms 10000 in A, 20000 in B"]
+    assert section(reported, "Traces")[0].endswith("rows are equal; the first that differs is at 50.000 s")
+    assert "A: causes: seq=" in section(reported, "Traces")[1]
     assert belief[0].startswith("50.0")
     assert " about consumer_ids g, for 10.0" in belief[0]
     assert belief[1] == "A: 3 members: consumer-1 consumer-2 consumer-3"
@@ -74,7 +74,7 @@ def test_a_change_is_told_with_the_first_difference_its_causes_and_what_followed
     assert "since the operator ended kill-2 (kill consumer-2)" in "\n".join(belief)
     assert any(line.startswith("what followed from it in A, ") for line in belief)
     assert belief[-1] == "in B nothing changed at that instant"
-    assert "A: " in section(told, "First queue with other owners for 1 s or longer")[1]
+    assert "A: " in section(reported, "First queue with other owners for 1 s or longer")[1]
 
 
 def test_the_two_runs_may_be_exchanged(runs):
@@ -97,19 +97,19 @@ def test_counts_stand_side_by_side(runs):
 
 
 def test_a_run_that_ends_earlier_is_compared_up_to_its_end(runs):
-    told = lines(runs["base"], runs["short"])
+    reported = lines(runs["base"], runs["short"])
 
-    assert section(told, "Scenario") == ["run_for_ms 70000 in A, 45000 in B"]
-    assert "at 45.000 s" in section(told, "Traces")[0]
-    assert section(told, "Beliefs") == ["nodes that live in both runs believed the same at every instant"]
+    assert section(reported, "Scenario") == ["run_for_ms 70000 in A, 45000 in B"]
+    assert "at 45.000 s" in section(reported, "Traces")[0]
+    assert section(reported, "Beliefs") == ["nodes that live in both runs believed the same at every instant"]
 
 
 def test_another_seed_is_told_and_compared_by_name(runs):
-    told = lines(runs["base"], runs["seed"])
+    reported = lines(runs["base"], runs["seed"])
 
-    assert told[told.index("") + 1] == "A  small-sim-seed1-1  small, seed 1, sim, 70.0 s emulated"
-    assert section(told, "Scenario") == ["seed 1 in A, 2 in B"]
-    assert "@" not in "".join(line for line in told if " A: " in line or (" B: " in line and "seq=" not in line))
+    assert reported[reported.index("") + 1] == "A  small-sim-seed1-1  small, seed 1, sim, 70.0 s emulated"
+    assert section(reported, "Scenario") == ["seed 1 in A, 2 in B"]
+    assert "@" not in "".join(line for line in reported if " A: " in line or (" B: " in line and "seq=" not in line))
 
 
 def test_of_long_values_the_place_where_they_differ_is_shown(tmp_path):
@@ -121,10 +121,10 @@ def test_of_long_values_the_place_where_they_differ_is_shown(tmp_path):
     for victim in ("consumer-8", "consumer-9"):
         kill = f'[[fault]]\nid = "kill"\ndo = "kill {victim}"\nat_s = 8\n'
         paths.append(run_scenario(loads(cluster + kill, "long.toml"), runs=tmp_path / victim).path)
-    told = lines(*paths)
-    where, first, second = section(told, "First belief that differs")[:3]
+    reported = lines(*paths)
+    where, first, second = section(reported, "First belief that differs")[:3]
 
-    assert section(told, "Scenario") == ["fault kill: node consumer-8 in A, consumer-9 in B"]
+    assert section(reported, "Scenario") == ["fault kill: node consumer-8 in A, consumer-9 in B"]
     assert " about consumer_ids g, until the end" in where
     assert "consumer-9" not in first.partition("…")[0]
     assert '"consumer-9"]' in first
@@ -132,11 +132,11 @@ def test_of_long_values_the_place_where_they_differ_is_shown(tmp_path):
 
 
 def test_a_change_without_any_effect_is_told(runs):
-    told = lines(runs["base"], runs["unused"])
+    reported = lines(runs["base"], runs["unused"])
 
-    assert section(told, "Scenario") == ["broker broker-a: channelExpiredTimeout 120000 in A, 119000 in B"]
-    assert section(told, "Traces") == ["identical, row by row: what differs in the scenario changed nothing"]
-    assert "First belief that differs" not in told
+    assert section(reported, "Scenario") == ["broker broker-a: channelExpiredTimeout 120000 in A, 119000 in B"]
+    assert section(reported, "Traces") == ["identical, row by row: what differs in the scenario changed nothing"]
+    assert "First belief that differs" not in reported
 
 
 def test_a_run_that_was_killed_is_compared_and_that_is_said(runs, tmp_path):

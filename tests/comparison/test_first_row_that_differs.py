@@ -77,10 +77,10 @@ SOME_ROWS = st.lists(st.tuples(st.sampled_from([CAUSES, LIFECYCLE]), st.sampled_
 
 @settings(max_examples=40)
 @given(SOME_ROWS, SOME_ROWS, st.integers(0, 12), st.integers(1, 5), st.integers(1, 5))
-def test_it_is_what_a_comparison_row_by_row_finds(first, second, common, one, other):
+def test_it_is_what_a_comparison_row_by_row_finds(first, second, common, item, other):
     second = first[:common] + second
     with tempfile.TemporaryDirectory() as folder:
-        found = first_difference(stored(Path(folder, "a"), first, one), stored(Path(folder, "b"), second, other))
+        found = first_difference(stored(Path(folder, "a"), first, item), stored(Path(folder, "b"), second, other))
     same = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
     place = min(len(first), len(second)) if same is None else same
     if first == second:

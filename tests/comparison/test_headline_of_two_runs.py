@@ -9,14 +9,14 @@ from typer.testing import CliRunner
 from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.measures.traffic import STORMS, Storm
 from emulator.analysis.oracles.stalls import STALLS
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.cli.main import app
 from emulator.comparison import compare_runs
 from emulator.comparison.headline import headline
 from emulator.comparison.judged import JudgedPair, judge_both
 from emulator.run import run_scenario
 from emulator.spec import loads
-from emulator.spec.differences import Difference
+from emulator.spec.model.differences import ScenarioDifference
 from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import open_run
 from support.campaigns import SHORT
@@ -24,9 +24,9 @@ from support.rmqemu_process import SMALL
 
 S = 1_000_000_000
 QUEUE = GroupQueue("g", "orders", "broker-a", 0)
-OPTION = Difference("broker", ("broker-a",), "enableSlaveActingMaster", first=False, second=True)
-SEED = Difference("scenario", (), "seed", 1, 2)
-LIMIT = Difference("service", (), "lag_s", 10, 60)
+OPTION = ScenarioDifference("broker", ("broker-a",), "enableSlaveActingMaster", first=False, second=True)
+SEED = ScenarioDifference("scenario", (), "seed", 1, 2)
+LIMIT = ScenarioDifference("service", (), "lag_s", 10, 60)
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +48,14 @@ def found(runs):
 @pytest.fixture(scope="module")
 def report(runs):
     """Of the first run, without any finding."""
-    one = judge_both(*runs).first
-    return attrs.evolve(one, rows=dict.fromkeys(one.rows, ()), verdict=Verdict.VALID, reasons=())
+    item = judge_both(*runs).first
+    return attrs.evolve(item, rows=dict.fromkeys(item.rows, ()), verdict=RulesVerdict.VALID, reasons=())
 
 
 def storm(client="consumer-1", exchanges=159_995):
     return Storm(
         client, "broker-a", "PULL_MESSAGE", "PULL_NOT_FOUND", 10 * S, 110 * S, censored=False, exchanges=exchanges,
-        most_per_s=2_000, healthy_per_s=4.0,
+        max_per_s=2_000, healthy_per_s=4.0,
     )  # fmt: skip
 
 
@@ -99,22 +99,24 @@ def test_a_storm_of_the_other_run_is_named_too(found, report):
 def test_a_storm_of_both_is_named_although_it_makes_no_difference(found, report):
     stormy = with_rows(report, **{STORMS.name: (storm(),)})
 
-    told = lines(found, stormy, stormy, OPTION)
+    reported = lines(found, stormy, stormy, OPTION)
 
-    assert told[1].startswith(
+    assert reported[1].startswith(
         "Both have a request storm; 1 client of A sent 159,995 requests in storms, 1 client of B "
     )
-    assert told[3].startswith("Neither run is better: no measure that matters differs by more than a tenth. One seed ")
+    assert reported[3].startswith(
+        "Neither run is better: no measure that matters differs by more than a tenth. One seed "
+    )
 
 
 def test_what_each_run_is_better_on_stands_in_the_order_of_impact(found, report):
     stormy = with_rows(report, **{STORMS.name: (storm(),)})
     stalled = with_rows(report, **{STALLS.table.name: (stall(122),)})
 
-    told = lines(found, stormy, stalled, OPTION)
+    reported = lines(found, stormy, stalled, OPTION)
 
-    assert "B has stalled queues, A has none: g did not move in orders broker-a q0 for 122.0 s" in told[1]
-    assert told[3].startswith(
+    assert "B has stalled queues, A has none: g did not move in orders broker-a q0 for 122.0 s" in reported[1]
+    assert reported[3].startswith(
         "A is better: queues with a backlog stood still 0 s (B: 122 s); "
         "B is better: the requests in storms were 0 (A: 159,995). "
     )
@@ -129,10 +131,12 @@ def test_a_symptom_of_both_that_is_more_severe_in_one_is_named_with_how_much(fou
 def test_similar_symptoms_and_small_differences_prefer_no_run(found, report):
     a, b = (with_rows(report, **{STALLS.table.name: (stall(length_s),)}) for length_s in (100, 105))
 
-    told = lines(found, a, b, OPTION)
+    reported = lines(found, a, b, OPTION)
 
-    assert told[1].startswith("No symptom differs much; the most severe one is in B, stalled queues: g did not move")
-    assert told[3].startswith("Neither run is better: ")
+    assert reported[1].startswith(
+        "No symptom differs much; the most severe one is in B, stalled queues: g did not move"
+    )
+    assert reported[3].startswith("Neither run is better: ")
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,10 @@ def runs(tmp_path_factory):
     for old, new in LONGER.items():
         text = text.replace(old, new)
     base = loads(text, "small.toml")
-    harmed = loads(text + FORGETFUL.partition('"forgetful"')[2].replace("variant.fault", "fault"), "small.toml")
-    harmed = attrs.evolve(harmed, run_for_ms=2 * base.run_for_ms)
+    impaired = loads(text + FORGETFUL.partition('"forgetful"')[2].replace("variant.fault", "fault"), "small.toml")
+    impaired = attrs.evolve(impaired, run_for_ms=2 * base.run_for_ms)
     folder = tmp_path_factory.mktemp("runs")
-    return [run_scenario(one, runs=folder / name).path for name, one in (("base", base), ("harmed", harmed))]
+    return [run_scenario(item, runs=folder / name).path for name, item in (("base", base), ("harmed", impaired))]
 
 
 def lines_of(*runs):
@@ -94,8 +94,8 @@ def test_the_picture_has_both_runs_on_one_time_axis(runs):
 
 
 def test_what_two_charts_refer_to_is_named_apart(runs):
-    harmed = judge_run(open_run(runs[1]))
-    ids = re.findall(r' id="([^"]+)"', page_of_two(harmed, harmed))
+    impaired = judge_run(open_run(runs[1]))
+    ids = re.findall(r' id="([^"]+)"', page_of_two(impaired, impaired))
 
     assert {"Aboth-0", "Bboth-0"} <= set(ids)
     assert len(ids) == len(set(ids))

@@ -6,7 +6,7 @@ from emulator.analysis.rows.lookup import TraceRows
 from emulator.comparison.followed import followed_from
 from emulator.trace.schema import BELIEFS
 from emulator.trace.stored import stored_trace
-from why.traced_by_hand import TracedByHand, client_id
+from why.written_traces import TracedByHand, client_id
 
 HEART_BEAT, NOTIFY, GET_CONSUMER_LIST = 34, 40, 38
 
@@ -16,18 +16,18 @@ def traced(tmp_path):
     return TracedByHand(tmp_path)
 
 
-def followed(traced, seq, rows_most=10):
+def followed(traced, seq, rows_max=10):
     run = traced.written()
     trace = TraceRows(run)
-    return followed_from(trace, stored_trace(run), trace.row(seq), rows_most)
+    return followed_from(trace, stored_trace(run), trace.row(seq), rows_max)
 
 
 def a_join(traced):
     """A heartbeat changes a list, a notification and an answer change a view and an owner; a timer does something."""
     heard = traced.at(1).frame("c2", "broker-a", HEART_BEAT, cause=traced.timer("c2", "sendHeartbeat"))
     listed = traced.belief("broker-a", "consumer_ids", "g", [client_id("c1"), client_id("c2")], cause=heard)
-    told = traced.at(1.1).frame("broker-a", "c1", NOTIFY, kind="oneway", cause=heard)
-    answered = traced.at(1.2).call("c1", "broker-a", GET_CONSUMER_LIST, cause=told, opaque=1)
+    reported = traced.at(1.1).frame("broker-a", "c1", NOTIFY, kind="oneway", cause=heard)
+    answered = traced.at(1.2).call("c1", "broker-a", GET_CONSUMER_LIST, cause=reported, opaque=1)
     view = traced.belief("c1", "view", "g/orders", {"cids": [], "queues": {}}, cause=answered)
     dropped = traced.owned("c1", "dropped", cause=answered)
     timer = traced.at(1.3).timer("c1", "persistAllOffset")
@@ -52,7 +52,7 @@ def test_what_came_before_the_row_does_not_follow_from_it(traced):
 
 def test_many_are_counted_and_the_first_are_returned(traced):
     listed, view, _ = a_join(traced)
-    found = followed(traced, listed, rows_most=1)
+    found = followed(traced, listed, rows_max=1)
 
     assert (found.beliefs, found.ownership) == (1, 1)
     assert [row.seq for row in found.rows] == [view]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from emulator.comparison.beliefs import OWNERS, held_differences
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.words import NodeNames
-from why.traced_by_hand import IPS, NS, TracedByHand, client_id
+from why.written_traces import IPS, NS, TracedByHand, client_id
 
 NAMES = NodeNames(IPS)
 
@@ -43,14 +43,14 @@ def brief(found):
     """(who, about what, from, until, value of the one, value of the other)."""
     return [
         (
-            one.about.node,
-            one.about.subject,
-            one.begin_ns / NS,
-            None if one.end_ns is None else one.end_ns / NS,
-            one.first and one.first.value,
-            one.second and one.second.value,
+            item.about.node,
+            item.about.subject,
+            item.begin_ns / NS,
+            None if item.end_ns is None else item.end_ns / NS,
+            item.first and item.first.value,
+            item.second and item.second.value,
         )
-        for one in found
+        for item in found
     ]
 
 
@@ -109,15 +109,15 @@ def test_client_ids_that_depend_on_instants_of_starts_are_the_same_node(traced):
 
 
 @pytest.mark.parametrize(
-    ("kind", "one", "same", "other"),
+    ("kind", "item", "same", "other"),
     [
         ("data_version", [0, 1_000, 2], [0, 2_000, 2], [0, 1_000, 3]),
         ("ha_state", {"state": "transfer", "offset": 1}, {"state": "transfer", "offset": 9}, {"state": "ready"}),
     ],
 )
-def test_instants_and_offsets_inside_values_do_not_matter(traced, kind, one, same, other):
+def test_instants_and_offsets_inside_values_do_not_matter(traced, kind, item, same, other):
     a, b, c = traced(), traced(), traced()
-    for trace, value in ((a, one), (b, same), (c, other)):
+    for trace, value in ((a, item), (b, same), (c, other)):
         trace.at(1).belief("broker-a", kind, "topics", value)
 
     assert differences(a, b) == ()
@@ -191,13 +191,13 @@ EVENTS = st.lists(
 def naive(events, node, subject, second):
     """(alive, value) at the end of a second."""
     alive, value = True, None
-    for at, who, what, said in events:
-        if at > second or who != node:
+    for at, client, description, answer in events:
+        if at > second or client != node:
             continue
-        if what in ("started", "killed"):
-            alive, value = what == "started", None
-        elif what == subject:
-            value = said
+        if description in ("started", "killed"):
+            alive, value = description == "started", None
+        elif description == subject:
+            value = answer
     return alive, None if value is None else json.dumps(value)
 
 
@@ -210,11 +210,11 @@ def test_it_is_what_a_look_at_every_instant_finds(first, second):
             trace = TracedByHand(Path(folder, name))
             for node in ("c1", "c2"):
                 trace.at(0).life(node, "started")
-            for at, node, what, value in events:
-                if what in ("started", "killed"):
-                    trace.at(at).life(node, what)
+            for at, node, description, value in events:
+                if description in ("started", "killed"):
+                    trace.at(at).life(node, description)
                 else:
-                    trace.at(at).belief(node, "route", what, value)
+                    trace.at(at).belief(node, "route", description, value)
             traces.append(trace)
         found = differences(*traces, end_s=10.0)
     for node in ("c1", "c2"):
@@ -222,11 +222,11 @@ def test_it_is_what_a_look_at_every_instant_finds(first, second):
             for at in range(1, 7):
                 (alive, value), (lives, other) = (naive(events, node, subject, at) for events in (first, second))
                 within = [
-                    one
-                    for one in found
-                    if (one.about.node, one.about.subject) == (node, subject)
-                    and one.begin_ns <= at * NS
-                    and (one.end_ns is None or one.end_ns > at * NS)
+                    item
+                    for item in found
+                    if (item.about.node, item.about.subject) == (node, subject)
+                    and item.begin_ns <= at * NS
+                    and (item.end_ns is None or item.end_ns > at * NS)
                 ]
                 assert len(within) == (alive and lives and value != other)
-    assert [one.begin_ns for one in found] == sorted(one.begin_ns for one in found)
+    assert [item.begin_ns for item in found] == sorted(item.begin_ns for item in found)

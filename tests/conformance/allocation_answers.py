@@ -33,14 +33,14 @@ class RoomsBeforeHyphen:
         return room if hyphen else ""
 
 
-def allocate(asked):
-    name, params = asked["strategy"], asked["params"]
-    if "callers" not in asked:
+def allocate(requested):
+    name, params = requested["strategy"], requested["params"]
+    if "callers" not in requested:
         return made(name, params)
     strategy = strategy_made_of(name, params)
-    assert asked["getName"] == named(name, params)
-    queues = [MessageQueue(*queue) for queue in asked["mqAll"] or ()]
-    listed = params.get("messageQueueList") if name == "CONFIG" else asked["mqAll"]
+    assert requested["getName"] == named(name, params)
+    queues = [MessageQueue(*queue) for queue in requested["mqAll"] or ()]
+    listed = params.get("messageQueueList") if name == "CONFIG" else requested["mqAll"]
     # Ours knows no null: unset and empty are both an allocation of nothing.
     none = None if name == "CONFIG" and listed is None else []
     places = {}
@@ -48,11 +48,13 @@ def allocate(asked):
         places.setdefault(MessageQueue(*queue), []).append(place)
 
     def share(cid):
-        mine = strategy(asked["group"], cid, queues, asked["cidAll"] or ())
+        mine = strategy(requested["group"], cid, queues, requested["cidAll"] or ())
         return {"mqs": places_of(mine, places) if mine else none}
 
     return {
-        "results": [{"cid": cid} | throwing(JAVA_KINDS, share, cid, tell=AllocationError) for cid in asked["callers"]]
+        "results": [
+            {"cid": cid} | throwing(JAVA_KINDS, share, cid, tell=AllocationError) for cid in requested["callers"]
+        ]
     }
 
 
@@ -93,18 +95,18 @@ def strategy_made_of(name, params):
             return AllocateMachineRoomNearby(strategy_made_of(params["inner"], {}), RoomsBeforeHyphen())
 
 
-def ring(asked):
-    if asked["op"] == "hash":
-        return {"hash": [md5_hash(key) for key in asked["keys"]]}
-    return throwing(JAVA_KINDS, routes, asked)
+def ring(requested):
+    if requested["op"] == "hash":
+        return {"hash": [md5_hash(key) for key in requested["keys"]]}
+    return throwing(JAVA_KINDS, routes, requested)
 
 
-def routes(asked):
-    router = ConsistentHashRouter(asked["nodes"], asked["vnodes"])
-    states = [state(router, asked["keys"])]
-    for verb, *arguments in asked["steps"]:
+def routes(requested):
+    router = ConsistentHashRouter(requested["nodes"], requested["vnodes"])
+    states = [state(router, requested["keys"])]
+    for verb, *arguments in requested["steps"]:
         {"add": router.add_node, "remove": router.remove_node}[verb](*arguments)
-        states.append(state(router, asked["keys"]))
+        states.append(state(router, requested["keys"]))
     return {"states": states}
 
 

@@ -28,9 +28,9 @@ def ask(question: Question, answerer: Answerer, normal: Callable[[Json], Json] =
     Raises:
         AssertionError: it differs; says where in the answer, what was expected and what came.
     """
-    differences = [*_differences("out", normal(question.out), normal(answerer(question.asked)))]
+    differences = [*_differences("out", normal(question.out), normal(answerer(question.requested)))]
     if differences:
-        raise AssertionError("\n  ".join([f"{question}: {question.asked.get('op', 'asked')}", *differences]))
+        raise AssertionError("\n  ".join([f"{question}: {question.requested.get('op', 'asked')}", *differences]))
 
 
 def _differences(place: str, expected: Json, got: Json) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """What all registries of channels have in common in the sequences."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 
 LEFT = "CLIENT_UNREGISTER"
 

@@ -33,20 +33,24 @@ HOST = SimpleNamespace(
 )
 
 
-def client_route(asked):
-    return trio.run(results_of, asked)
+def client_route(requested):
+    return trio.run(results_of, requested)
 
 
 def without_order_in_passes(out):
     """The answers with queues sorted within each phase of a pass; other steps as they are."""
-    passed = [one if one and "events" in one else None for one in out["results"]]
+    passed = [item if item and "events" in item else None for item in out["results"]]
     sorted_passes = without_hash_order({"results": passed})["results"]
-    return {"results": [told or one for told, one in zip(sorted_passes, out["results"], strict=True)]}
+    return {
+        "results": [
+            reported or sorted_pass for reported, sorted_pass in zip(sorted_passes, out["results"], strict=True)
+        ]
+    }
 
 
-async def results_of(asked):
-    played = Passes(asked) if "op" in asked else Routes(asked)
-    return {"results": [await played.step(*step) for step in asked["steps"]]}
+async def results_of(requested):
+    executed = Passes(requested) if "op" in requested else Routes(requested)
+    return {"results": [await executed.step(*step) for step in requested["steps"]]}
 
 
 class Nameserver:
@@ -96,28 +100,28 @@ class Subscriber:
 class Routes:
     """Producers and consumers of one instance."""
 
-    def __init__(self, asked):
+    def __init__(self, requested):
         self.calls = []
         self.instance = ClientInstance(HOST, ProducerConfig(), ())
         self.nameserver = self.instance.nameservers = Nameserver(self.calls)
-        self.queue_nums = asked["defaultTopicQueueNums"]
+        self.queue_nums = requested["defaultTopicQueueNums"]
         config = ProducerConfig(default_topic_queue_nums=self.queue_nums)
         self.producers = []
-        for given in asked["producers"]:
+        for given in requested["producers"]:
             producer = DefaultProducer(self.instance, config, given["group"])
             producer._publish.update((topic, TopicPublishInfo(())) for topic in given["publishedTopics"])
             self.producers.append(producer)
-        self.consumers = [Subscriber(given["subscribedTopics"]) for given in asked["consumers"]]
+        self.consumers = [Subscriber(given["subscribedTopics"]) for given in requested["consumers"]]
         for member in (*self.producers, *self.consumers):
             self.instance.register(member)
 
-    async def step(self, verb, *told):
+    async def step(self, verb, *reported):
         if verb == "ns":
-            self.nameserver.set(*told)
+            self.nameserver.set(*reported)
             return None
         self.calls.clear()
         try:
-            ret = await getattr(self, verb)(*told)
+            ret = await getattr(self, verb)(*reported)
         except RemotingError:
             ret = {"error": "IllegalStateException"}
         return {"ret": ret, "nsCalls": [*self.calls], "state": self.state()}
@@ -150,8 +154,12 @@ class Routes:
                 for name, addrs in routes.brokers.items()
             },
             "topicRouteTable": [*routes.topics()],
-            "producers": [{topic: published(info) for topic, info in it._publish.items()} for it in self.producers],
-            "consumers": [{topic: pairs(queues) for topic, queues in it.queues.items()} for it in self.consumers],
+            "producers": [
+                {topic: published(info) for topic, info in producer._publish.items()} for producer in self.producers
+            ],
+            "consumers": [
+                {topic: pairs(queues) for topic, queues in consumer.queues.items()} for consumer in self.consumers
+            ],
         }
 
 
@@ -170,16 +178,16 @@ def pairs(queues):
 class Passes:
     """Passes of a recording consumer that asks through a real instance."""
 
-    def __init__(self, asked):
+    def __init__(self, requested):
         self.calls = []
         self.lists = {}
         self.instance = ClientInstance(HOST, ConsumerConfig(), ())
         self.instance.rpc = self
         self.nameserver = self.instance.nameservers = Nameserver(self.calls)
-        self.consumer = RecordingConsumer({**asked, "op": "doRebalance_client", "isOrder": False})
-        self.consumer.subscribed = dict.fromkeys(asked["subscribed"])
-        self.consumer.told = {"lockRefused": (), "offsetFails": (), "releaseRefused": ()}
-        asker = BrokerAssigner(self.instance, ConsumerConfig(), asked["group"], asked["strategy"], None)
+        self.consumer = RecordingConsumer({**requested, "op": "doRebalance_client", "isOrder": False})
+        self.consumer.subscribed = dict.fromkeys(requested["subscribed"])
+        self.consumer.reported = {"lockRefused": (), "offsetFails": (), "releaseRefused": ()}
+        asker = BrokerAssigner(self.instance, ConsumerConfig(), requested["group"], requested["strategy"], None)
         self.consumer.find_consumers = asker.find_consumers
         self.subscriber = Subscriber(self.consumer.subscribed)
         self.subscriber.queues = self.consumer.rebalance.subscribe_info
@@ -193,12 +201,12 @@ class Passes:
             return Command(ResponseCode.SYSTEM_ERROR)
         return Command(0, body=encode_body(GetConsumerListByGroupResponseBody(tuple(listed.split(",")))))
 
-    async def step(self, verb, *told):
+    async def step(self, verb, *reported):
         if verb == "ns":
-            self.nameserver.set(*told)
+            self.nameserver.set(*reported)
             return None
         if verb == "list":
-            self.lists[told[0]] = told[1]
+            self.lists[reported[0]] = reported[1]
             return None
         self.calls.clear()
         self.consumer.events = []

@@ -1,7 +1,7 @@
 """Family consumers: `ConsumerManager` and `ConsumerGroupInfo`."""
 
 from conformance.client_channels import ClientChannels
-from nodes.broker.tables.consumers import CHANNEL_EXPIRED_TIMEOUT_MS, ConsumerGroupEvent, ConsumerManager
+from nodes.broker.tables.clients.consumers import CHANNEL_EXPIRED_TIMEOUT_MS, ConsumerGroupEvent, ConsumerManager
 from nodes.protocol.model import (
     ConsumeFromWhere,
     ConsumerData,
@@ -29,7 +29,7 @@ class Consumers(ClientChannels):
         return {
             "groups": {name: whole(self.consumers.group(name)) for name in names},
             "compensation": {name: basic(info) for name, info in self.consumers.compensations.items()},
-            "topicGroups": {topic: list(who) for topic, who in self.consumers.topic_groups.items()},
+            "topicGroups": {topic: list(node) for topic, node in self.consumers.topic_groups.items()},
         }
 
     def register(self, group, client, channel, type, model, from_, notify, update_subscription, subs):  # noqa: A002

@@ -1,10 +1,10 @@
 """Family container: what a container makes of the file of a broker, the order of its tables, and its black list."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.config.container import ContainerConfig
 from nodes.container.container import BLACK_LIST
 from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file
-from nodes.container.tables.brokers import BrokerIdentity, ContainerBrokers
+from nodes.container.tables.brokers import BrokerOfContainer, ContainerBrokers
 from nodes.live_config import LiveConfig
 from nodes.protocol.codes import ResponseCode
 
@@ -54,17 +54,17 @@ class Container(Adapter):
         return {"code": int(ResponseCode.SYSTEM_ERROR), "remark": refusal, "calls": [call]}
 
     def put_master(self, cluster, name, id):  # noqa: A002 - as the case calls it
-        self.brokers.masters.put(BrokerIdentity(cluster, name, id), name)
-        return self._told(BrokerIdentity(cluster, name, id))
+        self.brokers.masters.put(BrokerOfContainer(cluster, name, id), name)
+        return self._reported(BrokerOfContainer(cluster, name, id))
 
     def put_slave(self, cluster, name, id):  # noqa: A002 - as above
-        self.brokers.slaves.put(BrokerIdentity(cluster, name, id), name)
-        return self._told(BrokerIdentity(cluster, name, id))
+        self.brokers.slaves.put(BrokerOfContainer(cluster, name, id), name)
+        return self._reported(BrokerOfContainer(cluster, name, id))
 
     def remove_first_master(self, name):
-        (identity, *_) = [it for it, known in self.brokers.masters.items() if known == name]
+        (identity, *_) = [master for master, known in self.brokers.masters.items() if known == name]
         self.brokers.remove(identity)
-        return self._told(identity)
+        return self._reported(identity)
 
     def find_by_name(self, name):
         found = self.brokers.find_by_name(name)
@@ -77,6 +77,6 @@ class Container(Adapter):
             return {"code": int(ResponseCode.NO_PERMISSION), "remark": str(error)}
         return {"code": int(ResponseCode.SUCCESS), "remark": None}
 
-    def _told(self, identity):
+    def _reported(self, identity):
         order = [name for _, name in self.brokers.masters.items()]
         return {"identityHash": identity.java_hash(), "masterOrder": order, "peekMaster": self.brokers.peek_master()}

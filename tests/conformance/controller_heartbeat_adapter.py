@@ -6,7 +6,7 @@ controller answers such a heartbeat with 2005 before it reaches the table.
 
 from collections import Counter
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity
 from nodes.protocol.headers import BrokerHeartbeatRequestHeader
 
@@ -68,8 +68,8 @@ class ControllerHeartbeats(Adapter):
 
 
 def shown_info(info):
-    said = [info.epoch, info.max_offset, info.confirm_offset, info.election_priority]
-    return [info.broker_addr, f"now+{info.last_update_ms}", info.timeout_ms, info.channel, *said]
+    lines = [info.epoch, info.max_offset, info.confirm_offset, info.election_priority]
+    return [info.broker_addr, f"now+{info.last_update_ms}", info.timeout_ms, info.channel, *lines]
 
 
 def shown_key(broker):

@@ -7,7 +7,7 @@ stand here.
 import attrs
 
 from conformance.controller_events import event_of, shown_event
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.controller.tables import events
 from nodes.protocol.bodies import BrokerMemberGroup
 from nodes.protocol.bodies_controller import (
@@ -38,8 +38,9 @@ RAW = {"update config": "enableElectUncleanMaster=true\n"}
 
 
 class ControllerWire(Adapter):
-    def encode(self, what, code, fields):
-        body = to_json(VALUES[what]) if what in VALUES else RAW.get(what)
+    def encode(self, code, fields, **case):
+        subject = case["what"]
+        body = to_json(VALUES[subject]) if subject in VALUES else RAW.get(subject)
         return {"extFields": encode_header(header_of(code, fields)) if fields else {}, "body": body}
 
     def event(self, event):
@@ -60,6 +61,6 @@ def header_of(code, fields):
     for cls in classes:
         named = {wire_name(cls, field): field.name for field in attrs.fields(cls)}
         if named.keys() >= fields.keys():
-            said = {**{name: value for name, value in INVOKE_TIME.items() if name in named}, **fields}
-            return cls(**{named[name]: value for name, value in said.items()})
+            answer = {**{name: value for name, value in INVOKE_TIME.items() if name in named}, **fields}
+            return cls(**{named[name]: value for name, value in answer.items()})
     raise AssertionError(f"no header has {fields}")

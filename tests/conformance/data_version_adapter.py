@@ -1,6 +1,6 @@
 """Family data_version: `DataVersion`, kept in registers."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.json_text import data_version_from_json
 from nodes.protocol.model import DataVersion, VersionWithoutCounterError
@@ -26,10 +26,10 @@ class DataVersions(Adapter):
         return self._change(reg, lambda version: version.assign_new_one(self.registers[from_]))
 
     def compare(self, a, b):
-        one, other = self.registers[a], self.registers[b]
-        out = {"equals": one == other, "equalsReverse": other == one, "sameHash": hash(one) == hash(other)}
+        item, other = self.registers[a], self.registers[b]
+        out = {"equals": item == other, "equalsReverse": other == item, "sameHash": hash(item) == hash(other)}
         try:
-            return out | {"compare": one.compare(other)}
+            return out | {"compare": item.compare(other)}
         except VersionWithoutCounterError:
             return out | {"error": NO_COUNTER}
 

@@ -1,8 +1,8 @@
 """Family elect_policy: `DefaultElectPolicy`; what is known of each replica is given."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.controller.tables.elect_policy import elect
-from nodes.controller.tables.heartbeats import BrokerLiveInfo
+from nodes.controller.tables.heartbeats import ReplicaLiveInfo
 
 
 class ElectPolicy(Adapter):
@@ -10,7 +10,7 @@ class ElectPolicy(Adapter):
         nothing_known = [0, 0, 0]
         infos = {int(replica): info if has_live_info else nothing_known for replica, info in live.items()}
         known = {
-            replica: BrokerLiveInfo("", 0, 0, None, epoch, max_offset, 0, priority)
+            replica: ReplicaLiveInfo("", 0, 0, None, epoch, max_offset, 0, priority)
             for replica, (epoch, max_offset, priority) in infos.items()
         }
         return {"master": elect(sync or (), all or (), old_master=old, prefer=prefer, live_info=known.get)}

@@ -1,7 +1,7 @@
 """Family epoch_file: `EpochFileCache` and its `CheckpointFile`."""
 
-from conformance.playing import Adapter
-from nodes.broker.tables.epoch_file import OPEN, EpochFile
+from conformance.executing import Adapter
+from nodes.broker.tables.ha.epoch_file import OPEN, EpochFile
 
 
 class EpochFiles(Adapter):

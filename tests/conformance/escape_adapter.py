@@ -1,10 +1,10 @@
 """Family escape: `EscapeBridge` over routes that are set; what other brokers answer is given in advance."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.shared import Log
-from nodes.broker.tables.escape import EscapeRoutes, escape_way
-from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.store.escape import EscapeRoutes, escape_way
+from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import BrokerData, Message, QueueData, TopicRouteData
 from nodes.rpc.errors import RemotingTimeoutError
@@ -70,25 +70,25 @@ class Escape(Adapter):
         self.routes.install(topic, TopicRouteData(queues, brokers))
         return {"publishList": [f"{q.topic}@{q.broker_name}@{q.queue_id}" for q in self.routes.queues(topic)]}
 
-    def put_message(self, **asked):
+    def put_message(self, **requested):
         self.sync = True
-        return self.told(self.bridge.put_message(self.message(**asked)))
+        return self.reported(self.bridge.put_message(self.message(**requested)))
 
-    def async_put_message(self, **asked):
+    def async_put_message(self, **requested):
         self.sync = False
-        return self.told(self.bridge.async_put_message(self.message(**asked)))
+        return self.reported(self.bridge.async_put_message(self.message(**requested)))
 
-    def put_message_to_specific_queue(self, **asked):
+    def put_message_to_specific_queue(self, **requested):
         self.sync = self.is_master
-        return self.told(self.bridge.put_message_to_specific_queue(self.message(**asked)))
+        return self.reported(self.bridge.put_message_to_specific_queue(self.message(**requested)))
 
-    def async_put_message_to_specific_queue(self, **asked):
+    def async_put_message_to_specific_queue(self, **requested):
         self.sync = False
-        return self.told(self.bridge.async_put_message_to_specific_queue(self.message(**asked)))
+        return self.reported(self.bridge.async_put_message_to_specific_queue(self.message(**requested)))
 
-    def put_message_to_remote_broker(self, broker_name, **asked):
+    def put_message_to_remote_broker(self, broker_name, **requested):
         self.sync = True
-        message = self.message(**asked)
+        message = self.message(**requested)
         code, calls = self.awaited(self.bridge.put_message_to_remote_broker(message, broker_name or ""))
         return {"result": None if code is None else "SEND_OK", "calls": calls}
 
@@ -100,7 +100,7 @@ class Escape(Adapter):
         host = store_host.removeprefix("/")
         return Message(topic, queue_id_before, 0, 0, 0, 0, b"", properties, store_host=host)
 
-    def told(self, put):
+    def reported(self, put):
         try:
             result, calls = self.awaited(put)
         except (RemotingTimeoutError, BrokerError):

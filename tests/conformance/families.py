@@ -13,6 +13,7 @@ from conformance.data_version_adapter import DataVersions
 from conformance.elect_policy_adapter import ElectPolicy
 from conformance.epoch_file_adapter import EpochFiles
 from conformance.escape_adapter import Escape
+from conformance.executing import Adapter
 from conformance.ha_link_adapters import HaClient, HaMaster
 from conformance.ha_set_adapter import HaSet
 from conformance.identity_files_adapter import IdentityFiles
@@ -22,7 +23,6 @@ from conformance.names_answers import names_and_texts
 from conformance.offsets_adapter import Offsets
 from conformance.order_info_adapter import OrderInfos
 from conformance.ordering_answers import ordering, properties
-from conformance.playing import Adapter
 from conformance.pop_answers import pop, without_citations
 from conformance.pop_buffer_adapter import PopBuffer
 from conformance.pop_client_adapter import PopClient

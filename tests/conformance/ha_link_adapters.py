@@ -7,10 +7,10 @@ its offset, modulo 256.
 import struct
 
 from conformance.epoch_file_adapter import shown
+from conformance.executing import Adapter
 from conformance.java_errors import throwing
-from conformance.playing import Adapter
-from nodes.broker.tables.auto_switch_link import (
-    Batch,
+from nodes.broker.tables.ha.auto_switch_link import (
+    LogBatch,
     MasterEnd,
     MasterHandshake,
     RefusedFrameError,
@@ -18,8 +18,8 @@ from nodes.broker.tables.auto_switch_link import (
     SlaveEnd,
     SlaveHandshake,
 )
-from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.sync_state_set import MasterSyncStateSet, NoEpochError
+from nodes.broker.tables.ha.epoch_file import EpochFile
+from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet, NoEpochError
 
 HANDSHAKE, TRANSFER = 1, 2
 SLAVE_HANDSHAKE = struct.Struct(">ihhq")
@@ -61,8 +61,8 @@ class HaClient(Adapter):
         return {"ok": True}
 
     def send_handshake(self):
-        said = SlaveHandshake(self.broker_id, **self.flags)
-        raw = SLAVE_HANDSHAKE.pack(HANDSHAKE, said.sync_from_last_file, said.async_learner, said.broker_id)
+        answer = SlaveHandshake(self.broker_id, **self.flags)
+        raw = SLAVE_HANDSHAKE.pack(HANDSHAKE, answer.sync_from_last_file, answer.async_learner, answer.broker_id)
         return {"ok": True, "sentHex": raw.hex()}
 
     def receive(self, hex):  # noqa: A002 - as the case calls it
@@ -92,7 +92,7 @@ class HaClient(Adapter):
         body, self.received = self.received[header.size :][:size], self.received[header.size + size :]
         if is_batch:
             offset, epoch, epoch_start, confirm_offset = fields
-            self.take_batch(Batch(offset, epoch, epoch_start, confirm_offset, size), body)
+            self.take_batch(LogBatch(offset, epoch, epoch_start, confirm_offset, size), body)
         else:
             self.take_handshake(MasterHandshake(*fields, tuple(ENTRY.iter_unpack(body))))
         return True
@@ -190,9 +190,9 @@ class HaMaster(Adapter):
         return {"ok": True, "reports": reports or None}
 
     def send_handshake(self):
-        said = self.end.handshake(self.max_offset)
-        entries = b"".join(ENTRY.pack(*entry) for entry in said.entries)
-        header = MASTER_HANDSHAKE.pack(HANDSHAKE, len(entries), said.log_end, said.last_epoch)
+        answer = self.end.handshake(self.max_offset)
+        entries = b"".join(ENTRY.pack(*entry) for entry in answer.entries)
+        header = MASTER_HANDSHAKE.pack(HANDSHAKE, len(entries), answer.log_end, answer.last_epoch)
         return {"ok": True, **sent(header + entries)}
 
     def start_transfer(self):

@@ -1,10 +1,10 @@
 """Family ha_set: `AutoSwitchHAService`, the master of a group with cid 1; the log is a number."""
 
 from conformance.epoch_file_adapter import shown
+from conformance.executing import Adapter
 from conformance.java_errors import throwing
-from conformance.playing import Adapter
-from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
+from nodes.broker.tables.ha.epoch_file import EpochFile
+from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
 
 OWN_ID = 1
 

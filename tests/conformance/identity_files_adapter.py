@@ -1,7 +1,7 @@
 """Family identity_files: `BrokerMetadata`, `TempBrokerMetadata`."""
 
-from conformance.playing import Adapter
-from nodes.broker.tables.broker_identity import (
+from conformance.executing import Adapter
+from nodes.broker.tables.group.broker_identity import (
     BrokerMetadata,
     DamagedIdentityError,
     TempBrokerMetadata,

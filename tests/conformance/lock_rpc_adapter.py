@@ -1,9 +1,9 @@
 """Family lock_rpc: codes 41 and 42 of `AdminBrokerProcessor`; the members' answers are given in advance."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.queue_locks_adapter import lock_rows
 from conformance.queue_texts import queues, texts
-from nodes.broker.tables.queue_locks import PEER_TIMEOUT_MS, RebalanceLockManager, lock_batch, unlock_batch
+from nodes.broker.tables.clients.queue_locks import PEER_TIMEOUT_MS, RebalanceLockManager, lock_batch, unlock_batch
 from nodes.protocol.bodies import LockBatchRequestBody
 from nodes.protocol.codes import ResponseCode
 

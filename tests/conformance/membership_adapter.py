@@ -2,12 +2,12 @@
 
 import attrs
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.pretended_time import ORIGIN_MS, shown_version
-from nodes.broker.tables import member_group as effects
-from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.member_group import MemberGroup, MissingFlushOffsetError
-from nodes.broker.tables.pre_online import MetadataVersions, PreOnline
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.group import member_group as effects
+from nodes.broker.tables.group.member_group import MemberGroup, MissingFlushOffsetError
+from nodes.broker.tables.group.pre_online import MetadataVersions, PreOnline
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.headers import (
     ExchangeHaInfoHeader,
@@ -151,8 +151,8 @@ class Membership(Adapter):
     def prepare_for_broker_online(self, ns_answer, ha_info_reply=None, failures=(), members=None):
         online = False
         if ns_answer != FAIL:
-            told = Scripted(self, ha_info_reply, failures, members or {})
-            online = told.drive(self.pre_online.prepare(members_of(ns_answer), self._versions))
+            reported = Scripted(self, ha_info_reply, failures, members or {})
+            online = reported.drive(self.pre_online.prepare(members_of(ns_answer), self._versions))
         return self._called(success=online, delayVersion=shown_version(self.delay_version))
 
     def _versions(self):
@@ -160,12 +160,12 @@ class Membership(Adapter):
 
     # What the tables ask for
 
-    def _start_service(self, asked):
-        self._carry(asked)
+    def _start_service(self, requested):
+        self._carry(requested)
         self.group.end_isolation()
 
-    def _carry(self, asked, ha_info_reply=None):
-        for effect in asked:
+    def _carry(self, requested, ha_info_reply=None):
+        for effect in requested:
             call = called(effect, isolated=self.group.isolated)
             if call is not None:
                 self.calls.append(call)

@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 
 from conformance.java_errors import throwing
-from nodes.broker.tables.delay_levels import parse_delay_level, queue_id_of
+from nodes.broker.tables.timer.delay_levels import parse_delay_level, queue_id_of
 from nodes.protocol import model, names, namespaces
 from nodes.protocol.message_id import create_message_id, decode_message_id
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, is_readable, is_writeable
@@ -18,22 +18,24 @@ SHOWN_LEVELS = (0, 1, 2, 3, 18, 19, -1)
 POLLED_QUEUE = 3
 
 
-def names_and_texts(asked):
-    return OPERATIONS[asked["op"]](asked)
+def names_and_texts(requested):
+    return OPERATIONS[requested["op"]](requested)
 
 
-def client_id(asked):
-    streams = asked["enableStreamRequestType"]
-    made = build_mq_client_id(asked["clientIP"], asked["instanceName"], asked["unitName"], stream_request_type=streams)
+def client_id(requested):
+    streams = requested["enableStreamRequestType"]
+    made = build_mq_client_id(
+        requested["clientIP"], requested["instanceName"], requested["unitName"], stream_request_type=streams
+    )
     return {"clientId": made}
 
 
-def instance_name(asked):
-    return {"instanceName": change_instance_name_to_pid(asked["instanceName"], 1, 1)}
+def instance_name(requested):
+    return {"instanceName": change_instance_name_to_pid(requested["instanceName"], 1, 1)}
 
 
-def one_name(asked):
-    name = asked["s"]
+def one_name(requested):
+    name = requested["s"]
     return {
         "getRetryTopic": names.retry_topic(name),
         "getDLQTopic": names.dlq_topic(name),
@@ -49,7 +51,7 @@ def one_name(asked):
         "isPopRetryTopicV2": names.is_pop_retry_topic_v2(name),
         "parseNormalTopic1": names.parse_normal_topic(name),
         "parseGroup": throwing(JAVA_KINDS, names.parse_group, name),
-        "perNamespace": [in_namespace(name, namespace) for namespace in asked["namespaces"]],
+        "perNamespace": [in_namespace(name, namespace) for namespace in requested["namespaces"]],
     }
 
 
@@ -64,8 +66,8 @@ def in_namespace(name, namespace):
     }
 
 
-def pop_retry(asked):
-    topic, group = asked["topic"], asked["group"]
+def pop_retry(requested):
+    topic, group = requested["topic"], requested["group"]
     v1, v2 = (names.build_pop_retry_topic(topic, group, v2=v2) for v2 in (False, True))
 
     def normal(retry):
@@ -84,8 +86,8 @@ def pop_retry(asked):
     }
 
 
-def validated(asked):
-    name = asked["name"]
+def validated(requested):
+    name = requested["name"]
     found = names.validate_topic(name)
     return {
         "validateTopic": {"valid": found.valid, "remark": found.remark},
@@ -96,8 +98,8 @@ def validated(asked):
     }
 
 
-def perm(asked):
-    bits = asked["perm"]
+def perm(requested):
+    bits = requested["perm"]
     return {
         "perm2String": model.perm_to_text(bits),
         "readable": is_readable(bits),
@@ -109,8 +111,8 @@ def perm(asked):
     }
 
 
-def delay_levels(asked):
-    levels = parse_delay_level(asked["messageDelayLevel"])
+def delay_levels(requested):
+    levels = parse_delay_level(requested["messageDelayLevel"])
     due = [[level, levels.compute_deliver_timestamp(level, STORE_TIMESTAMP)] for level in SHOWN_LEVELS]
     return {
         "result": levels.valid,
@@ -120,8 +122,8 @@ def delay_levels(asked):
     }
 
 
-def message_id(asked):
-    made = create_message_id(ip_address(asked["ip"]).packed, asked["port"], asked["offset"])
+def message_id(requested):
+    made = create_message_id(ip_address(requested["ip"]).packed, requested["port"], requested["offset"])
     ip, port, offset = decode_message_id(made)
     return {
         "msgId": made,
@@ -150,11 +152,13 @@ OPERATIONS = {
         "notAllowedSendTopicSet": list(names.NOT_ALLOWED_SEND_TOPICS),
     },
     "predefinedGroups": lambda _: {"predefinedGroups": list(names.PREDEFINED_GROUPS)},
-    "getReplyTopic": lambda asked: {"topic": names.reply_topic(asked["cluster"])},
+    "getReplyTopic": lambda requested: {"topic": names.reply_topic(requested["cluster"])},
     "validate": validated,
     "perm": perm,
-    "brokerVIPChannel": lambda asked: {"addr": names.broker_vip_channel(asked["addr"], is_change=asked["isChange"])},
+    "brokerVIPChannel": lambda requested: {
+        "addr": names.broker_vip_channel(requested["addr"], is_change=requested["isChange"])
+    },
     "parseDelayLevel": delay_levels,
-    "delay_queue_ids": lambda asked: {"queueIds": [queue_id_of(level) for level in asked["levels"]]},
+    "delay_queue_ids": lambda requested: {"queueIds": [queue_id_of(level) for level in requested["levels"]]},
     "createMessageId": message_id,
 }

@@ -81,8 +81,8 @@ def registration(
 ):  # fmt: skip
     configs = {topic: TopicConfig(topic, *counts_and_perm) for topic, counts_and_perm in topics.items()}
     mappings = {
-        topic: TopicQueueMappingInfo(topic, said["totalQueues"], said["bname"], said["epoch"])
-        for topic, said in (mapping or {}).items()
+        topic: TopicQueueMappingInfo(topic, answer["totalQueues"], answer["bname"], answer["epoch"])
+        for topic, answer in (mapping or {}).items()
     }
     wrapper = TopicConfigSerializeWrapper(configs, DataVersion(*dv), mappings)
     value = RegisterBrokerBody(wrapper, None if filters is None else tuple(filters))

@@ -20,24 +20,24 @@ NOT_FOUND, FAILED, NO_QUEUE = -1, -2, -3
 """What Java's `readOffset` answers in place of an offset."""
 
 
-def offset_store(asked):
-    if asked.get("op") == "ControllableOffset":
-        return one_offset(asked)
-    if asked.get("op") == "LocalFileOffsetStore":
-        return trio.run(local, asked)
-    return trio.run(remote, asked)
+def offset_store(requested):
+    if requested.get("op") == "ControllableOffset":
+        return one_offset(requested)
+    if requested.get("op") == "LocalFileOffsetStore":
+        return trio.run(local, requested)
+    return trio.run(remote, requested)
 
 
-def one_offset(asked):
+def one_offset(requested):
     queue, table = MessageQueue("T", "b", 0), OffsetTable()
-    table.update(queue, asked["initial"], increase_only=False)
+    table.update(queue, requested["initial"], increase_only=False)
     after = []
-    for verb, *told in asked["steps"]:
+    for verb, *text in requested["steps"]:
         if verb == "update":
-            offset, increase_only = (*told, False)[:2]
+            offset, increase_only = (*text, False)[:2]
             table.update(queue, offset, increase_only=increase_only)
         elif verb == "updateAndFreeze":
-            table.update_and_freeze(queue, *told)
+            table.update_and_freeze(queue, *text)
         else:
             assert verb == "getOffset"
         after.append(table.read(queue))
@@ -46,10 +46,13 @@ def one_offset(asked):
 
 def without_hash_order(out):
     """The answers with offsets read out of the files: their text is in the order of a hash table."""
-    return {**out, "results": [one | ({"file": entries(one["file"])} if "file" in one else {}) for one in told(out)]}
+    return {
+        **out,
+        "results": [item | ({"file": entries(item["file"])} if "file" in item else {}) for item in reported(out)],
+    }
 
 
-def told(out):
+def reported(out):
     return out.get("results", ())
 
 
@@ -57,13 +60,13 @@ def entries(text):
     return text and sorted((attrs.astuple(queue), offset) for queue, offset in decode_offsets(text.encode()).items())
 
 
-async def local(asked):
-    played = Local()
+async def local(requested):
+    executed = Local()
     results = []
-    for verb, *told in asked["steps"]:
-        ret = await played.step(verb, *told)
-        content = played.disk.read(played.store.path)
-        results.append({"ret": ret, "table": played.table(), "file": content and content.decode()})
+    for verb, *text in requested["steps"]:
+        ret = await executed.step(verb, *text)
+        content = executed.disk.read(executed.store.path)
+        results.append({"ret": ret, "table": executed.table(), "file": content and content.decode()})
     return {"results": results}
 
 
@@ -80,21 +83,21 @@ class Disk:
         self.files[name] = content
 
 
-async def remote(asked):
+async def remote(requested):
     async with trio.open_nursery() as nursery:
-        played = Remote(asked, nursery)
+        executed = Remote(requested, nursery)
         results = []
-        for verb, *told in asked["steps"]:
-            played.rpcs.clear()
+        for verb, *text in requested["steps"]:
+            executed.rpcs.clear()
             # Java's tables refuse a null queue without a word; ours has no such thing.
-            ret = await played.step(verb, *told)
+            ret = await executed.step(verb, *text)
             await trio.testing.wait_all_tasks_blocked()
-            rpcs = sorted(played.rpcs, key=str) if verb == "persistAll" else list(played.rpcs)
-            results.append({"ret": ret, "rpcs": rpcs, "table": played.table()})
+            rpcs = sorted(executed.rpcs, key=str) if verb == "persistAll" else list(executed.rpcs)
+            results.append({"ret": ret, "rpcs": rpcs, "table": executed.table()})
     return {
         "results": results,
-        "cloneTopicT": played.table(lambda topic: topic == "T"),
-        "cloneTopicBlank": played.table(),
+        "cloneTopicT": executed.table(lambda topic: topic == "T"),
+        "cloneTopicBlank": executed.table(),
         "cloneTopicNone": [],
     }
 
@@ -106,27 +109,27 @@ class Stepped:
         offsets = self.store.memory.offsets
         return [[[q.topic, q.broker_name, q.queue_id], offsets[q]] for q in offsets if wanted(q.topic)]
 
-    async def step(self, verb, queue=None, *told):
+    async def step(self, verb, queue=None, *text):
         if verb == "persistAll":
-            self.store.persist_all(MessageQueue(*one) for one in queue or ())
+            self.store.persist_all(MessageQueue(*item) for item in queue or ())
             return None
         if queue is None:
             return NO_QUEUE if verb == "read" else None
         queue = MessageQueue(*queue)
         match verb:
             case "update":
-                offset, increase_only = told
+                offset, increase_only = text
                 self.store.memory.update(queue, offset, increase_only=increase_only)
             case "freeze":
-                self.store.memory.update_and_freeze(queue, *told)
+                self.store.memory.update_and_freeze(queue, *text)
             case "remove":
                 self.store.memory.remove(queue)
             case "persist":
                 self.store.persist(queue)
             case "broker":
-                (self.stored[queue],) = told
+                (self.stored[queue],) = text
             case "read":
-                return await self.read(queue, *told)
+                return await self.read(queue, *text)
             case _:
                 raise AssertionError(f"no step is called {verb}")
         return None
@@ -151,26 +154,26 @@ class Local(Stepped):
     def begin(self):
         self.store = LocalFileOffsetStore(SimpleNamespace(client_id="c", host=SimpleNamespace(disk=self.disk)), "G")
 
-    async def step(self, verb, queue=None, *told):
+    async def step(self, verb, queue=None, *text):
         if verb in ("load", "reload"):
             self.begin()
             self.store.load()
             return None
         if verb == "read" and queue is None:
             return NOT_FOUND
-        return await super().step(verb, queue, *told)
+        return await super().step(verb, queue, *text)
 
 
 class Remote(Stepped):
     """A store, and around it the answers that the case pretends."""
 
-    def __init__(self, asked, nursery):
-        self.stored = {MessageQueue(*queue): value for queue, value in asked["brokerStore"]}
+    def __init__(self, requested, nursery):
+        self.stored = {MessageQueue(*queue): value for queue, value in requested["brokerStore"]}
         self.rpcs = []
         routes = ClientRoutes()
         brokers = tuple(
             BrokerData("C", name, {int(broker_id): address for broker_id, address in addrs.items()})
-            for name, addrs in asked["brokerAddrTable"].items()
+            for name, addrs in requested["brokerAddrTable"].items()
         )
         routes.install("T", TopicRouteData((), brokers))
         instance = SimpleNamespace(
@@ -178,7 +181,7 @@ class Remote(Stepped):
             rpc=self,
             config=ClientConfig(),
             update_topic_route=self.update_topic_route,
-            host=SimpleNamespace(start_soon=lambda flow, *told, name: nursery.start_soon(flow, *told, name=name)),
+            host=SimpleNamespace(start_soon=lambda flow, *text, name: nursery.start_soon(flow, *text, name=name)),
         )
         self.store = RemoteBrokerOffsetStore(instance, "G")
 

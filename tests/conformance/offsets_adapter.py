@@ -3,9 +3,9 @@
 import json
 import re
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.pretended_time import ORIGIN_MS, shown_version
-from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.protocol.model import DataVersion
 
 
@@ -95,7 +95,7 @@ class Offsets(Adapter):
         return {
             "whichTopicByConsumer": sorted(self.offsets.which_topic_by_consumer(group)),
             "whichGroupByTopic": sorted(self.offsets.which_group_by_topic(topic)),
-            "groupTopicMap": {who: list(what) for who, what in self.offsets.group_topic_map().items()},
+            "groupTopicMap": {node: list(subject) for node, subject in self.offsets.group_topic_map().items()},
         }
 
     def register_consumer(self, group, topic=None, topics=(), **_of_no_matter):

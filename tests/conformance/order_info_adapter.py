@@ -2,9 +2,9 @@
 
 import re
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.pretended_time import ORIGIN_MS
-from nodes.broker.tables.consumer_order_info import ConsumerOrderInfoManager
+from nodes.broker.tables.pop.consumer_order_info import ConsumerOrderInfoManager
 
 TOPIC, GROUP = "tA", "g"
 READ_QUEUES = 4
@@ -43,8 +43,8 @@ class OrderInfos(Adapter):
             offsets=offsets,
             now_ms=self.now_ms,
         )
-        *counted, least = entries
-        return {"orderCountInfo": ";".join([*sorted(counted), least]), **self._free(topic, group, queue_id)}
+        *counted, minimum = entries
+        return {"orderCountInfo": ";".join([*sorted(counted), minimum]), **self._free(topic, group, queue_id)}
 
     def check_block(self, attempt_id, queue_id, invisible_time, topic=TOPIC, group=GROUP):
         blocked = self.orders.check_block(

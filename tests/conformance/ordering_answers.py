@@ -6,25 +6,25 @@ from nodes.protocol.properties import properties_to_text, text_to_properties
 from nodes.routes import compare_queues, queue_hash, sort_queues
 
 
-def ordering(asked):
-    match asked["op"]:
+def ordering(requested):
+    match requested["op"]:
         case "text":
             # Ours never lacks a name; null is written as `null`, and hashes like the empty text.
-            shown = [queue_of(queue, instead="null") for queue in asked["mqs"]]
+            shown = [queue_of(queue, instead="null") for queue in requested["mqs"]]
             return {
                 "toString": [str(queue) for queue in shown],
-                "hashCode": [queue_hash(queue_of(queue, instead="")) for queue in asked["mqs"]],
+                "hashCode": [queue_hash(queue_of(queue, instead="")) for queue in requested["mqs"]],
             }
         case "compare":
-            x, ys = MessageQueue(*asked["x"]), [MessageQueue(*y) for y in asked["ys"]]
+            x, ys = MessageQueue(*requested["x"]), [MessageQueue(*y) for y in requested["ys"]]
             return {"compareTo": [compare_queues(x, y) for y in ys], "equals": [x == y for y in ys]}
         case "sort_mq":
-            found = sort_queues(MessageQueue(*queue) for queue in asked["mqs"])
+            found = sort_queues(MessageQueue(*queue) for queue in requested["mqs"])
             return {"sorted": [[queue.topic, queue.broker_name, queue.queue_id] for queue in found]}
         case "sort_str":
-            texts = asked["strs"]
+            texts = requested["strs"]
             return {"sorted": java_sorted(texts), "hashCode": [as_int(java_hash(text)) for text in texts]}
-    raise AssertionError(f"no operation is called {asked['op']}")
+    raise AssertionError(f"no operation is called {requested['op']}")
 
 
 def queue_of(queue, *, instead):
@@ -32,9 +32,9 @@ def queue_of(queue, *, instead):
     return MessageQueue(instead if topic is None else topic, instead if broker_name is None else broker_name, queue_id)
 
 
-def properties(asked):
-    if asked["op"] == "messageProperties2String":
-        pairs = asked["pairs_in_iteration_order"] or ()
+def properties(requested):
+    if requested["op"] == "messageProperties2String":
+        pairs = requested["pairs_in_iteration_order"] or ()
         return {"string": properties_to_text({name: value for name, value in pairs if value is not None})}
-    assert asked["op"] == "string2messageProperties"
-    return {"map": text_to_properties(asked["string"])}
+    assert requested["op"] == "string2messageProperties"
+    return {"map": text_to_properties(requested["string"])}

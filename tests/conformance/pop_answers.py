@@ -3,7 +3,7 @@
 import re
 
 from conformance.java_errors import throwing
-from nodes.broker.tables.pop_check_point import (
+from nodes.broker.tables.pop.check_point import (
     AckMsg,
     BatchAckMsg,
     PopCheckPoint,
@@ -35,8 +35,8 @@ GIVEN = re.compile(r"error, .*")
 """What an error cites: ours the text, Java's sometimes the map that it was about to fill."""
 
 
-def pop(asked):
-    return OPERATIONS[asked["op"]](asked)
+def pop(requested):
+    return OPERATIONS[requested["op"]](requested)
 
 
 def without_citations(out):
@@ -46,36 +46,36 @@ def without_citations(out):
     return GIVEN.sub("error", out) if isinstance(out, str) else out
 
 
-def telling(call, *arguments):
+def reporting(call, *arguments):
     return throwing(JAVA_KINDS, call, *arguments, tell=(NumberFormatError, ExtraInfoError))
 
 
 def handle(text):
     info = parse_extra_info(text)
-    got = {name: telling(getattr, info, ours) for name, ours in GETTERS.items()}
-    return {"parts": list(info.words), **got, "getRealTopic_T_G": telling(info.real_topic, "T", "G")}
+    got = {name: reporting(getattr, info, ours) for name, ours in GETTERS.items()}
+    return {"parts": list(info.words), **got, "getRealTopic_T_G": reporting(info.real_topic, "T", "G")}
 
 
-def build(asked):
-    words = [asked[name] for name in ("ckQueueOffset", "popTime", "invisibleTime", "reviveQid", "topic")]
-    words += [asked["brokerName"], asked["queueId"]]
-    short, long = extra_info.build_extra_info(*words), extra_info.build_extra_info(*words, asked["msgQueueOffset"])
+def build(requested):
+    words = [requested[name] for name in ("ckQueueOffset", "popTime", "invisibleTime", "reviveQid", "topic")]
+    words += [requested["brokerName"], requested["queueId"]]
+    short, long = extra_info.build_extra_info(*words), extra_info.build_extra_info(*words, requested["msgQueueOffset"])
     return {"short": short, "long": long, "short_get": handle(short), "long_get": handle(long)}
 
 
 def parsed(start, offsets, counts):
-    msg = telling(extra_info.parse_msg_offset_info, offsets)
+    msg = reporting(extra_info.parse_msg_offset_info, offsets)
     lists = msg and {key: list(found) if isinstance(found, tuple) else found for key, found in msg.items()}
     return {
-        "parseStartOffsetInfo": telling(extra_info.parse_start_offset_info, start),
+        "parseStartOffsetInfo": reporting(extra_info.parse_start_offset_info, start),
         "parseMsgOffsetInfo": lists,
-        "parseOrderCountInfo": telling(extra_info.parse_order_count_info, counts),
+        "parseOrderCountInfo": reporting(extra_info.parse_order_count_info, counts),
     }
 
 
-def build_infos(asked):
+def build_infos(requested):
     start, offsets, counts = [], [], []
-    for step in asked["steps"]:
+    for step in requested["steps"]:
         topic, queue_id, offset, count = step["topic"], step["queueId"], step["offset"], step["orderCount"]
         start.append(extra_info.start_offset_info(topic, queue_id, offset))
         offsets.append(extra_info.msg_offset_info(topic, queue_id, step["msgOffsets"]))
@@ -88,37 +88,37 @@ def build_infos(asked):
     return built | parsed(*texts)
 
 
-def map_keys(asked):
-    topic, key, offset = asked["topic"], asked["key"], asked["queueOffset"]
+def map_keys(requested):
+    topic, key, offset = requested["topic"], requested["key"], requested["queueOffset"]
     of = extra_info.start_offset_info_key
     return {
         "getStartOffsetInfoMapKey": of(topic, key),
         # The handles that the cases were run with.
         "getStartOffsetInfoMapKey_ck1": of(topic, key, "5 1 2 3 1 b 0"),
-        "getStartOffsetInfoMapKey_ckShort": telling(of, topic, key, "5 1"),
+        "getStartOffsetInfoMapKey_ckShort": reporting(of, topic, key, "5 1"),
         "getStartOffsetInfoMapKey_ckNull": of(topic, key, None),
         "getQueueOffsetKeyValueKey": extra_info.queue_offset_key(key, offset),
         "getQueueOffsetMapKey": extra_info.queue_offset_map_key(topic, key, offset),
     }
 
 
-def check_point(asked):
-    diff = asked["queueOffsetDiff"]
+def check_point(requested):
+    diff = requested["queueOffsetDiff"]
     ck = PopCheckPoint(
-        topic=asked["topic"],
-        cid=asked["cid"],
-        queue_id=asked["queueId"],
-        start_offset=asked["startOffset"],
-        pop_time_ms=asked["popTime"],
-        invisible_time_ms=asked["invisibleTime"],
-        num=asked["num"],
-        broker_name=asked["brokerName"],
+        topic=requested["topic"],
+        cid=requested["cid"],
+        queue_id=requested["queueId"],
+        start_offset=requested["startOffset"],
+        pop_time_ms=requested["popTime"],
+        invisible_time_ms=requested["invisibleTime"],
+        num=requested["num"],
+        broker_name=requested["brokerName"],
         queue_offset_diff=None if diff is None else tuple(diff),
-        bit_map=asked["bitMap"],
-        revive_offset=asked["reviveOffset"],
-        re_put_times=asked["rePutTimes"],
+        bit_map=requested["bitMap"],
+        revive_offset=requested["reviveOffset"],
+        re_put_times=requested["rePutTimes"],
     )
-    told = {
+    reported = {
         "topic": ck.topic,
         "cid": ck.cid,
         "queueId": ck.queue_id,
@@ -133,36 +133,36 @@ def check_point(asked):
     }
     return {
         "json": ck.to_json(),
-        "indexOfAck": [ck.index_of_ack(offset) for offset in asked["indexOfAck_queries"]],
+        "indexOfAck": [ck.index_of_ack(offset) for offset in requested["indexOfAck_queries"]],
         "ackOffsetByIndex": [
-            throwing(JAVA_KINDS, ck.ack_offset_by_index, index) for index in asked["ackOffsetByIndex_queries"]
+            throwing(JAVA_KINDS, ck.ack_offset_by_index, index) for index in requested["ackOffsetByIndex_queries"]
         ],
         "reviveTime": ck.revive_time_ms,
         "parseRePutTimes": ck.parse_re_put_times(),
         "genCkUniqueId": ck.unique_id,
-        "toString": f"PopCheckPoint [{', '.join(f'{name}={_shown(value)}' for name, value in told.items())}]",
+        "toString": f"PopCheckPoint [{', '.join(f'{name}={_shown(value)}' for name, value in reported.items())}]",
         "roundTripJsonEqual": check_point_from_json(ck.to_json()) == ck,
     }
 
 
-def ack(asked):
-    words = [asked[name] for name in ("ackOffset", "startOffset", "consumerGroup", "topic", "queueId", "popTime")]
-    words.append(asked["brokerName"])
-    batch = "ackOffsetList" in asked
-    made = BatchAckMsg(*words, tuple(asked["ackOffsetList"])) if batch else AckMsg(*words)
-    first = f"ackOffsetList={asked['ackOffsetList']}" if batch else f"ackOffset={made.ack_offset}"
-    told = f"topic='{made.topic}', queueId={made.queue_id}, popTime={made.pop_time_ms}"
+def ack(requested):
+    words = [requested[name] for name in ("ackOffset", "startOffset", "consumerGroup", "topic", "queueId", "popTime")]
+    words.append(requested["brokerName"])
+    batch = "ackOffsetList" in requested
+    made = BatchAckMsg(*words, tuple(requested["ackOffsetList"])) if batch else AckMsg(*words)
+    first = f"ackOffsetList={requested['ackOffsetList']}" if batch else f"ackOffset={made.ack_offset}"
+    text = f"topic='{made.topic}', queueId={made.queue_id}, popTime={made.pop_time_ms}"
     group = f"startOffset={made.start_offset}, consumerGroup='{made.consumer_group}'"
     return {
         "json": made.to_json(),
         "genAckUniqueId": made.unique_id,
         "genBatchAckUniqueId": made.batch_unique_id if batch else None,
-        "toString": f"{asked['op']}{{{first}, {group}, {told}, brokerName={_shown(made.broker_name)}}}",
+        "toString": f"{requested['op']}{{{first}, {group}, {text}, brokerName={_shown(made.broker_name)}}}",
     }
 
 
-def read_check_point(asked):
-    ck = check_point_from_json(asked["json"])
+def read_check_point(requested):
+    ck = check_point_from_json(requested["json"])
     return {
         "startOffset": ck.start_offset,
         "num": ck.num,
@@ -178,8 +178,8 @@ def read_check_point(asked):
     }
 
 
-def read_ack(asked):
-    read = ack_from_json(asked["json"])
+def read_ack(requested):
+    read = ack_from_json(requested["json"])
     return {
         "ackOffset": read.ack_offset,
         "startOffset": read.start_offset,
@@ -191,8 +191,8 @@ def read_ack(asked):
     }
 
 
-def bits(asked):
-    found = [[set_bit(*pair), set_bit(*pair, flag=False), get_bit(*pair)] for pair in asked["value_index"]]
+def bits(requested):
+    found = [[set_bit(*pair), set_bit(*pair, flag=False), get_bit(*pair)] for pair in requested["value_index"]]
     return {"setBitTrue_setBitFalse_getBit": found}
 
 
@@ -202,11 +202,11 @@ def _shown(value):
 
 OPERATIONS = {
     "buildExtraInfo": build,
-    "split_get": lambda asked: handle(asked["extraInfo"]),
-    "getRealTopic3": lambda asked: telling(
-        lambda: {"topic": extra_info.real_topic(asked["topic"], asked["cid"], asked["retry"])}
+    "split_get": lambda requested: handle(requested["extraInfo"]),
+    "getRealTopic3": lambda requested: reporting(
+        lambda: {"topic": extra_info.real_topic(requested["topic"], requested["cid"], requested["retry"])}
     ),
-    "parse_infos": lambda asked: parsed(asked["s"], asked["s"], asked["s"]),
+    "parse_infos": lambda requested: parsed(requested["s"], requested["s"], requested["s"]),
     "build_infos": build_infos,
     "map_keys": map_keys,
     "PopCheckPoint": check_point,

@@ -1,10 +1,10 @@
 """Family pop_buffer: `PopBufferMergeService`."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.revive_log import ORIGIN_MS, ReviveLog, relative_key
-from nodes.broker.tables.pop_buffer import STORING, PopBufferMerge, PopBufferOptions
-from nodes.broker.tables.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
-from nodes.broker.tables.pop_in_flight import PopInflightMessageCounter
+from nodes.broker.tables.pop.buffer import STORING, PopBufferMerge, PopBufferOptions
+from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.protocol.extra_info import msg_offset_info, parse_extra_info, start_offset_info
 
 BROKER = "bk-a"
@@ -35,7 +35,7 @@ class PopBuffer(Adapter):
         self.in_flight = PopInflightMessageCounter()
         self.offsets = {}
         self.max_offset = 0
-        self.asked = 0
+        self.requested = 0
 
     @property
     def now_ms(self):
@@ -66,12 +66,12 @@ class PopBuffer(Adapter):
     def store(self, put_status):
         self.log.put_status = put_status
 
-    def add_ck(self, **asked):
-        ck, queue_id, begin = check_point(**asked)
+    def add_ck(self, **requested):
+        ck, queue_id, begin = check_point(**requested)
         return {"result": self.pops.add_ck(ck, queue_id, begin, self.now_ms) is not None}
 
-    def add_ck_just_offset(self, **asked):
-        ck, queue_id, begin = check_point(**asked)
+    def add_ck_just_offset(self, **requested):
+        ck, queue_id, begin = check_point(**requested)
         found = self.pops.add_ck_just_offset(ck, queue_id, begin)
         if found is not None:
             self._put_ck(found)
@@ -128,7 +128,7 @@ class PopBuffer(Adapter):
         """A pop of one message after the other, as the two cases have it that begin with pops."""
         lock_key = f"{topic}@{group}@{queue_id}"
         offset = max(self.offsets.setdefault(lock_key, 0), self.pops.get_latest_offset(lock_key))
-        revive_qid, self.asked = self.asked, self.asked + 1
+        revive_qid, self.requested = self.requested, self.requested + 1
         ck = PopCheckPoint(topic, group, queue_id, offset, self.now_ms, invisible_time, 1, BROKER, (0,))
         if self.pops.add_ck(ck, revive_qid, offset + 1, self.now_ms) is None:
             self._put_ck(self.pops.add_ck_just_offset(ck, revive_qid, offset + 1))

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import structlog
 import trio
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
 from nodes.client.consumer.pop import PopMessages
 from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
-from nodes.client.tables.popped_messages import NoDelayLevelError, kept_and_acknowledged, put_off_ms
+from nodes.client.tables.popped_messages import NoDelayLevelError, put_off_ms, retained_and_acknowledged
 from nodes.config import ConsumerConfig
 from nodes.filter.filter_api import build_subscription_data, client_keeps
 from nodes.protocol.extra_info import build_extra_info
@@ -48,7 +48,7 @@ class PopClient(Adapter):
     def pull_later(self, _request, delay_ms):
         self.calls.append(["pop_later", delay_ms])
 
-    def told(self):
+    def reported(self):
         calls, self.calls = self.calls, []
         return calls
 
@@ -60,11 +60,11 @@ class PopClient(Adapter):
     def process_pop_result(self, expression, tags, reconsume_times):
         subscription = build_subscription_data(TOPIC, expression)
         messages = [self.message(place, tag, reconsume_times) for place, tag in enumerate(tags)]
-        kept, refused = kept_and_acknowledged(
+        retained, refused = retained_and_acknowledged(
             messages, lambda message: client_keeps(subscription, message.properties.get(TAGS)), self.times_max
         )
         return {
-            "left": [f"m{message.queue_offset}" for message in kept],
+            "left": [f"m{message.queue_offset}" for message in retained],
             "calls": [["ack", f"m{message.queue_offset}"] for message in refused],
         }
 
@@ -87,7 +87,7 @@ class PopClient(Adapter):
                 error = "ArrayIndexOutOfBoundsException"
                 break
             self.calls.append(["ack", f"m{place}"] if invisible_ms is None else ["change", str(place), invisible_ms])
-        out = {"error": error, "calls": self.told()}
+        out = {"error": error, "calls": self.reported()}
         return out if max_reconsume_times is not None else out | {"waitAck": wait_ack}
 
     def run(self, pop_time, invisible_time, delta_ms):
@@ -112,7 +112,7 @@ class PopClient(Adapter):
         service.submit(QUEUE, queue, messages)
         for job in jobs:
             trio.run(job)
-        return {"listenerCalled": bool(called), "calls": self.told(), "waitAck": queue.wait_ack}
+        return {"listenerCalled": bool(called), "calls": self.reported(), "waitAck": queue.wait_ack}
 
     def pop_message(self, state):
         word, _, number = state.partition("_")
@@ -124,8 +124,8 @@ class PopClient(Adapter):
         trio.run(pops.pop, PopRequest(QUEUE, queue))
         if state == "waiting_96":
             # Without a subscription it goes no further.
-            return {"passesGuards": self.told() == [["pop_later", 1000]]}
-        return {"calls": self.told()}
+            return {"passesGuards": self.reported() == [["pop_later", 1000]]}
+        return {"calls": self.reported()}
 
     def message(self, place, tag, reconsume_times, *, born_ms=0, handle=None):
         properties = {TAGS: tag} if tag else {}

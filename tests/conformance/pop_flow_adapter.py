@@ -7,25 +7,25 @@ import attrs
 import trio
 
 from conformance.escape_adapter import CODES, ids
+from conformance.executing import Adapter
 from conformance.order_info_adapter import row as order_row
-from conformance.playing import Adapter
 from conformance.pop_buffer_adapter import wrapper_row
 from conformance.pop_host import PretendedHost
-from conformance.revive_log import ORIGIN_MS, REVIVE_TOPIC, STORED, relative_key, told
+from conformance.revive_log import ORIGIN_MS, REVIVE_TOPIC, STORED, relative_key, reported
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import Fetched
 from nodes.broker.pop.pops import Pops
 from nodes.broker.shared import Log, Master
-from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.consumers import ConsumerManager
-from nodes.broker.tables.escape import EscapeRoutes, escape_way
-from nodes.broker.tables.message_store import GetMessageResult, GetMessageStatus, MessageStore
-from nodes.broker.tables.pop_check_point import AckMsg, PopCheckPoint
-from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
-from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.clients.consumers import ConsumerManager
+from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.metadata.topics import TopicConfigManager
+from nodes.broker.tables.pop.check_point import AckMsg, PopCheckPoint
+from nodes.broker.tables.store.escape import EscapeRoutes, escape_way
+from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus, MessageStore
+from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.config import BrokerConfig
 from nodes.protocol import headers_pop as headers
 from nodes.protocol.bodies import BatchAck, BatchAckMessageRequestBody, PullMessageResponseBody
@@ -117,8 +117,8 @@ class PopFlow(Adapter):
             enable_remote_escape=self.config.enable_remote_escape,
         )
         group = f"InnerProducerGroup_{BROKER}_{broker_id}"
-        log_beside = Log(self._put_into_local_master, self._put_into_local_master)
-        neighbour = Master(log_beside, None)
+        log_next_to = Log(self._put_into_local_master, self._put_into_local_master)
+        neighbour = Master(log_next_to, None)
         peek_master = (lambda: neighbour) if local_master else None
         log = Log(self._put, self._put)
         self.bridge = EscapeBridge(BROKER, group, way, log, self, self._send, peek_master)
@@ -205,7 +205,7 @@ class PopFlow(Adapter):
 
     def tables(self):
         broker = self.broker
-        kept = [key for key in self.store_._queues if key[0] == REVIVE_TOPIC or key[0].startswith("%RETRY%")]
+        retained = [key for key in self.store_._queues if key[0] == REVIVE_TOPIC or key[0].startswith("%RETRY%")]
         return {
             "offsets": flat(broker.offsets.offsets),
             "buffer": {
@@ -218,7 +218,7 @@ class PopFlow(Adapter):
             "inflight": flat(broker.pop_in_flight.counts),
             "log": {
                 f"{topic}@{queue_id}#{message.queue_offset}": record_of(message)
-                for topic, queue_id in kept
+                for topic, queue_id in retained
                 for message in self.store_.messages(topic, queue_id, 0, 1 << 30)
             },
             "wheel": {
@@ -312,22 +312,22 @@ class PopFlow(Adapter):
     def pop(self, group, topic, queue_id, max, invisible_time, poll_time, init_mode, order, attempt_id, exp, random_q):  # noqa: A002
         self.dice = random_q
         times = (invisible_time, poll_time, 0)
-        asked = headers.PopMessageRequestHeader(
+        requested = headers.PopMessageRequestHeader(
             group, topic, queue_id, max, *times, init_mode, None, exp, order, attempt_id
         )
-        answer = self._ask(RequestCode.POP_MESSAGE, asked)
+        answer = self._ask(RequestCode.POP_MESSAGE, requested)
         if answer.code in REFUSED:
             return {"code": answer.code, "remark": answer.remark.replace(" apply first please!", "")}
-        told_ = decode_header(headers.PopMessageResponseHeader, answer.ext_fields)
+        reported_ = decode_header(headers.PopMessageResponseHeader, answer.ext_fields)
         out = {
             "code": answer.code,
-            "popTime": told_.pop_time - ORIGIN_MS,
-            "invisibleTime": told_.invisible_time,
-            "reviveQid": told_.revive_qid,
-            "restNum": told_.rest_num,
-            "startOffsetInfo": told_.start_offset_info,
-            "msgOffsetInfo": told_.msg_offset_info,
-            "orderCountInfo": told_.order_count_info,
+            "popTime": reported_.pop_time - ORIGIN_MS,
+            "invisibleTime": reported_.invisible_time,
+            "reviveQid": reported_.revive_qid,
+            "restNum": reported_.rest_num,
+            "startOffsetInfo": reported_.start_offset_info,
+            "msgOffsetInfo": reported_.msg_offset_info,
+            "orderCountInfo": reported_.order_count_info,
             **self._taken(),
         }
         found = messages_of(answer)
@@ -339,8 +339,8 @@ class PopFlow(Adapter):
         return out
 
     def ack(self, group, topic, queue_id, offset, extra_info):
-        asked = headers.AckMessageRequestHeader(group, topic, queue_id, absolute(extra_info), offset)
-        return {"code": self._ask(RequestCode.ACK_MESSAGE, asked).code, **self._taken()}
+        requested = headers.AckMessageRequestHeader(group, topic, queue_id, absolute(extra_info), offset)
+        return {"code": self._ask(RequestCode.ACK_MESSAGE, requested).code, **self._taken()}
 
     def batch_ack(self, group, topic, retry, start_offset, queue_id, revive_queue_id, **rest):
         bits = sum(1 << offset - start_offset for offset in rest["offsets"])
@@ -352,27 +352,30 @@ class PopFlow(Adapter):
 
     def change_invisible(self, group, topic, queue_id, offset, extra_info, invisible_time):
         handle = absolute(extra_info)
-        asked = headers.ChangeInvisibleTimeRequestHeader(group, topic, queue_id, handle, offset, invisible_time)
-        answer = self._ask(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, asked)
+        requested = headers.ChangeInvisibleTimeRequestHeader(group, topic, queue_id, handle, offset, invisible_time)
+        answer = self._ask(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, requested)
         if answer.code:
             return {"code": answer.code, **self._taken()}
-        told_ = decode_header(headers.ChangeInvisibleTimeResponseHeader, answer.ext_fields)
-        times = {"popTime": told_.pop_time and told_.pop_time - ORIGIN_MS, "invisibleTime": told_.invisible_time}
-        return {"code": 0, **times, "reviveQid": told_.revive_qid, **self._taken()}
+        reported_ = decode_header(headers.ChangeInvisibleTimeResponseHeader, answer.ext_fields)
+        times = {
+            "popTime": reported_.pop_time and reported_.pop_time - ORIGIN_MS,
+            "invisibleTime": reported_.invisible_time,
+        }
+        return {"code": 0, **times, "reviveQid": reported_.revive_qid, **self._taken()}
 
     def notification(self, group, topic, queue_id, order, random_q):
         self.dice = random_q
-        asked = headers.NotificationRequestHeader(group, topic, queue_id, 0, 0, order)
-        answer = self._ask(RequestCode.NOTIFICATION, asked)
+        requested = headers.NotificationRequestHeader(group, topic, queue_id, 0, 0, order)
+        answer = self._ask(RequestCode.NOTIFICATION, requested)
         has_msg = not answer.code and decode_header(headers.NotificationResponseHeader, answer.ext_fields).has_msg
         return {"code": answer.code, "hasMsg": has_msg}
 
     def peek(self, group, topic, queue_id, max, random_q):  # noqa: A002
         self.dice = random_q
         answer = self._ask(RequestCode.PEEK_MESSAGE, headers.PeekMessageRequestHeader(topic, queue_id, max, group))
-        told_ = decode_header(headers.PopMessageResponseHeader, answer.ext_fields)
+        reported_ = decode_header(headers.PopMessageResponseHeader, answer.ext_fields)
         found = [[found.topic, found.queue_id, found.queue_offset] for found in messages_of(answer)]
-        return {"code": answer.code, "restNum": told_.rest_num, "messages": found or None}
+        return {"code": answer.code, "restNum": reported_.rest_num, "messages": found or None}
 
     # --- services
 
@@ -456,5 +459,5 @@ def record_of(message):
         "tag": properties[TAGS],
         "deliverAt": int(properties[TIMER_DELIVER_MS]) - ORIGIN_MS,
         "uniqKey": None if key is None else key.replace(str(popped_ms), f"now+{popped_ms - ORIGIN_MS}"),
-        "json": told(body),
+        "json": reported(body),
     }

@@ -6,8 +6,8 @@ import trio
 from conformance.pop_flow_adapter import BROKER, PopFlow, flat
 from conformance.revive_log import ORIGIN_MS
 from nodes.broker.pop.queue_pop import Pop
-from nodes.broker.tables.pop_check_point import PopCheckPoint
-from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop.check_point import PopCheckPoint
+from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
 from nodes.protocol.extra_info import RetryMark, join_infos
 from nodes.protocol.headers_pop import PopMessageRequestHeader
 
@@ -25,9 +25,9 @@ class PopKv(PopFlow):
         self.create_group(GROUP)
 
     def tables(self):
-        told = super().tables()
+        reported = super().tables()
         return {
-            "offsets": told["offsets"],
+            "offsets": reported["offsets"],
             "pullOffsets": flat(self.broker.offsets.pull_offsets),
             "records": {
                 f"{found.visibility_timeout_ms - ORIGIN_MS}|{place(found)}": row(found)
@@ -36,7 +36,7 @@ class PopKv(PopFlow):
             "cache": {
                 place(found): row(found) for queue in self.broker.pop_cache.queues.values() for found in queue.values()
             },
-            "log": {key: found for key, found in told["log"].items() if key.startswith("%RETRY%")},
+            "log": {key: found for key, found in reported["log"].items() if key.startswith("%RETRY%")},
         }
 
     def send(self, topic, queue_id, n):

@@ -1,7 +1,7 @@
 """Family pop_polling: `PopLongPollingService`."""
 
-from conformance.playing import Adapter
-from nodes.broker.tables.pop_polling import PopLongPolling, PopPollingOptions
+from conformance.executing import Adapter
+from nodes.broker.tables.pop.polling import PopLongPolling, PopPollingOptions
 
 
 class PopPolling(Adapter):

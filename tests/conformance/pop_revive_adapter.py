@@ -1,9 +1,9 @@
 """Family pop_revive: passes of `PopReviveService` over one queue of the revive topic."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.revive_log import ORIGIN_MS, REVIVE_TOPIC, ReviveLog, body_of, relative_key
-from nodes.broker.tables.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
-from nodes.broker.tables.pop_revive import (
+from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint
+from nodes.broker.tables.pop.revive import (
     IDLE_SLEEP_MS,
     REVIVE_BATCH,
     InflightRevives,

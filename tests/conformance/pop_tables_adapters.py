@@ -1,8 +1,8 @@
 """Families pop_inflight and pop_locks: `PopInflightMessageCounter`, and the two kinds of locks of pops."""
 
-from conformance.playing import Adapter
-from nodes.broker.tables.pop_in_flight import PopInflightMessageCounter
-from nodes.broker.tables.pop_queue_locks import PopQueueLocks
+from conformance.executing import Adapter
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
+from nodes.broker.tables.pop.queue_locks import PopQueueLocks
 from nodes.protocol.names import build_polling_key, parse_normal_topic
 
 

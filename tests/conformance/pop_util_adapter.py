@@ -2,8 +2,8 @@
 
 import re
 
-from conformance.playing import Adapter
-from nodes.broker.tables.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
+from conformance.executing import Adapter
+from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint
 from nodes.protocol import names
 
 REVIVE_OFFSET = re.compile(r'"ro":\d+')

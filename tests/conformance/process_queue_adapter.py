@@ -7,18 +7,18 @@ NOW_MS = 1_000_000_000
 SEND_BACK_DELAY_LEVEL = 3
 
 
-def process_queue(asked):
+def process_queue(requested):
     queue = ProcessQueue(now_ms=NOW_MS)
     columns = (
         *("ret", "msgCount", "msgSize", "queueOffsetMax", "consuming", "msgAccCnt", "maxSpan"),
         *("treeSize", "treeFirst", "treeLast", "takenKeys"),
     )
-    results = [[STEPS[op](queue, *args), *_counters(queue)] for op, *args in asked["steps"]]
+    results = [[STEPS[op](queue, *args), *_counters(queue)] for op, *args in requested["steps"]]
     return {"columns": list(columns), "results": results, "final": _final(queue)}
 
 
-def pq_clean_expired(asked):
-    rows = asked["messages_offset_consumeStartAgeMs_sendBackFails"]
+def pq_clean_expired(requested):
+    rows = requested["messages_offset_consumeStartAgeMs_sendBackFails"]
     queue = ProcessQueue(now_ms=NOW_MS)
     queue.put_messages([_message(offset) for offset, _, _ in rows])
     for offset, age_ms, _ in rows:
@@ -26,8 +26,8 @@ def pq_clean_expired(asked):
             queue.start_consuming([_message(offset)], now_ms=NOW_MS - age_ms)
     fails = {offset: is_failing for offset, _, is_failing in rows}
     sent = []
-    heads = queue.expired_heads(lambda: NOW_MS, asked["consumeTimeoutMinutes"] * 60_000)
-    for head in () if asked["orderly"] else heads:
+    heads = queue.expired_heads(lambda: NOW_MS, requested["consumeTimeoutMinutes"] * 60_000)
+    for head in () if requested["orderly"] else heads:
         sent.append([head.queue_offset, SEND_BACK_DELAY_LEVEL])
         if not fails[head.queue_offset]:
             queue.remove_messages([head], now_ms=NOW_MS)

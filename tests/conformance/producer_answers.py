@@ -19,54 +19,54 @@ NOW_MS = 1_000_000_000
 JAVA_TRUE_HASH, JAVA_FALSE_HASH = 1231, 1237
 
 
-def producer_select(asked):
-    return throwing(JAVA_KINDS, OPERATIONS[asked["op"]], asked)
+def producer_select(requested):
+    return throwing(JAVA_KINDS, OPERATIONS[requested["op"]], requested)
 
 
-def queues_of(asked):
-    return tuple(MessageQueue("T", *queue) for queue in asked["mqs"])
+def queues_of(requested):
+    return tuple(MessageQueue("T", *queue) for queue in requested["mqs"])
 
 
-def in_turn(asked):
-    queues, which = queues_of(asked), SendWhichQueue(asked["startIndex"])
+def in_turn(requested):
+    queues, which = queues_of(requested), SendWhichQueue(requested["startIndex"])
     strategy = MQFaultStrategy(send_latency_enable=False)
 
-    def one(last):
+    def item(last):
         return chosen(strategy.select_one_message_queue(queues, which, last, NOW_MS), which)
 
-    return {"results": [throwing(JAVA_KINDS, one, last) for last in asked["lastBrokerNames"]]}
+    return {"results": [throwing(JAVA_KINDS, item, last) for last in requested["lastBrokerNames"]]}
 
 
 def chosen(queue, which):
     return [[queue.broker_name, queue.queue_id], which.index]
 
 
-def avoiding(asked):
-    queues, which = queues_of(asked), SendWhichQueue(asked["startIndex"])
-    strategy = MQFaultStrategy(send_latency_enable=asked["sendLatencyFaultEnable"])
+def avoiding(requested):
+    queues, which = queues_of(requested), SendWhichQueue(requested["startIndex"])
+    strategy = MQFaultStrategy(send_latency_enable=requested["sendLatencyFaultEnable"])
     results = []
-    for verb, *told in asked["steps"]:
+    for verb, *reported in requested["steps"]:
         if verb == "fault":
-            broker, duration_ms, reachable = told
+            broker, duration_ms, reachable = reported
             strategy.tolerance.update_fault_item(broker, 100, duration_ms, reachable=reachable, now_ms=NOW_MS)
             results.append(None)
         else:
             assert verb == "select"
-            results.append(chosen(strategy.select_one_message_queue(queues, which, *told, NOW_MS), which))
+            results.append(chosen(strategy.select_one_message_queue(queues, which, *reported, NOW_MS), which))
     return {"results": results}
 
 
-def of_no_queues(_asked):
+def of_no_queues(_requested):
     return chosen(
         MQFaultStrategy(send_latency_enable=False).select_one_message_queue((), SendWhichQueue(0), None, NOW_MS),
         SendWhichQueue(0),
     )
 
 
-def faults_told(asked):
-    strategy = MQFaultStrategy(send_latency_enable=asked["sendLatencyFaultEnable"])
+def faults_reported(requested):
+    strategy = MQFaultStrategy(send_latency_enable=requested["sendLatencyFaultEnable"])
     results = []
-    for broker, latency_ms, isolation, reachable in asked["steps"]:
+    for broker, latency_ms, isolation, reachable in requested["steps"]:
         strategy.update_fault_item(broker, latency_ms, isolation=isolation, reachable=reachable, now_ms=NOW_MS)
         results.append(held_against(strategy.tolerance, broker))
     return {"results_after_step": results}
@@ -86,7 +86,7 @@ def held_against(tolerance, broker):
     return shown | {"currentLatency": item.current_latency_ms, "remaining_ms_rounded_to_s": remaining_ms}
 
 
-def tables(_asked):
+def tables(_requested):
     return {
         "latencyMax": list(LATENCY_MAX_MS),
         "notAvailableDuration": list(NOT_AVAILABLE_DURATION_MS),
@@ -94,14 +94,14 @@ def tables(_asked):
     }
 
 
-def of_an_unknown_broker(_asked):
+def of_an_unknown_broker(_requested):
     tolerance = LatencyFaultTolerance()
     return {"isAvailable": tolerance.is_available("x", NOW_MS), "isReachable": tolerance.is_reachable("x")}
 
 
-def by_hash(asked):
-    hashed = java_object_hash(asked["argType"], asked["arg"])
-    sizes = [tuple(MessageQueue("T", "b", number) for number in range(size)) for size in asked["sizes"]]
+def by_hash(requested):
+    hashed = java_object_hash(requested["argType"], requested["arg"])
+    sizes = [tuple(MessageQueue("T", "b", number) for number in range(size)) for size in requested["sizes"]]
     return {"hashCode": hashed, "index": [select_by_hash(queues, hashed).queue_id for queues in sizes]}
 
 
@@ -120,9 +120,9 @@ OPERATIONS = {
     "TopicPublishInfo.selectOneMessageQueue": in_turn,
     "MQFaultStrategy.selectOneMessageQueue": avoiding,
     "MQFaultStrategy.selectOneMessageQueue_empty": of_no_queues,
-    "MQFaultStrategy.updateFaultItem": faults_told,
-    "MQFaultStrategy.computeNotAvailableDuration": lambda asked: {
-        "notAvailableDuration": [compute_not_available_duration_ms(latency_ms) for latency_ms in asked["latencies"]]
+    "MQFaultStrategy.updateFaultItem": faults_reported,
+    "MQFaultStrategy.computeNotAvailableDuration": lambda requested: {
+        "notAvailableDuration": [compute_not_available_duration_ms(latency_ms) for latency_ms in requested["latencies"]]
     },
     "tables": tables,
     "unknown_broker": of_an_unknown_broker,

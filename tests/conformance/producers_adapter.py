@@ -1,7 +1,7 @@
 """Family producers: `ProducerManager`."""
 
 from conformance.client_channels import ClientChannels
-from nodes.broker.tables.producers import ProducerManager
+from nodes.broker.tables.clients.producers import ProducerManager
 
 
 class Producers(ClientChannels):

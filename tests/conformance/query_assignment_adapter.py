@@ -6,18 +6,18 @@ from types import SimpleNamespace
 import attrs
 import trio
 
+from conformance.executing import Adapter
 from conformance.java_errors import throwing
-from conformance.playing import Adapter
 from conformance.queue_texts import queues, text
 from nodes.allocation.for_pop import allocate_for_pop
 from nodes.allocation.strategy import AllocationError
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.query_assignment import QueryAssignment
-from nodes.broker.tables.assignments import STRATEGIES, MessageRequestModeManager
-from nodes.broker.tables.consumers import ConsumerManager
-from nodes.broker.tables.rebalance_settings import RebalanceSettings
-from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.tables.clients.assignments import STRATEGIES, MessageRequestModeManager
+from nodes.broker.tables.clients.consumers import ConsumerManager
+from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
+from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.config import BrokerConfig
 from nodes.protocol.bodies import (
     QueryAssignmentRequestBody,
@@ -41,23 +41,25 @@ BROKER_NAME = "bk-a"
 JAVA_KINDS = {AllocationError: "IllegalArgumentException"}
 
 
-def alloc4pop(asked):
-    mq_all = [MessageQueue(*queue) for queue in asked["mqAll"]]
+def alloc4pop(requested):
+    mq_all = [MessageQueue(*queue) for queue in requested["mqAll"]]
 
     def share(cid):
-        arguments = ("G", cid, mq_all, asked["cidAll"], asked["popShareQueueNum"])
-        mine = allocate_for_pop(STRATEGIES[asked["strategy"]], *arguments)
+        arguments = ("G", cid, mq_all, requested["cidAll"], requested["popShareQueueNum"])
+        mine = allocate_for_pop(STRATEGIES[requested["strategy"]], *arguments)
         return {"mqs": [[queue.broker_name, queue.queue_id] for queue in mine]}
 
     return {
-        "results": [{"cid": cid} | throwing(JAVA_KINDS, share, cid, tell=AllocationError) for cid in asked["callers"]]
+        "results": [
+            {"cid": cid} | throwing(JAVA_KINDS, share, cid, tell=AllocationError) for cid in requested["callers"]
+        ]
     }
 
 
 def with_callers(question):
     """The question with those who ask, whom only the answer names: the members, and here and there somebody else."""
     callers = [result["cid"] for result in question.out["results"]]
-    return attrs.evolve(question, asked=question.asked | {"callers": callers})
+    return attrs.evolve(question, requested=question.requested | {"callers": callers})
 
 
 class QueryAssignments(Adapter):

@@ -1,8 +1,8 @@
 """Family queue_locks: `RebalanceLockManager`."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.queue_texts import queue, queues, text, texts
-from nodes.broker.tables.queue_locks import LOCK_MAX_LIVE_TIME_MS, RebalanceLockManager
+from nodes.broker.tables.clients.queue_locks import LOCK_MAX_LIVE_TIME_MS, RebalanceLockManager
 
 
 class QueueLocks(Adapter):

@@ -14,9 +14,9 @@ def queues(texts: Iterable[str]) -> tuple[MessageQueue, ...]:
     return tuple(queue(text) for text in texts)
 
 
-def text(asked: MessageQueue) -> str:
-    return f"{asked.topic}@{asked.broker_name}@{asked.queue_id}"
+def text(requested: MessageQueue) -> str:
+    return f"{requested.topic}@{requested.broker_name}@{requested.queue_id}"
 
 
-def texts(asked: Iterable[MessageQueue]) -> list[str]:
-    return sorted(text(one) for one in asked)
+def texts(requested: Iterable[MessageQueue]) -> list[str]:
+    return sorted(text(item) for item in requested)

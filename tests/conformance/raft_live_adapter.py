@@ -1,7 +1,7 @@
 """Family raft_live: `RaftReplicasInfoManager`, whose live brokers are part of the replicated state."""
 
 from conformance.controller_heartbeat_adapter import shown_info, shown_key
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.replicas_adapter import shown_header, shown_sync
 from nodes.controller.tables.events import ApplyBrokerId, ElectMaster
 from nodes.controller.tables.heartbeats import BrokerIdentity

@@ -15,7 +15,7 @@ from nodes.allocation.by_config import AllocateByConfig
 from nodes.allocation.by_machine_room import AllocateByMachineRoom
 from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
-from nodes.client.rebalance.roles import Asked, FoundAssignment, FoundConsumers
+from nodes.client.rebalance.roles import FoundAssignment, FoundConsumers, Requested
 from nodes.config import ConsumerConfig
 from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.bodies import MessageQueueAssignment
@@ -39,20 +39,20 @@ CONFIGURED = [["T", "broker-a", 0], ["T", "broker-a", 1]]
 """The queues of CONFIG where a case does not tell them."""
 
 
-def strategy_of(asked):
-    if asked.get("strategy") != "CONFIG":
-        return STRATEGIES[asked.get("strategy", "AVG")]
-    listed = asked.get("messageQueueList", CONFIGURED)
+def strategy_of(requested):
+    if requested.get("strategy") != "CONFIG":
+        return STRATEGIES[requested.get("strategy", "AVG")]
+    listed = requested.get("messageQueueList", CONFIGURED)
     return AllocateByConfig(None if listed is None else tuple(MessageQueue(*queue) for queue in listed))
 
 
-def rebalance(asked):
-    return trio.run(passes, asked)
+def rebalance(requested):
+    return trio.run(passes, requested)
 
 
-async def passes(asked):
-    consumer = Consumer(asked)
-    return {"results": [await consumer.make_pass(one) for one in asked["passes"]]}
+async def passes(requested):
+    consumer = Consumer(requested)
+    return {"results": [await consumer.make_pass(item) for item in requested["passes"]]}
 
 
 def triple(queue):
@@ -62,25 +62,25 @@ def triple(queue):
 class Consumer:
     """Assigner, keeper and listener in one: what a recording subclass of `RebalanceImpl` is there."""
 
-    def __init__(self, asked):
+    def __init__(self, requested):
         self.clock = SimpleNamespace(now_ms=lambda: NEVER_MS, monotonic_ns=lambda: 0)
-        self.client_rebalance = asked["op"] == "doRebalance_client"
-        self.group = asked["group"]
+        self.client_rebalance = requested["op"] == "doRebalance_client"
+        self.group = requested["group"]
         self.subscribed = {} if self.client_rebalance else {"T": None}
         self.events, self.instance_events = [], []
-        self.told = {}
+        self.reported = {}
         host = SimpleNamespace(clock=self.clock, log=NOWHERE, record=lambda _: None, stopwatch=lambda _: nullcontext())
         config = ConsumerConfig(
-            consume_orderly=asked["isOrder"],
-            message_model=asked.get("messageModel", "CLUSTERING"),
-            pull_max_idle_time_ms=NEVER_MS if asked.get("consumeType") == "CONSUME_ACTIVELY" else 120_000,
+            consume_orderly=requested["isOrder"],
+            message_model=requested.get("messageModel", "CLUSTERING"),
+            pull_max_idle_time_ms=NEVER_MS if requested.get("consumeType") == "CONSUME_ACTIVELY" else 120_000,
         )
         self.rebalance = Rebalance(
             host,
             config,
             self.group,
-            asked["clientId"],
-            strategy_of(asked),
+            requested["clientId"],
+            strategy_of(requested),
             self,
             self,
             self,
@@ -88,16 +88,16 @@ class Consumer:
             {},
         )
 
-    async def make_pass(self, one):
-        self.told = one
+    async def make_pass(self, item):
+        self.reported = item
         self.events, self.instance_events = [], []
         if self.client_rebalance:
-            self.subscribed = dict.fromkeys(one["subscribed"])
-            routes = {topic: queues for topic, queues in one["routes"].items() if queues is not None}
+            self.subscribed = dict.fromkeys(item["subscribed"])
+            routes = {topic: queues for topic, queues in item["routes"].items() if queues is not None}
             self.rebalance.subscribe_info = {
                 topic: tuple(sorted(MessageQueue(*queue) for queue in queues)) for topic, queues in routes.items()
             }
-        for queue in one.get("pullExpired", ()):
+        for queue in item.get("pullExpired", ()):
             if MessageQueue(*queue) in self.rebalance.process_queues:
                 expired = self.rebalance.process_queues[MessageQueue(*queue)]
                 expired.last_pull_ms = self.clock.now_ms() - PULL_EXPIRED_MS
@@ -110,28 +110,28 @@ class Consumer:
         }
 
     def is_in(self, name, queue):
-        return triple(queue) in self.told[name]
+        return triple(queue) in self.reported[name]
 
     # Who is asked
 
     async def find_consumers(self, topic):
         self.instance_events.append(["findConsumerIdList", topic])
-        found = self.told["cids"].get(topic)
-        return None if found is None else FoundConsumers(tuple(found), Asked("a0"))
+        found = self.reported["cids"].get(topic)
+        return None if found is None else FoundConsumers(tuple(found), Requested("a0"))
 
     async def query_assignment(self, topic):
         self.instance_events.append(["queryAssignment", topic, "AVG", 3000])
-        found = self.told["assignments"].get(topic)
+        found = self.reported["assignments"].get(topic)
         if found == "exception":
             raise BrokerError(1, "as the case says")
         if found is None:
-            return FoundAssignment(None, Asked("a0"))
+            return FoundAssignment(None, Requested("a0"))
         return FoundAssignment(
             tuple(
                 MessageQueueAssignment(queue and MessageQueue(*queue), MessageRequestMode(mode))
                 for queue, mode in found
             ),
-            Asked("a0"),
+            Requested("a0"),
         )
 
     # What is done with queues
@@ -210,18 +210,18 @@ def tables(rebalanced, subscribed):
 
 def without_hash_order(out):
     """The answers with queues sorted within each phase, all that belongs to one queue staying in its order."""
-    return {"results": [one and ({**one, "events": phases(one["events"])}) for one in out["results"]]}
+    return {"results": [item and ({**item, "events": phases(item["events"])}) for item in out["results"]]}
 
 
 def phases(events):
     in_order = []
     for phase, listed in groupby(events, key=lambda event: phase_of(event[0])):
-        told = list(listed)
+        lines = list(listed)
         if phase in ("release", "release popped", "add"):
-            told.sort(key=lambda event: event[1])
+            lines.sort(key=lambda event: event[1])
         elif phase == "dispatch":
-            told = [[name, sorted(requests), delay_ms] for name, requests, delay_ms in told]
-        in_order += told
+            lines = [[name, sorted(requests), delay_ms] for name, requests, delay_ms in lines]
+        in_order += lines
     return in_order
 
 

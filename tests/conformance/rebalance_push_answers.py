@@ -8,7 +8,7 @@ import trio
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
 from nodes.client.rebalance.order_locks import OrderLocks
-from nodes.client.rebalance.queue_keepers import PushQueues
+from nodes.client.rebalance.queue_sources import PushQueues
 from nodes.client.rebalance.rebalance import configured_mode
 from nodes.client.tables.client_routes import ClientRoutes
 from nodes.client.tables.popped_messages import consume_init_mode
@@ -30,31 +30,31 @@ NOWHERE = SimpleNamespace(warning=lambda *_, **__: None)
 FAILED = -1
 
 
-def rebalance_push(asked):
-    match asked["op"]:
+def rebalance_push(requested):
+    match requested["op"]:
         case "computePullFromWhere":
-            return trio.run(compute, asked)
+            return trio.run(compute, requested)
         case "messageQueueChanged":
-            return trio.run(message_queue_changed, asked)
+            return trio.run(message_queue_changed, requested)
         case "removeUnnecessaryMessageQueue":
-            return trio.run(remove, asked)
+            return trio.run(remove, requested)
         case "clientRebalance":
-            mode = VerbOutput(asked).queues.rebalance_mode(configured_mode(config_of(asked)))
+            mode = VerbOutput(requested).queues.rebalance_mode(configured_mode(config_of(requested)))
             return {"ret": mode is RebalanceMode.CLIENT}
         case "DefaultMQPushConsumer_defaults":
             return defaults()
-    raise AssertionError(f"no operation is called {asked['op']}")
+    raise AssertionError(f"no operation is called {requested['op']}")
 
 
-def config_of(asked):
+def config_of(requested):
     options = {
-        "consume_from_where": asked.get("consumeFromWhere"),
-        "consume_timestamp": asked["consumeTimestamp"].split()[0] if "consumeTimestamp" in asked else None,
-        "consume_orderly": asked.get("consumeOrderly", asked.get("orderly")),
-        "message_model": asked.get("messageModel"),
-        "client_rebalance": asked.get("clientRebalance"),
-        "pull_threshold_for_topic": asked.get("pullThresholdForTopic"),
-        "pull_threshold_size_for_topic": asked.get("pullThresholdSizeForTopic"),
+        "consume_from_where": requested.get("consumeFromWhere"),
+        "consume_timestamp": requested["consumeTimestamp"].split()[0] if "consumeTimestamp" in requested else None,
+        "consume_orderly": requested.get("consumeOrderly", requested.get("orderly")),
+        "message_model": requested.get("messageModel"),
+        "client_rebalance": requested.get("clientRebalance"),
+        "pull_threshold_for_topic": requested.get("pullThresholdForTopic"),
+        "pull_threshold_size_for_topic": requested.get("pullThresholdSizeForTopic"),
     }
     return ConsumerConfig(**{name: value for name, value in options.items() if value is not None})
 
@@ -62,15 +62,15 @@ def config_of(asked):
 class VerbOutput:
     """The queues of a consumer, and around them a broker that answers as the case says."""
 
-    def __init__(self, asked):
-        self.asked = asked
+    def __init__(self, requested):
+        self.requested = requested
         self.rpcs = []
         self.routes = ClientRoutes()
         self.clock = SimpleNamespace(now_ms=lambda: NOW_MS)
-        self.rpc, self.config, self.host = self, config_of(asked), self
+        self.rpc, self.config, self.host = self, config_of(requested), self
         self.log, self.record = NOWHERE, lambda _: None
         self.client_id = "c1"
-        if asked.get("brokerStoredOffset") != "noaddr":
+        if requested.get("brokerStoredOffset") != "noaddr":
             self.routes.install("T", TopicRouteData((), (BrokerData("C", "broker-a", {0: "a0"}),)))
         self.store = RemoteBrokerOffsetStore(self, "G")
         self.process_queues = {}
@@ -88,17 +88,17 @@ class VerbOutput:
         match code:
             case RequestCode.QUERY_CONSUMER_OFFSET:
                 self.rpcs.append(["queryConsumerOffset", address, topic, queue_id, timeout_ms])
-                found = self.asked["brokerStoredOffset"]
+                found = self.requested["brokerStoredOffset"]
                 if found == "notfound":
                     return Command(ResponseCode.QUERY_NOT_FOUND)
                 if found == "error":
                     return Command(ResponseCode.SYSTEM_ERROR)
             case RequestCode.GET_MAX_OFFSET:
                 self.rpcs.append(["maxOffset", topic, "broker-a", queue_id])
-                found = self.asked["maxOffset"]
+                found = self.requested["maxOffset"]
             case RequestCode.SEARCH_OFFSET_BY_TIMESTAMP:
                 self.rpcs.append(["searchOffset", topic, "broker-a", queue_id, int(ext_fields["timestamp"])])
-                found = self.asked["searchOffset"]
+                found = self.requested["searchOffset"]
         if found is None:
             raise RemotingTimeoutError(address)
         return Command(ResponseCode.SUCCESS, ext_fields={"offset": str(found)})
@@ -113,37 +113,37 @@ class VerbOutput:
             self.rpcs.append(["updateConsumerOffsetOneway", address, ext_fields["topic"], queue_id, offset])
 
 
-async def compute(asked):
-    told = VerbOutput(asked)
-    init_mode = {"initMode": consume_init_mode(told.config.consume_from_where)}
+async def compute(requested):
+    reported = VerbOutput(requested)
+    init_mode = {"initMode": consume_init_mode(reported.config.consume_from_where)}
     try:
-        offset = await told.queues.compute_pull_from_where(MessageQueue(asked["topic"], "broker-a", 0))
+        offset = await reported.queues.compute_pull_from_where(MessageQueue(requested["topic"], "broker-a", 0))
     except (RemotingError, BrokerError):
-        return {"withException": {"error": "MQClientException"}, "plain": FAILED, "rpcs": told.rpcs} | init_mode
-    return {"withException": offset, "plain": offset, "rpcs": told.rpcs} | init_mode
+        return {"withException": {"error": "MQClientException"}, "plain": FAILED, "rpcs": reported.rpcs} | init_mode
+    return {"withException": offset, "plain": offset, "rpcs": reported.rpcs} | init_mode
 
 
-async def remove(asked):
-    told, queue = VerbOutput(asked), MessageQueue("T", "broker-a", 0)
-    process_queue = told.process_queues[queue] = ProcessQueue(now_ms=NOW_MS)
+async def remove(requested):
+    reported, queue = VerbOutput(requested), MessageQueue("T", "broker-a", 0)
+    process_queue = reported.process_queues[queue] = ProcessQueue(now_ms=NOW_MS)
     process_queue.locked = True
-    process_queue.dropped = asked["dropped"]
-    process_queue.last_lock_ms = NOW_MS - asked["lastLockAgeMs"]
-    if asked["localOffset"] is not None:
-        told.store.memory.update(queue, asked["localOffset"], increase_only=False)
-    if asked["listenerHoldsReadLock"]:
+    process_queue.dropped = requested["dropped"]
+    process_queue.last_lock_ms = NOW_MS - requested["lastLockAgeMs"]
+    if requested["localOffset"] is not None:
+        reported.store.memory.update(queue, requested["localOffset"], increase_only=False)
+    if requested["listenerHoldsReadLock"]:
         await process_queue.consume_lock.acquire()
 
         async def somebody_else():
-            return await told.queues.remove_unnecessary(queue, process_queue)
+            return await reported.queues.remove_unnecessary(queue, process_queue)
 
         ret = await in_a_task_of_its_own(somebody_else)
     else:
-        ret = await told.queues.remove_unnecessary(queue, process_queue)
+        ret = await reported.queues.remove_unnecessary(queue, process_queue)
     return {
         "ret": ret,
-        "rpcs": told.rpcs,
-        "offsetStillInMemory": told.store.memory.read(queue),
+        "rpcs": reported.rpcs,
+        "offsetStillInMemory": reported.store.memory.read(queue),
         "lockedFlag": process_queue.locked,
         "tryUnlockTimes": process_queue.try_unlock_times,
     }
@@ -160,23 +160,23 @@ async def in_a_task_of_its_own(flow):
     return results[0]
 
 
-async def message_queue_changed(asked):
-    told = VerbOutput(asked)
+async def message_queue_changed(requested):
+    reported = VerbOutput(requested)
     heartbeats = []
 
     async def heartbeat_all(*, is_rebalance=False):
         heartbeats.append(["sendHeartbeatToAllBrokerWithLockV2", is_rebalance])
 
-    told.heartbeat_all = heartbeat_all
-    told.rng = lambda _: SimpleNamespace(randrange=lambda _: 0)
-    told.clock.monotonic_ns = lambda: 0
-    topics = ("T",) if asked["topicSubscribed"] else ()
-    consumer = PushConsumer(told, told.config, group="G", topics=topics, nameservers=(), instance=told)
-    for queue_id in range(asked["processQueueTableSize"]):
+    reported.heartbeat_all = heartbeat_all
+    reported.rng = lambda _: SimpleNamespace(randrange=lambda _: 0)
+    reported.clock.monotonic_ns = lambda: 0
+    topics = ("T",) if requested["topicSubscribed"] else ()
+    consumer = PushConsumer(reported, reported.config, group="G", topics=topics, nameservers=(), instance=reported)
+    for queue_id in range(requested["processQueueTableSize"]):
         process_queue = ProcessQueue(now_ms=NOW_MS)
-        process_queue.dropped = queue_id < asked["ofWhichDropped"]
+        process_queue.dropped = queue_id < requested["ofWhichDropped"]
         consumer.rebalance.process_queues[MessageQueue("T", "broker-a", queue_id)] = process_queue
-    told.clock.now_ms = lambda: NOW_MS + 1
+    reported.clock.now_ms = lambda: NOW_MS + 1
     await consumer.message_queue_changed("T", (), ())
     subscription, thresholds = consumer.subscription("T"), consumer._pulls.thresholds
     return {

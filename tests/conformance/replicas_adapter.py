@@ -3,10 +3,10 @@
 import json
 
 from conformance.controller_events import event_of, shown_event
+from conformance.executing import Adapter
 from conformance.java_errors import throwing
-from conformance.playing import Adapter
 from nodes.controller.tables import events
-from nodes.controller.tables.heartbeats import BrokerLiveInfo
+from nodes.controller.tables.heartbeats import ReplicaLiveInfo
 from nodes.controller.tables.replicas_info import ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.protocol import headers_controller as headers
@@ -45,7 +45,7 @@ class Replicas(Adapter):
     # Liveness
 
     def alive(self, cluster, name, id, epoch, max_offset, priority):  # noqa: A002 - as the case calls it
-        info = BrokerLiveInfo("", 0, 0, None, epoch, max_offset, 0, priority)
+        info = ReplicaLiveInfo("", 0, 0, None, epoch, max_offset, 0, priority)
         self.live[cluster, name, id] = info
 
     def dead(self, cluster, name, id):  # noqa: A002 - as above
@@ -57,34 +57,34 @@ class Replicas(Adapter):
     # Requests
 
     def get_next_broker_id(self, cluster, name):
-        return self.told(self.manager.get_next_broker_id(headers.GetNextBrokerIdRequestHeader(cluster, name)))
+        return self.reported(self.manager.get_next_broker_id(headers.GetNextBrokerIdRequestHeader(cluster, name)))
 
     def apply_broker_id(self, cluster, name, id, check_code):  # noqa: A002 - as above
         header = headers.ApplyBrokerIdRequestHeader(cluster, name, id, check_code)
-        return self.told(self.manager.apply_broker_id(header))
+        return self.reported(self.manager.apply_broker_id(header))
 
     def register(self, cluster, name, id, addr):  # noqa: A002 - as above
         header = headers.RegisterBrokerToControllerRequestHeader(cluster, name, id, addr, self.at_ms)
-        return self.told(self.manager.register_broker(header, self.live_info))
+        return self.reported(self.manager.register_broker(header, self.live_info))
 
     def elect(self, cluster, name, id, designate):  # noqa: A002 - as above
         header = headers.ElectMasterRequestHeader(cluster, name, id, designate, self.at_ms)
-        return self.told(self.manager.elect_master(header, self.live_info))
+        return self.reported(self.manager.elect_master(header, self.live_info))
 
     def alter(self, name, master_id, master_epoch, set, set_epoch):  # noqa: A002 - as above
         header = headers.AlterSyncStateSetRequestHeader(name, master_id, master_epoch, self.at_ms)
-        said = SyncStateSet(tuple(set), set_epoch)
-        return self.told(self.manager.alter_sync_state_set(header, said, self.live_info))
+        answer = SyncStateSet(tuple(set), set_epoch)
+        return self.reported(self.manager.alter_sync_state_set(header, answer, self.live_info))
 
     def get_replica_info(self, name):
-        return self.told(self.manager.get_replica_info(headers.GetReplicaInfoRequestHeader(name)))
+        return self.reported(self.manager.get_replica_info(headers.GetReplicaInfoRequestHeader(name)))
 
     def get_sync_state_data(self, names):
-        return self.told(self.manager.get_sync_state_data(names, self.live_info))
+        return self.reported(self.manager.get_sync_state_data(names, self.live_info))
 
     def clean(self, cluster, name, ids, clean_living):
         header = headers.CleanControllerBrokerDataRequestHeader(name, cluster, ids, clean_living, self.at_ms)
-        return self.told(self.manager.clean_broker_data(header, self.live_info))
+        return self.reported(self.manager.clean_broker_data(header, self.live_info))
 
     def scan_need_reelect(self):
         return throwing(
@@ -92,7 +92,7 @@ class Replicas(Adapter):
             lambda: {"groups": sorted(self.manager.scan_need_reelect(self.live_info))},
         )
 
-    def told(self, result):
+    def reported(self, result):
         if not self.applies_at_once:
             self.pending += result.events
         else:

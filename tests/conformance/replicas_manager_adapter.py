@@ -3,11 +3,11 @@
 What the HA service and the broker are told is written down. What runs beside an operation is run after it.
 """
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from nodes.broker.group.replicas_manager import ReplicasManager
-from nodes.broker.tables import replica_role as role
-from nodes.broker.tables.broker_identity import read_broker_metadata, read_temp_broker_metadata
-from nodes.broker.tables.member_group import ChangeSpecialService, RegisterBrokerAll
+from nodes.broker.tables.group import replica_role as role
+from nodes.broker.tables.group.broker_identity import read_broker_metadata, read_temp_broker_metadata
+from nodes.broker.tables.group.member_group import ChangeSpecialService, RegisterBrokerAll
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.bodies_controller import ElectMasterResponseBody, SyncStateSet
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -104,16 +104,16 @@ class ReplicasManagers(Adapter):
             case RequestCode.CONTROLLER_ELECT_MASTER:
                 return [request.broker_id]
             case RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET:
-                said = decode_body(SyncStateSet, content)
-                members = sorted(said.sync_state_set)
-                return [request.master_broker_id, request.master_epoch, members, said.sync_state_set_epoch]
+                text = decode_body(SyncStateSet, content)
+                members = sorted(text.sync_state_set)
+                return [request.master_broker_id, request.master_epoch, members, text.sync_state_set_epoch]
             case _:
                 return []
 
     def oneway(self, address, code, fields, _content):
         beat = decode_header(BrokerHeartbeatRequestHeader, fields)
-        said = [beat.epoch, beat.max_offset, beat.confirm_offset, beat.heartbeat_timeout_mills, beat.election_priority]
-        self.calls.append([str(int(code)), address, beat.broker_id, *said])
+        lines = [beat.epoch, beat.max_offset, beat.confirm_offset, beat.heartbeat_timeout_mills, beat.election_priority]
+        self.calls.append([str(int(code)), address, beat.broker_id, *lines])
 
     # Effects
 
@@ -121,7 +121,7 @@ class ReplicasManagers(Adapter):
         match effect:
             case role.StartLeaderDiscovery():
                 self.calls.append(["schedule", "rm:3000/10000"])
-            case role.StartService():
+            case role.StartReplicaService():
                 self.fenced = self.isolated = False
                 self.calls += [["isolated", False], ["schedule", "rm:3000/5000"], ["ha.registerListener"]]
             case role.StoreIdentity():
@@ -210,7 +210,7 @@ class ReplicasManagers(Adapter):
     async def at_once(self, call):
         call()
 
-    def done(self, flow, told=None):
+    def done(self, flow, reported=None):
         """Run a flow that never waits, and what it started beside itself."""
         self.calls, self.beside = [], []
         result = awaited(flow)
@@ -222,7 +222,7 @@ class ReplicasManagers(Adapter):
             else:
                 awaited(self.manager.check_sync_state_set())
         background = [[ASYNC], *self.calls] if self.calls else []
-        return ({told: result} if told else {}) | {"calls": [*foreground, *background] or None}
+        return ({reported: result} if reported else {}) | {"calls": [*foreground, *background] or None}
 
     def tables(self):
         if not hasattr(self, "role"):
@@ -279,8 +279,8 @@ def answer(code, scripted):
     master, address, epoch, set_epoch, members = scripted
     match code:
         case RequestCode.CONTROLLER_REGISTER_BROKER:
-            told = (master, address, epoch, set_epoch)
-            header = headers.RegisterBrokerToControllerResponseHeader(CLUSTER, NAME, *told)
+            reported = (master, address, epoch, set_epoch)
+            header = headers.RegisterBrokerToControllerResponseHeader(CLUSTER, NAME, *reported)
             return header, SyncStateSet(tuple(members), set_epoch)
         case RequestCode.CONTROLLER_ELECT_MASTER:
             header = headers.ElectMasterResponseHeader(master, address, epoch, set_epoch)

@@ -29,7 +29,7 @@ class ReviveLog:
             self.calls.append(["put", REVIVE_TOPIC, queue_id, self.put_status])
             if self.put_status not in STORED:
                 return None
-        row = {"tag": tag, "deliverAt": relative(deliver_ms), "uniqKey": key, "json": told(body)}
+        row = {"tag": tag, "deliverAt": relative(deliver_ms), "uniqKey": key, "json": reported(body)}
         if deliver_ms > now_ms:
             self.wheel[self.arrived] = (queue_id, row)
             self.arrived += 1
@@ -67,7 +67,7 @@ def relative_key(key, record):
     return key.replace(str(record.pop_time_ms), f"now+{relative(record.pop_time_ms)}")
 
 
-def told(body):
+def reported(body):
     fields = json.loads(body)
     fields.pop("reviveTime", None)
     return fields | {"pt": relative(fields["pt"])}

@@ -17,13 +17,13 @@ JAVA_KINDS = {
 }
 
 
-def route(asked):
-    if asked["op"] == "convert":
-        return converted(asked["topic"], asked["route"])
-    if asked["op"] == "changed":
-        return changed(asked)
+def route(requested):
+    if requested["op"] == "convert":
+        return converted(requested["topic"], requested["route"])
+    if requested["op"] == "changed":
+        return changed(requested)
     # Ours cannot be changed by anybody, so there is nothing to copy.
-    assert asked["op"] == "clone_then_mutate_original"
+    assert requested["op"] == "clone_then_mutate_original"
     return {}
 
 
@@ -97,25 +97,25 @@ def selected(data):
     return {"anyOf": sorted(select_broker_addr(data, lambda _, place=place: place) for place in range(*drawn_from))}
 
 
-def changed(asked):
-    now, old = (None if asked[which] is None else route_of(asked[which]) for which in ("now", "old"))
+def changed(requested):
+    now, old = (None if requested[which] is None else route_of(requested[which]) for which in ("now", "old"))
     out = {"changed": topic_route_data_changed(old, now)}
-    if not isinstance(asked["what"], str):
+    if not isinstance(requested["what"], str):
         out["reverse"] = topic_route_data_changed(now, old)
-        out["nowUnsortedAfter"] = now == route_of(asked["now"])
+        out["nowUnsortedAfter"] = now == route_of(requested["now"])
     return out
 
 
-def broker_addr(asked):
+def broker_addr(requested):
     routes = ClientRoutes()
-    addrs = {int(broker_id): address for broker_id, address in asked["brokerAddrs"].items()}
+    addrs = {int(broker_id): address for broker_id, address in requested["brokerAddrs"].items()}
     routes.install("T", TopicRouteData((), (BrokerData("C", "b", addrs),)))
 
     def in_subscribe(broker_id, only_this_broker):
         found = routes.find_broker_address_in_subscribe("b", broker_id, only_this_broker=only_this_broker)
         return found and [found.address, found.is_slave]
 
-    queries = asked["subscribe_queries_brokerId_onlyThisBroker"]
+    queries = requested["subscribe_queries_brokerId_onlyThisBroker"]
     admin = in_subscribe(0, False)
     return {
         "findBrokerAddressInSubscribe_addr_slave": [in_subscribe(*query) for query in queries],

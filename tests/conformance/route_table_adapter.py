@@ -31,9 +31,9 @@ class NameserverTables(ClientChannels):
     def tables(self):
         routes, info = self.routes, self.routes.cluster_info()
         pending = sorted(
-            [one.cluster_name, one.broker_addr, one.broker_name, one.broker_id] for one in self.queue.waiting
+            [item.cluster_name, item.broker_addr, item.broker_name, item.broker_id] for item in self.queue.waiting
         )
-        told = {topic: self._route_of(topic) for topic in routes.topics}
+        reported = {topic: self._route_of(topic) for topic in routes.topics}
         return {
             "topics": {
                 topic: {name: numbers(data)[1:] for name, data in queues.items()}
@@ -45,7 +45,7 @@ class NameserverTables(ClientChannels):
             "filters": {at(broker): list(servers) for broker, servers in routes.filter_servers.items()},
             "mappings": {topic: mapping_rows(table) for topic, table in routes.topic_queue_mappings.items()},
             "pendingUnregister": {"list": pending} if pending else {},
-            "routes": {topic: route for topic, route in told.items() if route is not None},
+            "routes": {topic: route for topic, route in reported.items() if route is not None},
         }
 
     def _route_of(self, topic):
@@ -57,9 +57,9 @@ class NameserverTables(ClientChannels):
 
     # Brokers come and go
 
-    def register(self, **said):
+    def register(self, **answer):
         self.nameserver.now_ms = self.at_ms
-        outcome, response = self.nameserver.register(registration(**said))
+        outcome, response = self.nameserver.register(registration(**answer))
         out = {"code": outcome.answer.code, "remark": outcome.answer.remark, "notify": notices(outcome.notifications)}
         out |= {"masterAddr": response.master_addr, "haServerAddr": response.ha_server_addr}
         return out | (
@@ -68,8 +68,8 @@ class NameserverTables(ClientChannels):
             else {}
         )
 
-    def register_direct(self, **said):
-        made = registration(**said)
+    def register_direct(self, **answer):
+        made = registration(**answer)
         result = self.routes.register_broker(made.header, made.value, channel=made.channel, now_ms=self.at_ms)
         if result is None:
             return {"result": None}
@@ -100,10 +100,10 @@ class NameserverTables(ClientChannels):
 
     def scan(self):
         expired = self.routes.scan_not_active_brokers(self.at_ms)
-        for one in expired:
-            if one.unregister is not None:
-                self.queue.submit(one.unregister)
-        return {"closedChannels": self.first_closed(one.channel for one in expired)}
+        for item in expired:
+            if item.unregister is not None:
+                self.queue.submit(item.unregister)
+        return {"closedChannels": self.first_closed(element.channel for element in expired)}
 
     def channel_close(self, channel):
         self.first_closed([channel])

@@ -2,11 +2,11 @@
 
 import json
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.pretended_time import ORIGIN_MS, shown_version
-from nodes.broker.tables.delay_levels import level_of, parse_delay_level, queue_id_of
-from nodes.broker.tables.delay_offsets import DelayOffsets, encode_delay_offsets
-from nodes.broker.tables.transaction_messages import get_immunity_time
+from nodes.broker.tables.store.transaction_messages import get_immunity_time
+from nodes.broker.tables.timer.delay_levels import level_of, parse_delay_level, queue_id_of
+from nodes.broker.tables.timer.delay_offsets import DelayOffsets, encode_delay_offsets
 
 
 class Schedule(Adapter):

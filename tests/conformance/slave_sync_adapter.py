@@ -1,12 +1,12 @@
 """Family slave_sync: `SlaveSynchronize` with a scripted master."""
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.pretended_time import ORIGIN_MS, shown_version
 from conformance.topics_groups_adapter import BROKER_NAME, CLUSTER, shown_group, shown_topic
-from nodes.broker.tables.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
-from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.group.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
+from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.protocol.bodies import SubscriptionGroupTable, TopicConfigSerializeWrapper
 from nodes.protocol.model import DataVersion, SubscriptionGroupConfig, TopicConfig
 
@@ -80,8 +80,8 @@ class SlaveSync(Adapter):
         self.offsets.data_version = DataVersion(*dv)
 
     def sync_consumer_offset(self, fail, dv, offsets):
-        asked = master_to_ask(self.master, self.address)
-        if asked is not None and not fail:
+        requested = master_to_ask(self.master, self.address)
+        if requested is not None and not fail:
             entries = {key: {int(queue): offset for queue, offset in queues.items()} for key, queues in offsets.items()}
             self.offsets.put_all(entries, DataVersion(*dv))
         local = {
@@ -91,5 +91,5 @@ class SlaveSync(Adapter):
         return {
             "localOffsets": local,
             "localVersion": shown_version(self.offsets.data_version),
-            "calls": None if asked is None else [["getAllConsumerOffset", asked]],
+            "calls": None if requested is None else [["getAllConsumerOffset", requested]],
         }

@@ -18,8 +18,8 @@ from nodes.protocol.model import SubscriptionData
 JAVA_KINDS = {SubscriptionError: "Exception", ExpressionMissingError: "IllegalArgumentException"}
 
 
-def subscription(asked):
-    return OPERATIONS[asked["op"]](asked)
+def subscription(requested):
+    return OPERATIONS[requested["op"]](requested)
 
 
 def shown(data):
@@ -33,8 +33,8 @@ def shown(data):
     }
 
 
-def built(asked):
-    topic, expression = asked["topic"], asked["expression"]
+def built(requested):
+    topic, expression = requested["topic"], requested["expression"]
     ways = {
         "buildSubscriptionData": lambda: build_subscription_data(topic, expression),
         "build_type_null": lambda: build(topic, expression, None),
@@ -48,7 +48,7 @@ def built(asked):
     if "error" in out["buildSubscriptionData"]:
         return out
     data = build_subscription_data(topic, expression)
-    tags = asked["tags"]
+    tags = requested["tags"]
     return out | {
         "tagsCode": [tags_code(tag) for tag in tags],
         "brokerMatches": [broker_matches(data, tags_code(tag)) for tag in tags],
@@ -57,37 +57,39 @@ def built(asked):
     }
 
 
-def of_a_type(asked):
-    data = build("T", asked["expression"], asked["type"])
+def of_a_type(requested):
+    data = build("T", requested["expression"], requested["type"])
     return {
         "build": shown(data),
-        "isTagType": is_tag_type(asked["type"]),
+        "isTagType": is_tag_type(requested["type"]),
         "brokerMatches_a_z": [broker_matches(data, tags_code(tag)) for tag in ("a", "z")],
     }
 
 
-def matched(asked):
-    data = attrs.evolve(build_subscription_data("T", asked["expression"]), class_filter_mode=asked["classFilterMode"])
-    return passing(data, asked["tag"]) | {"clientKeeps_nullTag": client_keeps(data, None)}
+def matched(requested):
+    data = attrs.evolve(
+        build_subscription_data("T", requested["expression"]), class_filter_mode=requested["classFilterMode"]
+    )
+    return passing(data, requested["tag"]) | {"clientKeeps_nullTag": client_keeps(data, None)}
 
 
-def matched_by_hand(asked):
-    data = SubscriptionData("T", asked["subString"], tuple(asked["tagsSet"]), tuple(asked["codeSet"]))
-    return passing(data, asked["tag"])
+def matched_interactively(requested):
+    data = SubscriptionData("T", requested["subString"], tuple(requested["tagsSet"]), tuple(requested["codeSet"]))
+    return passing(data, requested["tag"])
 
 
 def passing(data, tag):
     return {"brokerMatches": broker_matches(data, tags_code(tag)), "clientKeeps": client_keeps(data, tag)}
 
 
-def alike(asked):
+def alike(requested):
     """Which subscriptions are one; their versions do not count."""
     built_ones = [
-        attrs.evolve(build(one["topic"], one["expression"], one["type"]), class_filter_mode=one["classFilterMode"])
-        for one in asked["subs"]
+        attrs.evolve(build(item["topic"], item["expression"], item["type"]), class_filter_mode=item["classFilterMode"])
+        for item in requested["subs"]
     ]
-    subs = [attrs.evolve(one, sub_version=0) for one in built_ones]
-    return {"equals": [[one == other for other in subs] for one in subs]}
+    subs = [attrs.evolve(built_one, sub_version=0) for built_one in built_ones]
+    return {"equals": [[sub == other for other in subs] for sub in subs]}
 
 
 OPERATIONS = {
@@ -95,5 +97,5 @@ OPERATIONS = {
     "equals_matrix": alike,
     "expressionType": of_a_type,
     "match": matched,
-    "match_handmade": matched_by_hand,
+    "match_handmade": matched_interactively,
 }

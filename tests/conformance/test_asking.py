@@ -10,7 +10,7 @@ from conformance.families import ADAPTERS, ANSWERERS, EXCEPTED
 from conformance.vectors import Case, Question, read_cases
 
 
-def asked(out, answer):
+def requested(out, answer):
     ask(Question("made_up", "one", {"op": "guess"}, out), lambda _: answer)
 
 
@@ -35,11 +35,11 @@ def test_the_same_answer_passes_and_the_question_reaches_the_answerer():
 )
 def test_a_wrong_answer_is_told_with_its_place(out, answer, place):
     with pytest.raises(AssertionError, match=place):
-        asked(out, answer)
+        requested(out, answer)
 
 
 def test_what_no_second_run_would_give_and_a_message_that_we_do_not_tell_are_not_compared():
-    asked(
+    requested(
         {"at": "<now>", "id": ["<process counter>"], "r": [{"error": "E", "message": "theirs"}]},
         {"at": 17, "id": [3], "r": [{"error": "E"}]},
     )

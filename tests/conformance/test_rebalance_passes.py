@@ -10,17 +10,17 @@ QUEUES = [[TOPIC, "b", queue_id] for queue_id in range(4)]
 NOTHING = {"releaseRefused": (), "lockRefused": (), "offsetFails": (), "pullExpired": ()}
 
 
-def passes(*told, **asked):
+def passes(*reported, **requested):
     """(balanced, names of events, queues in the table) after each pass."""
     consumer = Consumer(
-        {"op": "doRebalance_client", "clientId": "c1", "group": GROUP, "isOrder": False, "passes": (), **asked}
+        {"op": "doRebalance_client", "clientId": "c1", "group": GROUP, "isOrder": False, "passes": (), **requested}
     )
 
     async def all_passes():
         results = []
-        for one in told:
-            topics = [*one["routes"]]
-            result = await consumer.make_pass({**NOTHING, "subscribed": topics, **one})
+        for item in reported:
+            topics = [*item["routes"]]
+            result = await consumer.make_pass({**NOTHING, "subscribed": topics, **item})
             events = [event[0] for event in result["events"]]
             results.append((result["balanced"], events, len(consumer.rebalance.process_queues)))
         return results

@@ -2,11 +2,11 @@
 
 import re
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.revive_log import ORIGIN_MS
-from nodes.broker.tables.delay_levels import parse_delay_level
-from nodes.broker.tables.put_message_result import PutMessageStatus
-from nodes.broker.tables.timer_messages import admit_timer_message
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.timer.delay_levels import parse_delay_level
+from nodes.broker.tables.timer.timer_messages import admit_timer_message
 from nodes.config.timer import TimerConfig
 from nodes.protocol.model import Message
 from nodes.protocol.sys_flags import MessageSysFlag
@@ -35,9 +35,9 @@ class TimerAdmit(Adapter):
         refused = found if isinstance(found, PutMessageStatus) else None
         # A half message has no level yet.
         stored = message if refused or sys_flag == PREPARED else LEVELS.put_aside(found)
-        shown = {name: told(text) for name, text in stored.properties.items()}
+        shown = {name: reported(text) for name, text in stored.properties.items()}
         return {"refused": refused, "topic": stored.topic, "queueId": stored.queue_id, "properties": shown}
 
 
-def told(text):
+def reported(text):
     return f"now+{int(text) - ORIGIN_MS}" if text.isdecimal() and int(text) >= ORIGIN_MS else text

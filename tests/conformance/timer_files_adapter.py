@@ -1,8 +1,8 @@
 """Family timer_files: `TimerLog`, `TimerMetrics`, and small parts of `TimerMessageStore`."""
 
-from conformance.playing import Adapter
-from nodes.broker.tables.timer_log import UNIT_SIZE, TimerLogPositions, TimerMetrics
-from nodes.broker.tables.timer_messages import build_delete_key, is_magic_ok
+from conformance.executing import Adapter
+from nodes.broker.tables.timer.timer_log import UNIT_SIZE, TimerLogPositions, TimerMetrics
+from nodes.broker.tables.timer.timer_messages import build_delete_key, is_magic_ok
 
 
 class TimerFiles(Adapter):
@@ -26,8 +26,8 @@ class TimerFiles(Adapter):
 
     def constants(self):
         # Ours has no bytes: what lies inside a record is nowhere.
-        told = {"BLANK_MAGIC_CODE": -875286124, "UNIT_PRE_SIZE_FOR_MSG": 28, "UNIT_PRE_SIZE_FOR_METRIC": 40}
-        return {"UNIT_SIZE": UNIT_SIZE, **told}
+        reported = {"BLANK_MAGIC_CODE": -875286124, "UNIT_PRE_SIZE_FOR_MSG": 28, "UNIT_PRE_SIZE_FOR_METRIC": 40}
+        return {"UNIT_SIZE": UNIT_SIZE, **reported}
 
     def is_magic_ok(self, magic):
         return {"result": is_magic_ok(magic)}

@@ -4,13 +4,13 @@ from collections import deque
 
 import attrs
 
-from conformance.playing import Adapter
-from conformance.timer_admit_adapter import ORIGIN_MS, told
-from nodes.broker.tables.delay_offsets import TimerCheckPoint, TimerProgress
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.put_message_result import PutMessageStatus
-from nodes.broker.tables.timer_messages import NEVER_ENQUEUED, TIMER_TOPIC
-from nodes.broker.tables.timer_store import TimerStore
+from conformance.executing import Adapter
+from conformance.timer_admit_adapter import ORIGIN_MS, reported
+from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint, TimerProgress
+from nodes.broker.tables.timer.timer_messages import NEVER_ENQUEUED, TIMER_TOPIC
+from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.broker.timer.timer_delivery import TimerDelivery
 from nodes.config.timer import TimerConfig
 from nodes.protocol.model import DataVersion, Message
@@ -168,7 +168,7 @@ class TimerStores(Adapter):
 
 
 def shown_text(text):
-    return "MAX" if text == str(NEVER_ENQUEUED) else told(text)
+    return "MAX" if text == str(NEVER_ENQUEUED) else reported(text)
 
 
 def run(delivery):

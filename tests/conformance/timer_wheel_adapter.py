@@ -1,7 +1,7 @@
 """Family timer_wheel: `TimerWheel`."""
 
-from conformance.playing import Adapter
-from nodes.broker.tables.timer_wheel import TimerWheel
+from conformance.executing import Adapter
+from nodes.broker.tables.timer.timer_wheel import TimerWheel
 
 
 class TimerWheels(Adapter):

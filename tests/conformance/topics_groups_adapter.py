@@ -2,11 +2,11 @@
 
 import attrs
 
-from conformance.playing import Adapter
+from conformance.executing import Adapter
 from conformance.pretended_time import ORIGIN_MS, shown_version
-from nodes.broker.tables.attributes import AttributeRefusedError
-from nodes.broker.tables.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.topics import TopicConfigManager
+from nodes.broker.tables.metadata.attributes import AttributeRefusedError
+from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
+from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.protocol.model import SubscriptionGroupConfig, TopicConfig
 from nodes.protocol.wire_names import wire_name
 

@@ -40,7 +40,7 @@ class Question:
 
     family: str
     name: str
-    asked: dict[str, Any] = attrs.field(repr=False)
+    requested: dict[str, Any] = attrs.field(repr=False)
     out: dict[str, Any] = attrs.field(repr=False)
 
     def __str__(self) -> str:

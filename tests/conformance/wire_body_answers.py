@@ -45,33 +45,33 @@ NOT_OURS = {"uncompressedJson", "bodyCrc32_of_compressed", "bodyCrc32_of_uncompr
 RENAMED = {"isWithoutSub": "withoutSub"}
 
 
-def wire_body(asked):
-    match asked["op"]:
+def wire_body(requested):
+    match requested["op"]:
         case "RemotingSerializable.encode":
-            return _encoded(asked)
+            return _encoded(requested)
         case "RemotingSerializable.decode":
-            return {"fields": _read(asked["class"], asked["json"])}
+            return {"fields": _read(requested["class"], requested["json"])}
         case "HeartbeatData.computeHeartbeatFingerprint":
-            return _fingerprint(asked["fields"])
+            return _fingerprint(requested["fields"])
         case "TopicConfig.encode":
-            topic = _topic(asked["fields"])
+            topic = _topic(requested["fields"])
             text = encode_topic_config(topic)
             again = decode_topic_config(text)
             return {"text": text, "decodeOk": again is not None, "decoded": _dump(again)}
         case "TopicConfig.decode":
-            return _topic_read(asked["text"])
+            return _topic_read(requested["text"])
         case "RegisterBrokerBody.encode":
-            return _registration(asked["fields"])
+            return _registration(requested["fields"])
         case "DataVersion.nextVersion":
-            version = DataVersion(*asked["stateVersion_timestamp_counter"])
-            return {"next": [attrs.astuple(version.next_version(0, state)) for state in asked["stateVersions"]]}
+            version = DataVersion(*requested["stateVersion_timestamp_counter"])
+            return {"next": [attrs.astuple(version.next_version(0, state)) for state in requested["stateVersions"]]}
         case "DataVersion.compare":
-            versions = [DataVersion(*version) for version in asked["stateVersion_timestamp_counter"]]
+            versions = [DataVersion(*version) for version in requested["stateVersion_timestamp_counter"]]
             return {
                 "equals": [[a == b for b in versions] for a in versions],
                 "compare": [[a.compare(b) for b in versions] for a in versions],
             }
-    raise AssertionError(f"no operation is called {asked['op']}")
+    raise AssertionError(f"no operation is called {requested['op']}")
 
 
 def absent_is_nothing(out):
@@ -90,8 +90,8 @@ def absent_is_nothing(out):
 
 def _something(value):
     if isinstance(value, dict):
-        kept = {_key(key): _something(item) for key, item in value.items() if key not in NOT_OURS}
-        return {key: item for key, item in kept.items() if item not in (None, "", [], {}, False, 0)}
+        retained = {_key(key): _something(item) for key, item in value.items() if key not in NOT_OURS}
+        return {key: item for key, item in retained.items() if item not in (None, "", [], {}, False, 0)}
     if isinstance(value, list | tuple):
         return sorted((_something(item) for item in value), key=json.dumps)
     return value
@@ -111,9 +111,9 @@ def _class_of(java_class):
     return next((found for module in MODULES if (found := getattr(module, ALIASES.get(name, name), None))), None)
 
 
-def _encoded(asked):
-    ours = _class_of(asked["class"])
-    fields = _with_letters(asked["fields"])
+def _encoded(requested):
+    ours = _class_of(requested["class"])
+    fields = _with_letters(requested["fields"])
     text = to_json(_writable(fields))
     if ours is not None:
         through_ours = decode_json_body(ours, text.encode())
@@ -121,8 +121,8 @@ def _encoded(asked):
         if names <= {wire_name(ours, field) for field in attrs.fields(ours)} and _whole(ours, fields):
             text = to_json(through_ours)
     answer = {"json": text}
-    if asked["class"].rpartition(".")[2] != "RoleChangeNotifyEntry":
-        answer["decodedFields"] = _read(asked["class"], text, fields)
+    if requested["class"].rpartition(".")[2] != "RoleChangeNotifyEntry":
+        answer["decodedFields"] = _read(requested["class"], text, fields)
     return answer
 
 

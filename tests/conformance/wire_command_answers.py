@@ -24,20 +24,20 @@ JAVA_ERRORS = {
 }
 
 
-def wire_command(asked):
-    match asked["op"]:
+def wire_command(requested):
+    match requested["op"]:
         case "encode":
-            return _encoded(asked, asked["extFields"])
+            return _encoded(requested, requested["extFields"])
         case "decode":
-            return _decoded(bytes.fromhex(asked["frameHex"]))
+            return _decoded(bytes.fromhex(requested["frameHex"]))
         case "fastEncodeHeader":
-            fields = {name: _text(value) for name, value in asked["fields"].items() if value is not None}
+            fields = {name: _text(value) for name, value in requested["fields"].items() if value is not None}
             defaults = {"flag": 0, "remark": None, "language": "JAVA", "bodyHex": None}
-            encoded = _encoded(defaults | asked, fields)
+            encoded = _encoded(defaults | requested, fields)
             return {"hex": encoded["hex"], "decoded": encoded["decoded"]}
         case table if table in TABLES:
             return {member.name: int(member) for member in TABLES[table]}
-    raise AssertionError(f"no operation is called {asked['op']}")
+    raise AssertionError(f"no operation is called {requested['op']}")
 
 
 def in_any_order(out):
@@ -57,17 +57,17 @@ def in_any_order(out):
     return shown
 
 
-def _encoded(asked, fields):
+def _encoded(requested, fields):
     command = RemotingCommand(
-        asked["code"],
-        LanguageCode.__members__.get(asked["language"]),
-        asked["version"],
-        asked["opaque"],
-        asked["flag"],
-        asked["remark"],
+        requested["code"],
+        LanguageCode.__members__.get(requested["language"]),
+        requested["version"],
+        requested["opaque"],
+        requested["flag"],
+        requested["remark"],
         fields,
-        None if asked["bodyHex"] is None else bytes.fromhex(asked["bodyHex"]),
-        SerializeType[asked["serializeType"]],
+        None if requested["bodyHex"] is None else bytes.fromhex(requested["bodyHex"]),
+        SerializeType[requested["serializeType"]],
     )
     frame = encode_remoting(command)
     header = frame[: len(frame) - len(command.body or b"")]

@@ -49,19 +49,19 @@ def class_of_ours(java_class):
     return OURS.get(ALIASES.get(name, name))
 
 
-def wire_header(asked):
-    ours = class_of_ours(asked["class"])
-    if asked["op"] == "decodeCommandCustomHeader":
+def wire_header(requested):
+    ours = class_of_ours(requested["class"])
+    if requested["op"] == "decodeCommandCustomHeader":
         try:
-            return {"fields": _shown(decode_header(ours, asked["extFields"]))}
+            return {"fields": _shown(decode_header(ours, requested["extFields"]))}
         except NeededNumberError as error:  # on which the real handler fails
             return {"fields": _shown(error.header)}
         except RefusedHeaderError as error:
             return {"error": "RemotingCommandException", "message": str(error)}
         except ProtocolError as error:
             return {"error": "NumberFormatException", "message": str(error)}
-    same_fields = _class_with(asked["fieldTypes"])
-    full = asked["fullFields"]
+    same_fields = _class_with(requested["fieldTypes"])
+    full = requested["fullFields"]
     texts = encode_header(same_fields(**full))
     answer = {"extFields_full": texts, "decode_full_roundtrip": _round_trip(same_fields(**full))}
     if ours is not None:
@@ -77,7 +77,7 @@ def wire_header(asked):
 def without_java_alone(question):
     """The question without what is of Java's classes alone: annotations, initial values, and checks of headers."""
     dropped = ["CFNotNull", "FastCodesHeader", "fastEncodeMissingFields", "extFields_default"]
-    ours = class_of_ours(question.asked["class"])
+    ours = class_of_ours(question.requested["class"])
     if ours is None:
         dropped += ["decode_empty_ext_fast", "decode_empty_ext_reflect"]
     out = {name: value for name, value in question.out.items() if name not in dropped}

@@ -2,8 +2,8 @@
 
 import re
 
+from conformance.executing import Adapter
 from conformance.nameserver_requests import VERSIONS, NameserverRequests, registration
-from conformance.playing import Adapter
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.json_text import data_version_from_json, reads_standard, to_json
 
@@ -16,8 +16,8 @@ class WireJson(Adapter):
         """Sets and maps are written in the order of a hash; their entries are sorted here, all else stays as it is."""
         return out | {"body": out.get("body") and _sorted_entries(out["body"])}
 
-    def register(self, **said):
-        outcome, response = self.nameserver.register(registration(**said))
+    def register(self, **answer):
+        outcome, response = self.nameserver.register(registration(**answer))
         return {
             "code": outcome.answer.code,
             "remark": outcome.answer.remark,

@@ -25,10 +25,10 @@ def a_java(folder, content):
 
 
 def test_each_java_has_an_archive_of_its_own_in_the_cache_of_the_user(cache):
-    one, other = (archive.archive_path(a_java(cache / name, name)) for name in ("one", "another"))
+    item, other = (archive.archive_path(a_java(cache / name, name)) for name in ("one", "another"))
 
-    assert one != other
-    assert one.parent == other.parent == cache / "rmqemu" / "spark"
+    assert item != other
+    assert item.parent == other.parent == cache / "rmqemu" / "spark"
 
 
 def test_a_java_that_was_updated_has_another_archive(cache):

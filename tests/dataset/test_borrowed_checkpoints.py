@@ -10,7 +10,7 @@ from emulator.analysis.live.changes import LiveWatch
 from emulator.dataset.checkpoint import WATCH, Checkpoint, CheckpointError, StoredWatch
 from emulator.trace.run_directory import open_run, versions
 from emulator.trace.seals import checksum, sealed, unsealed
-from emulator.trace.tail import Place
+from emulator.trace.tail import TracePlace
 from lake.landed_runs import killed
 
 
@@ -31,12 +31,12 @@ def checkpoint(tmp_path):
 
 
 def stored():
-    return StoredWatch(Place(), Place(3, 3, 0), LiveWatch(RunFacts(1)))
+    return StoredWatch(TracePlace(), TracePlace(3, 3, 0), LiveWatch(RunFacts(1)))
 
 
 def test_the_watchers_that_were_stored_go_on(checkpoint):
     checkpoint.save_watch(stored())
-    assert checkpoint.stored_watch().place == Place(3, 3, 0)
+    assert checkpoint.stored_watch().place == TracePlace(3, 3, 0)
 
 
 def test_a_state_with_a_program_in_it_is_refused(checkpoint, tmp_path):

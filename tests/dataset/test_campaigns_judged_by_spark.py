@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 import emulator
 from emulator.analysis.tidy import RUNS, TABLES
 from emulator.campaign import case as case_module
-from emulator.campaign.dataset import Dataset
+from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.digest import campaign_digest
 from emulator.campaign.directory import CampaignError
+from emulator.campaign.execution import CampaignInterrupted, execute_campaign, exit_status
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import play_here
-from emulator.campaign.on_spark import play_on_spark
-from emulator.campaign.play import CampaignInterrupted, exit_status, play_campaign
+from emulator.campaign.here import execute_here
+from emulator.campaign.on_spark import execute_on_spark
 from emulator.cli.judging import Judging
 from emulator.cli.main import app
 from emulator.dataset.landed import LandedRuns
@@ -32,16 +32,16 @@ from support.campaigns import CALM, FORGETFUL, LONGER, costless, write_campaign
 NAME = "small-campaign"
 CHANGES = {'"1-4"': '"1-3"', CALM: FORGETFUL}
 """Two variants with three seeds; those of the second one are invalid."""
-HERE = partial(play_here, jobs=2)
+HERE = partial(execute_here, jobs=2)
 RUNS_OF_ALL = sorted(f"{variant}-seed{seed}" for variant in ("baseline", "forgetful") for seed in (1, 2, 3))
 
 
-def play(folder, engine, judge=None, *, watch=lambda _: None, to=None, **changes):
+def execute(folder, engine, judge=None, *, watch=lambda _: None, to=None, **changes):
     """Execute the campaign, with Spark where it is the engine."""
     folder.mkdir(exist_ok=True)
     campaign = load_campaign(write_campaign(folder, small=LONGER, **(CHANGES | changes)))
     to = None if to is None else str(to)
-    return play_campaign(campaign, folder / "campaigns", engine, lambda _: watch, retry=False, to=to, judge=judge)
+    return execute_campaign(campaign, folder / "campaigns", engine, lambda _: watch, retry=False, to=to, judge=judge)
 
 
 def judging(spark, calls=None):
@@ -80,14 +80,14 @@ def results(dataset):
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """The campaign, executed and judged in this process."""
-    return play(tmp_path_factory.mktemp("here"), HERE)
+    return execute(tmp_path_factory.mktemp("here"), HERE)
 
 
 @pytest.fixture(scope="module")
 def on_spark(spark, tmp_path_factory):
     """The campaign, executed, landed and judged by tasks of Spark."""
-    engine = partial(play_on_spark, connect=lambda: spark)
-    return play(tmp_path_factory.mktemp("spark"), engine, judging(spark))
+    engine = partial(execute_on_spark, connect=lambda: spark)
+    return execute(tmp_path_factory.mktemp("spark"), engine, judging(spark))
 
 
 def test_spark_gives_what_one_process_gives_in_all_tables(here, on_spark):
@@ -104,7 +104,7 @@ def test_spark_gives_what_one_process_gives_in_all_tables(here, on_spark):
     assert compared[0]["measures"]
     assert junit == of_here[4]
     assert len(ET.fromstring(junit).findall(".//failure")) == 3
-    assert exit_status(on_spark.played()) == exit_status(here.played()) == 1
+    assert exit_status(on_spark.case_results()) == exit_status(here.case_results()) == 1
 
 
 def test_lines_have_no_judgement_and_gold_has_each_run_once(on_spark):
@@ -120,10 +120,10 @@ def test_lines_have_no_judgement_and_gold_has_each_run_once(on_spark):
 
 
 def test_traces_of_failures_are_retained_and_are_those_of_the_table(on_spark):
-    kept = {row["run"] for row in on_spark.outcomes().to_pylist() if row["trace"]}
+    retained = {row["run"] for row in on_spark.outcomes().to_pylist() if row["trace"]}
 
-    assert kept == {f"forgetful-seed{seed}" for seed in (1, 2, 3)}
-    assert {path.name for path in (on_spark.directory.path / "runs").iterdir()} == kept
+    assert retained == {f"forgetful-seed{seed}" for seed in (1, 2, 3)}
+    assert {path.name for path in (on_spark.directory.path / "runs").iterdir()} == retained
 
 
 def test_notebooks_read_the_dataset_of_a_campaign_and_its_gold(spark, here, on_spark):
@@ -141,42 +141,42 @@ def test_a_campaign_that_moves_takes_its_dataset_along(on_spark, tmp_path):
     moved = tmp_path / "moved" / NAME
     shutil.copytree(on_spark.directory.path, moved)
 
-    assert Dataset(moved).directory.dataset_uri == f"file://{moved}/dataset"
-    assert costless(Dataset(moved).outcomes()) == costless(on_spark.outcomes())
+    assert CampaignResults(moved).directory.dataset_uri == f"file://{moved}/dataset"
+    assert costless(CampaignResults(moved).outcomes()) == costless(on_spark.outcomes())
 
 
 def test_a_campaign_whose_judging_was_interrupted_is_judged_by_the_same_command(spark, here, tmp_path):
     with pytest.raises(CampaignInterrupted) as stopped:
-        play(tmp_path, HERE, interrupted)
+        execute(tmp_path, HERE, interrupted)
     path = tmp_path / "campaigns" / NAME
     assert str(stopped.value) == (
         f"interrupted; 6 of 6 runs are kept in {path}, 6 of 6 runs are in file://{path}/dataset, 6 have not been "
         "judged; the same command goes on from there"
     )
     assert len(list((path / "unlanded").iterdir())) == 6, "which traces stay is not known yet"
-    left = Dataset(path)
+    left = CampaignResults(path)
     assert {row["outcome"] for row in left.outcomes().to_pylist()} == {"executed"}
-    assert exit_status(left.played()) == 2
+    assert exit_status(left.case_results()) == 2
 
     calls = []
-    judged = play(tmp_path, HERE, judging(spark, calls))
+    judged = execute(tmp_path, HERE, judging(spark, calls))
     assert calls == [6]
     assert executions(judged) == 6
     assert results(judged)[:4] == results(here)[:4]
     assert sorted(path.name for path in (path / "runs").iterdir()) == [f"forgetful-seed{seed}" for seed in (1, 2, 3)]
     assert not (path / "unlanded").exists()
-    play(tmp_path, HERE, no_judge)
+    execute(tmp_path, HERE, no_judge)
 
 
 def test_an_interrupted_campaign_goes_on_and_each_run_lands_once(spark, here, tmp_path):
-    def stop(played):
-        if played is not None:
+    def stop(case_result):
+        if case_result is not None:
             raise KeyboardInterrupt
 
     with pytest.raises(CampaignInterrupted):
-        play(tmp_path, HERE, no_judge, watch=stop)
+        execute(tmp_path, HERE, no_judge, watch=stop)
     calls = []
-    resumed = play(tmp_path, HERE, judging(spark, calls))
+    resumed = execute(tmp_path, HERE, judging(spark, calls))
 
     assert calls == [1]
     assert executions(resumed) == 6
@@ -187,8 +187,8 @@ def test_an_interrupted_campaign_goes_on_and_each_run_lands_once(spark, here, tm
 
 
 def test_a_dataset_that_has_some_runs_gets_the_others_and_judges_no_run_twice(spark, here, tmp_path):
-    play(tmp_path / "one", HERE, judging(spark), to=tmp_path / "dataset", **{'"1-4"': '"1-2"'})
-    both = play(tmp_path / "two", HERE, judging(spark), to=tmp_path / "dataset")
+    execute(tmp_path / "one", HERE, judging(spark), to=tmp_path / "dataset", **{'"1-4"': '"1-2"'})
+    both = execute(tmp_path / "two", HERE, judging(spark), to=tmp_path / "dataset")
 
     assert results(both)[:4] == results(here)[:4]
     assert sorted(open_dataset(tmp_path / "dataset").table(RUNS)["run"].to_pylist()) == RUNS_OF_ALL
@@ -197,8 +197,8 @@ def test_a_dataset_that_has_some_runs_gets_the_others_and_judges_no_run_twice(sp
 
 
 def test_a_campaign_that_one_process_has_judged_goes_on_with_spark(spark, here, tmp_path):
-    play(tmp_path, HERE, **{'"1-4"': '"1-2"'})
-    mixed = play(tmp_path, HERE, judging(spark))
+    execute(tmp_path, HERE, **{'"1-4"': '"1-2"'})
+    mixed = execute(tmp_path, HERE, judging(spark))
 
     assert executions(mixed) == 6, "no run is executed again for the dataset"
     assert results(mixed)[:4] == results(here)[:4]
@@ -207,8 +207,8 @@ def test_a_campaign_that_one_process_has_judged_goes_on_with_spark(spark, here, 
 
 def test_one_process_executes_again_what_spark_has_not_judged(here, tmp_path):
     with pytest.raises(CampaignInterrupted):
-        play(tmp_path, HERE, interrupted)
-    judged = play(tmp_path, HERE)
+        execute(tmp_path, HERE, interrupted)
+    judged = execute(tmp_path, HERE)
 
     assert executions(judged) == 12
     assert results(judged)[:4] == results(here)[:4]
@@ -223,7 +223,7 @@ def test_the_outcome_of_a_run_that_crashed_comes_from_its_line(spark, here, tmp_
         return run_scenario(scenario, **options)
 
     monkeypatch.setattr(case_module, "run_scenario", run)
-    found = play(tmp_path, HERE, judging(spark))
+    found = execute(tmp_path, HERE, judging(spark))
     rows = {row["run"]: row for row in found.outcomes().to_pylist()}
     of_here = {row["run"]: row["verdict"] for row in here.outcomes().to_pylist()}
 
@@ -238,7 +238,7 @@ def test_the_outcome_of_a_run_that_crashed_comes_from_its_line(spark, here, tmp_
 
 def test_compare_judges_first_what_an_interrupted_campaign_has_left(spark, here, tmp_path, monkeypatch):
     with pytest.raises(CampaignInterrupted):
-        play(tmp_path, HERE, interrupted)
+        execute(tmp_path, HERE, interrupted)
     path = tmp_path / "campaigns" / NAME
     monkeypatch.setattr(Judging, "write_gold", lambda _, uri: judging(spark)(uri, 0))
     done = CliRunner().invoke(app, ["compare", str(path), "--json"])
@@ -260,6 +260,6 @@ def test_what_keeps_a_worker_from_executing_runs_is_one_line(spark, tmp_path):
         return spark
 
     with pytest.raises(CampaignError) as refused:
-        play(tmp_path, partial(play_on_spark, connect=connect), no_judge)
+        execute(tmp_path, partial(execute_on_spark, connect=connect), no_judge)
     assert str(refused.value).startswith("a worker cannot play: version of trio is '0.1' there and ")
     assert "; 0 of 6 runs are kept in " in str(refused.value)

@@ -14,7 +14,7 @@ from emulator.analysis.live.changes import READS, LiveWatch
 from emulator.dataset.differences import PROVIDER, ROCKS_DB, StateError, Watches, differences, pieces_of
 from emulator.dataset.source import reason, register
 from emulator.trace import segments
-from support.growing import growing, played
+from support.growing import executed, growing
 
 pytest.importorskip("google.protobuf", reason="the state of Spark's Python workers needs it")
 SHARES = 3
@@ -22,7 +22,7 @@ SHARES = 3
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("source"))
+    return executed(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +56,8 @@ def changes_of(rows, *, ended=False):
 def numbered(rows, first=1):
     """The rows as they come from the source, without the columns that nobody reads."""
     return [
-        (number, one.table.name, one.row[1], orjson.dumps(one.row).decode() if one.table.name in READS else None)
-        for number, one in enumerate(rows, first)
+        (number, row.table.name, row.row[1], orjson.dumps(row.row).decode() if row.table.name in READS else None)
+        for number, row in enumerate(rows, first)
     ]
 
 
@@ -128,7 +128,7 @@ def test_the_changes_of_an_instant_come_with_the_first_row_of_a_later_one_whatev
 
 
 def test_the_end_of_a_run_gives_the_changes_of_its_last_instant(rows):
-    first = next(place for place, one in enumerate(rows) if one.table.name == "ownership")
+    first = next(place for place, row in enumerate(rows) if row.table.name == "ownership")
     rows = rows[: first + 1]
     query = Query()
     query.batch(numbered(rows))

@@ -56,12 +56,12 @@ FILTERS = st.lists(
 ROWS = st.lists(st.tuples(NUMBERS, NUMBERS, TEXTS), min_size=1, max_size=6)
 
 
-def means(one, row):
-    if isinstance(one, Not):
-        return not means(one.child, row)
-    if isinstance(one, IsNull | IsNotNull):
-        return isinstance(one, IsNotNull)
-    return MEANINGS[type(one)](row[one.attribute[0]], one.value)
+def means(item, row):
+    if isinstance(item, Not):
+        return not means(item.child, row)
+    if isinstance(item, IsNull | IsNotNull):
+        return isinstance(item, IsNotNull)
+    return MEANINGS[type(item)](row[item.attribute[0]], item.value)
 
 
 @settings(max_examples=400)
@@ -73,7 +73,7 @@ def test_rows_pass_as_in_sql_and_no_segment_with_such_a_row_is_left_out(run, row
     table = pa.Table.from_pylist(rows)
     expression = found.expression()
     passing = (table if expression is None else table.filter(expression)).to_pylist() if found.has_run(run) else []
-    assert passing == [row for row in rows if all(means(one, row) for one in filters)]
+    assert passing == [row for row in rows if all(means(item, row) for item in filters)]
     times = [row["t_ns"] for row in rows]
     entry = SegmentEntry("beliefs", "f", len(rows), rows[0]["seq"], rows[-1]["seq"], max(times), 0, "")
     assert not passing or found.has_segment(entry, min(times))

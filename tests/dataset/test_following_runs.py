@@ -7,21 +7,21 @@ import pytest
 
 from emulator.analysis.live.changes import READS, LiveWatch
 from emulator.dataset import following
-from emulator.dataset.checkpoint import Checkpoint, CheckpointError, Progress
+from emulator.dataset.checkpoint import Checkpoint, CheckpointError, RunProgress
 from emulator.dataset.following import Following, WatchError, open_watched
 from emulator.trace import segments
 from emulator.trace.journal import JOURNAL
 from emulator.trace.run_directory import DamagedRunError, NotARunError
 from emulator.trace.schema import TraceLevel
 from emulator.trace.seals import sealed, unsealed
-from emulator.trace.tail import Place, TraceTail
-from support.growing import growing, played
+from emulator.trace.tail import TracePlace, TraceTail
+from support.growing import executed, growing
 from support.waiting import until
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("source"))
+    return executed(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(autouse=True)
@@ -48,9 +48,9 @@ class Follower:
     def __init__(self, path, checkpoint, lines):
         run = open_watched(path)
         self.lines = lines
-        self.following = Following(run, Checkpoint(checkpoint, run), self._tell)
+        self.following = Following(run, Checkpoint(checkpoint, run), self._send)
 
-    def _tell(self, changes):
+    def _send(self, changes):
         self.lines += [change.line(self.following.names) for change in changes]
 
     def has_read(self, rows):
@@ -60,12 +60,12 @@ class Follower:
 @contextmanager
 def followed(spark, path, checkpoint, lines):
     """A follower inside the `with` block."""
-    one = Follower(path, checkpoint, lines)
-    one.following.start(lambda: spark)
+    item = Follower(path, checkpoint, lines)
+    item.following.start(lambda: spark)
     try:
-        yield one
+        yield item
     finally:
-        one.following.stop()
+        item.following.stop()
 
 
 def no_spark():
@@ -78,18 +78,18 @@ def test_each_row_is_read_once_and_each_change_told_once_over_any_number_of_rest
     with growing(tmp_path / "run", source) as run:
         for step in (0, 700, 1_500):
             run.grow(step)
-            with followed(spark, run.path, tmp_path / "checkpoint", lines) as one:
-                until(lambda: one.has_read(run.written))
+            with followed(spark, run.path, tmp_path / "checkpoint", lines) as item:
+                until(lambda: item.has_read(run.written))
                 run.grow(300)  # it grows, and segments close, under its eyes
-                until(lambda: one.has_read(run.written))
+                until(lambda: item.has_read(run.written))
             run.grow(40)  # and while nobody looks
         run.end()
-        with followed(spark, run.path, tmp_path / "checkpoint", lines) as one:
-            until(lambda: not one.following.goes_on())
+        with followed(spark, run.path, tmp_path / "checkpoint", lines) as item:
+            until(lambda: not item.following.goes_on())
 
     assert lines == expected
-    assert one.following.rows == source.manifest["rows"]
-    assert one.following.end.end_ns == source.end_ns
+    assert item.following.rows == source.manifest["rows"]
+    assert item.following.end.end_ns == source.end_ns
     again = Follower(run.path, tmp_path / "checkpoint", lines)
     again.following.start(no_spark)
     assert not again.following.goes_on()
@@ -103,15 +103,15 @@ def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spa
     checkpoint = tmp_path / "checkpoint"
     with growing(tmp_path / "run", source) as run:
         run.grow(900)
-        with followed(spark, run.path, checkpoint, lines) as one:
-            until(lambda: one.has_read(run.written))
+        with followed(spark, run.path, checkpoint, lines) as item:
+            until(lambda: item.has_read(run.written))
         commits = sorted((checkpoint / "spark" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
         commits[-1].unlink()  # as if it had been killed before it told Spark that the batch was read
         (commits[-1].parent / f".{commits[-1].name}.crc").unlink()
         run.end()
-        with followed(spark, run.path, checkpoint, lines) as one:
-            until(lambda: not one.following.goes_on())
-        assert one.following.rows == source.manifest["rows"]
+        with followed(spark, run.path, checkpoint, lines) as item:
+            until(lambda: not item.following.goes_on())
+        assert item.following.rows == source.manifest["rows"]
         assert lines == expected
 
         shutil.rmtree(checkpoint / "spark")  # Spark begins anew, and delivers everything once more
@@ -149,10 +149,10 @@ def test_a_restart_goes_on_with_the_stored_watchers_unless_they_are_of_another_r
     monkeypatch.setattr(following, "TraceTail", CountingTail)
     with growing(tmp_path / "run", source) as run:
         run.grow(2_000)
-        with followed(spark, run.path, checkpoint, lines) as one:
-            until(lambda: one.has_read(run.written))
+        with followed(spark, run.path, checkpoint, lines) as item:
+            until(lambda: item.has_read(run.written))
         stored = (checkpoint / "watch.state").read_bytes()
-        differing = one.following.differences
+        differing = item.following.differences
 
         def rows_read_again(content):
             (checkpoint / "watch.state").write_bytes(content)
@@ -169,23 +169,23 @@ def test_a_restart_goes_on_with_the_stored_watchers_unless_they_are_of_another_r
         assert rows_read_again(b"") == run.written
         (checkpoint / "watch.state").write_bytes(stored)
         run.end()
-        with followed(spark, run.path, checkpoint, lines) as one:
-            until(lambda: not one.following.goes_on())
+        with followed(spark, run.path, checkpoint, lines) as item:
+            until(lambda: not item.following.goes_on())
     assert lines == expected
 
 
 @pytest.mark.slow
 def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
-    source = played(tmp_path / "played", TraceLevel.FINDINGS)
+    source = executed(tmp_path / "played", TraceLevel.FINDINGS)
     with growing(tmp_path / "run", source) as run:
         run.grow(500)
-        with followed(spark, run.path, tmp_path / "checkpoint", []) as one:
-            until(lambda: one.has_read(run.written))
+        with followed(spark, run.path, tmp_path / "checkpoint", []) as item:
+            until(lambda: item.has_read(run.written))
             run.end()
-            until(lambda: not one.following.goes_on())
+            until(lambda: not item.following.goes_on())
 
-    assert one.following.rows == source.manifest["rows"]
-    assert one.following.rows["counts"] > 0
+    assert item.following.rows == source.manifest["rows"]
+    assert item.following.rows["counts"] > 0
 
 
 @pytest.mark.slow
@@ -194,10 +194,10 @@ def test_the_last_instant_is_told_when_time_stands_still(spark, tmp_path, source
     with growing(tmp_path / "run", source) as run:
         first = next(place for place, (_, table, _) in enumerate(run.rows) if table.name == "ownership")
         run.grow(first)
-        with followed(spark, run.path, tmp_path / "checkpoint", lines) as one:
-            until(lambda: one.has_read(run.written))
+        with followed(spark, run.path, tmp_path / "checkpoint", lines) as item:
+            until(lambda: item.has_read(run.written))
             run.grow(1)
-            until(lambda: one.has_read(run.written) and lines and lines[-1].endswith("now consumer-1"))
+            until(lambda: item.has_read(run.written) and lines and lines[-1].endswith("now consumer-1"))
 
     assert lines == expected[: len(lines)]
 
@@ -207,18 +207,18 @@ def test_rows_that_spark_has_yet_to_read_are_no_silence(spark, tmp_path, source,
     monkeypatch.setattr(following, "_RESTS_AFTER_S", 0.0)
     lines = []
     with growing(tmp_path / "run", source, mode="live") as run:
-        stored = [number for number, one in enumerate(run.rows, 1) if "stored" in one.row and one.row[1] > 5e9]
+        stored = [number for number, row in enumerate(run.rows, 1) if "stored" in row.row and row.row[1] > 5e9]
         run.grow(len(run.rows))
-        before, place = TraceTail(run.path).read(Place(), stored[0])
+        before, place = TraceTail(run.path).read(TracePlace(), stored[0])
         checkpoint = Checkpoint(tmp_path / "checkpoint", open_watched(run.path))
         checkpoint.claim()
-        checkpoint.save(Progress(place, before[-1].row[1]))  # a message is on its way
+        checkpoint.save(RunProgress(place, before[-1].row[1]))  # a message is on its way
         checkpoint.release()
-        one = Follower(run.path, tmp_path / "checkpoint", lines)
-        assert one.following.goes_on(), "the rest of the rows is there"
+        item = Follower(run.path, tmp_path / "checkpoint", lines)
+        assert item.following.goes_on(), "the rest of the rows is there"
         run.end()
-        one.following.start(lambda: spark)
-        until(lambda: not one.following.goes_on())
+        item.following.start(lambda: spark)
+        until(lambda: not item.following.goes_on())
 
     assert lines == expected[-len(lines) :]
     assert float(lines[0].split()[0]) > 5
@@ -228,17 +228,17 @@ def test_a_run_that_is_damaged_meanwhile_ends_the_watch_with_what_is_damaged(spa
     with growing(tmp_path / "run", source) as run:
         run.grow(100)
         journal = run.path / "trace" / JOURNAL
-        with followed(spark, run.path, tmp_path / "checkpoint", []) as one:
-            until(lambda: one.has_read(run.written))
+        with followed(spark, run.path, tmp_path / "checkpoint", []) as item:
+            until(lambda: item.has_read(run.written))
             at = journal.stat().st_size
             run.grow(100)
             with journal.open("r+b") as file:
                 file.seek(at + 50)
                 file.write(b"\xde\xad\xbe\xef")
-            with pytest.raises(DamagedRunError) as told:
-                until(lambda: not one.following.goes_on())
+            with pytest.raises(DamagedRunError) as reported:
+                until(lambda: not item.following.goes_on())
 
-    assert told.value.lines == (f"{journal} is damaged: the frame at byte {at} is damaged",)
+    assert reported.value.lines == (f"{journal} is damaged: the frame at byte {at} is damaged",)
 
 
 def test_a_run_that_cannot_be_followed_is_told(tmp_path, source):
@@ -251,9 +251,9 @@ def test_a_run_that_cannot_be_followed_is_told(tmp_path, source):
         pytest.raises(WatchError, match=r"level counts, without views and owners: expected findings or full$"),
     ):
         open_watched(run.path)
-    with pytest.raises(WatchError) as told:
+    with pytest.raises(WatchError) as reported:
         Follower(source.path, tmp_path / "checkpoint", [])
-    assert str(told.value) == f"{source.path} has ended, there is nothing to watch: rmqemu analyze {source.path}"
+    assert str(reported.value) == f"{source.path} has ended, there is nothing to watch: rmqemu analyze {source.path}"
     assert not (tmp_path / "checkpoint").exists()
 
 
@@ -277,8 +277,8 @@ def test_a_checkpoint_that_is_not_that_of_the_run_is_refused_and_left_as_it_was(
 
     with growing(tmp_path / "run", source) as run:
         run.grow(300)
-        with followed(spark, run.path, checkpoint, []) as one:
-            until(lambda: one.has_read(run.written))
+        with followed(spark, run.path, checkpoint, []) as item:
+            until(lambda: item.has_read(run.written))
             refused(run, "is the checkpoint of a watch that is under way$")
         with growing(tmp_path / "other", source, run_id="other") as other:
             refused(other, "is the checkpoint of another run than .*other$")

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.analysis.live.changes import READS, LiveWatch
 from emulator.trace import segments
-from support.growing import growing, played
+from support.growing import executed, growing
 from support.waiting import until
 
 pytest.importorskip("google.protobuf", reason="the state of Spark's Python workers needs it")
@@ -79,7 +79,7 @@ class Stream:
 
 @pytest.mark.slow
 def test_a_stream_that_is_killed_twice_writes_each_change_once(spark, tmp_path):
-    source = played(tmp_path / "source")
+    source = executed(tmp_path / "source")
     runs = tmp_path / "runs"
     with growing(runs / "a", source) as a, growing(runs / "b", source) as b:
         stream = Stream(runs, tmp_path)

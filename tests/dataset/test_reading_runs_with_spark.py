@@ -10,7 +10,7 @@ from analysis.trace_rows import SECOND, HandMadeTrace, killed_run, write_run
 from emulator.dataset.source import TraceSource, reason, register
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import BELIEFS, TABLES, TraceLevel
-from support.growing import growing, played
+from support.growing import executed, growing
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def session(spark):
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("source"))
+    return executed(tmp_path_factory.mktemp("source"))
 
 
 def lives(nodes, seconds=5):
@@ -111,7 +111,7 @@ def test_rows_of_a_killed_run_and_of_one_under_way_are_read_as_far_as_they_are_o
         run.grow(100)
         frame = read(session, "lifecycle", tmp_path)
         assert [row.seq for row in frame.filter("run = 'killed'").orderBy("seq").collect()] == [1, 2, 3, 4, 5]
-        there = [one for one in run.rows[:100] if one.table.name == "lifecycle"]
+        there = [item for item in run.rows[:100] if item.table.name == "lifecycle"]
         assert frame.filter("run = 'growing'").count() == len(there) > 0
 
 
@@ -204,7 +204,7 @@ def test_what_a_query_lacks_or_misspells_is_one_line(session, tmp_path, source):
 
 
 def test_a_table_that_the_level_leaves_out_is_refused_and_an_empty_one_is_not(session, tmp_path, source):
-    coarse = played(tmp_path / "played", TraceLevel.COUNTS).path
+    coarse = executed(tmp_path / "played", TraceLevel.COUNTS).path
     line = f"{coarse} has a trace of level counts, without beliefs: expected full or findings"
     assert refused(session, "beliefs", coarse) == line
     assert read(session, "counts", coarse).count() > 0
@@ -212,9 +212,9 @@ def test_a_table_that_the_level_leaves_out_is_refused_and_an_empty_one_is_not(se
 
 
 def test_two_runs_with_one_name_are_refused(session, tmp_path):
-    one, other = (write_run(lives("a"), tmp_path / folder / "r", 9) for folder in ("x", "y"))
-    line = f"{one} and {other} have one name: expected runs with different names"
-    assert refused(session, "lifecycle", one, other) == line
+    item, other = (write_run(lives("a"), tmp_path / folder / "r", 9) for folder in ("x", "y"))
+    line = f"{item} and {other} have one name: expected runs with different names"
+    assert refused(session, "lifecycle", item, other) == line
 
 
 def test_damaged_runs_and_runs_of_another_schema_are_refused_with_their_file(session, tmp_path, source):

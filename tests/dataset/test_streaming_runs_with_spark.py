@@ -17,7 +17,7 @@ from emulator.dataset.source import TraceSource, batch, reason, register, row_st
 from emulator.dataset.source.streaming import shares
 from emulator.trace import segments
 from emulator.trace.schema import RPC, TABLES, TraceLevel
-from support.growing import growing, played, rows_of
+from support.growing import executed, growing, rows_of
 from support.waiting import until
 
 LIFECYCLE = "lifecycle"
@@ -32,7 +32,7 @@ def session(spark):
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("source"))
+    return executed(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(autouse=True)
@@ -82,11 +82,11 @@ def checkpointed(offset):
 
 
 def of_table(run, rows, table):
-    return [(run, *one.row) for one in rows if one.table.name == table]
+    return [(run, *row.row) for row in rows if row.table.name == table]
 
 
 def numbered(run, rows):
-    return [(run, number, one.table.name, one.row[0], one.row[1], list(one.row)) for number, one in enumerate(rows, 1)]
+    return [(run, number, row.table.name, row.row[0], row.row[1], list(row.row)) for number, row in enumerate(rows, 1)]
 
 
 def decoded(rows):
@@ -98,7 +98,7 @@ def decoded(rows):
 
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
 def test_a_growing_run_gives_each_row_once_and_in_order_over_restarts(tmp_path, level):
-    source = played(tmp_path / "played", level)
+    source = executed(tmp_path / "played", level)
     with growing(tmp_path / "run", source) as run:
         queries = {name: Query(run.path, name, rowsPerBatch="130") for name in ("rpc", "messages", "counts", "rows")}
         for number, step in enumerate((0, 1, 700, 40, 500, 400, 200, 200)):
@@ -157,7 +157,7 @@ def test_a_batch_without_a_limit_is_read_by_several_tasks(tmp_path, source, monk
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
 @pytest.mark.parametrize("rows_per_batch", ["1", "400"])
 def test_with_the_option_the_end_of_a_run_is_a_row(tmp_path, level, rows_per_batch):
-    source = played(tmp_path / "played", level)
+    source = executed(tmp_path / "played", level)
     with growing(tmp_path / "run", source) as run:
         run.grow(len(run.rows) - 3)
         query = Query(run.path, "rows", rowsPerBatch="400", endOfRun="true")
@@ -197,9 +197,9 @@ def test_several_runs_and_those_that_begin_later_are_one_stream(tmp_path, source
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50)), st.integers(0, 120))
-def test_a_batch_is_as_large_as_it_may_be_and_divided_evenly(rows, most):
-    found = shares(rows, most)
-    assert sum(found.values()) == min(most, sum(rows.values()))
+def test_a_batch_is_as_large_as_it_may_be_and_divided_evenly(rows, maximum):
+    found = shares(rows, maximum)
+    assert sum(found.values()) == min(maximum, sum(rows.values()))
     assert all(0 < share <= rows[name] for name, share in found.items())
     cut = [share for name, share in found.items() if share < rows[name]]
     assert not cut or max(found.values()) - min(cut) <= 1
@@ -290,10 +290,14 @@ def test_rates_and_landing_of_several_runs_under_way_are_ordinary_queries(sessio
             counting.stop()
 
         there = {"a": a.rows[: a.written], "b": b.rows[: b.written]}
-        expected = Counter((run, one.table.name, one.row[1] // SECOND) for run, rows in there.items() for one in rows)
+        expected = Counter((run, row.table.name, row.row[1] // SECOND) for run, rows in there.items() for row in rows)
         assert {(run, table, start // 1_000_000): rows for run, table, start, rows in counts} == expected
-        landed = session.read.parquet(str(tmp_path / "rpc")).select("run", *(one.name for one in RPC.columns)).collect()
-        expected = [one for run, rows in there.items() for one in of_table(run, rows, "rpc")]
+        landed = (
+            session.read.parquet(str(tmp_path / "rpc"))
+            .select("run", *(column.name for column in RPC.columns))
+            .collect()
+        )
+        expected = [item for run, rows in there.items() for item in of_table(run, rows, "rpc")]
         assert sorted(map(tuple, landed)) == sorted(expected)
 
 
@@ -326,7 +330,7 @@ def test_a_checkpoint_of_another_table_release_or_run_is_refused(tmp_path, sourc
 
 
 def test_damage_and_levels_are_seen_when_a_run_is_found(tmp_path, source):
-    coarse = played(tmp_path / "coarse", TraceLevel.COUNTS).path
+    coarse = executed(tmp_path / "coarse", TraceLevel.COUNTS).path
     with pytest.raises(UserError, match=r"has a trace of level counts, without messages: expected full or findings$"):
         Query(coarse, "messages").batch()
     trace = HandMadeTrace()

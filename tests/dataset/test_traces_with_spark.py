@@ -16,9 +16,9 @@ from emulator.lake.landing import land
 from emulator.lake.sources import RunSource
 from emulator.pipeline.typed import typed
 from nodes.beliefs import BeliefKind
-from notebook_traces.small_runs import two_consumers, write
 from project.tables import MADE_BY
 from support.plans import jobs
+from support.small_runs import two_consumers, write
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def test_a_command_finds_the_server_whose_workers_import_this_package(home, stat
 
 
 def test_ctrl_c_ends_a_command_in_one_line_and_what_the_server_computes_for_it(home, status):
-    asked = subprocess.Popen(
+    requested = subprocess.Popen(
         question(slow=True, began=home / "began"),
         env=environment(home),
         cwd=home,
@@ -122,10 +122,10 @@ def test_ctrl_c_ends_a_command_in_one_line_and_what_the_server_computes_for_it(h
         text=True,
     )
     until((home / "began").exists)
-    asked.send_signal(signal.SIGINT)
-    _, printed = asked.communicate(timeout=60)
+    requested.send_signal(signal.SIGINT)
+    _, printed = requested.communicate(timeout=60)
 
-    assert (asked.returncode, printed) == (130, "rmqemu: interrupted\n")
+    assert (requested.returncode, printed) == (130, "rmqemu: interrupted\n")
     assert ask(home).returncode == 0  # both cores are free again
 
 

@@ -3,17 +3,17 @@
 import pytest
 
 import emulator
-from emulator.analysis.live.changes import Difference
+from emulator.analysis.live.changes import WatchedDifference
 from emulator.base.errors import UserError
 from emulator.dataset.following import WatchError
 from emulator.trace.journal import JOURNAL
-from support.growing import growing, played
+from support.growing import executed, growing
 from support.waiting import until
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("source"))
+    return executed(tmp_path_factory.mktemp("source"))
 
 
 def test_a_run_is_followed_to_its_end(spark, tmp_path, source):
@@ -23,7 +23,7 @@ def test_a_run_is_followed_to_its_end(spark, tmp_path, source):
         until(lambda: sum(watched.rows.values()) == 300)
         assert not watched.ended
         until(lambda: watched.lines)
-        assert {one.what for one in watched.differences} <= set(Difference)
+        assert {difference.what for difference in watched.differences} <= set(WatchedDifference)
         shown = str(watched)
         assert "300 rows up to " in shown
         assert "; under way\n" in shown

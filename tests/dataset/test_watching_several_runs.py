@@ -6,7 +6,7 @@ import emulator
 from emulator.analysis.live.changes import READS, LiveWatch
 from emulator.base.errors import UserError
 from emulator.dataset.checkpoint import CheckpointError
-from support.growing import growing, played
+from support.growing import executed, growing
 from support.waiting import until
 
 pytest.importorskip("google.protobuf", reason="the state of Spark's Python workers needs it")
@@ -14,7 +14,7 @@ pytest.importorskip("google.protobuf", reason="the state of Spark's Python worke
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("source"))
+    return executed(tmp_path_factory.mktemp("source"))
 
 
 def lines_of(run, source, *, ended=False):
@@ -23,7 +23,7 @@ def lines_of(run, source, *, ended=False):
     for _, table, row in run.rows[: run.written]:
         found += watch.take(table.name, row[1], row if table.name in READS else None)
     found += watch.rest(time_passes=False) if ended else ()
-    return sorted(f"{run.path.name}  {one.line(source.manifest['addresses'])}" for one in found)
+    return sorted(f"{run.path.name}  {item.line(source.manifest['addresses'])}" for item in found)
 
 
 @pytest.mark.slow

@@ -18,25 +18,25 @@ def versions():
 
 def test_a_master_that_gives_no_worker_is_named(spark):
     with pytest.raises(workers.WorkersError) as refused:
-        workers.expect_workers(spark, "spark://a:7077", 0)
+        workers.require_workers(spark, "spark://a:7077", 0)
 
     assert str(refused.value) == "spark://a:7077 has given no worker for 0 s: start one, or free a core"
 
 
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[1,1,1024]", "yarn"])
 def test_other_masters_are_not_asked_for_workers(spark, master):
-    workers.expect_workers(spark, master, 0)
+    workers.require_workers(spark, master, 0)
 
 
 def test_workers_with_this_version_are_accepted(spark):
-    workers.expect_same_package(spark, "here")
+    workers.require_same_package(spark, "here")
 
 
 def test_workers_with_another_version_are_refused(spark, monkeypatch):
     monkeypatch.setattr(workers, "versions", lambda: {"rocketmq-emulator": "99"})
 
     with pytest.raises(workers.WorkersError, match=rf"^here: worker \S+ has rocketmq-emulator {VERSION}: expected 99,"):
-        workers.expect_same_package(spark, "here")
+        workers.require_same_package(spark, "here")
 
 
 def opened(folder, master):

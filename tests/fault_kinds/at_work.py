@@ -9,7 +9,7 @@ from emulator.console.looking import shared_subjects
 from emulator.console.session import Session
 from emulator.machine.host import PowerState
 from emulator.run import run_scenario
-from emulator.spec.model import Scenario
+from emulator.spec.model.scenario import Scenario
 from emulator.testing import GROUP, TOPIC, Trace, a_scenario
 from emulator.time.mode import TimeMode
 from nodes.broker.broker import Broker
@@ -78,4 +78,4 @@ def restricted(name: str, broker: BrokerContext) -> dict[str, str]:
     """What clients may not do with a broker and the topic."""
     config = broker.topics.select_topic_config(TOPIC)
     perms = {f"broker {name}": broker.config.broker_permission, f"{TOPIC} of {name}": config.perm if config else 6}
-    return {what: f"permission {perm}" for what, perm in perms.items() if perm != 6}
+    return {subject: f"permission {perm}" for subject, perm in perms.items() if perm != 6}

@@ -5,7 +5,7 @@ import itertools
 import attrs
 import pytest
 
-from emulator.spec.model import ConsumerGroupSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec
 from emulator.testing import GROUP, TOPIC, a_scenario
 from fault_kinds.by_script import broken, once
 from nodes.config import BrokerConfig
@@ -20,9 +20,9 @@ ONLY_MESSAGES = {"flush_consumer_offset_interval": NEVER_MS, "flush_delay_offset
 
 def sends(trace, code=RequestCode.SEND_MESSAGE_V2, **between):
     """(sent, how long it took, status) of each call that was answered."""
-    asked = {(r.connection, r.opaque): r.sent_ms for r in trace.select("rpc", kind="request", code=int(code))}
+    requested = {(r.connection, r.opaque): r.sent_ms for r in trace.select("rpc", kind="request", code=int(code))}
     answers = trace.select("rpc", kind="response", code=int(code), event="delivered", **between)
-    found = [(asked[r.connection, r.opaque], r) for r in answers]
+    found = [(requested[r.connection, r.opaque], r) for r in answers]
     return [(sent_ms, row.at_ms - sent_ms, row.status) for sent_ms, row in found]
 
 
@@ -44,8 +44,8 @@ def test_a_send_is_answered_when_its_message_is_on_the_disk():
 
 def test_messages_of_one_flush_are_answered_together():
     scenario = a_scenario(broker=BrokerConfig(**ONLY_MESSAGES), rate_per_s=50)
-    one = scenario.producers[0]
-    scenario = attrs.evolve(scenario, producers=tuple(attrs.evolve(one, name=f"p{i}") for i in range(8)))
+    producer = scenario.producers[0]
+    scenario = attrs.evolve(scenario, producers=tuple(attrs.evolve(producer, name=f"p{i}") for i in range(8)))
     rows = sends(broken(scenario, once(f"slow-disk {BROKER} 200", BEGIN_MS, END_MS), for_ms=31_000))
 
     during = [(sent_ms + took_ms, took_ms) for sent_ms, took_ms, _ in rows if BEGIN_MS <= sent_ms < END_MS - 400]
@@ -91,7 +91,7 @@ def test_the_thread_that_writes_offsets_waits_for_each_of_its_writes():
     assert dict.fromkeys(slow) == {12_000: None}
 
 
-def kept(*, lying, healed_ms=None, verb="power-off"):
+def retained(*, lying, healed_ms=None, verb="power-off"):
     """(acknowledged before the end of the process, stored in the next one)."""
     counts = []
 
@@ -118,18 +118,18 @@ def kept(*, lying, healed_ms=None, verb="power-off"):
 
 
 def test_what_a_lying_disk_has_acknowledged_is_gone_after_a_loss_of_power():
-    before, acknowledged, stored = kept(lying=True)
+    before, acknowledged, stored = retained(lying=True)
 
     assert before <= stored <= before + 1
     assert acknowledged > before + 90
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [{"lying": False}, {"lying": True, "healed_ms": END_MS - 1}, {"lying": True, "verb": "kill"}],
     ids=["an honest disk", "healed before", "a kill takes no power"],
 )
-def test_otherwise_nothing_that_was_acknowledged_is_gone(said):
-    _, acknowledged, stored = kept(**said)
+def test_otherwise_nothing_that_was_acknowledged_is_gone(answer):
+    _, acknowledged, stored = retained(**answer)
 
     assert acknowledged <= stored <= acknowledged + 1

@@ -45,13 +45,13 @@ def plan(lines: tuple[str, ...]) -> Plan:
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     """Played once each."""
-    played: dict[str, Outcome] = {}
+    executed: dict[str, Outcome] = {}
 
     def of(kind: str) -> Outcome:
-        if kind not in played:
+        if kind not in executed:
             scenario = attrs.evolve(busy_cluster(END_MS), faults=plan(EXAMPLES[kind]))
-            played[kind] = outcome_of(scenario, tmp_path_factory.mktemp(kind))
-        return played[kind]
+            executed[kind] = outcome_of(scenario, tmp_path_factory.mktemp(kind))
+        return executed[kind]
 
     return of
 
@@ -59,8 +59,8 @@ def outcomes(tmp_path_factory):
 def test_no_kind_is_forgotten_anywhere():
     assert list(EXAMPLES) == list(FAULTS)
     assert [fault_of(lines[0]).kind for lines in EXAMPLES.values()] == list(FAULTS)
-    said = dict.fromkeys(fault_of(lines[0]).kind for lines in EXAMPLES.values())
-    assert len(WORDINGS) == len(said) + 1  # and `chaos`, which is other names for some
+    answer = dict.fromkeys(fault_of(lines[0]).kind for lines in EXAMPLES.values())
+    assert len(WORDINGS) == len(answer) + 1  # and `chaos`, which is other names for some
 
 
 @pytest.mark.parametrize("kind", list(FAULTS))

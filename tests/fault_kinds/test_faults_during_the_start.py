@@ -7,7 +7,7 @@ import pytest
 
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import load
-from emulator.testing import ConsoleUser, play, play_at_console
+from emulator.testing import ConsoleUser, execute, run_at_console
 from emulator.time.mode import TimeMode
 from fault_kinds.at_work import Outcome, busy_cluster, outcome_of
 from fault_kinds.by_script import Breaker
@@ -66,7 +66,7 @@ def scenario_of(kind: str, phase: str):
     """The cold cluster with an example of a kind."""
     begin_ms, end_ms = window_ms(kind, phase)
     line, *others = EXAMPLES[kind]
-    later = (TimedFault(f"other-{i}", fault_of(it), begin_ms + 3_000, 1_000) for i, it in enumerate(others))
+    later = (TimedFault(f"other-{i}", fault_of(other), begin_ms + 3_000, 1_000) for i, other in enumerate(others))
     plan = Plan((TimedFault("it", fault_of(line), begin_ms, end_ms - begin_ms), *later))
     return attrs.evolve(cold_cluster(), faults=plan)
 
@@ -260,7 +260,7 @@ def test_a_script_meets_a_cluster_whose_faults_have_begun():
         seen.append((Breaker(stage).state("broker-b"), list(stage.operator.active)))
 
     seen: list[tuple[str, list[str]]] = []
-    trace = play(attrs.evolve(cold_cluster(), faults=Plan((timed("it", "kill broker-b", 15_000, 30_000),))), deeds)
+    trace = execute(attrs.evolve(cold_cluster(), faults=Plan((timed("it", "kill broker-b", 15_000, 30_000),))), deeds)
     assert seen == [("down", ["it"]), ("running", [])]
     assert faults_of(trace) == [("it", "begin", 15_000, 0), ("it", "end", 45_000, 1)]
 
@@ -281,7 +281,7 @@ def test_by_hand_the_same_is_possible_and_can_be_done_again(tmp_path):
         cold_cluster(),
         consumers=(attrs.evolve(cold_cluster().consumers[0], config=ConsumerConfig(client_rebalance=False)),),
     )
-    path, trace = play_at_console(scenario, tmp_path, sitting)
+    path, trace = run_at_console(scenario, tmp_path, sitting)
     again = outcome_of(load(path / BY_HAND_FILE), tmp_path)
     starts = [(row.node, row.at_ms) for row in trace.select("lifecycle", event="started")]
     assert ("c1", 40_000) in starts

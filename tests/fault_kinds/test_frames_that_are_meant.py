@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import Row, Stage, Trace, a_scenario, play
+from emulator.testing import RowOfTrace, Stage, Trace, a_scenario, execute
 from fault_kinds.at_work import busy_cluster
 from fault_kinds.by_script import broken, once
 from nodes.protocol.codes import RequestCode
@@ -15,11 +15,11 @@ HEART_BEAT = int(RequestCode.HEART_BEAT)
 MEMBERS = int(RequestCode.GET_CONSUMER_LIST_BY_GROUP)
 
 
-def dropped(trace: Trace, **wanted: object) -> list[Row]:
+def dropped(trace: Trace, **wanted: object) -> list[RowOfTrace]:
     return trace.select("rpc", event="dropped", detail="it", **wanted)
 
 
-def played(line: str, *, begin_ms: float = BEGIN_MS, end_ms: float = END_MS) -> Trace:
+def executed(line: str, *, begin_ms: float = BEGIN_MS, end_ms: float = END_MS) -> Trace:
     return broken(busy_cluster(1), once(line, begin_ms, end_ms), for_ms=end_ms + 1_000)
 
 
@@ -33,7 +33,7 @@ def heart_beats(trace: Trace, src: str) -> list[tuple[float, str, str]]:
     ("words", "fates"), [("next 1", "d.."), ("next 2", "dd."), ("skip 1 next 1", ".d."), ("", "ddd")]
 )
 def test_the_next_few_vanish_after_some_have_passed(words, fates):
-    beats = heart_beats(played(f"drop HEART_BEAT from c1 to broker-a {words}"), "c1")
+    beats = heart_beats(executed(f"drop HEART_BEAT from c1 to broker-a {words}"), "c1")
 
     to_a = "".join("d" if fate == "dropped" else "." for _, dst, fate in beats if dst == "broker-a")
     assert len(to_a) >= 2
@@ -42,15 +42,15 @@ def test_the_next_few_vanish_after_some_have_passed(words, fates):
 
 
 def test_the_number_counts_over_all_links_together():
-    trace = played("drop HEART_BEAT next 3")
+    trace = executed("drop HEART_BEAT next 3")
 
     assert len(dropped(trace)) == 3
     assert len(dict.fromkeys(row.src for row in dropped(trace))) > 1
 
 
 def test_a_code_means_requests_and_their_answers():
-    trace = played(f"drop {MEMBERS}")
-    one_way = played(f"drop {MEMBERS} from broker-a to c1")
+    trace = executed(f"drop {MEMBERS}")
+    one_way = executed(f"drop {MEMBERS} from broker-a to c1")
 
     assert [row.code for row in dropped(trace)] == [MEMBERS] * len(dropped(trace))
     assert dropped(trace, kind="request") != [] == dropped(trace, kind="response")
@@ -64,7 +64,7 @@ def test_a_code_means_requests_and_their_answers():
 
 @pytest.mark.parametrize(("line", "kinds"), [("drop topic orders", ["request"]), ("drop group pg", ["request"])])
 def test_sends_are_known_by_topic_and_group_also_with_names_of_one_letter(line, kinds):
-    trace = played(line, end_ms=70_000)
+    trace = executed(line, end_ms=70_000)
 
     sends = dropped(trace, code=int(RequestCode.SEND_MESSAGE_V2))
     assert list(dict.fromkeys(row.kind for row in sends)) == kinds
@@ -79,17 +79,17 @@ def test_batches_and_replies_of_version_2_have_names_of_one_letter_too():
             with pytest.raises(RemotingTimeoutError):
                 await guest.ask("broker-a", code, guest.header("orders", {}), b"", timeout_ms=1_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert [row.code for row in trace.select("rpc", event="dropped")] == [320, 325]
 
 
 @pytest.mark.parametrize("line", ["drop SEND_MESSAGE_V2 topic b", "drop SEND_MESSAGE_V2 group g", "drop topic order"])
 def test_other_topics_and_groups_pass(line):
-    assert dropped(played(line, end_ms=70_000)) == []
+    assert dropped(executed(line, end_ms=70_000)) == []
 
 
 def test_a_group_is_read_in_the_headers_of_its_requests():
-    trace = played("drop group g", end_ms=90_000)
+    trace = executed("drop group g", end_ms=90_000)
 
     codes = dict.fromkeys(row.code for row in dropped(trace))
     assert MEMBERS in codes
@@ -99,7 +99,7 @@ def test_a_group_is_read_in_the_headers_of_its_requests():
 
 
 def test_only_frames_that_are_meant_are_lost_by_chance():
-    trace = played("loss 100 c1 code HEART_BEAT")
+    trace = executed("loss 100 c1 code HEART_BEAT")
 
     lost = dropped(trace)
     assert lost != []
@@ -107,7 +107,7 @@ def test_only_frames_that_are_meant_are_lost_by_chance():
 
 
 def test_only_frames_that_are_meant_are_delayed_and_none_is_overtaken():
-    trace = played("delay 500 c1 broker-a one-way code HEART_BEAT")
+    trace = executed("delay 500 c1 broker-a one-way code HEART_BEAT")
     rows = [
         row
         for row in trace.select("rpc", src="c1", dst="broker-a", event="delivered")
@@ -128,7 +128,7 @@ def test_only_frames_that_are_meant_are_delayed_and_none_is_overtaken():
 
 
 def test_jitter_never_changes_the_order_on_a_connection():
-    trace = played("delay 10 c1 broker-a jitter 300", end_ms=BEGIN_MS + 20_000)
+    trace = executed("delay 10 c1 broker-a jitter 300", end_ms=BEGIN_MS + 20_000)
     rows = trace.select("rpc", src="c1", dst="broker-a", event="delivered", after_ms=BEGIN_MS)
     by_connection: dict[int, list[float]] = {}
     for row in rows:

@@ -32,7 +32,7 @@ def test_whiles_are_as_long_on_average_as_was_asked_for_and_no_instant_is_more_l
 
     assert fmean(whiles) == pytest.approx(20_000, rel=0.05)
     # Of exponential whiles a share of 1/e is longer than their mean.
-    assert sum(it > 20_000 for it in whiles) / len(whiles) == pytest.approx(0.368, abs=0.03)
+    assert sum(item > 20_000 for item in whiles) / len(whiles) == pytest.approx(0.368, abs=0.03)
 
 
 def test_each_lasts_between_the_least_and_the_most_and_every_length_is_as_likely():
@@ -111,11 +111,11 @@ def test_a_seed_gives_its_faults_and_another_one_others():
 
 
 @pytest.mark.parametrize(
-    ("said", "field"), [({"every_ms": 0}, "every_ms"), ({"least_ms": 0}, "least_ms"), ({"id": ""}, "id")]
+    ("answer", "field"), [({"every_ms": 0}, "every_ms"), ({"min_ms": 0}, "min_ms"), ({"id": ""}, "id")]
 )
-def test_a_nemesis_that_makes_no_sense_is_refused(said, field):
+def test_a_nemesis_that_makes_no_sense_is_refused(answer, field):
     with pytest.raises(FieldError) as error:
-        attrs.evolve(KILLS, **said)
+        attrs.evolve(KILLS, **answer)
     assert error.value.field == field
 
 
@@ -142,7 +142,7 @@ NAMED = {name: {"kind": name} | ({"node": "broker-a"} if "fixed" in name else {}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMED, *MISSION])
 def test_each_fault_of_openmessaging_chaos_comes_and_goes_and_leaves_nothing(tmp_path, name):
-    rates = {"id": "n", "every_s": 60, "least_s": 40, "from_s": 20, "until_s": 140, "periodic": True}
+    rates = {"id": "n", "every_s": 60, "min_s": 40, "from_s": 20, "until_s": 140, "periodic": True}
     nemesis = (NAMED | MISSION)[name] | rates
     scenario = from_dict(to_dict(busy_cluster(240_000)) | {"nemesis": [nemesis]})
     outcome = outcome_of(scenario, tmp_path)

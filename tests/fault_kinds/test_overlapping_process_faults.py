@@ -48,13 +48,13 @@ def test_a_process_is_always_as_its_faults_together_leave_it(done):
     model, seen, expected = Process(), [], []
 
     async def deeds(breaker):
-        for number, what in enumerate(done):
+        for number, subject in enumerate(done):
             await breaker.stage.for_ms(50)
-            if isinstance(what, str):
-                await breaker.begin(f"f{number}", f"{what} {NODE}")
-                model.begin(f"f{number}", what)
-            elif what < len(model.active):
-                fault_id = list(model.active)[what]
+            if isinstance(subject, str):
+                await breaker.begin(f"f{number}", f"{subject} {NODE}")
+                model.begin(f"f{number}", subject)
+            elif subject < len(model.active):
+                fault_id = list(model.active)[subject]
                 await breaker.end(fault_id)
                 model.end(fault_id)
             seen.append(breaker.state(NODE))

@@ -19,7 +19,7 @@ PASS_MS = 21_000
 """By then a consumer has rebalanced once more."""
 
 
-def played(deeds: Deeds, *, for_ms: float = END_MS + 40_000) -> Trace:
+def executed(deeds: Deeds, *, for_ms: float = END_MS + 40_000) -> Trace:
     return broken(busy_cluster(1), deeds, for_ms=for_ms)
 
 
@@ -43,7 +43,7 @@ def refused(trace: Trace, code: RequestCode) -> list[float]:
 
 
 def test_a_read_only_topic_takes_messages_until_the_producer_asks_for_its_route_again():
-    trace = played(once("permission brokers 4 topic orders", BEGIN_MS, END_MS))
+    trace = executed(once("permission brokers 4 topic orders", BEGIN_MS, END_MS))
 
     sends = [row.at_ms for row in trace.select("messages", event="stored", topic=TOPIC)]
     last = max(at_ms for at_ms in sends if at_ms < END_MS)
@@ -55,7 +55,7 @@ def test_a_read_only_topic_takes_messages_until_the_producer_asks_for_its_route_
 
 
 def test_messages_go_to_the_brokers_that_still_take_them():
-    trace = played(once("permission broker-a 4 topic orders", BEGIN_MS, END_MS))
+    trace = executed(once("permission broker-a 4 topic orders", BEGIN_MS, END_MS))
 
     assert stored(trace, BEGIN_MS + ROUTE_MS, END_MS, "broker-a") == 0
     assert stored(trace, BEGIN_MS + ROUTE_MS, END_MS) > 100
@@ -63,7 +63,7 @@ def test_messages_go_to_the_brokers_that_still_take_them():
 
 
 def test_a_write_only_topic_refuses_pulls_at_once_and_loses_its_queues_to_nobody_with_the_next_routes():
-    trace = played(once("permission broker-a 2 topic orders", BEGIN_MS, END_MS))
+    trace = executed(once("permission broker-a 2 topic orders", BEGIN_MS, END_MS))
 
     assert BEGIN_MS <= refused(trace, RequestCode.PULL_MESSAGE)[0] < BEGIN_MS + 1_000
     assert consumed(trace, BEGIN_MS + 50, END_MS, "broker-a") == 0
@@ -81,7 +81,7 @@ def test_a_read_only_broker_refuses_sends_in_order_at_once_and_the_others_by_its
         topics.update_topic_config(attrs.evolve(topics.select_topic_config(TOPIC), order=True), now_ms=0)
         await breaker.during("permission broker-a 4", BEGIN_MS, END_MS)
 
-    in_order, otherwise = played(deeds), played(once("permission broker-a 4", BEGIN_MS, END_MS))
+    in_order, otherwise = executed(deeds), executed(once("permission broker-a 4", BEGIN_MS, END_MS))
 
     assert BEGIN_MS <= refused(in_order, RequestCode.SEND_MESSAGE_V2)[0] < BEGIN_MS + 1_000
     assert stored(in_order, BEGIN_MS + 50, END_MS, "broker-a") == 0
@@ -92,11 +92,11 @@ def test_a_read_only_broker_refuses_sends_in_order_at_once_and_the_others_by_its
 
 @pytest.mark.parametrize("words", ["broker-a 4", "broker-a 4 topic orders"])
 def test_nameservers_hear_of_it_at_once_when_it_begins_and_when_it_ends(words):
-    trace = played(once(f"permission {words}", BEGIN_MS, END_MS), for_ms=END_MS + 1_000)
+    trace = executed(once(f"permission {words}", BEGIN_MS, END_MS), for_ms=END_MS + 1_000)
 
     for at_ms in (BEGIN_MS, END_MS):
-        told = trace.select(BELIEFS.name, kind="route", after_ms=at_ms - 1, until_ms=at_ms + 10)
-        assert dict.fromkeys(row.node for row in told) == dict.fromkeys(["ns-1", "ns-2"])
+        reported = trace.select(BELIEFS.name, kind="route", after_ms=at_ms - 1, until_ms=at_ms + 10)
+        assert dict.fromkeys(row.node for row in reported) == dict.fromkeys(["ns-1", "ns-2"])
 
 
 async def perms(breaker: Breaker, wanted: dict[str, str], seen: list[bool]) -> None:
@@ -200,7 +200,7 @@ def test_a_topic_is_changed_at_masters_and_its_slaves_copy_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ("permission b-s1 4 topic orders", "fault[0].do: expected masters, not b-s1: slaves copy the topics"),
         ("permission slaves of b 4 topic orders", "fault[0].do: expected masters, not slaves of b: slaves copy"),
@@ -208,8 +208,8 @@ def test_a_topic_is_changed_at_masters_and_its_slaves_copy_it():
         ("permission b 4 topic TBW102", "fault[0].do: expected a topic that is not RocketMQ's own"),
     ],
 )
-def test_a_scenario_file_is_told_in_one_line_who_has_no_permission(words, told):
+def test_a_scenario_file_is_told_in_one_line_who_has_no_permission(words, reported):
     head = '[scenario]\nname = "x"\nrun_for_s = 60\n[nameserver]\n[[broker]]\nname = "b"\nreplicas = 2\n'
     with pytest.raises(SpecError) as error:
         loads(f'{head}[[fault]]\ndo = "{words}"\nat_s = 1\n', "file.toml")
-    assert told in str(error.value)
+    assert reported in str(error.value)

@@ -17,7 +17,7 @@ def refusals(trace):
     return [(row.dst, row.src) for row in rows if row.detail.startswith("refused by fault")]
 
 
-def played(line, *, mode=TimeMode.SIM, **options):
+def executed(line, *, mode=TimeMode.SIM, **options):
     """A cluster in which a fault lasts from 20 s to 40 s."""
 
     return broken(
@@ -26,7 +26,7 @@ def played(line, *, mode=TimeMode.SIM, **options):
 
 
 def test_the_next_few_requests_are_answered_with_the_code_and_the_broker_never_sees_them():
-    trace = played("refuse SEND_MESSAGE_V2 with SYSTEM_BUSY from p1 next 5")
+    trace = executed("refuse SEND_MESSAGE_V2 with SYSTEM_BUSY from p1 next 5")
     assert refusals(trace) == [("p1", "broker-a")] * 5
     (refused, *_) = [row for row in trace.select("rpc", kind="response") if row.detail.startswith("refused")]
     assert (refused.code, refused.status, refused.detail) == (SEND, BUSY, "refused by fault it")
@@ -38,7 +38,7 @@ def test_the_next_few_requests_are_answered_with_the_code_and_the_broker_never_s
 
 
 def test_the_producer_sends_again_elsewhere_as_after_any_refusal_of_that_code():
-    trace = played("refuse SEND_MESSAGE_V2 with SYSTEM_BUSY from p1 to broker-a", brokers=BOTH)
+    trace = executed("refuse SEND_MESSAGE_V2 with SYSTEM_BUSY from p1 to broker-a", brokers=BOTH)
     assert refusals(trace)
     assert dict.fromkeys(refusals(trace)) == {("p1", "broker-a"): None}
     meanwhile = [row for row in trace.select("messages", event="stored") if 21_000 < row.at_ms < 39_000]
@@ -57,19 +57,19 @@ def test_the_producer_sends_again_elsewhere_as_after_any_refusal_of_that_code():
     ],
 )
 def test_node_group_topic_and_count_choose_which(line, refused):
-    found = refusals(played(line, brokers=BOTH))
+    found = refusals(executed(line, brokers=BOTH))
     assert (len(found) if isinstance(refused, int) else found) == refused
 
 
 def test_a_one_way_request_has_no_answer_that_could_refuse_it():
     # Consumers commit their offsets one-way.
-    trace = played("refuse UPDATE_CONSUMER_OFFSET with SYSTEM_ERROR")
+    trace = executed("refuse UPDATE_CONSUMER_OFFSET with SYSTEM_ERROR")
     assert trace.select("rpc", code=int(RequestCode.UPDATE_CONSUMER_OFFSET), kind="oneway", event="delivered")
     assert refusals(trace) == []
 
 
 def test_the_trace_is_the_same_in_memory_and_over_loopback():
     line = "refuse SEND_MESSAGE_V2 with SYSTEM_BUSY next 7"
-    in_memory, over_loopback = (played(line, mode=mode) for mode in (TimeMode.SIM, TimeMode.FAST))
+    in_memory, over_loopback = (executed(line, mode=mode) for mode in (TimeMode.SIM, TimeMode.FAST))
     assert refusals(in_memory)
     assert in_memory.digest == over_loopback.digest

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.testing import GROUP, Stage, a_scenario, play
+from emulator.testing import GROUP, Stage, a_scenario, execute
 from nodes.config import NameserverConfig
 from nodes.protocol.codes import RequestCode
 from support.grouped import a_group, acting, believed
@@ -17,7 +17,7 @@ def stops(trace):
     return [(row.node, int(row.at_ms) // 1_000) for row in trace.select("lifecycle", event="stopping")]
 
 
-def told(trace, node):
+def reported(trace, node):
     """What each process of a node told about changed options: (incarnation, options)."""
     return [(row.incarnation, row.detail) for row in trace.select("lifecycle", event="configured", node=node)]
 
@@ -36,16 +36,16 @@ def test_a_process_shuts_down_in_order_and_the_next_one_has_the_options_and_so_h
         await stage.begin("restart c1 with {pullInterval = 5}")
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=2), script)
+    trace = execute(a_scenario(consumers=2), script)
 
     events = [row.event for row in trace.select("lifecycle", node="c1", after_ms=19_000, until_ms=24_000)]
     assert events == ["stopping", "stopped", "started", "configured", "ready"]
-    assert told(trace, "c1") == [
+    assert reported(trace, "c1") == [
         (2, "pullBatchSize = 16"),
         (3, "pullBatchSize = 16"),
         (4, "pullBatchSize = 16, pullInterval = 5"),
     ]
-    assert told(trace, "c2") == []
+    assert reported(trace, "c2") == []
     assert [json.loads(row.parameters) for row in trace.select("faults", event="begin")] == [
         {"options": {"pullBatchSize": 16}},
         {"options": {"pullInterval": 5}},
@@ -58,7 +58,7 @@ def test_a_strategy_changes_with_the_restart():
         await stage.begin(f"restart members of {GROUP} with {{allocateMessageQueueStrategy = AVG_BY_CIRCLE}}")
         await stage.at_ms(60_000)
 
-    trace = play(a_scenario(consumers=2, queues=4), script)
+    trace = execute(a_scenario(consumers=2, queues=4), script)
 
     before, after = ({}, {})
     for row in trace.select("beliefs", kind="assignment"):
@@ -77,7 +77,7 @@ def test_a_version_step_is_raised_by_a_restart():
         await stage.at_ms(25_000)
         steps.append(stage.node("broker-a").context.config.consumer_offset_update_version_step)
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
     assert steps == [7]
 
 
@@ -91,11 +91,11 @@ def test_a_node_that_is_down_stays_down_and_has_the_options_from_its_next_start_
         await stage.end(kill)
         await stage.at_ms(35_000)
 
-    trace = play(a_scenario(brokers=PAIRS), script)
+    trace = execute(a_scenario(brokers=PAIRS), script)
 
     assert stops(trace) == [("broker-b", 20)]
     assert trace.select("lifecycle", node="broker-a", event="started")[-1].at_ms == 30_000
-    assert told(trace, "broker-a") == [(2, "slaveReadEnable = true")]
+    assert reported(trace, "broker-a") == [(2, "slaveReadEnable = true")]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_upgrade_takes_one_node_after_the_other_in_its_order(order, nodes):
         await stage.begin(f"upgrade brokers with {{slaveReadEnable = true}} one every 10s, {order}")
         await stage.at_ms(70_000)
 
-    trace = play(a_scenario(brokers=PAIRS, slaves=1), script)
+    trace = execute(a_scenario(brokers=PAIRS, slaves=1), script)
 
     assert stops(trace) == [(node, 20 + 10 * number) for number, node in enumerate(nodes)]
 
@@ -123,7 +123,7 @@ def test_a_tenth_consumer_comes_after_the_ninth():
         await stage.begin(f"upgrade members of {GROUP} one every 1s")
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=10), script)
+    trace = execute(a_scenario(consumers=10), script)
 
     assert [node for node, _ in stops(trace)] == [f"c{number}" for number in range(1, 11)]
 
@@ -137,7 +137,7 @@ def test_an_upgrade_that_is_healed_goes_no_further_and_undoes_nothing():
         await stage.at_ms(60_000)
         assert [stage.node(name).context.config.slave_read_enable for name in PAIRS] == [True, False]
 
-    trace = play(a_scenario(brokers=PAIRS), script)
+    trace = execute(a_scenario(brokers=PAIRS), script)
     assert stops(trace) == [("broker-a", 20)]
 
 
@@ -151,7 +151,7 @@ def test_what_an_administrator_changed_before_gives_way_to_the_restart():
         config = stage.node("broker-a").context.config
         assert (config.slave_read_enable, config.max_message_size) == (False, 9)
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_an_older_nameserver_becomes_a_newer_one_and_answers_heartbeats():
@@ -161,7 +161,7 @@ def test_an_older_nameserver_becomes_a_newer_one_and_answers_heartbeats():
         await stage.at_ms(90_000)
 
     old = NameserverConfig(knows_member_groups=False)
-    trace = play(a_group(nameserver=old, slaves=1, config=acting(compatible_with_old_name_srv=False)), script)
+    trace = execute(a_group(nameserver=old, slaves=1, config=acting(compatible_with_old_name_srv=False)), script)
 
     stages = [stage for at_ms, stage in believed(trace, "ba", "online_stage")]
     assert stages[:2] == ["isolated", "fetching member group"]
@@ -176,7 +176,7 @@ def test_a_broker_of_an_older_release_has_no_timer_and_does_not_act():
         await stage.at_ms(60_000)
         assert not stage.node("ba").context.config.enable_slave_acting_master
 
-    trace = play(a_group(slaves=1), script)
+    trace = execute(a_group(slaves=1), script)
 
     beats = trace.select("rpc", src="ba", dst="ns-1", code=int(RequestCode.BROKER_HEARTBEAT), after_ms=45_000)
     beats += trace.select("rpc", src="ba", dst="ns-1", code=int(RequestCode.QUERY_DATA_VERSION), after_ms=45_000)

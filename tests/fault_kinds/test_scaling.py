@@ -100,8 +100,8 @@ def test_of_overlapping_ones_the_newest_decides_and_without_any_the_scenario():
 
     broken(busy_cluster(1), deeds)
 
-    two, four, one, three = ["c1", "c2"], ["c1", "c2", "g+3", "g+4"], ["c1"], ["c1", "c2", "g+3"]
-    assert seen == [four, one, one, three, one, two]
+    two, four, item, three = ["c1", "c2"], ["c1", "c2", "g+3", "g+4"], ["c1"], ["c1", "c2", "g+3"]
+    assert seen == [four, item, item, three, item, two]
 
 
 def test_a_group_may_have_nobody_for_a_while():

@@ -11,13 +11,17 @@ BEGIN_MS, END_MS = 20_000, 60_000
 
 def sends(trace):
     """How long each answered send took, of those that began during the fault."""
-    asked = {
+    requested = {
         (row.connection, row.opaque): row.sent_ms
         for row in trace.select("rpc", kind="request", src="p1")
         if BEGIN_MS <= row.sent_ms < END_MS and row.code in (10, 310)
     }
     answers = (row for row in trace.select("rpc", kind="response", dst="p1", event="delivered"))
-    return [row.at_ms - asked[row.connection, row.opaque] for row in answers if (row.connection, row.opaque) in asked]
+    return [
+        row.at_ms - requested[row.connection, row.opaque]
+        for row in answers
+        if (row.connection, row.opaque) in requested
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -104,11 +104,11 @@ class Operators:
         self.longest_line = ""
         self._socket = cluster.run / SOCKET_FILE
         self._lines: queue.Queue[str | None] = queue.Queue()
-        self._threads = [threading.Thread(target=self._say_all, daemon=True) for _ in range(_OPERATORS)]
+        self._threads = [threading.Thread(target=self._print_all, daemon=True) for _ in range(_OPERATORS)]
         for thread in self._threads:
             thread.start()
 
-    def say_soon(self, line: str) -> None:
+    def send_soon(self, line: str) -> None:
         """Say a line as soon as an operator is free; too many lines are dropped."""
         if self._lines.qsize() < _LINES_WAITING_MAX:
             self._lines.put(line)
@@ -124,7 +124,7 @@ class Operators:
         for thread in self._threads:
             thread.join(max(0.0, until_s - time.perf_counter()))
 
-    def _say_all(self) -> None:
+    def _print_all(self) -> None:
         while (line := self._lines.get()) is not None:
             began_s = time.perf_counter()
             try:
@@ -234,7 +234,7 @@ class Attack:
     def _do(self, step: Step) -> None:
         match step.act:
             case Act.VERB:
-                self._operators.say_soon(step.word)
+                self._operators.send_soon(step.word)
             case Act.PAUSE:
                 until_s = time.perf_counter() + step.count / 1_000
                 while time.perf_counter() < until_s:
@@ -246,11 +246,11 @@ class Attack:
                 for member in crowd:
                     self._leave(member, reset=False)
             case Act.DIAL:
-                self._dial_anew(step)
+                self._dial_again(step)
             case _ if (attacker := self._guests.get(step.guest)) is not None:
                 self._attack(step, attacker)
 
-    def _dial_anew(self, step: Step) -> None:
+    def _dial_again(self, step: Step) -> None:
         old = self._guests.pop(step.guest, None)
         if old is not None:
             self._leave(old, reset=False)

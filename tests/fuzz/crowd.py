@@ -15,7 +15,7 @@ import typer
 from emulator.cli.terminal import tables_console
 from fuzz.attack import addresses_of_brokers
 from fuzz.good_client import GoodClient, Waits
-from fuzz.harm import harm_of
+from fuzz.impact import impact_of
 from fuzz.sequences import CLUSTER
 from network.hostile_requests import heartbeat
 from support.live_cluster import BROKER_PORT, LiveCluster
@@ -45,14 +45,14 @@ def main(*, members: _MembersOption = 990) -> None:
         before_bytes = cluster.memory_bytes
         for member in crowd:
             member.close()
-        most_bytes = _most_bytes(cluster)
+        max_bytes = _max_bytes(cluster)
         left: Waits = good.stop()
-        before, most, after = (it // _MIB for it in (before_bytes, most_bytes, cluster.memory_bytes))
-        figures = f"memory {before} MiB before, at most {most}, {after} after"
+        before, maximum, after = (item // _MIB for item in (before_bytes, max_bytes, cluster.memory_bytes))
+        figures = f"memory {before} MiB before, at most {maximum}, {after} after"
         console.print(f"they leave at once: the good client: {left.shown()}; {figures}")
-        harm = [*filter(None, (joined.problem, left.problem)), *harm_of(cluster)]
-    console.print("\n".join(harm) or "no harm", markup=False)
-    raise typer.Exit(1 if harm or left.longest_ms > _WAIT_MS_MAX else 0)
+        impact = [*filter(None, (joined.problem, left.problem)), *impact_of(cluster)]
+    console.print("\n".join(impact) or "no harm", markup=False)
+    raise typer.Exit(1 if impact or left.longest_ms > _WAIT_MS_MAX else 0)
 
 
 def _join(crowd: Sequence[Caller]) -> None:
@@ -60,19 +60,19 @@ def _join(crowd: Sequence[Caller]) -> None:
     with selectors.DefaultSelector() as selector:
         for number, member in enumerate(crowd):
             selector.register(member.socket, selectors.EVENT_READ)
-            member.say_raw(_HEARTBEAT, {}, heartbeat(1, "crowd").replace('"c1"', f'"member-{number}"').encode())
+            member.send_raw(_HEARTBEAT, {}, heartbeat(1, "crowd").replace('"c1"', f'"member-{number}"').encode())
         until_s = time.perf_counter() + _SETTLED_S
         while time.perf_counter() < until_s:
             for key, _ in selector.select(0.02):
                 key.fileobj.recv(1 << 20)  # type: ignore[union-attr]
 
 
-def _most_bytes(cluster: LiveCluster) -> int:
-    until_s, most = time.perf_counter() + _LEFT_S, 0
+def _max_bytes(cluster: LiveCluster) -> int:
+    until_s, maximum = time.perf_counter() + _LEFT_S, 0
     while time.perf_counter() < until_s:
-        most = max(most, cluster.memory_bytes)
+        maximum = max(maximum, cluster.memory_bytes)
         time.sleep(0.02)
-    return most
+    return maximum
 
 
 if __name__ == "__main__":

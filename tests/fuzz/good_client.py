@@ -57,8 +57,8 @@ class GoodClient:
 
     def stop(self) -> Waits:
         """Let it end after the current message."""
-        said, _ = self._process.communicate(timeout=_PATIENCE_S)
-        return Waits(**json.loads(said))
+        answer, _ = self._process.communicate(timeout=_PATIENCE_S)
+        return Waits(**json.loads(answer))
 
 
 def _waits(latencies: Sequence[tuple[float, float]], address: str, problem: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from emulator.cli.terminal import progress_bar, tables_console
-from fuzz.harm import MEMORY_BYTES_MAX, harm_of
+from fuzz.impact import MEMORY_BYTES_MAX, impact_of
 from network.hostile_requests import PULL, SEND_V2, TOPIC, heartbeat
 from support.live_cluster import BROKER_PORT, LiveCluster
 from support.remoting_program import Caller
@@ -92,23 +92,23 @@ def topics(cluster: LiveCluster, count: int) -> Iterator[None]:
 def members(cluster: LiveCluster, count: int) -> Iterator[None]:
     """Client after client joins one group; each is told of all later ones."""
     asking = Caller(cluster.broker, BROKER_PORT, _PATIENCE_S)
-    with selectors.DefaultSelector() as told:
+    with selectors.DefaultSelector() as reported:
         joined = []
         for number in range(count):
             member = Caller(cluster.broker, BROKER_PORT, _PATIENCE_S)
-            member.say_raw(_HEARTBEAT, {}, heartbeat(1, "big").replace('"c1"', f'"member-{number}"').encode())
-            told.register(member.socket, selectors.EVENT_READ)
+            member.send_raw(_HEARTBEAT, {}, heartbeat(1, "big").replace('"c1"', f'"member-{number}"').encode())
+            reported.register(member.socket, selectors.EVENT_READ)
             joined.append(member)
             if number % 50 == 49 or number == count - 1:
-                _while_reading(told, lambda: asking.ask_raw(_GET_CONSUMER_LIST, {"consumerGroup": "big"}, b""))
+                _while_reading(reported, lambda: asking.ask_raw(_GET_CONSUMER_LIST, {"consumerGroup": "big"}, b""))
             yield
 
 
-def _while_reading(told: selectors.BaseSelector, ask: Callable[[], object]) -> None:
+def _while_reading(base_selector: selectors.BaseSelector, ask: Callable[[], object]) -> None:
     asking = threading.Thread(target=ask)
     asking.start()
     while asking.is_alive():
-        for key, _ in told.select(0.02):
+        for key, _ in base_selector.select(0.02):
             key.fileobj.recv(1 << 20)  # type: ignore[union-attr]
 
 
@@ -120,7 +120,7 @@ def unread_answers(cluster: LiveCluster, count: int) -> Iterator[None]:
     asking = Caller(cluster.broker, BROKER_PORT)
     for _ in range(count):
         try:
-            asking.say_raw(_PULL, PULL, b"")
+            asking.send_raw(_PULL, PULL, b"")
         except OSError:  # it was cut off
             asking = Caller(cluster.broker, BROKER_PORT)
         yield
@@ -138,7 +138,7 @@ def measure(load: Load, count: int, progress: Callable[[float], None]) -> Held:
     """Add the objects to a cluster of their own."""
     with tempfile.TemporaryDirectory() as folder:
         cluster = LiveCluster(Path(folder), CLUSTER)
-        began_s, before_bytes, most_bytes = time.perf_counter(), cluster.memory_bytes, 0
+        began_s, before_bytes, max_bytes = time.perf_counter(), cluster.memory_bytes, 0
         marks = [cluster.cpu_s]
         for number, _ in enumerate(load.add(cluster, count), start=1):
             if number % max(1, count // _TENTHS) == 0:
@@ -146,12 +146,12 @@ def measure(load: Load, count: int, progress: Callable[[float], None]) -> Held:
                     Caller(cluster.broker, BROKER_PORT, _PATIENCE_S).ask_raw(_NO_CODE, {}, b"").code != 0
                 )  # it has caught up
                 marks.append(cluster.cpu_s)
-                most_bytes = max(most_bytes, cluster.memory_bytes)
+                max_bytes = max(max_bytes, cluster.memory_bytes)
                 progress(number / count)
         took_s = time.perf_counter() - began_s
         tenth_ms = [(end - begin) * 1_000 / (count / _TENTHS) for begin, end in pairwise(marks)]
-        problems = harm_of(cluster)
-    return Held(load, took_s, marks[-1] - marks[0], tenth_ms[0], tenth_ms[-1], most_bytes - before_bytes, problems)
+        problems = impact_of(cluster)
+    return Held(load, took_s, marks[-1] - marks[0], tenth_ms[0], tenth_ms[-1], max_bytes - before_bytes, problems)
 
 
 _ShareOption = Annotated[float, typer.Option("--share", help="Of the objects: 0.1 adds a tenth of them.")]
@@ -169,7 +169,7 @@ def main(*, share: _ShareOption = 1.0) -> None:
             held = measure(load, count, progress)
         figures = (held.took_s, held.cpu_s, held.first_ms, held.last_ms)
         table.add_row(
-            f"{count:,}", load.what, *(f"{it:.2f}" for it in figures), str(held.memory_bytes >> 20), load.remark
+            f"{count:,}", load.what, *(f"{figure:.2f}" for figure in figures), str(held.memory_bytes >> 20), load.remark
         )
         for problem in held.problems:
             failed = True

@@ -19,7 +19,7 @@ _STOP_NS = 10_000_000_000
 """An orderly stop takes no longer, and an upgrade that began so late ends with the run."""
 _GAVE_UP = "start failed"
 """A client that reaches no nameserver ends itself, as RocketMQ's does."""
-_MOST_TOLD = 5
+_MAX_REPORTED = 5
 
 
 @attrs.frozen
@@ -62,7 +62,7 @@ def problems_of(evidence: Evidence) -> Iterator[Problem]:
     """All violations in a run, at most a few of each kind."""
     for kind, oracle in _ORACLES.items():
         for number, text in enumerate(oracle(evidence)):
-            if number < _MOST_TOLD:
+            if number < _MAX_REPORTED:
                 yield Problem(kind, text)
 
 
@@ -93,21 +93,21 @@ def _lost_frames(evidence: Evidence) -> Iterator[str]:
         for row in rows
         if row["event"] in _FATES and row["kind"] != "connection"
     )
-    sent = Counter(one for one in evidence.sent if one.connection not in broken)
-    for one, times in (sent - fates).items():
-        what = "response" if one.is_response else "request"
-        yield f"{times} x {what} {one.opaque} of {one.src} on connection {one.connection} has no fate"
-    for one, times in (fates - sent).items():
-        if one.connection not in broken:
-            yield f"{times} x fate of a frame that nobody sent: {one}"
+    sent = Counter(element for element in evidence.sent if element.connection not in broken)
+    for item, times in (sent - fates).items():
+        subject = "response" if item.is_response else "request"
+        yield f"{times} x {subject} {item.opaque} of {item.src} on connection {item.connection} has no fate"
+    for item, times in (fates - sent).items():
+        if item.connection not in broken:
+            yield f"{times} x fate of a frame that nobody sent: {item}"
 
 
 def _leftover_faults(evidence: Evidence) -> Iterator[str]:
     events = Counter((row["fault_id"], row["event"]) for row in evidence.rows["faults"])
     for fault_id in dict.fromkeys(fault_id for fault_id, _ in events):
-        told = (events[fault_id, "begin"], events[fault_id, "end"])
-        if told != (1, 1):
-            yield f"{fault_id} began {told[0]} times and ended {told[1]} times"
+        reported = (events[fault_id, "begin"], events[fault_id, "end"])
+        if reported != (1, 1):
+            yield f"{fault_id} began {reported[0]} times and ended {reported[1]} times"
     planned = {timed.id for timed in evidence.scenario.plan().faults}
     if missing := planned - {fault_id for fault_id, _ in events}:
         yield f"never began: {', '.join(sorted(missing))}"

@@ -27,12 +27,12 @@ Tables = dict[str, Any]
 _BIG_ONE_IN = 40
 _TRIES = 20
 _SLOWEST_NETWORK_MS = 50
-_PERIOD_LEAST_MS = 200
+_PERIOD_MIN_MS = 200
 """Shorter periods and time-outs make a run long, or fail without any fault."""
 _ASSIGNED = tuple(strategy.value for strategy in AllocateStrategy if strategy is not AllocateStrategy.ORDINAL)
 """Strategies of a pinned assigner."""
-_POD_DIVIDES = {"clientRebalance": True, "pinnedAssigner": False, "revokeBeforeAssign": False}
-_KEPT = ("listenPort", "maxMessageSize", "totalPhysicalMemorySize", "brokerPermission", "namesrvAddr")
+_POD_ALLOCATES = {"clientRebalance": True, "pinnedAssigner": False, "revokeBeforeAssign": False}
+_RETAINED = ("listenPort", "maxMessageSize", "totalPhysicalMemorySize", "brokerPermission", "namesrvAddr")
 """Options that change what the other parts of a scenario mean."""
 
 
@@ -133,14 +133,14 @@ class _Drawing:
         else:
             table["fail_times"] = chance.choice((0, 0, 0, 1))
             table["options"] |= {"consumeOrderly": True} if chance.randrange(4) == 0 else {}
-            self._say_who_divides(table)
+            self._report_assigner(table)
         if chance.randrange(4) == 0:
             table["expressions"] = {table["topics"][0]: chance.choice(("a", "a || b", "*"))}
         if chance.randrange(4) == 0:
             table["options"]["consumeFromWhere"] = "CONSUME_FROM_FIRST_OFFSET"
         return table
 
-    def _say_who_divides(self, table: Tables) -> None:
+    def _report_assigner(self, table: Tables) -> None:
         """Now and then an assigner, ordinals of pods, or a single owner of each queue."""
         chance, options = self._chance, table["options"]
         kind = chance.choice(("members", "members", "members", "assigner", "pods", "exclusive"))
@@ -167,7 +167,7 @@ class _Drawing:
             spec["scaler"] = "scaler"
         self._statefulsets.append(spec)
         if chance.randrange(3):
-            table["options"] |= {**_POD_DIVIDES, "allocateMessageQueueStrategy": AllocateStrategy.ORDINAL.value}
+            table["options"] |= {**_POD_ALLOCATES, "allocateMessageQueueStrategy": AllocateStrategy.ORDINAL.value}
 
     def _members(self, table: Tables) -> list[str]:
         """The consumers of a group, as far as they are there from the beginning."""
@@ -196,11 +196,11 @@ class _Drawing:
 
     # --- options ------------------------------------------------------------------
 
-    def _options(self, kind: type[Config], most: int) -> Tables:
+    def _options(self, kind: type[Config], maximum: int) -> Tables:
         """A few options with other values than the defaults."""
         chance = self._chance
-        known = [name for name, field in options_of(kind).items() if name not in _KEPT and self._values(field)]
-        chosen = chance.sample(known, chance.choice((0, 0, *range(1, most + 1))))
+        known = [name for name, field in options_of(kind).items() if name not in _RETAINED and self._values(field)]
+        chosen = chance.sample(known, chance.choice((0, 0, *range(1, maximum + 1))))
         return {name: chance.choice(self._values(options_of(kind)[name])) for name in sorted(chosen)}
 
     def _values(self, field: Any) -> list[Any]:
@@ -208,12 +208,12 @@ class _Drawing:
         if isinstance(default, bool):
             return [not default]
         if isinstance(default, Enum):
-            return [one.value for one in type(default) if one is not default]
+            return [item.value for item in type(default) if item is not default]
         if not isinstance(default, int):
             return []
         drawn = [default // 4, default // 2, default * 2, default * 3]
         if unit_of(field) == "milliseconds":
-            drawn = [value for value in drawn if value >= _PERIOD_LEAST_MS]
+            drawn = [value for value in drawn if value >= _PERIOD_MIN_MS]
         return [value for value in drawn if value != default and rule_of(field).holds(value)]
 
     # --- faults -------------------------------------------------------------------
@@ -226,9 +226,9 @@ class _Drawing:
         return table
 
     def _nemesis(self) -> Tables:
-        least_ms = self._chance.choice((1, 500, 3_000))
+        min_ms = self._chance.choice((1, 500, 3_000))
         every_ms = self._chance.choice((2_000, 5_000, 15_000))
-        return {**self._fault(), "every_ms": every_ms, "least_ms": least_ms, "most_ms": least_ms * 3, "id": "nemesis"}
+        return {**self._fault(), "every_ms": every_ms, "min_ms": min_ms, "max_ms": min_ms * 3, "id": "nemesis"}
 
     def _fault(self) -> Tables:
         kinds = list(_KINDS) if not self._one_address else [kind for kind in _KINDS if kind != "power_off"]
@@ -318,34 +318,37 @@ class _Drawing:
 
 
 _KINDS: Mapping[str, Callable[[_Drawing], Tables]] = {
-    "cut": lambda it: it.links() | {"from": it.node()},
-    "partition": lambda it: {"shape": "isolate", "among": "nodes", "node": it.node()},
-    "loss": lambda it: {"percent": it.number(1, 10, 50, 100), **it.links(), **it.frames()},
-    "tcp_loss": lambda it: {"percent": it.number(1, 10, 50, 100), **it.links()},
-    "delay": lambda it: {
-        "delay_ms": it.number(0, 10, 500, 5_000), "jitter_ms": it.number(0, 10, 900), **it.links(), **it.frames(),
+    "cut": lambda item: item.links() | {"from": item.node()},
+    "partition": lambda item: {"shape": "isolate", "among": "nodes", "node": item.node()},
+    "loss": lambda item: {"percent": item.number(1, 10, 50, 100), **item.links(), **item.frames()},
+    "tcp_loss": lambda item: {"percent": item.number(1, 10, 50, 100), **item.links()},
+    "delay": lambda item: {
+        "delay_ms": item.number(0, 10, 500, 5_000), "jitter_ms": item.number(0, 10, 900),
+        **item.links(), **item.frames(),
     },
-    "drop": lambda it: {"next": it.number(1, 3), "skip": it.number(0, 2), **it.links(), **it.frames()},
-    "refuse": lambda it: {
-        "code": it.number(10, 11, 34, 38, 41, 103, 105, 310), "response": it.number(1, 2, 14), **it.links(),
-        "next": it.number(1, 5),
+    "drop": lambda item: {"next": item.number(1, 3), "skip": item.number(0, 2), **item.links(), **item.frames()},
+    "refuse": lambda item: {
+        "code": item.number(10, 11, 34, 38, 41, 103, 105, 310), "response": item.number(1, 2, 14), **item.links(),
+        "next": item.number(1, 5),
     },
-    "kill": lambda it: {"node": it.node()},
-    "restart": lambda it: {"node": it.node()},
-    "power_off": lambda it: {"node": it.node()},
-    "suspend": lambda it: {"node": it.node()},
-    "slow_cpu": lambda it: {"node": it.node(), "turn_ms": it.number(5, 20, 300, 2_000)},
-    "clock_skew": lambda it: {"node": it.node(), "offset_ms": it.number(-60_000, -1, 5, 100_000)},
-    "clock_drift": lambda it: {"node": it.node(), "ppm": it.number(-500_000, -10, 10, 500_000)},
-    "clock_jump": lambda it: {"node": it.node(), "by_ms": it.number(-60_000, -1, 5, 100_000)},
-    "slow_disk": lambda it: {"node": it.node("brokers"), "flush_ms": it.number(1, 50, 4_000)},
-    "lost_writes": lambda it: {"node": it.node("brokers", "consumers")},
-    "permission": lambda it: it.permission(),
-    "scale": lambda it: {"group": it.group(), "members": it.number(0, 1, 3, 6)},
-    "rebalance": lambda it: it.rebalance(),
-    "consume_mode": lambda it: {"group": it.group(), "mode": it.mode(), "share": it.number(-1, 0, 1, 2)},
-    "reconfigure": lambda it: {"node": it.node()},
-    "upgrade": lambda it: {"node": it.node("brokers"), "apart_ms": it.number(1_000, 20_000), "options": it.options()},
+    "kill": lambda item: {"node": item.node()},
+    "restart": lambda item: {"node": item.node()},
+    "power_off": lambda item: {"node": item.node()},
+    "suspend": lambda item: {"node": item.node()},
+    "slow_cpu": lambda item: {"node": item.node(), "turn_ms": item.number(5, 20, 300, 2_000)},
+    "clock_skew": lambda item: {"node": item.node(), "offset_ms": item.number(-60_000, -1, 5, 100_000)},
+    "clock_drift": lambda item: {"node": item.node(), "ppm": item.number(-500_000, -10, 10, 500_000)},
+    "clock_jump": lambda item: {"node": item.node(), "by_ms": item.number(-60_000, -1, 5, 100_000)},
+    "slow_disk": lambda item: {"node": item.node("brokers"), "flush_ms": item.number(1, 50, 4_000)},
+    "lost_writes": lambda item: {"node": item.node("brokers", "consumers")},
+    "permission": lambda item: item.permission(),
+    "scale": lambda item: {"group": item.group(), "members": item.number(0, 1, 3, 6)},
+    "rebalance": lambda item: item.rebalance(),
+    "consume_mode": lambda item: {"group": item.group(), "mode": item.mode(), "share": item.number(-1, 0, 1, 2)},
+    "reconfigure": lambda item: {"node": item.node()},
+    "upgrade": lambda item: {
+        "node": item.node("brokers"), "apart_ms": item.number(1_000, 20_000), "options": item.options(),
+    },
 }  # fmt: skip
 """Every kind of the catalogue, with random targets and parameters."""
 KINDS = tuple(_KINDS)

@@ -67,10 +67,10 @@ class _Task:
     out: Path
 
 
-def _play(task: _Task) -> tuple[Total, list[str]]:
+def _execute(task: _Task) -> tuple[Total, list[str]]:
     """Play the seeds of a task; returns the sums, and a line for each failure."""
     began = _cpu_s()
-    total, told = Total(), []
+    total, reported = Total(), []
     digests: dict[int, str] = {}
     for seed in task.seeds:
         tables = random_tables(seed)
@@ -80,14 +80,14 @@ def _play(task: _Task) -> tuple[Total, list[str]]:
         total.emulated_s += judged.emulated_s
         for problem in _first_of_each_kind(judged):
             total.failures[problem.kind] += 1
-            told.append(_keep(task.out, seed, tables, problem))
+            reported.append(_keep(task.out, seed, tables, problem))
     for seed, problem in _differences(task, digests):
         total.failures[problem.kind] += 1
-        told.append(_keep(task.out, seed, random_tables(seed), problem))
+        reported.append(_keep(task.out, seed, random_tables(seed), problem))
     total.twice = len(task.twice)
     gc.collect()  # a world has many cycles, and collects rarely
     total.cpu_s = _cpu_s() - began
-    return total, told
+    return total, reported
 
 
 def _differences(task: _Task, digests: dict[int, str]) -> Iterator[tuple[int, Problem]]:
@@ -155,9 +155,9 @@ def scenarios(
         context.Pool(jobs, maxtasksperchild=_TASKS_OF_A_WORKER) as pool,
     ):
         try:
-            for done, (part, told) in enumerate(pool.imap_unordered(_play, tasks), start=1):
+            for done, (part, reported) in enumerate(pool.imap_unordered(_execute, tasks), start=1):
                 total.add(part)
-                for line in told:
+                for line in reported:
                     typer.echo(line)
                 progress(done / len(tasks))
         except KeyboardInterrupt:

@@ -25,7 +25,7 @@ from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import RPC
 from fuzz.attack import Attack, Seen, addresses_of_brokers
 from fuzz.good_client import GoodClient, Waits
-from fuzz.harm import MEMORY_BYTES_MAX, harm_of
+from fuzz.impact import MEMORY_BYTES_MAX, impact_of
 from fuzz.requests import FRAMINGS, frame_of_each_code
 from fuzz.steps import Step, random_sequence, save, shortened
 from support.live_cluster import BROKER_PORT, NAMESERVER_PORT, LiveCluster
@@ -91,7 +91,7 @@ class Session:
     sequences: int = 0
     malformed: int = 0
     cpu_s: float = 0.0
-    harm: list[str] = attrs.Factory(list)
+    impact: list[str] = attrs.Factory(list)
     suspects: deque[tuple[Step, ...]] = attrs.Factory(lambda: deque(maxlen=_SUSPECTS))
     """The latest sequences."""
 
@@ -124,35 +124,35 @@ def act_out(session: Session, sequences: Sequence[tuple[Step, ...]], progress: C
         attack.end()
         waits = good.stop()
         session.cpu_s += cluster.cpu_s if cluster.process.poll() is None else 0.0
-        session.harm += [
-            *_harm_to(waits, attack, session.wait_ms_max),
-            *harm_of(cluster, session.seen.memory_bytes_max),
+        session.impact += [
+            *_impact_on(waits, attack, session.wait_ms_max),
+            *impact_of(cluster, session.seen.memory_bytes_max),
         ]
         malformed = [row for row in table_rows(cluster.run, RPC) if row["event"] == "malformed"]
         # Other guests may have the same port of this machine at other nodes.
         own = [row["detail"] for row in malformed if row["dst"] == "good"]
-        session.harm += [f"the good client: {it}" for it in own if it.startswith(f"{waits.address}:")][:5]
+        session.impact += [f"the good client: {item}" for item in own if item.startswith(f"{waits.address}:")][:5]
         session.malformed += len(malformed)
         session.waits.append(waits)
         session.clusters += 1
 
 
-def _harm_to(waits: Waits, attack: Attack, wait_ms_max: float) -> list[str]:
-    harm = [f"the good client: {waits.problem}"] if waits.problem else []
+def _impact_on(waits: Waits, attack: Attack, wait_ms_max: float) -> list[str]:
+    impact = [f"the good client: {waits.problem}"] if waits.problem else []
     if waits.longest_ms > wait_ms_max:
         since_s = waits.longest_at_s - waits.longest_ms / 1_000 - _BEFORE_S
         steps = [
             f"{at_s - since_s:.3f} s {step}" for at_s, step in attack.history if since_s < at_s < waits.longest_at_s
         ]
-        harm += [f"the good client waited for {waits.longest_ms:.0f} ms, while and before these steps:", *steps]
-    return harm
+        impact += [f"the good client waited for {waits.longest_ms:.0f} ms, while and before these steps:", *steps]
+    return impact
 
 
-def does_harm(sequence: Sequence[Step]) -> bool:
+def has_impact(sequence: Sequence[Step]) -> bool:
     """Whether a sequence does harm to a cluster of its own."""
     session = Session()
     act_out(session, [tuple(sequence)], lambda: None)
-    return bool(session.harm)
+    return bool(session.impact)
 
 
 _FramesOption = Annotated[int, typer.Option("--frames", help="Frames to send, at least.")]
@@ -168,12 +168,12 @@ def main(*, frames: _FramesOption = 1_000_000, seed: _SeedOption = None) -> None
     session, began_s, alone = Session(), time.perf_counter(), _alone()
     with progress_bar("frames") as progress:
         number = 0
-        while session.seen.frames.total() < frames and not session.harm:
-            sequences = [random_sequence(Random(f"{drawn} {number + it}")) for it in range(_SEQUENCES_PER_CLUSTER)]
+        while session.seen.frames.total() < frames and not session.impact:
+            sequences = [random_sequence(Random(f"{drawn} {number + item}")) for item in range(_SEQUENCES_PER_CLUSTER)]
             number += len(sequences)
             act_out(session, sequences, lambda: progress(min(1.0, session.seen.frames.total() / frames)))
     _print(session, alone, time.perf_counter() - began_s)
-    if session.harm:
+    if session.impact:
         _keep(session)
         raise typer.Exit(1)
     tables_console().print("no harm")
@@ -206,13 +206,13 @@ def _print(session: Session, alone: Waits, took_s: float) -> None:
 def _keep(session: Session) -> None:
     """Print the harm, find the steps that did it, and write them to the corpus."""
     console = tables_console()
-    console.print("\n".join(session.harm), markup=False)
+    console.print("\n".join(session.impact), markup=False)
     for sequence in reversed(session.suspects):
-        kept = shortened(sequence, does_harm)
-        if does_harm(kept):
-            path = CORPUS / f"{blake2b(repr(kept).encode(), digest_size=5).hexdigest()}.sequence"
-            save(path, kept)
-            console.print(f"{len(kept)} steps do harm: {path}", markup=False)
+        retained = shortened(sequence, has_impact)
+        if has_impact(retained):
+            path = CORPUS / f"{blake2b(repr(retained).encode(), digest_size=5).hexdigest()}.sequence"
+            save(path, retained)
+            console.print(f"{len(retained)} steps do harm: {path}", markup=False)
             return
     console.print("none of the latest sequences does harm alone")
 

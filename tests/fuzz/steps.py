@@ -124,8 +124,8 @@ def shortened(sequence: Sequence[Step], fails: Callable[[Sequence[Step]], bool])
     whole = tuple(sequence)
     if not fails(whole):
         return whole
-    kept = minimised(range(len(whole)), lambda some: bool(some) and fails([whole[position] for position in some]))
-    return tuple(whole[position] for position in kept)
+    retained = minimised(range(len(whole)), lambda some: bool(some) and fails([whole[position] for position in some]))
+    return tuple(whole[position] for position in retained)
 
 
 def counts(sequences: Sequence[Sequence[Step]]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from fuzz import judged_run
 from fuzz.again import digests_again
 from fuzz.judged_run import judge
 from fuzz.random_scenario import KINDS, random_tables, scenario_of
-from fuzz.scenarios import Total, _differences, _play, _Task
+from fuzz.scenarios import Total, _differences, _execute, _Task
 from nodes.client.producer.steady_producer import SteadyProducer
 from nodes.protocol.codes import RequestCode
 from nodes.rpc.client import _ClientHandler
@@ -45,7 +45,7 @@ def kinds(tables=SMALL):
     return {problem.kind for problem in judge(scenario_of(tables)).problems}
 
 
-def told(kind, tables=SMALL):
+def reported(kind, tables=SMALL):
     return [problem.text for problem in judge(scenario_of(tables)).problems if problem.kind == kind]
 
 
@@ -71,12 +71,12 @@ def test_all_kinds_of_faults_and_both_transports_are_drawn():
 def test_assigners_pods_and_single_owners_are_drawn():
     drawn = [random_tables(seed) for seed in range(200)]
     options = [table.get("options", {}) for tables in drawn for table in tables["consumer"]]
-    strategies = {one.get("allocateMessageQueueStrategy") for one in options if one.get("pinnedAssigner")}
+    strategies = {option.get("allocateMessageQueueStrategy") for option in options if option.get("pinnedAssigner")}
 
     assert strategies >= {"AVG", "STICKY", "PR2169", "CONSISTENT_HASH", "KAFKA_ROUND_ROBIN"}
-    assert {one.get("revokeBeforeAssign") for one in options} >= {True, False}
-    assert {one.get("exclusivity") for one in options} >= {"single_active", "lease"}
-    assert any(one.get("allocateMessageQueueStrategy") == "ORDINAL" for one in options)
+    assert {option.get("revokeBeforeAssign") for option in options} >= {True, False}
+    assert {option.get("exclusivity") for option in options} >= {"single_active", "lease"}
+    assert any(option.get("allocateMessageQueueStrategy") == "ORDINAL" for option in options)
     assert {"scaler" in spec for tables in drawn for spec in tables["statefulset"]} == {True, False}
     assert {tables["scenario"]["preset"] for tables in drawn} == {"classic", "rip32", "assigner"}
 
@@ -128,7 +128,7 @@ def test_a_crash_is_noticed(monkeypatch):
         raise ZeroDivisionError("planted")
 
     monkeypatch.setattr(SteadyProducer, "main", main)
-    (text,) = told("crash")
+    (text,) = reported("crash")
     assert text.startswith("p1: ZeroDivisionError: planted")
 
 
@@ -157,7 +157,7 @@ def test_an_answer_with_an_error_of_our_code_is_noticed(monkeypatch):
         serve(self, *({**table, **({code: broken} if code in table else {})} for table in tables))
 
     monkeypatch.setattr(RpcServer, "serve", serving)
-    assert told("incomplete")[0].startswith("ba answered 310 with an error of its code: KeyError")
+    assert reported("incomplete")[0].startswith("ba answered 310 with an error of its code: KeyError")
 
 
 def test_a_row_that_is_never_written_is_noticed(monkeypatch):
@@ -168,12 +168,12 @@ def test_a_row_that_is_never_written_is_noticed(monkeypatch):
     monkeypatch.setattr(
         Recorder, "_append", nth(lambda table, *_: table.name == "messages", 5, Recorder._append, forgets)
     )
-    assert "seq has gaps" in told("lost row")[0]
+    assert "seq has gaps" in reported("lost row")[0]
 
 
 def test_a_batch_that_is_never_written_is_noticed(monkeypatch):
     monkeypatch.setattr(SegmentWriter, "write", nth(of_messages, 1, SegmentWriter.write, nothing))
-    assert "the manifest counts" in told("lost row")[0]
+    assert "the manifest counts" in reported("lost row")[0]
 
 
 def a_frame(code, is_response):
@@ -200,12 +200,12 @@ def test_a_frame_that_is_slow_without_a_fault_is_noticed(monkeypatch, is_respons
 
     matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, is_response)
     monkeypatch.setattr(Fabric, "send_each", nth(matches, 1, Fabric.send_each, slow))
-    assert "took long on a link without fault" in told("invented timeout")[0]
+    assert "took long on a link without fault" in reported("invented timeout")[0]
 
 
 def test_a_connection_that_is_never_answered_without_a_fault_is_noticed(monkeypatch):
     monkeypatch.setattr(Dial, "_send_syn", nothing)
-    lines = told("invented timeout", {**SMALL, "fault": [], "consumer": [], "producer": []})
+    lines = reported("invented timeout", {**SMALL, "fault": [], "consumer": [], "producer": []})
     assert lines
     assert all("no connection was opened, and nothing disturbed its ends" in line for line in lines)
 
@@ -215,7 +215,7 @@ def test_a_request_that_is_never_answered_is_noticed(monkeypatch):
         return command.code == RequestCode.GET_CONSUMER_LIST_BY_GROUP
 
     monkeypatch.setattr(RpcServer, "on_command", nth(matches, 1, RpcServer.on_command, nothing))
-    assert "there is no answer, and nothing kept ba from it" in told("invented timeout")[0]
+    assert "there is no answer, and nothing kept ba from it" in reported("invented timeout")[0]
 
 
 def test_an_answer_that_its_caller_ignores_is_noticed(monkeypatch):
@@ -223,7 +223,7 @@ def test_an_answer_that_its_caller_ignores_is_noticed(monkeypatch):
         return command.is_response and command.request_code == RequestCode.GET_CONSUMER_LIST_BY_GROUP
 
     monkeypatch.setattr(_ClientHandler, "on_command", nth(matches, 1, _ClientHandler.on_command, nothing))
-    assert "its answer arrived before" in told("invented timeout")[0]
+    assert "its answer arrived before" in reported("invented timeout")[0]
 
 
 def test_a_frame_that_a_fault_of_another_link_takes_is_noticed(monkeypatch):
@@ -233,7 +233,7 @@ def test_a_frame_that_a_fault_of_another_link_takes_is_noticed(monkeypatch):
 
     matches = a_frame(RequestCode.GET_CONSUMER_LIST_BY_GROUP, False)
     monkeypatch.setattr(Fabric, "send_each", nth(matches, 1, Fabric.send_each, drops))
-    assert "dropped by cut, which was not active on this link" in told("invented timeout")[0]
+    assert "dropped by cut, which was not active on this link" in reported("invented timeout")[0]
 
 
 async def _leave(*_):
@@ -242,12 +242,12 @@ async def _leave(*_):
 
 def test_a_rule_that_stays_on_the_links_is_noticed(monkeypatch):
     monkeypatch.setattr(LinksEffect, "end", _leave)
-    assert "the rule of cut is left on the links" in told("leftover fault")
+    assert "the rule of cut is left on the links" in reported("leftover fault")
 
 
 def test_a_node_that_stays_down_is_noticed(monkeypatch):
     monkeypatch.setattr(KillEffect, "let_run", _leave)
-    assert "p1 does not run at the end: its last event is killed" in told("leftover fault")
+    assert "p1 does not run at the end: its last event is killed" in reported("leftover fault")
 
 
 def test_a_fault_without_an_end_in_the_trace_is_noticed(monkeypatch):
@@ -255,22 +255,22 @@ def test_a_fault_without_an_end_in_the_trace_is_noticed(monkeypatch):
         return phase is Phase.END
 
     monkeypatch.setattr(Operator, "_record", nth(matches, 1, Operator._record, nothing))
-    assert "cut began 1 times and ended 0 times" in told("leftover fault")
+    assert "cut began 1 times and ended 0 times" in reported("leftover fault")
 
 
 @pytest.mark.slow
 def test_a_failure_is_kept_as_a_smaller_scenario(monkeypatch, tmp_path):
     monkeypatch.setattr(LinksEffect, "end", _leave)
     seed = next(seed for seed in range(50) if {fault["kind"] for fault in random_tables(seed)["fault"]} >= {"cut"})
-    total, lines = _play(_Task((seed,), (), tmp_path))
+    total, lines = _execute(_Task((seed,), (), tmp_path))
     path = tmp_path / f"leftover_fault-{seed}.toml"
-    kept = tomllib.loads(path.read_text(encoding="utf-8"))
+    retained = tomllib.loads(path.read_text(encoding="utf-8"))
 
     # A link that stays cut may have connections time out, too.
     assert total.failures["leftover fault"] == 1
     assert any(str(path) in line for line in lines)
-    assert len(kept["fault"]) == 1
-    assert len(str(kept)) < len(str(random_tables(seed))) / 2
+    assert len(retained["fault"]) == 1
+    assert len(str(retained)) < len(str(random_tables(seed))) / 2
     assert "  1 x leftover fault" in list(total.lines())
 
 

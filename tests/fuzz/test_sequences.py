@@ -50,12 +50,12 @@ def test_a_sequence_that_does_no_harm_when_it_is_acted_out_again_stays_whole():
 def test_a_sequence_that_once_did_harm_does_none(path):
     session = Session(PATIENT_MS)
     act_out(session, [load(path)], lambda: None)
-    assert session.harm == []
+    assert session.impact == []
 
 
 def test_a_random_sequence_does_no_harm():
     session = Session(PATIENT_MS)
     act_out(session, [random_sequence(Random(f"in make test {number}")) for number in range(2)], lambda: None)
-    assert session.harm == []
+    assert session.impact == []
     assert session.seen.acts["frames"] > 30
     assert isinstance(session.suspects[0][0], Step)

@@ -80,8 +80,10 @@ class _Case:
                 self._events.setdefault(row["node"], []).append(row["t_ns"])
         self.normal_ns = (scenario.network.delay_ms + scenario.network.jitter_ms) * _MS
         self.brokers = {spec.name: spec.config for spec in scenario.brokers}
-        self.nameservers = [it.name for it in scenario.nameservers]
-        self.old_nameservers = [it.name for it in scenario.nameservers if not it.config.knows_member_groups]
+        self.nameservers = [nameserver.name for nameserver in scenario.nameservers]
+        self.old_nameservers = [
+            nameserver.name for nameserver in scenario.nameservers if not nameserver.config.knows_member_groups
+        ]
         self.consumers: dict[str, ConsumerConfig] = {}
         for group in scenario.consumers:
             for name in evidence.cluster.members(group.group):
@@ -116,10 +118,10 @@ class _Case:
                     return True
         return False
 
-    def links_disturbed(self, one: str, other: str, begin: int, end: int) -> bool:
+    def links_disturbed(self, text: str, other: str, begin: int, end: int) -> bool:
         """Whether a fault was on one of the two links between nodes, or a connection still waited for its next SYN."""
         when = begin, end, _SYN_AGAIN_MS
-        return self.link_disturbed(one, other, *when) or self.link_disturbed(other, one, *when)
+        return self.link_disturbed(text, other, *when) or self.link_disturbed(other, text, *when)
 
     def node_disturbed(self, node: str, begin: int, end: int) -> bool:
         """Whether a process was not free to run: a fault of it was active, or it began, stopped or ended."""
@@ -238,7 +240,7 @@ def _problem(case: _Case, row: Row, peer: str, request: Row | None, answer: Row 
         return "its request has no fate"
     if request["event"] != "delivered":
         return _lost_leg(case, request, given_up, "request")
-    if _is_slow(case, request) and _leg_excused(case, request, given_up):
+    if _is_slow(case, request) and _leg_suppressed(case, request, given_up):
         return ""  # it was late itself, and there is a reason
     if request["t_ns"] > given_up:
         return "its request took long on a link without fault"
@@ -261,7 +263,7 @@ def _outlived(frame: Row, given_up: int) -> bool:
 def _late_answer(case: _Case, row: Row, peer: str, request: Row, answer: Row) -> str:
     """What is wrong with a call whose answer came too late: one of its legs or its peer took long without a reason."""
     if _is_slow(case, answer):
-        return "" if _leg_excused(case, answer, row["t_ns"]) else "its answer took long on a link without fault"
+        return "" if _leg_suppressed(case, answer, row["t_ns"]) else "its answer took long on a link without fault"
     if answer["sent_ns"] > request["t_ns"]:
         return _held(case, row, peer, request["t_ns"], min(answer["sent_ns"], row["t_ns"]), "its answer was sent late")
     if _is_slow(case, request):
@@ -281,18 +283,18 @@ def _never_connected(case: _Case, caller: str, peer: str, begin: int, given_up: 
     return "" if disturbed else "no connection was opened, and nothing disturbed its ends"
 
 
-def _lost_leg(case: _Case, frame: Row, given_up: int, what: str) -> str:
+def _lost_leg(case: _Case, frame: Row, given_up: int, subject: str) -> str:
     """What is wrong with a frame that did not arrive."""
     src, dst, begin = frame["src"], frame["dst"], frame["sent_ns"]
     match frame["event"]:
         case "dropped":
             if case.was_active(frame["detail"], src, dst, frame["t_ns"]):
                 return ""
-            return f"its {what} was dropped by {frame['detail']}, which was not active on this link"
+            return f"its {subject} was dropped by {frame['detail']}, which was not active on this link"
         case "lost" if _outlived(frame, given_up):
-            if _leg_excused(case, frame, given_up):
+            if _leg_suppressed(case, frame, given_up):
                 return ""
-            return f"its {what} took long on a link without fault"
+            return f"its {subject} took long on a link without fault"
         case "lost":
             # The kernel of a receiver that has closed answers with RST, and the call fails before its time-out.
             if (
@@ -301,23 +303,23 @@ def _lost_leg(case: _Case, frame: Row, given_up: int, what: str) -> str:
                 or case.node_disturbed(src, begin, given_up)
             ):
                 return ""
-            return f"its {what} was lost ({frame['detail']}), and its caller was not told"
+            return f"its {subject} was lost ({frame['detail']}), and its caller was not told"
         case _:
-            if _leg_excused(case, frame, given_up):
+            if _leg_suppressed(case, frame, given_up):
                 return ""
-            return f"its {what} was still on its way, on a link without fault"
+            return f"its {subject} was still on its way, on a link without fault"
 
 
 def _is_slow(case: _Case, frame: Row) -> bool:
     return bool(frame["t_ns"] - frame["sent_ns"] > case.normal_ns)
 
 
-def _leg_excused(case: _Case, frame: Row, until: int) -> bool:
+def _leg_suppressed(case: _Case, frame: Row, until: int) -> bool:
     src, dst, begin, end = frame["src"], frame["dst"], frame["sent_ns"], min(frame["t_ns"], until)
     return case.link_disturbed(src, dst, begin, end) or case.node_disturbed(dst, begin, max(end, begin))
 
 
-def _held(case: _Case, row: Row, peer: str, begin: int, end: int, what: str) -> str:
+def _held(case: _Case, row: Row, peer: str, begin: int, end: int, subject: str) -> str:
     """Why the peer may have kept the request; a line if it may not."""
     if case.node_disturbed(peer, begin, end):
         return ""
@@ -333,7 +335,7 @@ def _held(case: _Case, row: Row, peer: str, begin: int, end: int, what: str) -> 
         return ""
     if code in _ASKS_PEERS and case.anything_disturbed(begin, end):
         return ""
-    return f"{what}, and nothing kept {peer} from it"
+    return f"{subject}, and nothing kept {peer} from it"
 
 
 def _pull_may_be_held(case: _Case, caller: str) -> bool:

@@ -47,16 +47,16 @@ class JavaApplication:
         """SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
 
-    def told(self, begin: str, since_s: float = 0) -> list[str]:
+    def reported(self, begin: str, since_s: float = 0) -> list[str]:
         """What was told since an instant, of lines that begin so."""
         return [line for at_s, line in list(self.lines) if at_s >= since_s and line.startswith(begin)]
 
     def wait_for(self, begin: str, *, count: int = 1, since_s: float = 0, within_s: float = 60) -> list[str]:
         """The first lines that begin so; fails with what was told where they do not come."""
         deadline_s = time.monotonic() + within_s
-        while len(found := self.told(begin, since_s)) < count:
-            told = [line for _, line in self.lines[:30]]
-            assert time.monotonic() < deadline_s, f"no {count} x {begin!r} in {within_s} s: {told}"
+        while len(found := self.reported(begin, since_s)) < count:
+            lines = [line for _, line in self.lines[:30]]
+            assert time.monotonic() < deadline_s, f"no {count} x {begin!r} in {within_s} s: {lines}"
             time.sleep(0.05)
         return found[:count]
 

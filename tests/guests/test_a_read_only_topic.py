@@ -24,8 +24,8 @@ def test_a_java_producer_fails_from_its_next_route_on_and_sends_at_once_when_the
         cluster.permission("brokers", 4, "topic", "orders")
         shop.wait_for("failed", count=5, within_s=10)
         healed_s = time.monotonic()
-        assert shop.told("sent", healed_s) == []
+        assert shop.reported("sent", healed_s) == []
         cluster.heal("all")
         shop.wait_for("sent", since_s=healed_s, within_s=0.5)
         # No broker refuses a send for what the topic may not; it is the client that has nowhere to send to.
-        assert dict.fromkeys(shop.told("failed")) == {"failed 10005 No route info of this topic: orders": None}
+        assert dict.fromkeys(shop.reported("failed")) == {"failed 10005 No route info of this topic: orders": None}

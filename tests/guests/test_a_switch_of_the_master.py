@@ -28,4 +28,4 @@ def test_a_java_producer_and_a_java_consumer_go_on_with_the_new_master(tmp_path,
         billing.wait_for("consumed", since_s=killed_s + 0.5, count=20, within_s=45)
         back_s = time.monotonic()
         cluster.run_for("3s")
-        assert shop.told("failed", back_s) == []
+        assert shop.reported("failed", back_s) == []

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.guests
 _WITHIN_S = 900
 
 
-def beside_a_cluster(scratch: Path, *command: str) -> None:
+def with_a_cluster(scratch: Path, *command: str) -> None:
     """Run a command as the README says; its exit status is that of `rmqemu`."""
     up = [sys.executable, "-m", "emulator.cli", "up", str(ROOT / "examples" / "guests.toml")]
     done = subprocess.run(
@@ -32,18 +32,18 @@ def beside_a_cluster(scratch: Path, *command: str) -> None:
 def test_java(tmp_path, java_project, need):
     need("mvn", "java", "rmqemu")
     both = "-Dtest=SurvivesAMastersDeathTest,RequestsAndRepliesTest"
-    beside_a_cluster(tmp_path, "mvn", "-q", "-f", str(java_project), "test", both)
+    with_a_cluster(tmp_path, "mvn", "-q", "-f", str(java_project), "test", both)
 
 
 def test_java_that_waits_for_replies(tmp_path, java_project, need):
     need("mvn", "java", "rmqemu")
-    one = ("-Drocketmq.version=5.3.0", "-Dtest=RequestsAndRepliesTest")
-    beside_a_cluster(tmp_path, "mvn", "-q", "-f", str(java_project), "test", *one)
+    item = ("-Drocketmq.version=5.3.0", "-Dtest=RequestsAndRepliesTest")
+    with_a_cluster(tmp_path, "mvn", "-q", "-f", str(java_project), "test", *item)
 
 
 def test_go(tmp_path, need):
     need("go", "rmqemu")
-    beside_a_cluster(tmp_path, "go", "-C", str(GUESTS / "go"), "test", "-count=1", "-skip=UnderFire", "./...")
+    with_a_cluster(tmp_path, "go", "-C", str(GUESTS / "go"), "test", "-count=1", "-skip=UnderFire", "./...")
 
 
 def test_python_with_the_cpp_client(tmp_path, need):
@@ -55,4 +55,4 @@ def test_python_with_the_cpp_client(tmp_path, need):
     )
     if install.returncode:
         pytest.skip(f"the wheel of the C++ client cannot be installed: {install.stderr.strip()[-200:]}")
-    beside_a_cluster(tmp_path, str(python), str(GUESTS / "python" / "survives.py"))
+    with_a_cluster(tmp_path, str(python), str(GUESTS / "python" / "survives.py"))

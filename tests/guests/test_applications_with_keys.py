@@ -54,7 +54,7 @@ def test_the_right_keys_send_and_consume(namesrv_addr, class_path):
     ):
         shop.wait_for("sent broker-a SEND_OK", count=20)
         billing.wait_for("consumed broker-a ", count=20)
-        assert shop.told("failed") == []
+        assert shop.reported("failed") == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_right_keys_send_and_consume(namesrv_addr, class_path):
 def test_a_producer_with_another_key_is_told_why_it_is_refused(namesrv_addr, class_path, key, why):
     with JavaApplication(class_path, "produce", namesrv_addr, "orders", 20, _ROUTE_MS, key=key) as shop:
         assert shop.wait_for("because") == [f"because 1 {_REFUSED}{why}"]
-        assert shop.told("sent") == []
+        assert shop.reported("sent") == []
 
 
 def test_a_consumer_with_a_wrong_secret_gets_nothing(namesrv_addr, class_path):
@@ -81,4 +81,4 @@ def test_a_consumer_with_a_wrong_secret_gets_nothing(namesrv_addr, class_path):
     ):
         billing.wait_for("started")
         shop.wait_for("sent broker-a SEND_OK", count=60)
-        assert billing.told("consumed") == []
+        assert billing.reported("consumed") == []

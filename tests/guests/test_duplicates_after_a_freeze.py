@@ -54,12 +54,12 @@ def one_freeze(runs: Path, class_path: str, how: str) -> Storm:
         cluster.suspend("guest") if how == "suspend guest" else billing.freeze()
         time.sleep(FREEZE_S)
         given_up = not is_a_member(cluster)
-        meanwhile = billing.told("consumed", begun_s + 1)
+        meanwhile = billing.reported("consumed", begun_s + 1)
         cluster.resume("guest") if how == "suspend guest" else billing.thaw()
         frozen_s = time.monotonic() - begun_s
         time.sleep(GOOD_S)
         assert (given_up, meanwhile, is_a_member(cluster)) == (True, [], True)
-        consumed = [tuple(map(int, line.split()[2:4])) for line in billing.told("consumed")]
+        consumed = [tuple(map(int, line.split()[2:4])) for line in billing.reported("consumed")]
         path = cluster.path
     rows = list(table_rows(path, MESSAGES, ("event", "queue_id", "offset"), ("topic", "==", "orders")))
     by_others = dict.fromkeys((row["queue_id"], row["offset"]) for row in rows if row["event"] == "consumed")

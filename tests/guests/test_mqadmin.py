@@ -32,11 +32,11 @@ def answers(tmp_path_factory, class_path):
         run += [str(HERE / "java" / "Mqadmin.java"), str(scratch / "lines")]
         # Some of them write files where they are.
         done = subprocess.run(run, check=False, cwd=scratch, capture_output=True, text=True, timeout=_JVM_WITHIN_S)
-    told = dict(part.split("\n", 1) for part in re.split(r"(?m)^> ", done.stdout)[1:])
-    return {line: (told.get(filled(line), done.stderr), broker) for line, _ in SUBCOMMANDS}
+    output = dict(part.split("\n", 1) for part in re.split(r"(?m)^> ", done.stdout)[1:])
+    return {line: (output.get(filled(line), done.stderr), broker) for line, _ in SUBCOMMANDS}
 
 
 @pytest.mark.parametrize(("line", "expected"), SUBCOMMANDS, ids=lambda value: value.partition(" -")[0])
 def test_the_subcommand_prints_what_a_real_cluster_lets_it_print(answers, line, expected):
-    told, broker = answers[line]
-    assert re.search(expected.replace("BROKER", re.escape(broker)), told), told
+    reported, broker = answers[line]
+    assert re.search(expected.replace("BROKER", re.escape(broker)), reported), reported

@@ -15,7 +15,7 @@ _WHY = r"CODE: 3  DESC: request type 513 not supported: static topics are not em
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, class_path):
+def reported(tmp_path_factory, class_path):
     """What `updateStaticTopic`, and `remappingStaticTopic` of an ordinary topic, have printed."""
     scratch = tmp_path_factory.mktemp("static")
     with emulator.launch(HERE / "cluster.toml", mode="live", runs=scratch) as cluster:
@@ -35,13 +35,13 @@ def told(tmp_path_factory, class_path):
     return {"update": update, "remap": remap, "nodes": nodes}
 
 
-def test_update_is_told_what_is_not_emulated_and_why(told):
-    assert re.search(_WHY, told["update"]), told["update"]
+def test_update_is_told_what_is_not_emulated_and_why(reported):
+    assert re.search(_WHY, reported["update"]), reported["update"]
 
 
-def test_remapping_ends_in_mqadmin_as_beside_any_cluster_without_static_topics(told):
-    assert "Mapping info should not be null in broker" in told["remap"], told["remap"]
+def test_remapping_ends_in_mqadmin_as_beside_any_cluster_without_static_topics(reported):
+    assert "Mapping info should not be null in broker" in reported["remap"], reported["remap"]
 
 
-def test_the_console_says_that_it_was_asked(told):
-    assert "UPDATE_AND_CREATE_STATIC_TOPIC (513) to broker-" in told["nodes"]
+def test_the_console_says_that_it_was_asked(reported):
+    assert "UPDATE_AND_CREATE_STATIC_TOPIC (513) to broker-" in reported["nodes"]

@@ -74,7 +74,7 @@ def test_mqadmin_sees_the_addresses_that_it_can_dial(tmp_path, class_path):
         run = ["java", f"-Drocketmq.home.dir={tmp_path}", "-cp", class_path]
         run += [str(HERE / "java" / "Mqadmin.java"), str(tmp_path / "lines")]
         done = subprocess.run(run, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=_JVM_WITHIN_S)
-    told = done.stdout
+    output = done.stdout
     for broker, port in zip(BROKERS, (9_880, 9_884, 9_888), strict=True):
-        assert f"127.0.0.1:{port}" in told, (broker, told + done.stderr)
-    assert "127.1." not in told, told
+        assert f"127.0.0.1:{port}" in output, (broker, output + done.stderr)
+    assert "127.1." not in output, output

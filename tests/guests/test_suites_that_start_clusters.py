@@ -66,8 +66,8 @@ def test_spring_boot(java_project, need):
     need("mvn", "java", "rmqemu")
     done = run(["mvn", "-q", "-f", str(java_project), "test", "-Dtest=ShopTest"])
     assert done.returncode == 0, done.stdout + done.stderr
-    told = [line.split() for line in done.stdout.splitlines()]
-    ways = {words[1]: int(words[3]) for words in told if len(words) == 9 and words[0] == "all"}
+    output = [line.split() for line in done.stdout.splitlines()]
+    ways = {words[1]: int(words[3]) for words in output if len(words) == 9 and words[0] == "all"}
     assert ways.pop("one_way") == 0
     assert sorted(ways) == ["async", "delayed", "ordered", "request", "sync", "tagged", "transactional"]
     assert all(acknowledged > 50 for acknowledged in ways.values()), ways

@@ -89,7 +89,7 @@ def test_they_work_from_different_lists_of_members(report):
     found = [row for row in report[0]["views"] if row.violation]
     assert sorted(row.subject for row in found) == ["billing/%RETRY%billing", "billing/orders"]
     for row in found:
-        assert {camp.nodes: camp.value.count("@") for camp in row.holders} == {("mail",): 2, ("shop",): 1}
+        assert {holders.nodes: holders.value.count("@") for holders in row.holders} == {("mail",): 2, ("shop",): 1}
 
 
 def test_what_they_consumed_is_not_taken_for_lost(report):

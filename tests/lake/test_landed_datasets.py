@@ -11,7 +11,7 @@ from emulator.lake.landing import land
 from emulator.lake.layout import STORED
 from emulator.lake.snapshot import open_dataset
 from emulator.lake.sources import RunSource
-from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.model.service_limits import ServiceLimits
 from emulator.trace.run_directory import being_written, open_run
 from emulator.trace.schema import MESSAGES, SCHEMA_VERSION, TABLES
 from lake.landed_runs import END_S, SCENARIO, killed, rows_of, write
@@ -80,7 +80,7 @@ def test_many_small_runs_share_a_file_and_a_large_run_has_several(tmp_path, monk
     entries = [entry for entry in dataset.snapshot.files if entry.table == "messages"]
 
     # Two messages have four rows: two runs fit into ten rows, and twelve messages do not.
-    assert [(one.first_run, one.last_run, one.rows) for one in entries] == [
+    assert [(item.first_run, item.last_run, item.rows) for item in entries] == [
         ("a", "b", 8),
         ("c", "c", 10),
         ("c", "c", 10),
@@ -92,7 +92,7 @@ def test_many_small_runs_share_a_file_and_a_large_run_has_several(tmp_path, monk
 
 
 def test_the_row_of_a_run_has_what_judging_needs(dataset, runs):
-    row = {one["run"]: one for one in dataset.table("runs").to_pylist(maps_as_pydicts="strict")}["c"]
+    row = {item["run"]: item for item in dataset.table("runs").to_pylist(maps_as_pydicts="strict")}["c"]
 
     assert dataset.table("runs")["run"].to_pylist() == ["a", "b", "c"]
     assert row["scenario"] == "two-consumers"
@@ -180,7 +180,7 @@ def test_a_run_that_is_under_way_is_refused(tmp_path):
     with being_written(run):
         landed = land([run], tmp_path / "dataset")
 
-    assert [one.problem for one in landed.refused] == [f"{run} is still under way: land it when it has ended"]
+    assert [item.problem for item in landed.refused] == [f"{run} is still under way: land it when it has ended"]
     assert not (tmp_path / "dataset").exists()
 
 
@@ -201,5 +201,5 @@ def test_a_damaged_run_is_refused_in_a_line(tmp_path, runs):
     segment.write_bytes(segment.read_bytes()[:-1])
     landed = land(runs, tmp_path / "dataset")
 
-    assert [one.problem.partition(" is damaged")[0] for one in landed.refused] == [str(segment)]
+    assert [item.problem.partition(" is damaged")[0] for item in landed.refused] == [str(segment)]
     assert open_dataset(tmp_path / "dataset").runs == ("a", "b")

@@ -162,7 +162,7 @@ def test_landings_at_once_lose_no_run(tmp_path):
         landed = list(pool.map(lambda share: land(share, tmp_path / "dataset"), shares))
     dataset = open_dataset(tmp_path / "dataset")
 
-    assert sorted(entry.run for one in landed for entry in one.runs) == sorted(run.name for run in runs)
+    assert sorted(entry.run for item in landed for entry in item.runs) == sorted(run.name for run in runs)
     assert sorted(dataset.table("runs")["run"].to_pylist()) == sorted(run.name for run in runs)
     assert files_in(tmp_path / "dataset") == listed_in(dataset)
 

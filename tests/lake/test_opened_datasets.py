@@ -124,7 +124,7 @@ def test_a_dataset_of_another_schema_is_refused(folder):
 
 def test_a_dataset_of_the_format_without_digests_is_read_and_landed_in(folder, tmp_path):
     head = unsealed((folder / SNAPSHOT).read_bytes())
-    named = [{key: it for key, it in run.items() if key not in ("campaign", "scenario")} for run in head["runs"]]
+    named = [{key: item for key, item in run.items() if key not in ("campaign", "scenario")} for run in head["runs"]]
     with_head(folder, format_version=1, runs=named)
     land([write(tmp_path / "runs", "c")], folder)
 

@@ -7,7 +7,7 @@ import pytest
 from emulator.network.guests.address_book import AddressBook, ListenAddress, ListenError
 from emulator.network.guests.codec import GuestAddresses, RemotingCodec
 from emulator.spec import loads
-from emulator.spec.addresses import NodePorts, node_ports
+from emulator.spec.model.addresses import NodePorts, node_ports
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.wire.remoting_command import RemotingDecoder
@@ -122,26 +122,30 @@ def test_the_last_port_is_used():
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "reported"),
     [
         (errno.EADDRINUSE, "port 9879, for broker-a, is in use; choose another PORT, or end the program that has it"),
         (errno.EADDRNOTAVAIL, "10.0.0.7 is no address of this machine"),
         (errno.EACCES, "port 9879, for broker-a, cannot be had: Permission denied"),
     ],
 )
-def test_a_port_that_cannot_be_had_is_one_line(number, told):
+def test_a_port_that_cannot_be_had_is_one_line(number, reported):
     refused = str(book().refused(9_879, OSError(number, "")))
     assert refused.startswith("listen 10.0.0.7:9876: ")
-    assert told in refused
+    assert reported in refused
 
 
 def test_addresses_in_the_header_of_an_answer_are_those_that_the_guest_can_dial():
     page = book().page("guest")
     codec = RemotingCodec(GuestAddresses(lambda address: page.dialable(address, "10.0.0.7")))
-    told = {"controllerLeaderAddress": "127.1.1.1:9876", "peers": "n0:127.1.1.1:9876;n1:127.1.2.1:10911;", "group": "g"}
-    asked = Command(RequestCode.CONTROLLER_GET_METADATA_INFO)
+    reported = {
+        "controllerLeaderAddress": "127.1.1.1:9876",
+        "peers": "n0:127.1.1.1:9876;n1:127.1.2.1:10911;",
+        "group": "g",
+    }
+    requested = Command(RequestCode.CONTROLLER_GET_METADATA_INFO)
     decoder = RemotingDecoder()
-    decoder.take(codec.encode(asked.answer(ext_fields=told)))
+    decoder.take(codec.encode(requested.answer(ext_fields=reported)))
     assert decoder.next().ext_fields == {
         "controllerLeaderAddress": "10.0.0.7:9876",
         "peers": "n0:10.0.0.7:9876;n1:10.0.0.7:9879;",

@@ -10,8 +10,8 @@ from emulator.testing.worlds import (
     RecordingHandler,
     add_host,
     connected,
+    execute_world,
     listening,
-    play_world,
     process_of,
     until_ms,
 )
@@ -41,7 +41,7 @@ def test_connecting_takes_one_round_trip(mode):
         server, _ = await listening(world, 1, "server")
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}")
 
-    assert play_world(main, mode=mode, delay_ms=10).result == (20, "connected")
+    assert execute_world(main, mode=mode, delay_ms=10).result == (20, "connected")
 
 
 @modes
@@ -50,10 +50,10 @@ def test_a_port_where_nobody_listens_refuses_after_one_round_trip(mode):
         server = add_host(world, 1, "server")
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}")
 
-    played = play_world(main, mode=mode, delay_ms=10)
+    executed = execute_world(main, mode=mode, delay_ms=10)
 
-    assert played.result == (20, "127.1.1.1:10911 refused the connection")
-    assert [(r["src"], r["dst"]) for r in played.trace.select("rpc", event="refused")] == [("client", "server")]
+    assert executed.result == (20, "127.1.1.1:10911 refused the connection")
+    assert [(r["src"], r["dst"]) for r in executed.trace.select("rpc", event="refused")] == [("client", "server")]
 
 
 @modes
@@ -64,7 +64,7 @@ def test_connecting_hangs_under_a_cut_in_either_direction(mode, src, dst):
         world.fabric.add_rule(cut("f1", src, dst))
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}", 2_500)
 
-    assert play_world(main, mode=mode, delay_ms=10).result == (2_500, "127.1.1.1:10911 did not answer")
+    assert execute_world(main, mode=mode, delay_ms=10).result == (2_500, "127.1.1.1:10911 did not answer")
 
 
 @modes
@@ -74,7 +74,7 @@ def test_connecting_to_a_machine_without_power_hangs(mode):
         await server.power_off()
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}")
 
-    assert play_world(main, mode=mode, delay_ms=10).result == (3_000, "127.1.1.1:10911 did not answer")
+    assert execute_world(main, mode=mode, delay_ms=10).result == (3_000, "127.1.1.1:10911 did not answer")
 
 
 @modes
@@ -88,7 +88,7 @@ def test_a_lost_segment_of_the_handshake_is_repeated_after_a_second(mode, src, d
         end = await attempt(world, client, f"{server.ip}:{PORT}")
         return end, len(process_of(server).endpoints)
 
-    assert play_world(main, mode=mode, delay_ms=10).result == ((1_020, "connected"), 1)
+    assert execute_world(main, mode=mode, delay_ms=10).result == ((1_020, "connected"), 1)
 
 
 @modes
@@ -104,7 +104,7 @@ def test_a_suspended_process_is_connected_to_like_any_other(mode):
         await server.resume()
         return before, ear.heard
 
-    assert play_world(main, mode=mode, delay_ms=10).result == ([], [(100, 1)])
+    assert execute_world(main, mode=mode, delay_ms=10).result == ([], [(100, 1)])
 
 
 @modes
@@ -124,7 +124,7 @@ def test_a_server_killed_before_its_answer_arrives_closes_what_the_client_has_ju
         await until_ms(world, 100)
         return ears[0].heard, ends[0].closed, client.errors
 
-    assert play_world(main, mode=mode, delay_ms=10).result == ([(25, "closed")], True, [])
+    assert execute_world(main, mode=mode, delay_ms=10).result == ([(25, "closed")], True, [])
 
 
 @modes
@@ -139,7 +139,7 @@ def test_a_client_killed_before_the_answer_arrives_leaves_no_open_end_at_the_ser
         await until_ms(world, 100)
         return ear.heard, len(process_of(server).endpoints)
 
-    assert play_world(main, mode=mode, delay_ms=10).result == ([(30, "closed")], 0)
+    assert execute_world(main, mode=mode, delay_ms=10).result == ([(30, "closed")], 0)
 
 
 @modes
@@ -153,7 +153,7 @@ def test_two_listeners_cannot_share_a_port_and_a_closed_one_gives_it_back(mode):
         process_of(server).listen(PORT, ear)
         return refused[1], (await attempt(world, add_host(world, 3, "other"), f"{server.ip}:{PORT}"))[1]
 
-    assert play_world(main, mode=mode).result == ("127.1.1.1:10911 refused the connection", "connected")
+    assert execute_world(main, mode=mode).result == ("127.1.1.1:10911 refused the connection", "connected")
 
 
 @modes
@@ -165,4 +165,4 @@ def test_a_cut_takes_the_answer_of_the_handshake_that_is_in_flight(mode):
         end = await attempt(world, client, f"{server.ip}:{PORT}", 2_500)
         return end, len(process_of(server).endpoints)
 
-    assert play_world(main, mode=mode, delay_ms=10).result == ((2_500, "127.1.1.1:10911 did not answer"), 0)
+    assert execute_world(main, mode=mode, delay_ms=10).result == ((2_500, "127.1.1.1:10911 did not answer"), 0)

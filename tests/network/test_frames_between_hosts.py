@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.testing.worlds import MS, VIRTUAL, add_host, connected, listening, play_world, process_of, until_ms
+from emulator.testing.worlds import MS, VIRTUAL, add_host, connected, execute_world, listening, process_of, until_ms
 from nodes.protocol.command import Command
 
 modes = pytest.mark.parametrize("mode", VIRTUAL)
@@ -33,7 +33,7 @@ def test_frames_of_one_direction_keep_their_order_under_jitter(mode):
         await world.sleep_until_ns(begin_ns + 1_000 * MS)
         return begin_ns / MS, ear.heard
 
-    begin_ms, heard = play_world(main, mode=mode, delay_ms=5, jitter_ms=50).result
+    begin_ms, heard = execute_world(main, mode=mode, delay_ms=5, jitter_ms=50).result
 
     assert [number for _, number in heard] == list(range(200))
     took_ms = [at_ms - begin_ms - number for at_ms, number in heard]
@@ -57,7 +57,7 @@ def test_a_frame_sent_when_a_delay_ends_does_not_overtake_the_one_that_was_delay
         await world.sleep_until_ns(due_ns + MS)
         return ear.codes()
 
-    assert play_world(main, mode=mode).result == [1, 2]
+    assert execute_world(main, mode=mode).result == [1, 2]
 
 
 @modes
@@ -77,17 +77,17 @@ def test_a_one_way_cut_takes_what_is_in_flight_and_lets_the_other_direction_pass
         await until_ms(world, 120)
         return server_ear.heard, client_ear.heard
 
-    played = play_world(main, mode=mode, delay_ms=10)
+    executed = execute_world(main, mode=mode, delay_ms=10)
 
-    assert played.result == ([(30, 1), (110, 5)], [(55, 3)])
-    dropped = [(r["t_ns"] / MS, r["code"], r["detail"]) for r in played.trace.select("rpc", event="dropped")]
+    assert executed.result == ([(30, 1), (110, 5)], [(55, 3)])
+    dropped = [(r["t_ns"] / MS, r["code"], r["detail"]) for r in executed.trace.select("rpc", event="dropped")]
     assert dropped == [(45, 4, "f1"), (50, 2, "f1")]
 
 
 @modes
 @pytest.mark.parametrize("jitter_ms", [0, 5])
 def test_a_frame_for_many_connections_is_that_frame_sent_over_each_of_them(mode, jitter_ms):
-    def played(send):
+    def executed(send):
         async def main(world):
             server, _ = await listening(world, 1, "server")
             channels = []
@@ -106,13 +106,15 @@ def test_a_frame_for_many_connections_is_that_frame_sent_over_each_of_them(mode,
                 await until_ms(world, 410 + number)
             await until_ms(world, 600)
 
-        return play_world(main, mode=mode, seed=1, delay_ms=2, jitter_ms=jitter_ms)
+        return execute_world(main, mode=mode, seed=1, delay_ms=2, jitter_ms=jitter_ms)
 
     def one_by_one(_world, ends, command):
         for end in ends:
             end.send(command)
 
-    at_once, single = (played(send) for send in (lambda world, *what: world.fabric.send_each(*what), one_by_one))
+    at_once, single = (
+        executed(send) for send in (lambda world, *subject: world.fabric.send_each(*subject), one_by_one)
+    )
 
     assert at_once.trace.rows == single.trace.rows
     fates = [row["event"] for row in at_once.trace.select("rpc") if row["code"] >= 100]
@@ -131,7 +133,7 @@ def test_a_two_way_cut_takes_both_directions(mode):
         await until_ms(world, 100)
         return server_ear.codes(), client_ear.codes()
 
-    assert play_world(main, mode=mode, delay_ms=10).result == ([1], [])
+    assert execute_world(main, mode=mode, delay_ms=10).result == ([1], [])
 
 
 @modes
@@ -144,10 +146,10 @@ def test_lost_frames_carry_the_id_of_the_fault_and_the_connection_goes_on(mode):
         await until_ms(world, 100)
         return ear.codes()
 
-    played = play_world(main, mode=mode)
+    executed = execute_world(main, mode=mode)
 
-    lost = [r["code"] for r in played.trace.select("rpc", event="dropped", detail="rain")]
-    assert sorted(lost + played.result) == list(range(100))
+    lost = [r["code"] for r in executed.trace.select("rpc", event="dropped", detail="rain")]
+    assert sorted(lost + executed.result) == list(range(100))
     assert 30 < len(lost) < 70
 
 
@@ -161,10 +163,10 @@ def test_a_fin_arrives_behind_the_frames_sent_before_it(mode):
         await until_ms(world, 100)
         return ear.heard, client_ear.heard
 
-    played = play_world(main, mode=mode, delay_ms=10)
+    executed = execute_world(main, mode=mode, delay_ms=10)
 
-    assert played.result == ([(30, 1), (30, "closed")], [])
-    assert [r["detail"] for r in played.trace.select("rpc", event="lost")] == ["sent on a closed connection"]
+    assert executed.result == ([(30, 1), (30, "closed")], [])
+    assert [r["detail"] for r in executed.trace.select("rpc", event="lost")] == ["sent on a closed connection"]
 
 
 @modes
@@ -181,10 +183,10 @@ def test_a_frame_for_an_end_that_has_closed_is_answered_with_a_reset(mode):
         await until_ms(world, 200)
         return client_ear.heard, channel.closed
 
-    played = play_world(main, mode=mode, delay_ms=10)
+    executed = execute_world(main, mode=mode, delay_ms=10)
 
-    assert played.result == ([(120, "closed")], True)
-    assert [r["detail"] for r in played.trace.select("rpc", event="lost")] == ["receiver has closed"]
+    assert executed.result == ([(120, "closed")], True)
+    assert [r["detail"] for r in executed.trace.select("rpc", event="lost")] == ["receiver has closed"]
 
 
 @modes
@@ -200,10 +202,10 @@ def test_a_machine_without_power_answers_nothing_until_it_is_back(mode):
         await until_ms(world, 61_000)
         return silent, client_ear.heard
 
-    played = play_world(main, mode=mode, delay_ms=10)
+    executed = execute_world(main, mode=mode, delay_ms=10)
 
-    assert played.result == ([], [(60_020, "closed")])
-    lost = [r["detail"] for r in played.trace.select("rpc", event="lost")]
+    assert executed.result == ([], [(60_020, "closed")])
+    lost = [r["detail"] for r in executed.trace.select("rpc", event="lost")]
     assert lost == ["receiver has no power", "receiver has closed"]
 
 
@@ -216,10 +218,10 @@ def test_a_node_that_raises_on_a_frame_crashes_alone(mode):
         await until_ms(world, 100)
         return server.power_state, client_ear.codes(), [type(e) for e in server.errors]
 
-    played = play_world(main, mode=mode)
+    executed = execute_world(main, mode=mode)
 
-    assert played.result == ("down", ["closed"], [ZeroDivisionError])
-    crash = played.trace.select("lifecycle", event="crashed")
+    assert executed.result == ("down", ["closed"], [ZeroDivisionError])
+    crash = executed.trace.select("lifecycle", event="crashed")
     assert [r["detail"] for r in crash] == ["ZeroDivisionError: division by zero"]
 
 
@@ -231,7 +233,7 @@ def test_a_node_whose_timer_raises_crashes_alone(mode):
         await until_ms(world, 10)
         return server.power_state
 
-    assert play_world(main, mode=mode).result == "down"
+    assert execute_world(main, mode=mode).result == "down"
 
 
 @modes
@@ -245,7 +247,7 @@ def test_a_frame_that_fills_the_buffers_of_the_kernel_many_times_arrives_whole(m
         await until_ms(world, 10)
         return sizes
 
-    assert play_world(main, mode=mode).result == [12_000_000, 1]
+    assert execute_world(main, mode=mode).result == [12_000_000, 1]
 
 
 @modes
@@ -257,10 +259,10 @@ def test_a_frame_that_is_too_long_ends_its_connection_alone_and_the_trace_says_s
         await until_ms(world, 10)
         return ear.codes(), ear_of_client.codes(), other.closed, other_ear.codes()
 
-    played = play_world(main, mode=mode)
+    executed = execute_world(main, mode=mode)
 
-    assert played.result == (["closed"], ["closed"], False, [])
-    (row,) = played.trace.select("rpc", event="malformed")
+    assert executed.result == (["closed"], ["closed"], False, [])
+    (row,) = executed.trace.select("rpc", event="malformed")
     assert (row["src"], row["dst"]) == ("client", "server")
     assert row["detail"] == "frame with a body of 17825792 bytes; at most 16711680 fit"
 
@@ -270,11 +272,11 @@ def test_a_flow_that_is_begun_before_the_process_has_run_waits_for_it(mode):
     async def main(world):
         done = []
 
-        async def flow(what):
-            done.append(what)
+        async def flow(subject):
+            done.append(subject)
 
         process_of(add_host(world, 1, "early")).start_soon(flow, "begun", name="early")
         await until_ms(world, 1)
         return done
 
-    assert play_world(main, mode=mode).result == ["begun"]
+    assert execute_world(main, mode=mode).result == ["begun"]

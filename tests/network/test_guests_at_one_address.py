@@ -73,7 +73,7 @@ def host(request):
     return found
 
 
-def asked(host, port, code, header=None, body=None):
+def requested(host, port, code, header=None, body=None):
     caller = Caller(host, port)
     try:
         return caller.ask(code, header, body)
@@ -96,7 +96,7 @@ def test_frames_of_nodes_need_no_address_at_all(cluster):
 
 def test_the_route_leads_to_the_brokers_at_the_address_that_was_dialed(cluster, first, host):
     for nameserver in (first, first + 1):
-        answer = asked(
+        answer = requested(
             host, nameserver, RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader("orders")
         )
         route = decode_json_body(TopicRouteData, answer.body)
@@ -105,12 +105,12 @@ def test_the_route_leads_to_the_brokers_at_the_address_that_was_dialed(cluster, 
 
 
 def test_lists_of_brokers_and_options_name_the_same_addresses(cluster, first, host):
-    info = decode_json_body(ClusterInfo, asked(host, first, RequestCode.GET_BROKER_CLUSTER_INFO).body)
+    info = decode_json_body(ClusterInfo, requested(host, first, RequestCode.GET_BROKER_CLUSTER_INFO).body)
     assert info.broker_addr_table["broker-b"].broker_addrs == {0: f"{host}:{first + 8}"}
-    options = asked(host, first + 4, RequestCode.GET_BROKER_CONFIG).body.decode()
+    options = requested(host, first + 4, RequestCode.GET_BROKER_CONFIG).body.decode()
     assert f"namesrvAddr={host}:{first};{host}:{first + 1}" in options.replace("\\:", ":")
     header = headers.GetBrokerMemberGroupRequestHeader("DefaultCluster", "broker-a")
-    group = asked(host, first, RequestCode.GET_BROKER_MEMBER_GROUP, header)
+    group = requested(host, first, RequestCode.GET_BROKER_MEMBER_GROUP, header)
     assert f"{host}:{first + 4}".encode() in group.body
 
 
@@ -124,7 +124,7 @@ def test_the_id_of_a_message_leads_to_its_broker(cluster, first, host):
 
 
 def test_the_vip_port_of_a_broker_is_two_below_its_port(cluster, first, host):
-    answer = asked(host, first + 2, RequestCode.GET_MAX_OFFSET, headers.GetMaxOffsetRequestHeader("orders", 0))
+    answer = requested(host, first + 2, RequestCode.GET_MAX_OFFSET, headers.GetMaxOffsetRequestHeader("orders", 0))
     assert answer.code == ResponseCode.SUCCESS
 
 
@@ -134,7 +134,7 @@ def test_a_broker_that_is_down_refuses_connections_and_is_there_again_afterwards
         socket.create_connection((host, first + 8), 5)
     cluster.heal("all")
     cluster.until("agree", "within", "60s")
-    answer = asked(host, first + 8, RequestCode.GET_MAX_OFFSET, headers.GetMaxOffsetRequestHeader("orders", 0))
+    answer = requested(host, first + 8, RequestCode.GET_MAX_OFFSET, headers.GetMaxOffsetRequestHeader("orders", 0))
     assert answer.code == ResponseCode.SUCCESS
 
 
@@ -166,7 +166,7 @@ def test_names_have_ports_of_their_own_and_all_are_free_again_at_the_end(tmp_pat
         shop, mail = (live.namesrv_addr_of(name).split(";")[0] for name in ("shop", "mail"))
         assert (shop, mail) == (f"127.0.0.1:{port}", f"127.0.0.1:{port + PORTS}")
         live.cut("mail", "ns-1")
-        assert asked(*dialed(shop), RequestCode.GET_BROKER_CLUSTER_INFO).code == ResponseCode.SUCCESS
+        assert requested(*dialed(shop), RequestCode.GET_BROKER_CLUSTER_INFO).code == ResponseCode.SUCCESS
         unheard = Caller(*dialed(mail), patience_s=0.3)
         with pytest.raises(TimeoutError):
             unheard.ask(RequestCode.GET_BROKER_CLUSTER_INFO)

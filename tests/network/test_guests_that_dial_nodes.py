@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
+from emulator.testing.worlds import MS, PORT, add_host, execute_world, process_of
 from emulator.time.mode import TimeMode
 from nodes.protocol.bodies import RegisterBrokerBody
 from nodes.protocol.body_codec import decode_body
@@ -93,11 +93,11 @@ def live(scene):
             for sock in stage.sockets:
                 sock.close()
 
-    return play_world(main, mode=TimeMode.LIVE)
+    return execute_world(main, mode=TimeMode.LIVE)
 
 
-def malformed(played):
-    return [r["detail"].partition(": ")[2] for r in played.trace.select("rpc", event="malformed")]
+def malformed(executed):
+    return [r["detail"].partition(": ")[2] for r in executed.trace.select("rpc", event="malformed")]
 
 
 def test_a_guest_is_answered_in_order_and_its_frames_are_traced():
@@ -106,16 +106,16 @@ def test_a_guest_is_answered_in_order_and_its_frames_are_traced():
         await guest.ask(*(Command(ECHO, 0, n, ext_fields={"n": str(n)}, cause=99) for n in range(50)))
         return [((a := await guest.answer()).opaque, a.ext_fields["n"]) for _ in range(50)]
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == [(n, str(n)) for n in range(50)]
-    requests = played.trace.select("rpc", event="delivered", kind="request")
-    answers = played.trace.select("rpc", event="delivered", kind="response")
+    assert executed.result == [(n, str(n)) for n in range(50)]
+    requests = executed.trace.select("rpc", event="delivered", kind="request")
+    answers = executed.trace.select("rpc", event="delivered", kind="response")
     assert [(r["src"], r["dst"], r["opaque"], r["cause"]) for r in requests] == [
         ("guest", "node", n, 0) for n in range(50)
     ]
     assert [(r["src"], r["dst"], r["cause"]) for r in answers] == [("node", "guest", r["seq"]) for r in requests]
-    assert [r["src"] for r in played.trace.select("rpc", event="connected")] == ["guest"]
+    assert [r["src"] for r in executed.trace.select("rpc", event="connected")] == ["guest"]
 
 
 def test_bytes_that_arrive_one_at_a_time_are_one_request():
@@ -145,10 +145,10 @@ def test_who_does_not_greet_as_we_do_is_sent_away_and_the_trace_says_what_it_loo
         guest = await stage.dial(first_bytes)
         return await guest.answer(), await stage.all_is_well()
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == (None, True)
-    (detail,) = malformed(played)
+    assert executed.result == (None, True)
+    (detail,) = malformed(executed)
     assert look in detail
     assert first_bytes[:8].hex(" ") in detail
 
@@ -179,11 +179,11 @@ def test_a_bad_frame_ends_its_connection_with_one_row_and_harms_nobody_else(bad,
         await neighbour.ask(Command(ECHO, 0, 7))
         return ended, (await neighbour.answer()).opaque, await stage.all_is_well(), [r.opaque for _, r in stage.held]
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == (None, 7, True, [1, 2])
-    assert len(malformed(played)) == 1
-    assert reason in malformed(played)[0]
+    assert executed.result == (None, 7, True, [1, 2])
+    assert len(malformed(executed)) == 1
+    assert reason in malformed(executed)[0]
 
 
 @pytest.mark.parametrize("sent", [GREETING[:1], GREETING + encode(Command(ECHO))[:-1], GREETING + b"\x00"])
@@ -193,11 +193,11 @@ def test_an_end_in_the_middle_is_one_malformed_row(sent):
         guest.sock.shutdown(trio.socket.SHUT_WR)
         return await guest.answer()
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result is None
-    assert len(malformed(played)) == 1
-    assert "the stream ended inside" in malformed(played)[0]
+    assert executed.result is None
+    assert len(malformed(executed)) == 1
+    assert "the stream ended inside" in malformed(executed)[0]
 
 
 def test_an_orderly_end_is_a_closed_connection_and_nothing_malformed():
@@ -212,11 +212,11 @@ def test_an_orderly_end_is_a_closed_connection_and_nothing_malformed():
             await closed.wait()
         return len(process_of(stage.node).endpoints)
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == 0
-    assert malformed(played) == []
-    assert [r["src"] for r in played.trace.select("rpc", event="closed")] == ["guest"]
+    assert executed.result == 0
+    assert malformed(executed) == []
+    assert [r["src"] for r in executed.trace.select("rpc", event="closed")] == ["guest"]
 
 
 def test_mistakes_inside_a_good_frame_are_answered():
@@ -231,15 +231,15 @@ def test_mistakes_inside_a_good_frame_are_answered():
         answers = [await guest.answer() for _ in range(3)]
         return [(a.opaque, a.code, a.remark) for a in answers], answers[2].ext_fields
 
-    played = live(scene)
-    (unknown, bad_body, odd_header), echoed = played.result
+    executed = live(scene)
+    (unknown, bad_body, odd_header), echoed = executed.result
 
     assert unknown == (1, 3, "request type 4711 not supported")
     assert bad_body[:2] == (2, 1)
     assert bad_body[2].startswith("ProtocolError")
     assert odd_header[:2] == (4, 0)
     assert echoed == {"queueId": "3", "order": "true"}
-    assert malformed(played) == []
+    assert malformed(executed) == []
 
 
 def test_a_guest_that_never_reads_is_cut_off_and_the_others_are_served():
@@ -252,10 +252,10 @@ def test_a_guest_that_never_reads_is_cut_off_and_the_others_are_served():
                 await stage.world.clock.idle()
         return await stage.all_is_well()
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result is True
-    assert [d.partition(":")[0] for d in malformed(played)] == ["cut off"]
+    assert executed.result is True
+    assert [d.partition(":")[0] for d in malformed(executed)] == ["cut off"]
 
 
 def test_a_slow_reader_gets_every_byte():
@@ -296,10 +296,10 @@ def test_connections_from_outside_are_bounded_per_listener():
         await second.ask(Command(ECHO, 0, 2))
         return turned_away, (await second.answer()).opaque, await stage.all_is_well()
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == (None, 2, True)
-    assert [r["detail"].partition(": ")[2] for r in played.trace.select("rpc", event="refused")] == [
+    assert executed.result == (None, 2, True)
+    assert [r["detail"].partition(": ")[2] for r in executed.trace.select("rpc", event="refused")] == [
         "more than 2 connections from outside"
     ]
 
@@ -331,10 +331,10 @@ def test_a_guest_meets_the_faults_of_its_links():
         await guest.ask(Command(ECHO, 0, 3))
         return (await guest.answer()).opaque
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == 3
-    assert [(r["opaque"], r["detail"]) for r in played.trace.select("rpc", event="dropped")] == [(2, "f1")]
+    assert executed.result == 3
+    assert [(r["opaque"], r["detail"]) for r in executed.trace.select("rpc", event="dropped")] == [(2, "f1")]
 
 
 def test_a_node_may_stop_listening_in_the_very_pass_in_which_a_guest_dials():
@@ -418,4 +418,4 @@ def test_in_virtual_time_nobody_from_outside_is_let_in():
         with sock:
             return served, sock._sock.recv(1)
 
-    assert play_world(main, mode=TimeMode.FAST).result == (True, b"")
+    assert execute_world(main, mode=TimeMode.FAST).result == (True, b"")

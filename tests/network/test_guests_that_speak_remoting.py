@@ -12,7 +12,7 @@ import trio
 
 from emulator.cluster.effects.links import RefuseEffect
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.testing.worlds import MS, PORT, add_host, play_world, process_of
+from emulator.testing.worlds import MS, PORT, add_host, execute_world, process_of
 from emulator.time.mode import TimeMode
 from faults.catalogue import fault_of
 from nodes.protocol.bodies import ClusterInfo, PullMessageResponseBody
@@ -68,42 +68,42 @@ class DialedNode:
         self.server.register(RequestCode.SEND_MESSAGE_V2, self._send)
         process.listen(PORT, self.server)
 
-    def _echo(self, _channel, asked):
+    def _echo(self, _channel, requested):
         self.order.append("echo")
-        return asked.answer(0, None, asked.ext_fields, asked.body)
+        return requested.answer(0, None, requested.ext_fields, requested.body)
 
-    def _hold(self, channel, asked):
-        self.held.append((channel, asked))
+    def _hold(self, channel, requested):
+        self.held.append((channel, requested))
         self.holds.set()
 
-    def _burn(self, _channel, asked):
+    def _burn(self, _channel, requested):
         _burn(0.1)
-        return asked.answer()
+        return requested.answer()
 
     def _close(self):
         self._work("close")
 
-    def _work(self, what):
+    def _work(self, subject):
         """Take as long as a broker does that notifies some hundred members."""
-        self.order.append(what)
+        self.order.append(subject)
         _burn(self.work_s)
 
-    def _heartbeat(self, _channel, asked):
+    def _heartbeat(self, _channel, requested):
         self._work("heartbeat")
-        self.seen.append((asked, decode_body(HeartbeatData, asked.body)))
-        return asked.answer()
+        self.seen.append((requested, decode_body(HeartbeatData, requested.body)))
+        return requested.answer()
 
-    def _cluster_info(self, _channel, asked):
+    def _cluster_info(self, _channel, requested):
         data = BrokerData("c", "b", {0: f"{self.node.ip}:{PORT}", 1: "10.0.0.1:10911"})
-        return asked.answer(body=encode_body(ClusterInfo({"b": data}, {"c": ("b",)})))
+        return requested.answer(body=encode_body(ClusterInfo({"b": data}, {"c": ("b",)})))
 
-    def _pull(self, _channel, asked):
+    def _pull(self, _channel, requested):
         message = Message("t", 0, 0, 0, 0, 0, b"x", born_host="127.0.0.1:5", store_host=f"{self.node.ip}:{PORT}")
-        return asked.answer(body=encode_body(PullMessageResponseBody((message,))))
+        return requested.answer(body=encode_body(PullMessageResponseBody((message,))))
 
-    def _send(self, _channel, asked):
+    def _send(self, _channel, requested):
         packed = bytes(map(int, self.node.ip.split(".")))
-        return asked.answer(0, None, {"msgId": create_message_id(packed, PORT, 7)}, None)
+        return requested.answer(0, None, {"msgId": create_message_id(packed, PORT, 7)}, None)
 
     async def dial(self):
         sock = trio.socket.socket()
@@ -128,11 +128,11 @@ def live(scene):
             for sock in stage.sockets:
                 sock.close()
 
-    return play_world(main, mode=TimeMode.LIVE)
+    return execute_world(main, mode=TimeMode.LIVE)
 
 
-def malformed(played):
-    return [r["detail"].partition(": ")[2] for r in played.trace.select("rpc", event="malformed")]
+def malformed(executed):
+    return [r["detail"].partition(": ")[2] for r in executed.trace.select("rpc", event="malformed")]
 
 
 @pytest.mark.parametrize("form", SerializeType)
@@ -142,13 +142,13 @@ def test_requests_in_flight_are_answered_in_their_form_and_traced(form):
         await program.ask(*(request(ECHO, n, fields={"n": str(n)}, body=b"b", form=form) for n in range(20)))
         return [await program.answer() for _ in range(20)]
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert [(a.opaque, a.ext_fields, a.body, a.serialize_type) for a in played.result] == [
+    assert [(a.opaque, a.ext_fields, a.body, a.serialize_type) for a in executed.result] == [
         (n, {"n": str(n)}, b"b", form) for n in range(20)
     ]
-    requests = played.trace.select("rpc", event="delivered", kind="request")
-    answers = played.trace.select("rpc", event="delivered", kind="response")
+    requests = executed.trace.select("rpc", event="delivered", kind="request")
+    answers = executed.trace.select("rpc", event="delivered", kind="response")
     assert [(r["src"], r["dst"], r["opaque"]) for r in requests] == [("guest", "node", n) for n in range(20)]
     assert [(r["src"], r["dst"], r["cause"]) for r in answers] == [("node", "guest", r["seq"]) for r in requests]
 
@@ -170,8 +170,13 @@ def test_a_node_sees_who_asks_and_a_body_of_its_own_kind():
             request(RequestCode.HEART_BEAT, 1, body=b'{"clientID":"c@1","producerDataSet":[{groupName:"p"}]}')
         )
         await program.answer()
-        ((asked, heartbeat),) = stage.seen
-        return asked.language, asked.version, heartbeat.client_id, [p.group_name for p in heartbeat.producer_data_set]
+        ((requested, heartbeat),) = stage.seen
+        return (
+            requested.language,
+            requested.version,
+            heartbeat.client_id,
+            [p.group_name for p in heartbeat.producer_data_set],
+        )
 
     assert live(scene).result == ("GO", 317, "c@1", ["p"])
 
@@ -183,10 +188,10 @@ def test_a_body_that_is_none_is_answered_as_an_error_of_that_request_alone():
         refused, echoed = await program.answer(), await program.answer()
         return refused.opaque, refused.code, refused.remark.partition(":")[0], echoed.opaque
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == (1, 1, "ProtocolError", 2)
-    assert malformed(played) == []
+    assert executed.result == (1, 1, "ProtocolError", 2)
+    assert malformed(executed) == []
 
 
 def test_what_a_program_is_told_it_can_dial():
@@ -270,11 +275,11 @@ def test_a_bad_frame_ends_its_connection_with_one_row_and_harms_nobody_else(bad,
         await neighbour.ask(request(ECHO, 7))
         return ended, (await neighbour.answer()).opaque, await stage.all_is_well(), [r.opaque for _, r in stage.held]
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == (None, 7, True, [1])
-    assert len(malformed(played)) == 1
-    assert reason in malformed(played)[0]
+    assert executed.result == (None, 7, True, [1])
+    assert len(malformed(executed)) == 1
+    assert reason in malformed(executed)[0]
 
 
 def test_half_a_frame_and_then_the_end_is_one_row():
@@ -284,10 +289,10 @@ def test_half_a_frame_and_then_the_end_is_one_row():
         program.sock.shutdown(trio.socket.SHUT_WR)
         return await program.answer()
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result is None
-    assert malformed(played) == ["the stream ended inside a frame"]
+    assert executed.result is None
+    assert malformed(executed) == ["the stream ended inside a frame"]
 
 
 def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each():
@@ -301,10 +306,10 @@ def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each():
         await speaking.ask(request(ECHO, 2))
         return ended, (await speaking.answer()).opaque
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == ([None] * 20, 2)
-    assert malformed(played) == ["said nothing for 50 ms"] * 20
+    assert executed.result == ([None] * 20, 2)
+    assert malformed(executed) == ["said nothing for 50 ms"] * 20
 
 
 def test_the_silent_make_room_for_those_who_speak():
@@ -319,10 +324,10 @@ def test_the_silent_make_room_for_those_who_speak():
         await silent[3].ask(request(ECHO, 3))
         return ended, (await speaking.answer()).opaque, (await silent[3].answer()).opaque
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == ([None, None], 2, 3)
-    assert malformed(played) == ["said nothing, and others want to come in"] * 2
+    assert executed.result == ([None, None], 2, 3)
+    assert malformed(executed) == ["said nothing, and others want to come in"] * 2
 
 
 def test_a_guest_whose_request_is_refused_gets_the_code_and_the_node_never_sees_it():
@@ -335,7 +340,7 @@ def test_a_guest_whose_request_is_refused_gets_the_code_and_the_node_never_sees_
         for opaque in (1, 2):
             await program.ask(request(RequestCode.HEART_BEAT, opaque, body=heartbeat))
             answers.append(await program.answer())
-        return [(it.code, it.remark) for it in answers], len(stage.seen), await stage.all_is_well()
+        return [(answer.code, answer.remark) for answer in answers], len(stage.seen), await stage.all_is_well()
 
     (refused, allowed), seen, is_well = live(scene).result
     assert refused == (int(ResponseCode.SYSTEM_BUSY), "refused by fault refuse-1")
@@ -353,10 +358,10 @@ def test_a_program_meets_the_faults_of_its_links():
         await program.ask(request(ECHO, 2))
         return (await program.answer()).opaque
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == 2
-    assert [(r["opaque"], r["detail"]) for r in played.trace.select("rpc", event="dropped")] == [(1, "f1")]
+    assert executed.result == 2
+    assert [(r["opaque"], r["detail"]) for r in executed.trace.select("rpc", event="dropped")] == [(1, "f1")]
 
 
 @pytest.mark.parametrize("bug", [KeyError("x"), ZeroDivisionError(), RecursionError(), OverflowError("int too big")])
@@ -376,10 +381,10 @@ def test_whatever_a_frame_makes_the_emulator_raise_ends_its_connection_alone(bug
         await other.ask(request(ECHO, 2))
         return ended, (await other.answer()).opaque, await stage.all_is_well()
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == (None, 2, True)
-    (row,) = malformed(played)
+    assert executed.result == (None, 2, True)
+    (row,) = malformed(executed)
     assert row.startswith(f"a frame cannot be read: {type(bug).__name__}")
 
 
@@ -396,10 +401,10 @@ def test_an_answer_that_cannot_be_encoded_is_an_error_answer(monkeypatch):
         await program.ask(request(ECHO, 2, body=b"b"))
         return refused.code, refused.opaque, (await program.answer()).code
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result == (ResponseCode.SYSTEM_ERROR, 1, 0)
-    (row,) = malformed(played)
+    assert executed.result == (ResponseCode.SYSTEM_ERROR, 1, 0)
+    (row,) = malformed(executed)
     assert row.startswith("an answer was not sent: it cannot be encoded: KeyError")
 
 
@@ -451,15 +456,15 @@ async def _join(stage, count):
     return members
 
 
-async def _ask_until_done(stage, other, what, count):
+async def _ask_until_done(stage, other, subject, count):
     """Ask for echoes until so much else was handled; returns the most that was handled between two echoes."""
     stage.order.clear()
     opaques = itertools.count(1)
-    while stage.order.count(what) < count:
+    while stage.order.count(subject) < count:
         await other.ask(request(ECHO, next(opaques)))
         await other.answer()
-    assert stage.order.count(what) == count
-    return max(sum(1 for _ in run) for name, run in itertools.groupby(stage.order) if name == what)
+    assert stage.order.count(subject) == count
+    return max(sum(1 for _ in run) for name, run in itertools.groupby(stage.order) if name == subject)
 
 
 MEMBERS = 120
@@ -497,9 +502,9 @@ def test_answers_that_nobody_reads_share_a_budget():
                 await stage.world.sleep_until_ns(stage.world.timeline.now_ns + 10 * MS)
         return await stage.all_is_well()
 
-    played = live(scene)
+    executed = live(scene)
 
-    assert played.result is True
+    assert executed.result is True
     assert all(
-        "guests hold more than 9000000 bytes of frames that they do not read" in row for row in malformed(played)
+        "guests hold more than 9000000 bytes of frames that they do not read" in row for row in malformed(executed)
     )

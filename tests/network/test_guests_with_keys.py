@@ -88,12 +88,12 @@ def test_a_request_without_a_key_is_refused_also_one_that_no_broker_knows(broker
 
 
 def test_a_oneway_request_that_is_refused_has_no_answer(broker):
-    broker.say_raw(RequestCode.UPDATE_CONSUMER_OFFSET, {}, None, oneway=True)
+    broker.send_raw(RequestCode.UPDATE_CONSUMER_OFFSET, {}, None, oneway=True)
     assert broker.ask_raw(RequestCode.GET_MAX_OFFSET, {}, None).code == ResponseCode.SYSTEM_ERROR
 
 
 def test_verbs_need_no_key(broker):
     broker.cluster.permission("brokers", "4", "topic", "orders")
-    asked = signed({"topic": "orders"}, None, access_key="rocketmq-billing", secret_key="secret-of-billing")
-    route = broker.ask_raw(RequestCode.GET_TOPIC_CONFIG, asked, None)
+    requested = signed({"topic": "orders"}, None, access_key="rocketmq-billing", secret_key="secret-of-billing")
+    route = broker.ask_raw(RequestCode.GET_TOPIC_CONFIG, requested, None)
     assert json.loads(route.body)["perm"] == 4

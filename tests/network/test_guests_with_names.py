@@ -6,19 +6,19 @@ import socket
 import pytest
 
 from emulator.network.guests.address_book import LOOPBACK
-from emulator.network.guests.doors import LoopbackDoors
+from emulator.network.guests.guest_listeners import LoopbackGuestListeners
 from emulator.network.loopback import LoopbackCarrier
 
 
 @pytest.fixture
-def doors():
+def guest_listeners():
     carrier = LoopbackCarrier()
-    yield LoopbackDoors(carrier, ("shop", "mail")).hosts
+    yield LoopbackGuestListeners(carrier, ("shop", "mail")).hosts
     carrier.release()
 
 
-def test_each_name_has_a_block_of_its_own_and_each_node_a_place_in_it(doors):
-    shop, mail = doors["shop"], doors["mail"]
+def test_each_name_has_a_block_of_its_own_and_each_node_a_place_in_it(guest_listeners):
+    shop, mail = guest_listeners["shop"], guest_listeners["mail"]
 
     def dialed(guest, ip):
         return guest.dialable(f"{ip}:9876", LOOPBACK).split(".", 2)[2]
@@ -29,11 +29,11 @@ def test_each_name_has_a_block_of_its_own_and_each_node_a_place_in_it(doors):
     assert shop.ip != mail.ip
 
 
-def test_only_so_many_nodes_have_a_place(doors):
+def test_only_so_many_nodes_have_a_place(guest_listeners):
     for number in range(254):
-        doors["shop"].dialable(f"127.1.2.{number}:9876", LOOPBACK)
+        guest_listeners["shop"].dialable(f"127.1.2.{number}:9876", LOOPBACK)
     with pytest.raises(ValueError, match="254 nodes at most"):
-        doors["shop"].dialable("127.1.3.1:9876", LOOPBACK)
+        guest_listeners["shop"].dialable("127.1.3.1:9876", LOOPBACK)
 
 
 SCENARIO = """
@@ -66,17 +66,17 @@ def test_clusters_side_by_side_have_guests_of_the_same_names_at_addresses_of_the
 
     scenario = loads(SCENARIO, "named")
     with (
-        emulator.launch(scenario, mode="live", runs=tmp_path) as one,
+        emulator.launch(scenario, mode="live", runs=tmp_path) as item,
         emulator.launch(scenario, mode="live", runs=tmp_path) as other,
     ):
-        for cluster in (one, other):
+        for cluster in (item, other):
             cluster.until("agree", "within", "60s")
-        addresses = [cluster.namesrv_addr_of(name) for cluster in (one, other) for name in ("shop", "mail")]
+        addresses = [cluster.namesrv_addr_of(name) for cluster in (item, other) for name in ("shop", "mail")]
         for address in addresses:
             host, _, port = address.partition(":")
             socket.create_connection((host, int(port)), 5).close()
         with pytest.raises(NoAddressError, match="no guest is called shap; the scenario has shop, mail"):
-            one.namesrv_addr_of("shap")
+            item.namesrv_addr_of("shap")
     assert len(dict.fromkeys(addresses)) == 4
 
 
@@ -90,8 +90,8 @@ def test_a_fault_of_one_guest_leaves_the_other_alone_and_the_trace_names_both(tm
     with emulator.launch(scenario, mode="live", runs=tmp_path) as cluster:
         cluster.until("agree", "within", "60s")
         assert cluster.links().lines == ("broker-a -> mail: cut-1", "mail -> broker-a: cut-1")
-        asked = b'{"code":26,"flag":0,"opaque":7,"extFields":{}}'
-        frame = (4 + len(asked)).to_bytes(4, "big") + len(asked).to_bytes(4, "big") + asked
+        requested = b'{"code":26,"flag":0,"opaque":7,"extFields":{}}'
+        frame = (4 + len(requested)).to_bytes(4, "big") + len(requested).to_bytes(4, "big") + requested
         answered = {}
         for name in ("shop", "mail"):
             with socket.create_connection((broker_for(name, cluster), 10_911), 5) as connection:

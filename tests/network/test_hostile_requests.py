@@ -36,7 +36,7 @@ name = "b"
 """
 
 
-class Played(LiveCluster):
+class Executed(LiveCluster):
     """The cluster while the tests of this file send to it, then what it left."""
 
     def __init__(self, folder):
@@ -45,21 +45,21 @@ class Played(LiveCluster):
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
-    cluster = Played(tmp_path_factory.mktemp("hostile"))
+def executed(tmp_path_factory):
+    cluster = Executed(tmp_path_factory.mktemp("hostile"))
     yield cluster
     if cluster.process.poll() is None:
         cluster.process.kill()
 
 
-def test_requests_are_answered_as_the_real_broker_answers_them(played):
+def test_requests_are_answered_as_the_real_broker_answers_them(executed):
     differences = []
     for hostile in HOSTILE:
-        answer = Caller(played.broker, BROKER_PORT).ask_raw(hostile.code, hostile.fields, hostile.body.encode())
+        answer = Caller(executed.broker, BROKER_PORT).ask_raw(hostile.code, hostile.fields, hostile.body.encode())
         if answer.code != (hostile.real if hostile.ours is None else hostile.ours):
             differences.append((hostile.name, answer.code, answer.remark))
         assert len(answer.remark or "") <= 1_000
-        played.good.notices_nothing()
+        executed.good.notices_nothing()
     assert differences == []
 
 
@@ -83,74 +83,74 @@ NO_FRAMES = {
 }
 
 
-def test_what_is_no_frame_ends_its_connection_alone(played):
-    send_what_is_no_frame(played)
+def test_what_is_no_frame_ends_its_connection_alone(executed):
+    send_what_is_no_frame(executed)
 
 
-def send_what_is_no_frame(played):
+def send_what_is_no_frame(executed):
     for name, frame in NO_FRAMES.items():
-        with socket.create_connection((played.broker, BROKER_PORT), 10) as wire:
+        with socket.create_connection((executed.broker, BROKER_PORT), 10) as wire:
             wire.sendall(frame)
             assert wire.recv(1) == b"", name
-        played.good.notices_nothing()
+        executed.good.notices_nothing()
 
 
-def test_a_message_that_cannot_be_written_harms_nobody_who_would_get_it(played):
+def test_a_message_that_cannot_be_written_harms_nobody_who_would_get_it(executed):
     """Its producer's address is no address; it comes from another guest, and the emulator relays it to a member."""
-    member = Caller(played.broker, BROKER_PORT)
+    member = Caller(executed.broker, BROKER_PORT)
     assert member.ask_raw(34, {}, heartbeat(1, "relayed").replace('"c1"', '"c9"').encode()).code == 0
     row = ["T", 0, 0, 0, 0, 0, b"x", {}, 0, 0, 0, "no address", "127.0.0.1:1"]
     fields = {"consumerGroup": "relayed", "clientId": "c9", "msgId": "x", "brokerName": "b"}
-    asked = Command(309, 0, 1, ext_fields=fields, body=msgpack.packb({"messages": [row]}))
-    with socket.create_connection((played.broker, BROKER_PORT), 10) as wire:
-        wire.sendall(GREETING + encode(asked))
+    requested = Command(309, 0, 1, ext_fields=fields, body=msgpack.packb({"messages": [row]}))
+    with socket.create_connection((executed.broker, BROKER_PORT), 10) as wire:
+        wire.sendall(GREETING + encode(requested))
         assert member.ask_raw(34, {}, heartbeat(1, "relayed").replace('"c1"', '"c9"').encode()).code == 0
-    played.good.notices_nothing()
+    executed.good.notices_nothing()
 
 
-def test_names_that_no_client_would_use_are_refused(played):
+def test_names_that_no_client_would_use_are_refused(executed):
     for name in ("g" * 1_001, "é" * 1_000_000):
-        answer = Caller(played.broker, BROKER_PORT).ask_raw(34, {}, heartbeat(1, name).encode())
+        answer = Caller(executed.broker, BROKER_PORT).ask_raw(34, {}, heartbeat(1, name).encode())
         assert (answer.code, "at most 1000 are allowed" in answer.remark) == (1, True)
-    played.good.notices_nothing()
+    executed.good.notices_nothing()
 
 
-def test_a_route_of_very_many_queues_is_refused_before_anybody_lists_them(played):
+def test_a_route_of_very_many_queues_is_refused_before_anybody_lists_them(executed):
     """A random frame registered 2^31-1 queues; the next assignment that was asked for took 16 GB."""
     queues = f'{{"brokerName":"b","readQueueNums":{2**31 - 1},"writeQueueNums":1,"perm":6}}'
-    nameserver = Caller(played.nameserver, NAMESERVER_PORT)
+    nameserver = Caller(executed.nameserver, NAMESERVER_PORT)
     body = f'{{"queueDatas":[{queues}],"brokerDatas":[]}}'.encode()
     answer = nameserver.ask_raw(RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": "wide"}, body)
     assert (answer.code, "2147483647 queues in one topic" in answer.remark) == (2, True)
-    played.good.notices_nothing()
+    executed.good.notices_nothing()
 
 
-def test_a_number_beyond_64_bits_in_msgpack_is_refused(played):
+def test_a_number_beyond_64_bits_in_msgpack_is_refused(executed):
     """A lock of queue 2^63 + 5 was granted, and its row ended the run."""
     queue = {"topic": "T", "brokerName": "b", "queueId": 2**63 + 5}
     body = msgpack.packb({"consumerGroup": "g", "clientId": "c", "onlyThisBroker": True, "mqSet": [queue]})
-    with socket.create_connection((played.broker, BROKER_PORT), 10) as wire:
+    with socket.create_connection((executed.broker, BROKER_PORT), 10) as wire:
         wire.sendall(GREETING + encode(Command(41, 0, 1, body=body)))
         decoder = Decoder()
         while not (answers := decoder.feed(wire.recv(65_536))):
             pass
     assert answers[0].code == 1
     assert "does not fit into 32 bits" in answers[0].remark
-    played.good.notices_nothing()
+    executed.good.notices_nothing()
 
 
-def test_unfinished_frames_share_a_budget(played):
+def test_unfinished_frames_share_a_budget(executed):
     """50 halves of frames of 15 MiB were 866 MB; now the largest is closed when all together exceed the limit."""
-    send_halves(played)
+    send_halves(executed)
 
 
-def send_halves(played):
+def send_halves(executed):
     half = struct.pack(">II", 15_000_000, 100) + b"x" * 3_000_000
-    wires = [socket.create_connection((played.broker, BROKER_PORT), 10) for _ in range(4)]
+    wires = [socket.create_connection((executed.broker, BROKER_PORT), 10) for _ in range(4)]
     for wire in wires:
         wire.sendall(half)
     assert any(_has_ended(wire) for wire in wires)
-    played.good.notices_nothing()
+    executed.good.notices_nothing()
     for wire in wires:
         wire.close()
 
@@ -166,14 +166,14 @@ def _has_ended(wire):
 
 
 def test_the_run_is_whole_and_says_what_was_malformed(tmp_path):
-    played = Played(tmp_path)
-    send_what_is_no_frame(played)
-    send_halves(played)
-    played.good.notices_nothing()
-    assert "Traceback" not in played.end()
-    assert played.process.returncode == INTERRUPTED
-    run = open_run(played.run)
-    assert [line for line in played.log() if line["level"] == "error"] == []
+    executed = Executed(tmp_path)
+    send_what_is_no_frame(executed)
+    send_halves(executed)
+    executed.good.notices_nothing()
+    assert "Traceback" not in executed.end()
+    assert executed.process.returncode == INTERRUPTED
+    run = open_run(executed.run)
+    assert [line for line in executed.log() if line["level"] == "error"] == []
     assert run.manifest["crashes"] == []
     malformed = [row["detail"].partition(": ")[2] for row in table_rows(run.path, RPC) if row["event"] == "malformed"]
     assert len(malformed) >= len(NO_FRAMES) + 1

@@ -69,9 +69,9 @@ def test_a_delay_fault_with_jitter_adds_to_the_jitter_that_each_frame_had_anyway
 
 
 def test_each_delay_fault_has_a_chance_of_its_own():
-    one, other = (rule(name, LinkEffect.DELAY, jitter_ms=9) for name in ("one", "other"))
-    alone = [[latency for _, latency in verdicts(r)] for r in (one, other)]
-    both = [latency for _, latency in verdicts(one, other)]
+    item, other = (rule(name, LinkEffect.DELAY, jitter_ms=9) for name in ("one", "other"))
+    alone = [[latency for _, latency in verdicts(r)] for r in (item, other)]
+    both = [latency for _, latency in verdicts(item, other)]
 
     assert alone[0] != alone[1]
     assert both == [first + second for first, second in zip(*alone, strict=True)]

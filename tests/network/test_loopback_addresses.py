@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from emulator.network.loopback import LoopbackCarrier, LoopbackError
-from emulator.testing.worlds import PORT, add_host, connected, listening, play_world
+from emulator.testing.worlds import PORT, add_host, connected, execute_world, listening
 from emulator.time.mode import TimeMode
 
 
@@ -40,7 +40,7 @@ def test_a_world_that_ends_leaves_no_socket_behind(mode):
         wires = [end.wire.socket for end in server.process.endpoints]
         return [*wires, *world.fabric.carrier._open]
 
-    sockets = play_world(main, mode=mode).result
+    sockets = execute_world(main, mode=mode).result
 
     assert len(sockets) == 4
     assert [sock.fileno() for sock in sockets] == [-1] * 4

@@ -148,7 +148,7 @@ def test_who_says_nothing_at_all_may_be_frozen_and_keeps_everything():
 def test_while_a_broker_cannot_be_reached_its_queues_are_kept():
     holds = held(ONE)
     for at_ms in range(1_000, 100_000, 1_000):
-        holds.excuse("broker-a", at_ms)
+        holds.suppress("broker-a", at_ms)
         assert holds.silent(at_ms, at_ms) == ()
 
     assert gives_up_at(holds, ONE, 99_000) == 99_000 + PULL_AGAIN_MS
@@ -156,7 +156,7 @@ def test_while_a_broker_cannot_be_reached_its_queues_are_kept():
 
 def test_another_broker_excuses_nothing():
     holds = held(ONE)
-    holds.excuse("broker-b", PULL_UNANSWERED_MS)
+    holds.suppress("broker-b", PULL_UNANSWERED_MS)
 
     assert holds.silent(PULL_UNANSWERED_MS, PULL_UNANSWERED_MS) == (ONE,)
 

@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.network.retransmission import RETRIES_MOST, rto_ms
+from emulator.network.retransmission import RETRIES_MAX, rto_ms
 from emulator.testing.worlds import (
     MS,
     PORT,
@@ -12,8 +12,8 @@ from emulator.testing.worlds import (
     RecordingHandler,
     add_host,
     connected,
+    execute_world,
     listening,
-    play_world,
     process_of,
     until_ms,
 )
@@ -53,7 +53,7 @@ async def pair(world):
 
 
 def test_a_kernel_waits_twice_as_long_each_time_and_for_924_6_s_in_all():
-    waits = [rto_ms(attempt) for attempt in range(1, RETRIES_MOST + 2)]
+    waits = [rto_ms(attempt) for attempt in range(1, RETRIES_MAX + 2)]
 
     assert waits[:4] == [200, 400, 800, 1_600]
     assert waits[-6:] == [120_000] * 6
@@ -74,7 +74,7 @@ def test_a_frame_arrives_at_the_first_repetition_after_the_heal(mode, attempt):
         await until_ms(world, 20_000)
         return us.heard_by_server.heard
 
-    assert play_world(main, mode=mode).result == [(REPEATED_MS[attempt], 1)]
+    assert execute_world(main, mode=mode).result == [(REPEATED_MS[attempt], 1)]
 
 
 @modes
@@ -92,7 +92,7 @@ def test_what_is_sent_behind_a_lost_segment_waits_for_it_also_when_the_link_is_w
         await until_ms(world, 900)
         return us.heard_by_server.heard
 
-    assert play_world(main, mode=mode).result == [(600, 1), (600, 2), (600, 3), (600, "closed")]
+    assert execute_world(main, mode=mode).result == [(600, 1), (600, 2), (600, 3), (600, "closed")]
 
 
 @modes
@@ -108,7 +108,7 @@ def test_a_connection_that_has_nothing_to_repeat_is_not_held_up_by_another_one(m
         await until_ms(world, 900)
         return us.heard_by_server.heard
 
-    assert play_world(main, mode=mode).result == [(10, 2), (200, 1)]
+    assert execute_world(main, mode=mode).result == [(10, 2), (200, 1)]
 
 
 @modes
@@ -122,7 +122,7 @@ def test_the_other_direction_is_not_hit(mode):
         await until_ms(world, 20)
         return us.heard_by_client.heard
 
-    assert play_world(main, mode=mode).result == [(10, 2)]
+    assert execute_world(main, mode=mode).result == [(10, 2)]
 
 
 @modes
@@ -142,13 +142,13 @@ def test_a_connection_breaks_after_924_6_s_and_its_other_end_stays_half_open_unt
         await until_ms(world, 1_000_010)
         return before, us.heard_by_client.heard, half_open, us.heard_by_server.heard
 
-    played = play_world(main, mode=mode)
+    executed = execute_world(main, mode=mode)
 
     half_open = [(0, 0)]
-    assert played.result == ([], [(924_700, "closed")], half_open, [*half_open, (1_000_000, "closed")])
-    (broken,) = played.trace.select("rpc", event="broken")
+    assert executed.result == ([], [(924_700, "closed")], half_open, [*half_open, (1_000_000, "closed")])
+    (broken,) = executed.trace.select("rpc", event="broken")
     assert (broken["src"], broken["dst"], broken["t_ns"]) == ("client", "server", 924_700 * MS)
-    assert [r["detail"] for r in played.trace.select("rpc", event="lost", code=1)] == ["never acknowledged"]
+    assert [r["detail"] for r in executed.trace.select("rpc", event="lost", code=1)] == ["never acknowledged"]
 
 
 @modes
@@ -161,7 +161,7 @@ def test_a_lost_syn_is_repeated_after_a_second_as_any_kernel_does(mode):
         await connected(client, server)
         return world.timeline.now_ns // MS
 
-    assert play_world(main, mode=mode).result == 1_000
+    assert execute_world(main, mode=mode).result == 1_000
 
 
 @modes
@@ -174,7 +174,7 @@ def test_a_syn_that_is_lost_each_time_is_no_connection(mode):
             await process_of(client).connect(f"{server.ip}:{PORT}", RecordingHandler(process_of(client)), 3_000)
         return world.timeline.now_ns // MS
 
-    assert play_world(main, mode=mode).result == 3_000
+    assert execute_world(main, mode=mode).result == 3_000
 
 
 @modes
@@ -192,7 +192,7 @@ def test_the_kernel_of_a_process_that_stands_still_or_is_dead_goes_on(mode, verb
         return us.heard_by_server.heard
 
     fin = [(600, "closed")] if verb == "kill" else []
-    assert play_world(main, mode=mode).result == [(600, 1), *fin]
+    assert execute_world(main, mode=mode).result == [(600, 1), *fin]
 
 
 @modes
@@ -207,10 +207,10 @@ def test_a_machine_without_power_repeats_nothing(mode):
         await until_ms(world, 5_000)
         return us.heard_by_server.heard
 
-    played = play_world(main, mode=mode)
+    executed = execute_world(main, mode=mode)
 
-    assert played.result == []
-    assert [r["detail"] for r in played.trace.select("rpc", event="lost", code=1)] == ["never acknowledged"]
+    assert executed.result == []
+    assert [r["detail"] for r in executed.trace.select("rpc", event="lost", code=1)] == ["never acknowledged"]
 
 
 @modes
@@ -229,7 +229,7 @@ def test_a_machine_that_has_power_again_repeats_nothing_of_its_former_life(mode,
         await until_ms(world, 5_000)
         return us.heard_by_server.heard
 
-    assert play_world(main, mode=mode).result == []
+    assert execute_world(main, mode=mode).result == []
 
 
 @modes
@@ -246,7 +246,7 @@ def test_a_frame_that_comes_through_to_a_suspended_receiver_waits_in_its_buffer(
         await us.server.resume()
         return before, us.heard_by_server.heard
 
-    assert play_world(main, mode=mode).result == ([], [(500, 1)])
+    assert execute_world(main, mode=mode).result == ([], [(500, 1)])
 
 
 def test_what_waits_to_be_sent_again_is_in_flight():
@@ -258,7 +258,7 @@ def test_what_waits_to_be_sent_again_is_in_flight():
         us.channel.send(Command(2))
         return [(command.code, sent_ns // MS) for _, command, sent_ns in world.fabric.in_flight()]
 
-    assert play_world(main).result == [(1, 0), (2, 10)]
+    assert execute_world(main).result == [(1, 0), (2, 10)]
 
 
 def test_the_same_seed_gives_the_same_trace_in_memory_and_over_loopback():
@@ -272,11 +272,11 @@ def test_the_same_seed_gives_the_same_trace_in_memory_and_over_loopback():
         await until_ms(world, 300_000)
         return us.heard_by_server.heard
 
-    sim, fast = (play_world(main, mode=mode, delay_ms=2, jitter_ms=5, seed=3) for mode in VIRTUAL)
+    sim, fast = (execute_world(main, mode=mode, delay_ms=2, jitter_ms=5, seed=3) for mode in VIRTUAL)
 
-    assert [what for _, what in sim.result] == list(range(200))
+    assert [subject for _, subject in sim.result] == list(range(200))
     assert sim.result == fast.result
-    assert sim.digest == fast.digest != play_world(main, delay_ms=2, jitter_ms=5, seed=4).digest
+    assert sim.digest == fast.digest != execute_world(main, delay_ms=2, jitter_ms=5, seed=4).digest
 
 
 def test_each_attempt_is_lost_with_the_probability_that_was_asked_for():
@@ -288,7 +288,7 @@ def test_each_attempt_is_lost_with_the_probability_that_was_asked_for():
             us.channel.send(Command(number))
         return [at_ms % 2_000 for at_ms, _ in us.heard_by_server.heard]
 
-    took_ms = play_world(main, seed=5).result
+    took_ms = execute_world(main, seed=5).result
 
     assert took_ms.count(0) / 2_000 == pytest.approx(0.75, abs=0.04)
     assert took_ms.count(200) / 2_000 == pytest.approx(0.75 * 0.25, abs=0.04)

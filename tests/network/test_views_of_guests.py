@@ -10,7 +10,7 @@ import pytest
 
 from emulator.guest_views.holds import PULL_AGAIN_MS, PULL_UNANSWERED_MS
 from emulator.guest_views.views import BACK_MS, HEARTBEAT_MS, SCAN_EVERY_MS, GuestViews
-from emulator.testing.worlds import listening, play_world, process_of, until_ms
+from emulator.testing.worlds import execute_world, listening, process_of, until_ms
 from nodes.cause import cause
 from nodes.protocol import bodies, headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -63,26 +63,28 @@ class Connection:
         flag = CommandFlag.ONEWAY if oneway else 0
         return self.watched.on_request(Command(code, flag, next(self.opaques), ext_fields=fields, body=raw))
 
-    def tell(self, asked, body=None, *, code=ResponseCode.SUCCESS, led=0):
+    def tell(self, requested, body=None, *, code=ResponseCode.SUCCESS, led=0):
         cause.set(led)
-        self.watched.on_frame(asked.answer(code, None, body=None if body is None else encode_body(body)))
+        self.watched.on_frame(requested.answer(code, None, body=None if body is None else encode_body(body)))
 
     def heartbeat(self, client_id, *consumers, producers=()):
         self.say(RequestCode.HEART_BEAT, None, HeartbeatData(client_id, tuple(map(ProducerData, producers)), consumers))
 
-    def route(self, topic, told, led=0):
-        self.tell(self.say(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader(topic)), told, led=led)
+    def route(self, topic, reported, led=0):
+        self.tell(
+            self.say(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader(topic)), reported, led=led
+        )
 
     def members(self, *client_ids, group="g", led=0):
-        asked = self.say(RequestCode.GET_CONSUMER_LIST_BY_GROUP, headers.ConsumerGroupRequestHeader(group))
-        self.tell(asked, bodies.GetConsumerListByGroupResponseBody(client_ids), led=led)
-        return asked
+        requested = self.say(RequestCode.GET_CONSUMER_LIST_BY_GROUP, headers.ConsumerGroupRequestHeader(group))
+        self.tell(requested, bodies.GetConsumerListByGroupResponseBody(client_ids), led=led)
+        return requested
 
     def pull(self, queue_id, offset=0, *, group="g", topic="t", code=RequestCode.PULL_MESSAGE):
         return self.say(code, headers.PullMessageRequestHeader(group, topic, queue_id, offset, 32, 2, 0, 15_000, 0))
 
-    def nothing_found(self, asked):
-        self.tell(asked, code=ResponseCode.PULL_NOT_FOUND)
+    def nothing_found(self, requested):
+        self.tell(requested, code=ResponseCode.PULL_NOT_FOUND)
 
     def lock(self, client_id, *queue_ids, granted):
         body = bodies.LockBatchRequestBody("g", client_id, queues(*queue_ids))
@@ -130,11 +132,11 @@ class WatchedNodes:
         await until_ms(self.world, self.world.timeline.now_ns // 1_000_000 + duration_ms)
 
 
-def played(scene):
+def executed(scene):
     async def main(world):
         return await scene(await WatchedNodes(world).open())
 
-    return play_world(main)
+    return execute_world(main)
 
 
 def guest_rows(run, table, *columns, **fields):
@@ -152,7 +154,7 @@ def test_two_clients_of_one_program_are_two_members():
         stage.member("c@2").pull(0, 7)
         return stage.names
 
-    run = played(scene)
+    run = executed(scene)
 
     assert guest_rows(run, "lifecycle", "node", "role", "event", "detail") == [
         ("shop", "consumer", "started", "c@1"),
@@ -174,7 +176,7 @@ def test_one_client_has_a_connection_to_each_broker_and_is_one_member():
             connection.heartbeat("c@1", consumer())
             connection.pull(0)
 
-    run = played(scene)
+    run = executed(scene)
 
     assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",)]
     assert guest_rows(run, "ownership", "node", "broker_name") == [("shop", BROKER), ("shop", "broker-b")]
@@ -188,7 +190,7 @@ def test_a_pass_is_seen_from_the_members_and_the_route_that_it_was_told():
         broker.pull(0)
         broker.members("c@2", "c@1", led=13)
 
-    run = played(scene)
+    run = executed(scene)
 
     assert guest_rows(run, "beliefs", "kind", "subject", "source", "cause") == [
         ("subscription", "g/t", "", 0),
@@ -207,7 +209,7 @@ def test_what_was_told_before_anybody_said_who_it_is_is_believed_then():
         await stage.after(1_000)
         stage.member("c@1")
 
-    assert guest_rows(played(scene), "beliefs", "node", "kind", "t_ns", "cause") == [
+    assert guest_rows(executed(scene), "beliefs", "node", "kind", "t_ns", "cause") == [
         ("shop", "subscription", 1_000_000_000, 0),
         ("shop", "route", 1_000_000_000, 11),
     ]
@@ -225,10 +227,10 @@ def test_the_connection_that_asks_for_a_retry_topic_is_of_a_consumer_of_that_gro
         producers.route("t", route(broker_a=3))
         consumers.route("t", route(broker_a=4))
 
-    run = played(scene)
+    run = executed(scene)
 
-    told = guest_rows(run, "beliefs", "node", "value", kind="route", subject="t")
-    newest = {node: json.loads(value)[BROKER]["queues"][0] for node, value in told}
+    reported = guest_rows(run, "beliefs", "node", "value", kind="route", subject="t")
+    newest = {node: json.loads(value)[BROKER]["queues"][0] for node, value in reported}
     assert newest == {"shop": 3, "shop/2": 4}
 
 
@@ -242,7 +244,7 @@ def test_a_pass_follows_the_notice_that_members_have_changed():
         await stage.after(20_000)
         return soon, broker.members("c@1").cause
 
-    assert played(scene).result == (77, 0)
+    assert executed(scene).result == (77, 0)
 
 
 def test_what_is_not_in_the_route_any_more_is_dropped_by_the_next_pass():
@@ -255,7 +257,7 @@ def test_what_is_not_in_the_route_any_more_is_dropped_by_the_next_pass():
         nameserver.route("t", route(broker_a=1))
         broker.members("c@1")
 
-    assert owned(played(scene)) == [("shop", "acquired", 0), ("shop", "acquired", 1), ("shop", "dropped", 1)]
+    assert owned(executed(scene)) == [("shop", "acquired", 0), ("shop", "acquired", 1), ("shop", "dropped", 1)]
 
 
 @pytest.mark.parametrize("code", [RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE])
@@ -267,7 +269,7 @@ def test_a_queue_that_is_not_pulled_any_more_is_dropped_while_its_owner_goes_on(
             broker.nothing_found(broker.pull(0, code=code))
             await stage.after(500)
 
-    run = played(scene)
+    run = executed(scene)
 
     assert owned(run) == [("shop", "acquired", 1), ("shop", "acquired", 0), ("shop", "dropped", 1)]
     (dropped,) = run.trace.select("ownership", event="dropped")
@@ -285,7 +287,7 @@ def test_a_queue_of_a_connection_that_ends_is_dropped_unless_it_is_pulled_over_a
             other.heartbeat("c@1", consumer())
             await stage.after(1_000)
 
-    run = played(scene)
+    run = executed(scene)
 
     assert owned(run) == [("shop", "acquired", 0), ("shop", "acquired", 1), ("shop", "dropped", 0)]
     (dropped,) = run.trace.select("ownership", event="dropped")
@@ -302,7 +304,7 @@ def test_two_who_pull_one_queue_both_hold_it_until_one_is_silent():
             shop.heartbeat("c@1", consumer())
             await stage.after(1_000)
 
-    run = played(scene)
+    run = executed(scene)
 
     assert owned(run) == [("shop", "acquired", 0), ("mail", "acquired", 0), ("shop", "dropped", 0)]
     (dropped,) = run.trace.select("ownership", event="dropped")
@@ -314,7 +316,7 @@ def test_a_frozen_client_keeps_what_it_holds():
         stage.member("c@1").pull(0)
         await stage.after(600_000)
 
-    assert owned(played(scene)) == [("shop", "acquired", 0)]
+    assert owned(executed(scene)) == [("shop", "acquired", 0)]
 
 
 def test_a_dead_broker_takes_no_queue_from_anybody_and_gives_time_to_come_back():
@@ -335,7 +337,7 @@ def test_a_dead_broker_takes_no_queue_from_anybody_and_gives_time_to_come_back()
             await stage.after(1_000)
         return before
 
-    run = played(scene)
+    run = executed(scene)
 
     assert run.result == 2
     assert owned(run) == [("shop", "acquired", 0), ("shop", "dropped", 0)]
@@ -352,7 +354,7 @@ def test_locks_are_told_when_they_are_granted_and_given_back_with_the_queue():
         broker.lock("c@1", 0, 1, granted=[0])
         broker.unlock("c@1", 0)
 
-    assert owned(played(scene)) == [
+    assert owned(executed(scene)) == [
         ("shop", "locked", 0),
         ("shop", "acquired", 0),
         ("shop", "locked", 1),
@@ -373,7 +375,7 @@ def test_who_says_farewell_gives_up_all_of_that_group_and_is_stopped_when_its_co
         broker.end()
         await stage.after(1_000)
 
-    run = played(scene)
+    run = executed(scene)
 
     assert guest_rows(run, "ownership", "event", "group") == [
         ("acquired", "g"),
@@ -393,7 +395,7 @@ def test_all_connections_at_once_are_the_end_of_a_process_and_what_comes_then_is
         stage.member("c@2")
         return stage.names
 
-    run = played(scene)
+    run = executed(scene)
 
     assert guest_rows(run, "lifecycle", "node", "incarnation", "event") == [
         ("shop", 1, "started"),
@@ -412,7 +414,7 @@ def test_who_does_not_come_back_after_its_last_connection_is_over(by_node, patie
         stage.member("c@1").end(by_node=by_node)
         await stage.after(60_000)
 
-    (killed,) = played(scene).trace.select("lifecycle", event="killed")
+    (killed,) = executed(scene).trace.select("lifecycle", event="killed")
 
     assert patience_ms <= killed["t_ns"] / 1e6 <= patience_ms + SCAN_EVERY_MS
 
@@ -429,7 +431,7 @@ def test_who_closes_a_connection_and_dials_again_has_never_been_away():
             again.nothing_found(again.pull(0))
             await stage.after(1_000)
 
-    run = played(scene)
+    run = executed(scene)
 
     assert owned(run) == [("shop", "acquired", 0)]
     assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",)]
@@ -442,25 +444,25 @@ def test_a_pull_of_which_nobody_knows_whose_it_is_belongs_to_nobody():
         stage.dial().pull(0)
         stage.dial(program="mail").pull(0)
 
-    assert owned(played(scene)) == []
+    assert owned(executed(scene)) == []
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         consumer(model=BROADCASTING),
         consumer(kind=POP),
         consumer("another topic", kind=PULL),
     ],
 )
-def test_who_shares_no_queues_out_owns_none(said):
+def test_who_shares_no_queues_out_owns_none(answer):
     async def scene(stage):
-        nameserver, broker = stage.dial(NAMESERVER), stage.member("c@1", "shop", said)
+        nameserver, broker = stage.dial(NAMESERVER), stage.member("c@1", "shop", answer)
         nameserver.route("t", route(broker_a=1))
         broker.pull(0)
         broker.members("c@1")
 
-    run = played(scene)
+    run = executed(scene)
 
     assert owned(run) == []
     assert guest_rows(run, "beliefs", "kind") == [("subscription",), ("route",)]
@@ -474,7 +476,7 @@ def test_a_heartbeat_without_subscriptions_takes_none_away():
         broker.say(RequestCode.HEART_BEAT, None, bare)
         broker.pull(0)
 
-    assert owned(played(scene)) == [("shop", "acquired", 0)]
+    assert owned(executed(scene)) == [("shop", "acquired", 0)]
 
 
 def test_a_frame_that_is_none_says_nothing_and_is_passed_on():
@@ -483,11 +485,11 @@ def test_a_frame_that_is_none_says_nothing_and_is_passed_on():
         broken = Command(RequestCode.HEART_BEAT, 0, 1, body=b"\xc1")
         response = Command(RequestCode.PULL_MESSAGE, CommandFlag.RESPONSE, 2)
         passed = [broker.watched.on_request(broken), broker.watched.on_request(response)]
-        asked = broker.say(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader("t"))
-        broker.watched.on_frame(asked.answer(0, None, body=b"\xc1"))
+        requested = broker.say(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader("t"))
+        broker.watched.on_frame(requested.answer(0, None, body=b"\xc1"))
         return passed == [broken, response]
 
-    run = played(scene)
+    run = executed(scene)
 
     assert run.result is True
     assert guest_rows(run, "beliefs", "kind") == [("subscription",)]
@@ -499,4 +501,4 @@ def test_a_world_that_ends_says_nothing_of_its_guests():
         nameserver.end()
         broker.end()
 
-    assert guest_rows(played(scene), "lifecycle", "event") == [("started",), ("ready",)]
+    assert guest_rows(executed(scene), "lifecycle", "event") == [("started",), ("ready",)]

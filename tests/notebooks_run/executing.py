@@ -37,7 +37,7 @@ async def main() -> None:
             fresh = await execute(path, Path(scratch) / path.stem)
             for cell in fresh.cells:
                 if cell.cell_type == "code":
-                    cell.outputs = [one for one in cell.outputs if one.get("name") != "stderr"]
+                    cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
             fresh.metadata.language_info = {"name": "python"}  # more of it depends on the machine
             nbformat.write(fresh, path)
 

@@ -10,7 +10,7 @@ import pytest
 from notebooks_run.executing import NOTEBOOKS, execute
 
 
-def told(cell) -> dict[str, str]:
+def reported(cell) -> dict[str, str]:
     """What a cell shows, by kind; stderr is left out, because how far a long call has come depends on the machine."""
     shown: dict[str, str] = {}
     for output in cell.get("outputs", ()):
@@ -35,7 +35,9 @@ def test_a_notebook_gives_the_outputs_that_are_committed(path, tmp_path, own_jup
     fresh = asyncio.run(execute(path, tmp_path / path.stem))
     committed = nbformat.read(path, as_version=4)
     for number, (before, now) in enumerate(zip(committed.cells, fresh.cells, strict=True)):
-        assert told(now) == told(before), f"{path.name}, cell {number}: `make notebooks`, and commit its outputs"
+        assert reported(now) == reported(before), (
+            f"{path.name}, cell {number}: `make notebooks`, and commit its outputs"
+        )
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -44,7 +46,7 @@ def test_a_notebook_is_committed_as_it_was_executed_in_one_go_and_names_no_place
     nbformat.validate(notebook)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    shown = json.dumps([told(cell) for cell in cells])
+    shown = json.dumps([reported(cell) for cell in cells])
     assert '"error"' not in shown
     assert re.findall(r"(?<![\w.])/(?:home|root|tmp|work|Users|opt|var)\b[^\s\"]*", shown) == []
     assert notebook.metadata.kernelspec.name == "python3"

@@ -32,7 +32,8 @@ def test_each_window_of_each_group_is_a_row(spark, runs, tmp_path):
         watch(StoredRows(run), (inputs.presence, inputs.causes))
         for group, windows in inputs.causes.opened.items():
             expected += [
-                (run.run, group, one.start_ns, one.end_ns, one.cause.value, one.what, one.external) for one in windows
+                (run.run, group, window.start_ns, window.end_ns, window.cause.value, window.what, window.external)
+                for window in windows
             ]
     assert sorted(map(tuple, found)) == sorted(expected)
     assert len({row.run for row in found}) == len(runs)

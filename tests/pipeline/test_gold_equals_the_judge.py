@@ -24,7 +24,7 @@ from emulator.pipeline.swept import found, swept
 from emulator.pipeline.swept import written as written_by_tasks
 from emulator.run import run_scenario
 from emulator.spec import load
-from emulator.spec.bundled import example
+from emulator.spec.reading.bundled import example
 from emulator.trace.run_directory import open_run
 
 RANDOM = 12

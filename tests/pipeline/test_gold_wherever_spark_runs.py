@@ -24,7 +24,7 @@ from emulator.dataset.settings import PACKAGE_PARENT
 from emulator.lake.landing import land
 from emulator.run import run_scenario
 from emulator.spec import load
-from emulator.spec.bundled import example
+from emulator.spec.reading.bundled import example
 from emulator.trace.run_directory import open_run
 from support.gold_in_a_process import rows_of
 from support.object_store import BUCKET, object_store
@@ -55,7 +55,9 @@ def expected(runs, tmp_path_factory):
     """A file with the rows that the local judge finds."""
     judged = [judge_run(open_run(run)) for run in runs]
     rows = {
-        name: rows_of(pa.concat_tables([schema_of_runs(name).empty_table(), *(labelled(one, name) for one in judged)]))
+        name: rows_of(
+            pa.concat_tables([schema_of_runs(name).empty_table(), *(labelled(item, name) for item in judged)])
+        )
         for name in (RUNS, *TABLES)
     }
     file = tmp_path_factory.mktemp("expected") / "rows.pickle"
@@ -92,7 +94,7 @@ def is_that_of_the_judge(found, where):
 
 
 @pytest.mark.parametrize(
-    ("master", "partitions", "codegen"), [(master, *one) for master, every in MASTERS.items() for one in every]
+    ("master", "partitions", "codegen"), [(master, *item) for master, every in MASTERS.items() for item in every]
 )
 def test_gold_of_a_master(tmp_path, dataset, expected, master, partitions, codegen):
     found = judged(tmp_path, dataset, tmp_path / "gold", expected, partitions, codegen, master)

@@ -10,7 +10,7 @@ from emulator.analysis.tidy import RUNS, TABLES
 from emulator.dataset.landed import SILVER, JudgedRuns, open_landed
 from emulator.lake.landing import land
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
-from emulator.pipeline.packed import EVERYTHING, Messages
+from emulator.pipeline.packed import EVERYTHING, MessagesRead
 from lake.landed_runs import write
 from support.plans import PlanCounts, jobs, plan_counts
 
@@ -44,9 +44,9 @@ def expected_of(name):
     if name in WINDOWS:
         return WINDOWS[name]
     reads = READS.get(name, EVERYTHING)
-    if reads.messages is Messages.REPEATED:
+    if reads.messages is MessagesRead.REPEATED:
         return WITH_REPEATED
-    if reads.messages is Messages.NONE:
+    if reads.messages is MessagesRead.NONE:
         return WITHOUT_MESSAGES if reads.frames else OF_CONTROL
     return SWEEP
 
@@ -94,6 +94,6 @@ def jobs_of_judging(spark, folder, runs):
 
 
 def test_judging_twenty_runs_takes_as_many_jobs_as_judging_one(spark, tmp_path):
-    one, twenty = (jobs_of_judging(spark, tmp_path / str(runs), runs) for runs in (1, 20))
+    item, twenty = (jobs_of_judging(spark, tmp_path / str(runs), runs) for runs in (1, 20))
 
-    assert one == twenty <= JOBS_MAX
+    assert item == twenty <= JOBS_MAX

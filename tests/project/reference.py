@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from emulator.base.attribute_docs import attribute_docs
-from emulator.spec.presets import Preset
-from emulator.spec.reference import ROLES, Entry, kinds_of_faults, options_of, sections
+from emulator.spec.model.presets import Preset
+from emulator.spec.reading.reference import ROLES, ReferenceEntry, kinds_of_faults, options_of, sections
 
 PAGE = Path(__file__).parents[2] / "emulator" / "spec" / "REFERENCE.md"
 
@@ -57,7 +57,7 @@ def _options() -> Iterator[str]:
         yield from ("", f"## {_title(role)}", "")
         yield from _rows(
             ("option", "type", "unit", "default", "set by", "meaning"),
-            [(*_cells(one), one.told(), one.meaning) for one in options_of(role)],
+            [(*_cells(item), item.reported(), item.meaning) for item in options_of(role)],
         )
 
 
@@ -66,14 +66,16 @@ def _title(role: str) -> str:
 
 
 def _anchor(title: str) -> str:
-    return "".join(one for one in title.lower().replace(" ", "-") if one.isalnum() or one in "-_")
+    return "".join(item for item in title.lower().replace(" ", "-") if item.isalnum() or item in "-_")
 
 
-def _table(entries: Iterable[Entry]) -> Iterator[str]:
-    yield from _rows(("key", "type", "unit", "default", "meaning"), [(*_cells(one), one.meaning) for one in entries])
+def _table(entries: Iterable[ReferenceEntry]) -> Iterator[str]:
+    yield from _rows(
+        ("key", "type", "unit", "default", "meaning"), [(*_cells(entry), entry.meaning) for entry in entries]
+    )
 
 
-def _cells(entry: Entry) -> tuple[str, ...]:
+def _cells(entry: ReferenceEntry) -> tuple[str, ...]:
     names = ", ".join(f"`{name}`" for name in entry.name.split(", "))
     return names, entry.type, entry.unit, f"`{entry.default}`"
 

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "emulator" / "rooms.svg"
 _HOUSES = ("emulator", "faults", "nodes")
 _WIDTH, _MARGIN, _ROW, _HEAD, _GAP = 1150, 16, 26, 40, 14
-_DUTY_X, _ARCS_X = 190, 950
-DUTY_CHARS_MOST = 112
+_SERVICE_X, _ARCS_X = 190, 950
+SERVICE_CHARS_MAX = 112
 """What fits beside the name of a package."""
 _STYLE = """
 text { font-family: system-ui, sans-serif; font-size: 13px; fill: #1f2933; }
@@ -39,7 +39,7 @@ class Room:
     y: int
 
     @property
-    def duty(self) -> str:
+    def service(self) -> str:
         """The first sentence of its docstring."""
         path = ROOT / Path(*self.module.split("."))
         source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
@@ -88,7 +88,7 @@ def _house(house: str, top: int, rooms: list[Room]) -> tuple[list[str], int]:
     drawn = [
         f'<rect class="{house}" x="{_MARGIN}" y="{top}" width="{width}" height="{height}" rx="6"/>',
         f'<text class="house" x="{2 * _MARGIN}" y="{top + 26}">{house}</text>',
-        f'<text class="duty" x="{_DUTY_X}" y="{top + 26}">{escape(Room(house, top).duty)}</text>',
+        f'<text class="duty" x="{_SERVICE_X}" y="{top + 26}">{escape(Room(house, top).service)}</text>',
     ]
     y = top + _HEAD
     for level in () if alone else levels:
@@ -98,7 +98,7 @@ def _house(house: str, top: int, rooms: list[Room]) -> tuple[list[str], int]:
             rooms.append(room)
             drawn += [
                 f'<text class="room" x="{3 * _MARGIN}" y="{y + 18}">{module.partition(".")[2]}</text>',
-                f'<text class="duty" x="{_DUTY_X}" y="{y + 18}">{escape(room.duty)}</text>',
+                f'<text class="duty" x="{_SERVICE_X}" y="{y + 18}">{escape(room.service)}</text>',
             ]
             y += _ROW
     return drawn, bottom

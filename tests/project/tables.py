@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from emulator.analysis.findings.finding import Cause, Explained, Judged
+from emulator.analysis.findings.finding import Cause, Explained, JudgedFinding
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.run_measures import MEASURES
@@ -127,7 +127,10 @@ def _calls(of: type[Any]) -> Iterator[str]:
 def _arguments(method: Any) -> str:
     parameters = list(inspect.signature(method).parameters.values())[1:]
     return ", ".join(
-        one.name if one.default is one.empty else f"{one.name}={one.default!r}".replace("'", '"') for one in parameters
+        parameter.name
+        if parameter.default is parameter.empty
+        else f"{parameter.name}={parameter.default!r}".replace("'", '"')
+        for parameter in parameters
     )
 
 
@@ -181,7 +184,7 @@ def _table_of_runs() -> Iterator[str]:
     yield "One row per run. The measures are numbers by which runs and variants are compared; smaller is better."
     yield ""
     yield from _rows(
-        ("column", "type", "meaning"), [(f"`{one.name}`", _type(one.type), meanings[one.name]) for one in schema]
+        ("column", "type", "meaning"), [(f"`{item.name}`", _type(item.type), meanings[item.name]) for item in schema]
     )
     yield ""
     yield "A campaign has a row for each case, also for those that crashed, hung or were not played, and the columns"
@@ -208,13 +211,16 @@ def _table(table: FindingTable[Any]) -> Iterator[str]:
 def _docs_of_bases(row_class: type[Any]) -> dict[str, str]:
     """Of the columns that many tables share."""
     return {
-        name: doc for base in (Explained, Judged) if issubclass(row_class, base) for name, doc in _docs_of(base).items()
+        name: doc
+        for base in (Explained, JudgedFinding)
+        if issubclass(row_class, base)
+        for name, doc in _docs_of(base).items()
     }
 
 
 def _table_doc(table: FindingTable[Any]) -> str:
     """What a row is, and what its oracle judges."""
-    oracle = next((one for one in ORACLES if one.table is table), None)
+    oracle = next((item for item in ORACLES if item.table is table), None)
     judged = f"{oracle.id}, {oracle.title}. {oracle.definition}" if oracle is not None else "Measured, not judged."
     return f"{_sentence(table.doc)} {judged}"
 
@@ -236,7 +242,7 @@ def _beliefs() -> Iterator[str]:
     yield from ("", "## Beliefs", "")
     yield "`traces.beliefs(KIND)`, and the table `beliefs` of the trace: one row per change. `value` is JSON; `null`"
     yield "means that the node holds nothing about the subject any more. In the trace `source` is the address that told"
-    yield "it; in the frame `told_by` is its name."
+    yield "it; in the frame `reported_by` is its name."
     yield ""
     yield from _rows(
         ("kind", "who holds it, its subject, its value"), [(f"`{kind.value}`", docs[kind.name]) for kind in BeliefKind]
@@ -248,7 +254,10 @@ def _trace() -> Iterator[str]:
     yield f"Schema version {SCHEMA_VERSION}: `trace/TABLE/*.parquet` in a run directory. No column is ever null."
     for table in TRACE_TABLES:
         yield from ("", f"### Rows of {table.name}", "", f"{_sentence(table.doc)}", "")
-        rows = [(f"`{one.name}`", "integer" if one.type == "int64" else "text", one.doc) for one in table.columns]
+        rows = [
+            (f"`{column.name}`", "integer" if column.type == "int64" else "text", column.doc)
+            for column in table.columns
+        ]
         yield from _rows(("column", "type", "meaning"), rows)
 
 

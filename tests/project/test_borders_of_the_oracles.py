@@ -42,7 +42,7 @@ def copied(tmp_path_factory):
 
 def contracts():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return {one["name"]: one for one in settings["tool"]["importlinter"]["contracts"]}
+    return {setting["name"]: setting for setting in settings["tool"]["importlinter"]["contracts"]}
 
 
 def linted(copy):

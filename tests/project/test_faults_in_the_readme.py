@@ -29,8 +29,8 @@ def test_the_example_says_faults():
 
 
 def test_the_names_of_openmessaging_chaos_are_all_there():
-    said = SECTION.partition("**OpenMessaging-Chaos**")[2]
+    answer = SECTION.partition("**OpenMessaging-Chaos**")[2]
 
     assert [
-        name for name in CHAOS_NAMES if name.partition("-")[0] not in said or name.rpartition("-")[2] not in said
+        name for name in CHAOS_NAMES if name.partition("-")[0] not in answer or name.rpartition("-")[2] not in answer
     ] == []

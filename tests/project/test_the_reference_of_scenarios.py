@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from emulator.spec import from_dict
-from emulator.spec.file import SCENARIO_TABLES
-from emulator.spec.reference import ROLES, kinds_of_faults, options_of, sections
+from emulator.spec.reading.file import SCENARIO_TABLES
+from emulator.spec.reading.reference import ROLES, kinds_of_faults, options_of, sections
 from nodes.config import options
 from project.reference import PAGE, page
 
@@ -73,7 +73,7 @@ def test_a_key_is_required_if_the_loader_misses_it():
 
 
 def _missing(error):
-    return [one.key for one in error.all if one.problem.startswith("missing")]
+    return [item.key for item in error.all if item.problem.startswith("missing")]
 
 
 def test_the_readmes_lead_to_the_page():

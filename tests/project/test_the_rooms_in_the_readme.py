@@ -2,7 +2,7 @@
 
 import re
 
-from project.rooms import DUTY_CHARS_MOST, PICTURE, ROOT, Room, floors, picture
+from project.rooms import PICTURE, ROOT, SERVICE_CHARS_MAX, Room, floors, picture
 
 ARC = re.compile(r'd="M\d+ (\d+) C\d+ \d+ \d+ \d+ \d+ (\d+)"')
 
@@ -24,4 +24,4 @@ def test_every_package_is_shown_with_its_duty():
         packages = [f"{house}.{path.parent.name}" for path in (ROOT / house).glob("*/__init__.py")]
 
         assert [package for package in packages if package not in shown] == []
-        assert [module for module in shown if not 0 < len(Room(module, 0).duty) <= DUTY_CHARS_MOST] == []
+        assert [module for module in shown if not 0 < len(Room(module, 0).service) <= SERVICE_CHARS_MAX] == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Group
 
 from emulator.base.errors import one_line
-from emulator.base.rich_texts import Console, Table, Text, in_lines
+from emulator.base.rich_texts import Console, Text, TextTable, in_lines
 from emulator.console.line_printer import LinePrinter
 from nodes.fields import shown
 from nodes.visible import visible
@@ -62,13 +62,13 @@ def test_what_people_write_stays_as_it_is(text):
 def drawn(*renderables, width=40, **options):
     out = StringIO()
     console = Console(file=out, width=width, force_terminal=True, **options)
-    for one in renderables:
-        console.print(one)
+    for renderable in renderables:
+        console.print(renderable)
     return _OWN_STYLE.sub("", out.getvalue())
 
 
 def a_table(*cells, title=EVIL):
-    table = Table(title=title, box=None, pad_edge=False)
+    table = TextTable(title=title, box=None, pad_edge=False)
     for _ in cells:
         table.add_column(EVIL, overflow="fold")
     table.add_row(*cells)

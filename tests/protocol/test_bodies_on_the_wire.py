@@ -98,12 +98,12 @@ def test_a_long_topic_has_two_bytes_of_length():
 
 
 def test_a_heartbeat_may_say_its_choices_by_their_places_and_its_numbers_as_texts():
-    said = (
+    answer = (
         b'{"clientID":"c","consumerDataSet":[{"groupName":"g","consumeType":1,"messageModel":1,"consumeFromWhere":0,'
         b'"subscriptionDataSet":[{"topic":"t","subString":"a","tagsSet":["a"],"codeSet":[0],"subVersion":"5"}]}]}'
     )
     (consumer,) = decode_body(
-        HeartbeatData, request_from_wire(RequestCode.HEART_BEAT, NO_FIELDS, said)
+        HeartbeatData, request_from_wire(RequestCode.HEART_BEAT, NO_FIELDS, answer)
     ).consumer_data_set
 
     assert consumer.consume_type is ConsumeType.CONSUME_PASSIVELY
@@ -123,10 +123,10 @@ def test_a_heartbeat_that_is_none_is_refused(bad):
 
 def test_numbers_that_are_keys_are_texts_in_what_clients_get():
     body = ClusterInfo({"b": BrokerData("c", "b", {0: "1.2.3.4:1", 1: "1.2.3.5:1"})}, {"c": ("b",)})
-    told = response_to_wire(RequestCode.GET_BROKER_CLUSTER_INFO, encode_body(body))
+    reported = response_to_wire(RequestCode.GET_BROKER_CLUSTER_INFO, encode_body(body))
 
-    assert json.loads(told)["brokerAddrTable"]["b"]["brokerAddrs"] == {"0": "1.2.3.4:1", "1": "1.2.3.5:1"}
-    assert decode_json_body(ClusterInfo, told) == body
+    assert json.loads(reported)["brokerAddrTable"]["b"]["brokerAddrs"] == {"0": "1.2.3.4:1", "1": "1.2.3.5:1"}
+    assert decode_json_body(ClusterInfo, reported) == body
 
 
 def test_an_object_that_is_a_key_is_an_object_in_what_clients_get():
@@ -135,17 +135,17 @@ def test_an_object_that_is_a_key_is_an_object_in_what_clients_get():
 
 def test_locks_come_and_go_as_json():
     body = LockBatchResponseBody((MessageQueue("t", "b", 3),))
-    told = response_to_wire(RequestCode.LOCK_BATCH_MQ, encode_body(body))
+    reported = response_to_wire(RequestCode.LOCK_BATCH_MQ, encode_body(body))
 
-    assert told == b'{"lockOKMQSet":[{"brokerName":"b","queueId":3,"topic":"t"}]}'
-    assert decode_body(LockBatchResponseBody, response_from_wire(RequestCode.LOCK_BATCH_MQ, told)) == body
+    assert reported == b'{"lockOKMQSet":[{"brokerName":"b","queueId":3,"topic":"t"}]}'
+    assert decode_body(LockBatchResponseBody, response_from_wire(RequestCode.LOCK_BATCH_MQ, reported)) == body
 
 
 def test_a_pull_is_answered_with_messages_whose_hosts_can_be_dialled():
     body = encode_body(PullMessageResponseBody((Message("t", 0, 0, 0, 0, 0, b"x", store_host="127.1.2.1:10911"),)))
-    told = response_to_wire(RequestCode.PULL_MESSAGE, body, lambda host: host.replace("127.1.", "127.7."))
+    reported = response_to_wire(RequestCode.PULL_MESSAGE, body, lambda host: host.replace("127.1.", "127.7."))
 
-    assert decode_messages(told)[0].store_host == "127.7.2.1:10911"
+    assert decode_messages(reported)[0].store_host == "127.7.2.1:10911"
 
 
 def test_bodies_of_messages_and_of_unknown_codes_pass_as_they_are():

@@ -254,13 +254,13 @@ VERSIONS = st.builds(model.DataVersion, st.integers(0, 2), st.integers(0, 2), st
 
 
 @given(VERSIONS, VERSIONS)
-def test_versions_compare_by_state_version_then_counter_then_timestamp(one, other):
-    assert one.compare(other) == -other.compare(one)
-    assert (one.compare(other) == 0) == (one == other)
-    if one.state_version != other.state_version:
-        assert one.compare(other) == (1 if one.state_version > other.state_version else -1)
-    elif one.counter != other.counter:
-        assert one.compare(other) == (1 if one.counter > other.counter else -1)
+def test_versions_compare_by_state_version_then_counter_then_timestamp(item, other):
+    assert item.compare(other) == -other.compare(item)
+    assert (item.compare(other) == 0) == (item == other)
+    if item.state_version != other.state_version:
+        assert item.compare(other) == (1 if item.state_version > other.state_version else -1)
+    elif item.counter != other.counter:
+        assert item.compare(other) == (1 if item.counter > other.counter else -1)
 
 
 def test_the_next_version_counts_on():

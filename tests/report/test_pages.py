@@ -7,7 +7,7 @@ import pytest
 
 from analysis.trace_rows import HandMadeTrace, killed_run
 from emulator.analysis.judge import judge_run
-from emulator.analysis.report import Verdict
+from emulator.analysis.report import RulesVerdict
 from emulator.report import run_page
 from emulator.run import run_scenario
 from emulator.spec import load
@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_has_a_page_and_no_verdict(tmp_path):
     done = rmqemu("report", run.name, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert f"rules {Verdict.UNKNOWN}, service calm: {run.name}" in done.stdout
+    assert f"rules {RulesVerdict.UNKNOWN}, service calm: {run.name}" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_what_is_no_run_or_cannot_be_written_is_one_line(storm, arguments, line)
     named = [str(run) if word == "RUN" else word for word in arguments]
     done = rmqemu("report", *named, cwd=run.parent)
 
-    lines = [one for one in done.stderr.splitlines() if not one.startswith("engine: ")]
+    lines = [item for item in done.stderr.splitlines() if not item.startswith("engine: ")]
     assert (done.returncode, done.stdout, lines) == (2, "", [line])
 
 
 def test_a_run_that_was_killed_before_its_first_row_was_kept_is_unknown(tmp_path):
     report = judge_run(open_run(killed_run(HandMadeTrace(), tmp_path / "r", closed=0)))
 
-    assert report.verdict is Verdict.UNKNOWN
+    assert report.verdict is RulesVerdict.UNKNOWN
     assert report["phases"] == ()
     assert any("killed" in reason for reason in report.reasons)
     assert "no node recorded a belief or owned a queue: there is nothing to judge" in report.reasons

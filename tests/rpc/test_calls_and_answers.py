@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.testing.worlds import MS, PORT, VIRTUAL, add_host, play_world, process_of, until_ms
+from emulator.testing.worlds import MS, PORT, VIRTUAL, add_host, execute_world, process_of, until_ms
 from nodes.config import RemotingClientConfig
 from nodes.protocol.command import Command
 from nodes.rpc.client import RpcClient
@@ -33,11 +33,11 @@ class ServerAndClient:
         self.server.register(PERHAPS_LATER, lambda _c, r: InTask(self._later) if r.body else r.answer())
         process.listen(PORT, self.server)
         self.client_host = add_host(world, 2, "client")
-        self.told = []
+        self.reported = []
         self.client = RpcClient(
             process_of(self.client_host),
-            on_channel_active=lambda address: self.told.append(("active", address)),
-            on_channel_closed=lambda address: self.told.append(("closed", address)),
+            on_channel_active=lambda address: self.reported.append(("active", address)),
+            on_channel_closed=lambda address: self.reported.append(("closed", address)),
             **client_options,
         )
 
@@ -59,12 +59,12 @@ class ServerAndClient:
         """Several calls at once; how each ended."""
         ends = [None] * len(requests)
 
-        async def one(index, request):
+        async def item(index, request):
             ends[index] = await self.outcome(**request)
 
         async with trio.open_nursery() as nursery:
             for index, request in enumerate(requests):
-                nursery.start_soon(one, index, request)
+                nursery.start_soon(item, index, request)
         return ends
 
 
@@ -74,7 +74,7 @@ def staged(scene, *, mode, client_options=None, **options):
         await world.clock.idle()
         return await scene(stage)
 
-    return play_world(main, mode=mode, **options)
+    return execute_world(main, mode=mode, **options)
 
 
 @modes
@@ -145,12 +145,12 @@ def test_calls_time_out_at_their_exact_instants(mode):
         return ends, await stage.outcome(HOLD, timeout_ms=3_333)
 
     options = {"config": RemotingClientConfig(client_close_socket_if_timeout=False)}
-    played = staged(scene, mode=mode, client_options=options)
+    executed = staged(scene, mode=mode, client_options=options)
 
-    ends, last = played.result
+    ends, last = executed.result
     assert ends == [(ms, RemotingTimeoutError) for ms in (30, 10, 10, 25)]
     assert last == (3_440.000003, RemotingTimeoutError)
-    assert [r["t_ns"] / MS for r in played.trace.select("rpc", event="timed_out")] == [10, 10, 25, 30, 3_440.000003]
+    assert [r["t_ns"] / MS for r in executed.trace.select("rpc", event="timed_out")] == [10, 10, 25, 30, 3_440.000003]
 
 
 @modes
@@ -161,10 +161,10 @@ def test_a_late_answer_is_dropped(mode):
         return late, (await stage.outcome(ECHO, body=b"fresh"))[1].body
 
     options = {"config": RemotingClientConfig(client_close_socket_if_timeout=False)}
-    played = staged(scene, mode=mode, client_options=options)
+    executed = staged(scene, mode=mode, client_options=options)
 
-    assert played.result == ((20, RemotingTimeoutError), b"fresh")
-    assert len(played.trace.select("rpc", event="delivered", kind="response")) == 2
+    assert executed.result == ((20, RemotingTimeoutError), b"fresh")
+    assert len(executed.trace.select("rpc", event="delivered", kind="response")) == 2
 
 
 @modes
@@ -196,25 +196,25 @@ def test_open_calls_fail_when_the_server_is_killed(mode):
         await stage.outcome(ECHO)
         stage.world.timeline.call_at(15 * MS, lambda: process_of(stage.server_host).die(silent=False))
         ends = await stage.calls({"code": HOLD}, {"code": HOLD})
-        return ends, stage.told
+        return ends, stage.reported
 
-    ends, told = staged(scene, mode=mode).result
+    ends, reported = staged(scene, mode=mode).result
 
     assert ends == [(15, RemotingSendRequestError)] * 2
-    assert told == [("active", SERVER), ("closed", SERVER)]
+    assert reported == [("active", SERVER), ("closed", SERVER)]
 
 
 @modes
 def test_calls_share_one_connection_and_go_out_in_their_order(mode):
     async def scene(stage):
         await stage.calls(*({"code": ECHO, "body": bytes([n])} for n in range(5)))
-        return stage.told
+        return stage.reported
 
-    played = staged(scene, mode=mode, delay_ms=10)
+    executed = staged(scene, mode=mode, delay_ms=10)
 
-    assert played.result == [("active", SERVER)]
-    assert len(played.trace.select("rpc", event="connected")) == 1
-    opaques = [r["opaque"] for r in played.trace.select("rpc", event="delivered", kind="request")]
+    assert executed.result == [("active", SERVER)]
+    assert len(executed.trace.select("rpc", event="connected")) == 1
+    opaques = [r["opaque"] for r in executed.trace.select("rpc", event="delivered", kind="request")]
     assert opaques == sorted(opaques)
     assert len(opaques) == 5
 
@@ -227,13 +227,13 @@ def test_who_cannot_connect_fails_when_the_connect_does(mode):
         stage.world.fabric.add_rule(LinkRule("f", LinkEffect.CUT, lambda _s, _d: True))
         return refused, await stage.outcome(ECHO, timeout_ms=9_000), await stage.outcome(ECHO, timeout_ms=100)
 
-    played = staged(scene, mode=mode, delay_ms=10)
-    refused, cut, impatient = played.result
+    executed = staged(scene, mode=mode, delay_ms=10)
+    refused, cut, impatient = executed.result
 
     assert refused == [(20, RemotingConnectError)] * 2
     assert cut == (3_020, RemotingConnectError)
     assert impatient == (6_020, RemotingConnectError)  # its time-out of 100 ms is not that of connecting
-    assert [row.at_ms for row in played.trace.select("rpc", event="timed_out")] == [6_020]  # and it was over
+    assert [row.at_ms for row in executed.trace.select("rpc", event="timed_out")] == [6_020]  # and it was over
 
 
 @modes
@@ -244,13 +244,13 @@ def test_a_call_that_gets_its_connection_too_late_is_not_sent_and_leaves_the_con
         first = stage.client.channel(SERVER)
         return late, await stage.outcome(ECHO, timeout_ms=5_000), first is stage.client.channel(SERVER)
 
-    played = staged(scene, mode=mode)
+    executed = staged(scene, mode=mode)
 
-    late, (after_ms, answer), is_same = played.result
+    late, (after_ms, answer), is_same = executed.result
     assert late == (600, RemotingTimeoutError)
     assert (after_ms, answer.code) == (1_200, 0)
     assert is_same
-    assert len(played.trace.select("rpc", event="delivered", kind="request")) == 1
+    assert len(executed.trace.select("rpc", event="delivered", kind="request")) == 1
 
 
 @modes
@@ -274,11 +274,11 @@ def test_a_oneway_request_is_handled_and_never_answered(mode):
         await until_ms(stage.world, 10)
         return stage.noted
 
-    played = staged(scene, mode=mode)
+    executed = staged(scene, mode=mode)
 
-    assert played.result == [NOTE]
-    assert len(played.trace.select("rpc", event="delivered", kind="oneway")) == 3
-    assert played.trace.select("rpc", kind="response") == []
+    assert executed.result == [NOTE]
+    assert len(executed.trace.select("rpc", event="delivered", kind="oneway")) == 3
+    assert executed.trace.select("rpc", kind="response") == []
 
 
 @modes
@@ -306,11 +306,11 @@ def test_an_answer_is_caused_by_the_delivery_of_its_request_and_what_follows_by_
         process.start_soon(flow, name="flow")
         await until_ms(stage.world, 100)
 
-    played = staged(scene, mode=mode, delay_ms=1)
+    executed = staged(scene, mode=mode, delay_ms=1)
 
-    rows = played.trace.select("rpc", event="delivered")
+    rows = executed.trace.select("rpc", event="delivered")
     causes = [r["cause"] for r in rows]
-    assert causes == [played.trace.select("causes")[0]["seq"], *(r["seq"] for r in rows[:-1])]
+    assert causes == [executed.trace.select("causes")[0]["seq"], *(r["seq"] for r in rows[:-1])]
     assert [r["kind"] for r in rows] == ["request", "response"] * 2
 
 
@@ -329,10 +329,10 @@ def test_a_time_out_is_caused_by_what_led_to_the_call(mode):
         await until_ms(stage.world, 100)
 
     options = {"config": RemotingClientConfig(client_close_socket_if_timeout=False)}
-    played = staged(scene, mode=mode, client_options=options)
+    executed = staged(scene, mode=mode, client_options=options)
 
-    begun = {r["seq"]: r["name"] for r in played.trace.select("causes")}
-    timed_out = played.trace.select("rpc", event="timed_out")
+    begun = {r["seq"]: r["name"] for r in executed.trace.select("causes")}
+    timed_out = executed.trace.select("rpc", event="timed_out")
     assert [begun[r["cause"]] for r in timed_out] == ["probe", "ping"]
 
 
@@ -345,10 +345,10 @@ def test_a_caller_that_is_cancelled_is_forgotten(mode):
         await until_ms(stage.world, 200)
         return len(stage.held), (await stage.outcome(ECHO))[1].code
 
-    played = staged(scene, mode=mode)
+    executed = staged(scene, mode=mode)
 
-    assert played.result == (1, 0)
-    assert played.trace.select("rpc", event="timed_out") == []
+    assert executed.result == (1, 0)
+    assert executed.trace.select("rpc", event="timed_out") == []
 
 
 @pytest.mark.parametrize("second", [print, InTask(print)])

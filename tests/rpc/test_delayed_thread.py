@@ -1,6 +1,6 @@
 """One thread for delayed and periodic jobs, under virtual time."""
 
-from emulator.testing.worlds import MS, add_host, play_world, until_ms
+from emulator.testing.worlds import MS, add_host, execute_world, until_ms
 from nodes.cause import cause
 from nodes.threads import DelayedThread
 
@@ -28,7 +28,7 @@ def ran(script, until=100):
         await until_ms(world, until)
         return log
 
-    return play_world(main).result
+    return execute_world(main).result
 
 
 def instants(rows):

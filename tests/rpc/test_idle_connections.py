@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing.worlds import PORT, VIRTUAL, add_host, play_world, process_of, until_ms
+from emulator.testing.worlds import PORT, VIRTUAL, add_host, execute_world, process_of, until_ms
 from nodes.config import RemotingClientConfig, RemotingServerConfig
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
@@ -13,10 +13,10 @@ LONG = 10_000
 
 async def call_at(world, instants_ms, *, server=RemotingServerConfig(), client=RemotingClientConfig()):  # noqa: B008
     """Call at these instants; what both ends are told of closes until 400 s, and when in ms."""
-    told = []
+    lines = []
 
-    def tell(who):
-        return lambda _: told.append((who, world.timeline.now_ns // 1_000_000))
+    def tell(node):
+        return lambda _: lines.append((node, world.timeline.now_ns // 1_000_000))
 
     serving, calling = (process_of(add_host(world, number, name)) for number, name in enumerate("sc", 1))
     answers = RpcServer(serving, server, on_channel_closed=tell("server"))
@@ -27,22 +27,22 @@ async def call_at(world, instants_ms, *, server=RemotingServerConfig(), client=R
         await until_ms(world, instant_ms)
         rpc.call_async(ADDRESS, 1, {}, None, timeout_ms=3_000, callback=lambda _: None)
     await until_ms(world, 400_000)
-    return told
+    return lines
 
 
 @pytest.mark.parametrize("mode", VIRTUAL)
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"client": RemotingClientConfig(client_channel_max_idle_time_seconds=LONG)}, ["server", "client"]),
         ({"server": RemotingServerConfig(server_channel_max_idle_time_seconds=LONG)}, ["client", "server"]),
     ],
 )
-def test_an_end_closes_an_idle_connection_and_both_ends_are_told(mode, options, told):
-    closes = play_world(lambda world: call_at(world, [1_000, 100_000], **options), mode=mode).result
+def test_an_end_closes_an_idle_connection_and_both_ends_are_told(mode, options, reported):
+    closes = execute_world(lambda world: call_at(world, [1_000, 100_000], **options), mode=mode).result
 
-    assert closes == [(who, 220_000) for who in told]
+    assert closes == [(node, 220_000) for node in reported]
 
 
 def test_traffic_in_either_direction_keeps_a_connection_open():
-    assert play_world(lambda world: call_at(world, [100_000, 219_000, 338_000])).result == []
+    assert execute_world(lambda world: call_at(world, [100_000, 219_000, 338_000])).result == []

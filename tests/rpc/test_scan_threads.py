@@ -1,7 +1,7 @@
 """A thread that scans every few milliseconds, as far as it has something to do."""
 
 from emulator.machine.world import World
-from emulator.testing.worlds import MS, add_host, play_world, process_of, until_ms
+from emulator.testing.worlds import MS, add_host, execute_world, process_of, until_ms
 from nodes.threads import ScanThread
 
 
@@ -22,7 +22,7 @@ def scans(script, *, took_ms=0):
         await until_ms(world, 200)
         return at_ms
 
-    return play_world(main).result
+    return execute_world(main).result
 
 
 def test_a_scan_happens_at_an_instant_of_the_thread_and_only_when_it_is_asked_for():

@@ -1,6 +1,6 @@
 """RocketMQ's schedulers as tasks: fixed rate, fixed delay, shared threads, and the wake-up."""
 
-from emulator.testing.worlds import MS, add_host, play_world, until_ms
+from emulator.testing.worlds import MS, add_host, execute_world, until_ms
 from emulator.time.timeline import NEVER_NS
 from nodes.cause import cause
 from nodes.threads import ScheduledThread, WakeUp
@@ -31,7 +31,7 @@ def ran(schedule, until=100):
         await until_ms(world, until)
         return log
 
-    return play_world(main).result
+    return execute_world(main).result
 
 
 def test_a_fixed_rate_job_keeps_its_instants_however_long_it_takes():
@@ -84,7 +84,7 @@ def test_each_run_of_a_job_begins_a_cause_of_its_own():
         add_host(world, 1, "node", life)
         await until_ms(world, 35)
 
-    causes = play_world(main).trace.select("causes")
+    causes = execute_world(main).trace.select("causes")
 
     assert [(r["node"], r["name"], r["t_ns"] // MS) for r in causes] == [
         ("node", "heartbeat", ms) for ms in (10, 20, 30)
@@ -109,7 +109,7 @@ def woken(*wakes_ms, works_ms=0):
         await until_ms(world, 61)
         return log
 
-    return play_world(main).result
+    return execute_world(main).result
 
 
 def test_a_thread_that_nobody_wakes_sleeps_its_time():
@@ -142,10 +142,10 @@ def test_who_was_woken_goes_on_with_the_cause_of_the_first_who_woke_it():
         await until_ms(world, 61)
         return causes
 
-    played = play_world(main)
+    executed = execute_world(main)
 
-    first = played.trace.select("causes", name="first")[0]["seq"]
-    assert played.result == [(True, first), (False, first)]
+    first = executed.trace.select("causes", name="first")[0]["seq"]
+    assert executed.result == [(True, first), (False, first)]
 
 
 def test_who_waits_for_a_wake_up_sets_no_timer_and_goes_on_with_its_cause():
@@ -171,7 +171,7 @@ def test_who_waits_for_a_wake_up_sets_no_timer_and_goes_on_with_its_cause():
         await until_ms(world, 10)
         return causes, world.timeline.next_due_ns()
 
-    played = play_world(main)
+    executed = execute_world(main)
 
-    wakers = [row["seq"] for row in played.trace.select("causes", name="waker")]
-    assert played.result == ([(5, wakers[0]), (5, wakers[1])], NEVER_NS)
+    wakers = [row["seq"] for row in executed.trace.select("causes", name="waker")]
+    assert executed.result == ([(5, wakers[0]), (5, wakers[1])], NEVER_NS)

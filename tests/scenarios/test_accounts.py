@@ -3,8 +3,8 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.checks import check
-from emulator.testing import play
+from emulator.spec.warnings.harmful_settings import check
+from emulator.testing import execute
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 SCENARIO = """
@@ -52,13 +52,13 @@ def scenario(consumer=BILLING, producer=SHOP, head=""):
     return loads(SCENARIO.format(consumer=consumer, producer=producer, head=head), "accounts")
 
 
-def played(one):
+def executed(item):
     """The trace of half a minute."""
 
     async def script(stage):
         await stage.for_ms(30_000)
 
-    return play(one, script)
+    return execute(item, script)
 
 
 def consumed(trace):
@@ -73,7 +73,7 @@ def remarks(trace, code):
 
 
 def test_keys_of_accounts_let_clients_in():
-    trace = played(scenario())
+    trace = executed(scenario())
     assert consumed(trace) > 200
     assert trace.select("rpc", status=int(ResponseCode.SYSTEM_ERROR)) == []
     assert check(scenario()) == ()
@@ -93,34 +93,34 @@ EXCEPTION = "org.apache.rocketmq.acl.common.AclException: "
     ids=["no key", "wrong secret", "no account", "no permission"],
 )
 def test_a_producer_without_the_right_key_is_refused_and_checked_for_by_name(producer, why):
-    one = scenario(producer=producer)
-    trace = played(one)
+    item = scenario(producer=producer)
+    trace = executed(item)
     assert trace.select("messages", event="stored") == []
     assert remarks(trace, RequestCode.SEND_MESSAGE_V2) == {EXCEPTION + why}
-    (found,) = check(one)
+    (found,) = check(item)
     assert found.line() == (
         f"clients-refused-by-accounts: producer-1: broker-a with aclEnable refuse their SEND_MESSAGE_V2: {why}"
     )
 
 
 def test_a_consumer_without_a_key_is_refused_its_heartbeats_and_pulls():
-    one = scenario(consumer="")
-    trace = played(one)
+    item = scenario(consumer="")
+    trace = executed(item)
     assert consumed(trace) == 0
     assert remarks(trace, RequestCode.HEART_BEAT) == {EXCEPTION + "No accessKey is configured"}
-    assert [(it.name, it.where) for it in check(one)] == [("clients-refused-by-accounts", "consumer-1")]
+    assert [(element.name, element.where) for element in check(item)] == [("clients-refused-by-accounts", "consumer-1")]
 
 
 def test_a_white_address_needs_no_key():
-    one = scenario(consumer="", producer="", head='global_white_remote_addresses = ["127.1.10.*", "127.1.100.1"]')
-    assert consumed(played(one)) > 200
-    assert check(one) == ()
+    item = scenario(consumer="", producer="", head='global_white_remote_addresses = ["127.1.10.*", "127.1.100.1"]')
+    assert consumed(executed(item)) > 200
+    assert check(item) == ()
 
 
 def test_without_acl_enable_nobody_is_asked_for_a_key():
-    one = loads(SCENARIO.format(consumer="", producer="", head="").replace("aclEnable = true", ""), "open")
-    assert consumed(played(one)) > 200
-    assert check(one) == ()
+    load = loads(SCENARIO.format(consumer="", producer="", head="").replace("aclEnable = true", ""), "open")
+    assert consumed(executed(load)) > 200
+    assert check(load) == ()
 
 
 def test_slaves_sign_nothing_so_the_white_list_must_have_them():
@@ -133,16 +133,16 @@ def test_slaves_sign_nothing_so_the_white_list_must_have_them():
     assert second.where == "broker-a"
     white = text.replace("run_for_s", 'global_white_remote_addresses = ["127.1.2.*"]\nrun_for_s')
     assert check(loads(white, "slaves")) == ()
-    asked = RequestCode.GET_TIMER_CHECK_POINT
-    assert remarks(played(loads(text, "slaves")), asked) == {EXCEPTION + "No accessKey is configured"}
-    assert remarks(played(loads(white, "slaves")), asked) == set()
+    requested = RequestCode.GET_TIMER_CHECK_POINT
+    assert remarks(executed(loads(text, "slaves")), requested) == {EXCEPTION + "No accessKey is configured"}
+    assert remarks(executed(loads(white, "slaves")), requested) == set()
 
 
 def test_an_account_is_written_as_it_was_read():
-    one = scenario(head='global_white_remote_addresses = ["10.0.0.*"]')
+    item = scenario(head='global_white_remote_addresses = ["10.0.0.*"]')
     # A mark stands for each secret, so only what is written again is equal.
-    assert to_dict(from_dict(to_dict(one))) == to_dict(one)
-    assert to_dict(one)["account"][0]["topic_perms"] == ["orders=PUB"]
+    assert to_dict(from_dict(to_dict(item))) == to_dict(item)
+    assert to_dict(item)["account"][0]["topic_perms"] == ["orders=PUB"]
 
 
 @pytest.mark.parametrize(

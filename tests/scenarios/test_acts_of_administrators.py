@@ -8,7 +8,7 @@ import pytest
 
 from emulator.spec import loads
 from emulator.state.event_lines import EventLines
-from emulator.testing import Stage, a_scenario, play
+from emulator.testing import Stage, a_scenario, execute
 from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import ADMIN, COUNTS, TraceLevel
 from nodes.protocol import headers, headers_admin, headers_controller
@@ -29,14 +29,14 @@ def test_a_request_leaves_a_row_for_each_thing_that_it_names(example: AdminExamp
     async def script(stage: Stage) -> None:
         await stage.at_ms(READY_MS)
         admin = await an_administrator(stage)
-        await example.play(admin)
+        await example.execute(admin)
         rows = admin.acts(request=example.code.name)
         assert [(row.topic, row.group, row.broker_name) for row in rows] == list(example.named)
         for row in rows:
             assert (row.node, row.t_ns) == (example.node, stage.world.timeline.now_ns - 1_000_000)
             assert READY_MS * 1_000_000 < row.began_ns <= row.t_ns
 
-    trace = play(example.scenario(), script)
+    trace = execute(example.scenario(), script)
     seqs = [row.seq for table in trace.rows.values() for row in table]
     for row in trace.select("admin"):
         assert row.cause in seqs
@@ -48,7 +48,7 @@ def test_the_row_of_a_request_says_what_was_asked_and_its_cause_is_its_arrival()
         await admin.create_topic("news", queues=3, perm=4)
         await admin.change(BROKER, RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerPermission=4\nmaxMessageSize = 9\n")
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     topic, option = trace.select("admin")
     assert topic.detail == (
         '{"defaultTopic":"TBW102","order":"false","perm":"4","readQueueNums":"3","topicFilterType":"SINGLE_TAG",'
@@ -70,7 +70,7 @@ def test_who_watches_a_run_sees_what_administrators_change() -> None:
         await admin.change(BROKER, RequestCode.DELETE_TOPIC_IN_BROKER, headers_admin.TopicHeader(TOPIC))
         await admin.change(BROKER, RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerPermission=4")
 
-    rows = play(scenario, script).select("admin")
+    rows = execute(scenario, script).select("admin")
     lines = [EventLines(scenario).line(ADMIN, tuple(row.values())) or "" for row in rows]
     assert [line.split()[1:] for line in lines] == [
         ["broker-a", "ADMIN", "DELETE_TOPIC_IN_BROKER", "orders", "(from", "127.1.200.10:32769)"],
@@ -92,7 +92,7 @@ def test_a_request_that_is_refused_leaves_no_row() -> None:
         asks = headers_admin.UpdateGroupForbiddenRequestHeader(GROUP, TOPIC)
         await admin.change(BROKER, RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN, asks)
 
-    assert play(a_scenario(), script).select("admin") == []
+    assert execute(a_scenario(), script).select("admin") == []
 
 
 def test_what_consumers_commit_and_operators_do_with_verbs_leaves_no_row() -> None:
@@ -102,14 +102,14 @@ def test_what_consumers_commit_and_operators_do_with_verbs_leaves_no_row() -> No
             await stage.end(await stage.begin(line))
         await stage.at_ms(60_000)
 
-    trace = play(a_scenario(consumers=2, rate_per_s=5), script)
+    trace = execute(a_scenario(consumers=2, rate_per_s=5), script)
     assert trace.select("messages", event="committed")
     assert len(trace.select("faults", event="begin")) == 3
     assert trace.select("admin") == []
 
 
 def test_an_election_that_brokers_ask_for_leaves_no_row_and_one_that_designates_a_master_does() -> None:
-    example = next(it for it in EXAMPLES if it.code is RequestCode.CONTROLLER_ELECT_MASTER)
+    example = next(item for item in EXAMPLES if item.code is RequestCode.CONTROLLER_ELECT_MASTER)
 
     async def script(stage: Stage) -> None:
         admin = await an_administrator(stage)
@@ -122,7 +122,7 @@ def test_an_election_that_brokers_ask_for_leaves_no_row_and_one_that_designates_
         back = headers_controller.ElectMasterRequestHeader(CLUSTER, BROKER, 1, designate_elect=True)
         await admin.change(CONTROLLER, RequestCode.CONTROLLER_ELECT_MASTER, back)
 
-    trace = play(example.scenario(), script)
+    trace = execute(example.scenario(), script)
     assert trace.select("rpc", code=int(RequestCode.CONTROLLER_ELECT_MASTER), src="broker-a", kind="request")
     assert [row.broker_name for row in trace.select("admin")] == [BROKER]
 
@@ -160,7 +160,7 @@ def test_every_request_that_a_server_handles_is_an_administrators_or_has_a_reaso
             server = stage.node(name)._server
             handled.update(dict.fromkeys((*server._handlers, *server._handlers_in_tasks)))
 
-    play(loads(_SERVERS.format(preset=preset, more=more, keys=keys), "servers.toml"), script)
+    execute(loads(_SERVERS.format(preset=preset, more=more, keys=keys), "servers.toml"), script)
     assert len(handled) > 60
     found = [RequestCode(code).name for code in handled if (code in ADMIN_REQUESTS) == (code in OTHER_REQUESTS)]
     assert found == [], "in neither table, or in both"

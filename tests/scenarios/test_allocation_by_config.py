@@ -2,11 +2,11 @@
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, a_scenario, play
+from emulator.testing import RETRY, TOPIC, a_scenario, execute
 from nodes.config import AllocateStrategy, ConsumerConfig
 
 
-def lists_asked(trace, **between):
+def lists_requested(trace, **between):
     return [row.sent_ms for row in trace.select("rpc", src="c1", code=38, kind="request", **between)]
 
 
@@ -15,11 +15,11 @@ def test_a_consumer_of_configured_queues_rebalances_every_second_for_ever():
     listed = ", ".join(f"{TOPIC}@broker-a@{queue_id}" for queue_id in range(2))
     config = ConsumerConfig(allocate_message_queue_strategy=AllocateStrategy.CONFIG, message_queue_list=listed)
 
-    trace = play(a_scenario(consumers=1, consumer=config), for_ms=60_000)
+    trace = execute(a_scenario(consumers=1, consumer=config), for_ms=60_000)
 
     # The pass over the retry topic is handed queues of another topic, and never has what it was given.
-    asked = lists_asked(trace, after_ms=30_000)
-    assert 2 * 25 <= len(asked) <= 2 * 30
+    requested = lists_requested(trace, after_ms=30_000)
+    assert 2 * 25 <= len(requested) <= 2 * 30
     taken = trace.select("ownership", node="c1", event="acquired")
     assert sorted(dict.fromkeys((row.topic, row.queue_id) for row in taken)) == [(TOPIC, 0), (TOPIC, 1)]
 
@@ -29,7 +29,7 @@ def test_members_agree_on_owners_by_every_strategy_that_divides(strategy):
     rooms = "r1=broker-a, r1=127."
     config = ConsumerConfig(allocate_message_queue_strategy=strategy, machine_rooms=rooms)
 
-    trace = play(a_scenario(consumers=3, consumer=config, queues=8), for_ms=45_000)
+    trace = execute(a_scenario(consumers=3, consumer=config, queues=8), for_ms=45_000)
 
     owners = {}
     for row in trace.select("ownership"):

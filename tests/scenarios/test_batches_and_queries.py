@@ -2,8 +2,8 @@
 
 import attrs
 
-from emulator.spec.model import TopicSpec
-from emulator.testing import Stage, a_scenario, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import Stage, a_scenario, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.batch_body import BatchedMessage
@@ -28,14 +28,14 @@ def test_a_batch_becomes_messages_at_consecutive_offsets_each_of_which_is_found_
         guest = await a_guest(stage)
         answer = await guest.send_batch(BROKER, keyed(1), keyed(2), keyed(3))
         stored = decode_header(headers.SendMessageResponseHeader, answer.ext_fields)
-        offsets = [decode_message_id(one)[2] for one in stored.msg_id.split(",")]
+        offsets = [decode_message_id(item)[2] for item in stored.msg_id.split(",")]
         viewed = [messages_of(await guest.ask(BROKER, RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(o)))
                   for o in offsets]  # fmt: skip
         seen.update(stored=stored, viewed=[message for (message,) in viewed])
         seen.update({key: await guest.query(BROKER, key) for key in ("all", "k2", "U3", "nobody")})
         seen["unique"] = await guest.query(BROKER, "U1", unique=True)
 
-    trace = play(a_scenario(queues=1), script)
+    trace = execute(a_scenario(queues=1), script)
     assert [row.offset for row in trace.select("messages", event="stored", topic="orders")] == [0, 1, 2]
     assert (seen["stored"].queue_id, seen["stored"].queue_offset) == (0, 0)
     assert [m.body for m in seen["viewed"]] == [b"body 1", b"body 2", b"body 3"]
@@ -53,7 +53,7 @@ def test_a_consumer_that_waits_for_messages_gets_a_batch_as_a_whole() -> None:
         await guest.send_batch(BROKER, keyed(1), keyed(2), keyed(3))
         await stage.for_ms(2_000)
 
-    trace = play(a_scenario(queues=1, consumers=1), script)
+    trace = execute(a_scenario(queues=1, consumers=1), script)
     pulls = trace.select("rpc", code=int(RequestCode.PULL_MESSAGE), kind="response", status=0, event="delivered")
     assert len(pulls) == 1
     assert len(trace.consumed()) == 3
@@ -70,7 +70,7 @@ def test_no_batch_is_stored_in_part_or_for_a_retry_topic() -> None:
         too_long = BatchedMessage(b"", "KEYS\x01" + "k" * 32_740 + "\x02UNIQ_KEY\x01U\x02")
         answers.append(await guest.send_batch(BROKER, keyed(1), too_long))
 
-    trace = play(a_scenario(queues=1), script)
+    trace = execute(a_scenario(queues=1), script)
     assert [answer.code for answer in answers] == [ResponseCode.MESSAGE_ILLEGAL] * 3
     assert trace.select("messages", event="stored") == []
 
@@ -86,7 +86,7 @@ def test_what_no_log_can_hold_is_illegal_and_not_tried_elsewhere() -> None:
         answers.append(await guest.send(BROKER, topic="bad topic"))
         answers.append(await guest.send(BROKER, topic="SCHEDULE_TOPIC_XXXX"))
 
-    play(a_scenario(broker=BrokerConfig(max_message_size=100)), script)
+    execute(a_scenario(broker=BrokerConfig(max_message_size=100)), script)
     illegal = ResponseCode.MESSAGE_ILLEGAL
     refused = [ResponseCode.INVALID_PARAMETER, ResponseCode.NO_PERMISSION]
     assert [answer.code for answer in answers] == [illegal, ResponseCode.SUCCESS, illegal, *refused]
@@ -111,7 +111,7 @@ def test_offsets_and_messages_are_found_by_the_time_at_which_they_were_stored() 
         answer = await guest.ask(BROKER, RequestCode.GET_EARLIEST_MSG_STORETIME, header)
         ends.append(int(answer.ext_fields["timestamp"]) - first)
 
-    play(a_scenario(queues=1), script)
+    execute(a_scenario(queues=1), script)
     assert found == ["1", "2", "1", "2", "0", "3"]
     assert ends == ["-1", 0]
 
@@ -129,7 +129,7 @@ def test_a_question_by_key_gets_the_newest_64_messages_and_within_its_time() -> 
         store = stage.node(BROKER).context.store
         counts.append(len(store.index.query_offset("orders", "all", 99, every[-1].store_timestamp + 1, LAST_MS)))
 
-    play(a_scenario(queues=1, topics=(TopicSpec("orders", (BROKER,), 1),)), script)
+    execute(a_scenario(queues=1, topics=(TopicSpec("orders", (BROKER,), 1),)), script)
     assert counts == [(64, 6, 69), 32, 0]
 
 
@@ -143,7 +143,7 @@ def test_a_delayed_message_still_says_how_long_it_waited_and_where_it_was_for() 
         await stage.for_ms(6_000)
         found.append(await guest.query(BROKER, "U"))
 
-    play(a_scenario(queues=1), script)
+    execute(a_scenario(queues=1), script)
     before, (message,) = found
     assert (before, message.queue_offset) == ([], 0)
     waited = {"DELAY": "2", "REAL_TOPIC": "orders", "REAL_QID": "0"}

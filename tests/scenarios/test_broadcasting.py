@@ -2,11 +2,11 @@
 
 import pytest
 
-from emulator.spec.model import ConsumerGroupSpec
-from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import ConsumerGroupSpec
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
-from support.ordered import LOCK, asked, consumed_by
+from support.ordered import LOCK, consumed_by, requested
 
 LIST, COMMIT, NOTIFY = (
     RequestCode.GET_CONSUMER_LIST_BY_GROUP,
@@ -20,14 +20,14 @@ def broadcasting(**options):
 
 
 def test_every_member_owns_all_queues_and_consumes_every_message():
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=10, consumer=broadcasting()), for_ms=60_000)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=10, consumer=broadcasting()), for_ms=60_000)
 
     assert trace.owners() == {("broker-a", 0): ["c1", "c2"], ("broker-a", 1): ["c1", "c2"]}
-    once_each = {sorted(who) == ["c1", "c2"] for who in trace.consumed().values()}
+    once_each = {sorted(node) == ["c1", "c2"] for node in trace.consumed().values()}
     assert once_each == {True}
     # Nobody is asked who else is there, told of anybody, or committed to; nothing is consumed again, so no retry topic.
-    assert asked(trace, "c1", "broker-a", LIST) == asked(trace, "c1", "broker-a", COMMIT) == []
-    assert asked(trace, "broker-a", "c1", NOTIFY) == []
+    assert requested(trace, "c1", "broker-a", LIST) == requested(trace, "c1", "broker-a", COMMIT) == []
+    assert requested(trace, "broker-a", "c1", NOTIFY) == []
     assert trace.owners(topic=RETRY) == {}
 
 
@@ -39,7 +39,7 @@ def test_a_member_that_was_killed_goes_on_where_its_own_file_says():
         stage.start("c1")
         await stage.at_ms(90_000)
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=10, consumer=broadcasting()), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=10, consumer=broadcasting()), script)
 
     offsets = [row.offset for row in consumed_by(trace, "c1", topic=TOPIC)]
     again = len(offsets) - len(set(offsets))
@@ -60,7 +60,7 @@ def test_members_on_one_machine_are_one_client_and_write_one_file_so_who_comes_b
         await stage.at_ms(110_000)
 
     group = ConsumerGroupSpec(GROUP, ("c1", "c2"), (TOPIC,), broadcasting(), one_address=True)
-    trace = play(a_scenario(consumers=(group,), queues=1, rate_per_s=10), script)
+    trace = execute(a_scenario(consumers=(group,), queues=1, rate_per_s=10), script)
 
     seen = {row.offset for row in consumed_by(trace, "c1", topic=TOPIC)}
     missed = [offset for offset in range(min(seen), max(seen)) if offset not in seen]
@@ -72,17 +72,17 @@ def test_members_on_one_machine_are_one_client_and_write_one_file_so_who_comes_b
 
 def test_a_message_that_fails_is_dropped():
     group = ConsumerGroupSpec(GROUP, ("c1",), (TOPIC,), broadcasting(), fail_times=3)
-    trace = play(a_scenario(consumers=(group,), queues=1, rate_per_s=1), for_ms=60_000)
+    trace = execute(a_scenario(consumers=(group,), queues=1, rate_per_s=1), for_ms=60_000)
 
     offsets = [row.offset for row in consumed_by(trace, "c1", topic=TOPIC)]
     assert offsets == sorted(set(offsets))
-    assert asked(trace, "c1", "broker-a", RequestCode.CONSUMER_SEND_MSG_BACK) == []
+    assert requested(trace, "c1", "broker-a", RequestCode.CONSUMER_SEND_MSG_BACK) == []
 
 
 def test_members_that_consume_in_order_lock_nothing():
-    trace = play(
+    trace = execute(
         a_scenario(consumers=2, queues=2, rate_per_s=10, consumer=broadcasting(consume_orderly=True)), for_ms=60_000
     )
 
-    assert asked(trace, "c1", "broker-a", LOCK) == asked(trace, "c2", "broker-a", LOCK) == []
-    assert {tuple(sorted(who)) for who in trace.consumed().values()} == {("c1", "c2")}
+    assert requested(trace, "c1", "broker-a", LOCK) == requested(trace, "c2", "broker-a", LOCK) == []
+    assert {tuple(sorted(node)) for node in trace.consumed().values()} == {("c1", "c2")}

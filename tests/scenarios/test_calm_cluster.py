@@ -6,7 +6,7 @@ import operator
 import attrs
 import pytest
 
-from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.testing import TOPIC, Stage, a_scenario, execute
 from emulator.time.mode import TimeMode
 
 BROKERS = ("broker-a", "broker-b")
@@ -20,7 +20,7 @@ def test_every_queue_has_one_owner_and_every_message_is_consumed_once_and_commit
         await stage.stop("p1")
         await stage.at_ms(50_000)
 
-    trace = play(CALM, script, mode=mode)
+    trace = execute(CALM, script, mode=mode)
 
     assert [len(owners) for owners in trace.owners().values()] == [1] * 10
     shares = sorted(functools.reduce(operator.iadd, trace.owners().values(), []))
@@ -42,7 +42,7 @@ def test_every_queue_has_one_owner_and_every_message_is_consumed_once_and_commit
 
 
 def test_on_a_calm_cluster_all_members_and_brokers_come_to_hold_the_same_view():
-    trace = play(CALM, for_ms=60_000)
+    trace = execute(CALM, for_ms=60_000)
 
     lists = {row.node: row.value for row in trace.select("beliefs", kind="consumer_ids", subject="g")}
     views = {row.node: row.value for row in trace.select("beliefs", kind="view", subject="g/orders")}
@@ -68,9 +68,9 @@ async def trouble(stage: Stage) -> None:
 
 
 def test_the_same_seed_gives_the_same_trace_in_memory_and_over_loopback_and_another_seed_another():
-    first, second = play(CALM, trouble), play(CALM, trouble)
-    over_loopback = play(CALM, trouble, mode=TimeMode.FAST)
-    other = play(attrs.evolve(CALM, seed=2), trouble)
+    first, second = execute(CALM, trouble), execute(CALM, trouble)
+    over_loopback = execute(CALM, trouble, mode=TimeMode.FAST)
+    other = execute(attrs.evolve(CALM, seed=2), trouble)
 
     assert first.digest == second.digest == over_loopback.digest
     assert other.digest != first.digest

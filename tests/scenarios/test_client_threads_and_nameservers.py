@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from emulator.spec.model import TopicSpec
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig
 
 BOTH = ("broker-a", "broker-b")
@@ -27,7 +27,7 @@ def started(trace, name, **between):
 @pytest.mark.trap("M28")
 def test_a_dead_next_nameserver_costs_one_failure_and_the_call_after_it_moves_on():
     scenario = a_scenario(nameservers=3, consumers=1)
-    (_, first), *_ = followed(play(scenario, for_ms=1_000))
+    (_, first), *_ = followed(execute(scenario, for_ms=1_000))
     order = [first]
     for _ in range(2):
         order.append(_next_after(scenario, order))
@@ -38,7 +38,7 @@ def test_a_dead_next_nameserver_costs_one_failure_and_the_call_after_it_moves_on
         await stage.kill(order[0])
         await stage.at_ms(100_000)
 
-    trace = play(scenario, script)
+    trace = execute(scenario, script)
 
     assert [name for _, name in followed(trace)] == order
     polls = started(trace, "updateTopicRouteInfo", after_ms=35_000)
@@ -55,20 +55,20 @@ def _next_after(scenario, dead):
             await stage.kill(name)
         await stage.at_ms(70_000 + 30_000 * len(dead))
 
-    return followed(play(scenario, script))[len(dead)][1]
+    return followed(execute(scenario, script))[len(dead)][1]
 
 
 @pytest.mark.trap("M28")
 def test_a_silent_nameserver_costs_one_time_out_and_then_the_other_is_followed():
     scenario = a_scenario(nameservers=2, consumers=1)
-    (_, first), *_ = followed(play(scenario, for_ms=1_000))
+    (_, first), *_ = followed(execute(scenario, for_ms=1_000))
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(25_000)
         await stage.power_off(first)
         await stage.at_ms(70_000)
 
-    trace = play(scenario, script)
+    trace = execute(scenario, script)
 
     polls = started(trace, "updateTopicRouteInfo", after_ms=25_000)
     assert [row.at_ms - polls[0] for row in trace.select("rpc", src="c1", code=105, event="timed_out")] == [3_000]
@@ -82,7 +82,7 @@ def test_one_nameserver_failure_ends_the_refresh_of_all_topics_after_it():
         await stage.power_off("ns-1")
         await stage.at_ms(50_000)
 
-    trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
+    trace = execute(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
 
     (poll,) = started(trace, "updateTopicRouteInfo", after_ms=25_000)
     lost = trace.select("rpc", src="c1", code=105, event="lost", after_ms=poll)
@@ -99,7 +99,7 @@ def test_a_dead_broker_holds_up_commits_that_wait_behind_its_heartbeat():
         await stage.at_ms(45_000)
 
     config = ConsumerConfig(heartbeat_broker_interval=33_000)
-    trace = play(a_scenario(consumers=1, brokers=BOTH, queues=2, consumer=config), script)
+    trace = execute(a_scenario(consumers=1, brokers=BOTH, queues=2, consumer=config), script)
 
     # Due at 34 s and 35 s: the heartbeat has to wait for broker-b, the commit waits with it.
     assert started(trace, "sendHeartbeat", after_ms=30_000) == [34_004]
@@ -115,7 +115,7 @@ def test_without_nameserver_a_consumer_does_not_start_and_no_broker_hears_of_it(
         stage.start("c1")
         await stage.at_ms(20_000)
 
-    trace = play(a_scenario(consumers=1), script)
+    trace = execute(a_scenario(consumers=1), script)
 
     life = trace.select("lifecycle", node="c1", incarnation=2)
     assert [row.event for row in life] == ["started", "stopping", "stopped"]
@@ -138,7 +138,7 @@ def test_a_nameserver_that_answers_too_late_fails_the_start_as_a_dead_one_does()
         stage.heal("c1", "ns-1")
         await stage.at_ms(20_000)
 
-    trace = play(a_scenario(consumers=1), script)
+    trace = execute(a_scenario(consumers=1), script)
 
     assert trace.select("lifecycle", node="c1", incarnation=2)[-1].event == "stopped"
     assert trace.select("lifecycle", node="c1", incarnation=2, event="stopping")[0].at_ms == 13_000
@@ -146,7 +146,7 @@ def test_a_nameserver_that_answers_too_late_fails_the_start_as_a_dead_one_does()
 
 
 def test_a_consumer_starts_in_order_routes_then_heartbeat_then_the_first_pass_then_pulls():
-    trace = play(a_scenario(consumers=1, queues=1), for_ms=3_000)
+    trace = execute(a_scenario(consumers=1, queues=1), for_ms=3_000)
 
     codes = [row.code for row in trace.select("rpc", src="c1", kind="request", until_ms=1_600)]
     assert codes[:3] == [105, 105, 34]
@@ -174,7 +174,7 @@ def test_only_a_later_version_of_a_subscription_replaces_the_one_that_a_broker_k
         await stage.at_ms(65_000)
         versions.append(consumers.find_subscription(GROUP, TOPIC).sub_version)
 
-    play(a_scenario(consumers=2), script)
+    execute(a_scenario(consumers=2), script)
 
     epoch_ms = 1_735_689_600_000
     # c1's change at its first pass; then c2's join and c2's own change, which the heartbeats of c1 do not undo.

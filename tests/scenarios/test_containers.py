@@ -7,11 +7,11 @@ import pytest
 
 from emulator.run import run_scenario
 from emulator.spec import load
-from emulator.spec.model import TopicSpec
-from emulator.testing import Stage, Trace, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import Stage, Trace, execute
 from emulator.time.mode import TimeMode
 from nodes.container.tables.broker_file import read_broker_file
-from nodes.container.tables.brokers import BrokerIdentity, ContainerBrokers
+from nodes.container.tables.brokers import BrokerOfContainer, ContainerBrokers
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.properties import properties_to_text
@@ -37,7 +37,7 @@ def test_all_brokers_of_a_container_use_one_connection_to_each_nameserver():
     async def script(stage: Stage) -> None:
         await stage.at_ms(ONLINE_MS)
 
-    trace = play(in_containers(*crossed()), script)
+    trace = execute(in_containers(*crossed()), script)
 
     opened = [(row.src, row.dst) for row in trace.select("rpc", event="connected", dst="ns-1")]
     assert opened == [("box0", "ns-1"), ("box1", "ns-1")]
@@ -54,7 +54,7 @@ def test_when_a_container_is_killed_all_its_brokers_die_but_a_nameserver_forgets
         await stage.kill("box1")
         await stage.at_ms(60_000)
 
-    trace = play(in_containers(*crossed()), script)
+    trace = execute(in_containers(*crossed()), script)
 
     killed = [(row.node, row.at_ms) for row in trace.select("lifecycle", event="killed")]
     assert killed == [("bb", ONLINE_MS), ("ba-s1", ONLINE_MS), ("box1", ONLINE_MS)]
@@ -72,7 +72,7 @@ def test_a_scan_that_evicts_a_silent_broker_evicts_a_healthy_neighbour_through_t
     alone = {"total_replicas": 1}
     silent = broker("bb", 0, "box0", 0, **alone, broker_heartbeat_interval=1_000_000)
     healthy = broker("ba", 0, "box0", 1, **alone)
-    trace = play(in_containers(silent, healthy), script)
+    trace = execute(in_containers(silent, healthy), script)
 
     assert [] in [ids for _, ids in live(trace, "bb")]
     gone = [at_ms for at_ms, ids in live(trace, "ba") if ids == []]
@@ -82,25 +82,25 @@ def test_a_scan_that_evicts_a_silent_broker_evicts_a_healthy_neighbour_through_t
 
 @pytest.mark.trap("P40")
 def test_a_container_answers_no_request_but_its_four():
-    told = []
+    lines = []
 
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
         await stage.at_ms(ONLINE_MS)
         with pytest.raises(RemotingTimeoutError):
             await probe.ask("box0", RequestCode.GET_BROKER_RUNTIME_INFO, timeout_ms=3_000)
-        told.append(await probe.ask("box0", RequestCode.GET_BROKER_CONFIG))
-        told.append(await probe.ask("box0", RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerConfigPaths=x\n"))
-        told.append(await probe.ask("box0", RequestCode.UPDATE_BROKER_CONFIG, None, b"connectTimeoutMillis=2000\n"))
-        told.append(await probe.ask("box0", RequestCode.GET_BROKER_CONFIG))
-        told.append(await probe.ask("ba", RequestCode.GET_BROKER_RUNTIME_INFO))
+        lines.append(await probe.ask("box0", RequestCode.GET_BROKER_CONFIG))
+        lines.append(await probe.ask("box0", RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerConfigPaths=x\n"))
+        lines.append(await probe.ask("box0", RequestCode.UPDATE_BROKER_CONFIG, None, b"connectTimeoutMillis=2000\n"))
+        lines.append(await probe.ask("box0", RequestCode.GET_BROKER_CONFIG))
+        lines.append(await probe.ask("ba", RequestCode.GET_BROKER_RUNTIME_INFO))
 
-    play(in_containers(*crossed()), script)
+    execute(in_containers(*crossed()), script)
 
     codes = [ResponseCode.SUCCESS, ResponseCode.NO_PERMISSION, *[ResponseCode.SUCCESS] * 3]
-    assert [answer.code for answer in told] == codes
-    assert b"brokerConfigPaths=conf/ba.conf:conf/bb-s1.conf" in told[0].body
-    assert b"connectTimeoutMillis=2000" in told[3].body
+    assert [answer.code for answer in lines] == codes
+    assert b"brokerConfigPaths=conf/ba.conf:conf/bb-s1.conf" in lines[0].body
+    assert b"connectTimeoutMillis=2000" in lines[3].body
 
 
 @pytest.mark.trap("P41")
@@ -112,7 +112,7 @@ def test_the_port_for_replication_is_one_above_the_port_whatever_the_file_says()
         await stage.at_ms(ONLINE_MS)
         assert stage.node("bb").context.ha_address == "127.1.180.2:10912"
 
-    trace = play(in_containers(*crossed()), script)
+    trace = execute(in_containers(*crossed()), script)
     dialled = trace.select("rpc", event="connected", src="bb-s1", dst="bb")
     assert dialled
     assert json.loads(trace.select("beliefs", node="bb-s1", kind="ha_state")[-1].value)["state"] == "transfer"
@@ -134,7 +134,7 @@ def first_master(*names: str) -> str:
     """The first of some masters in the table of a container."""
     brokers: ContainerBrokers[str] = ContainerBrokers()
     for name in names:
-        brokers.put(BrokerIdentity(CLUSTER, name, 0), name)
+        brokers.put(BrokerOfContainer(CLUSTER, name, 0), name)
     found = brokers.peek_master()
     assert found is not None
     return found
@@ -157,7 +157,7 @@ def test_an_acting_slave_puts_what_is_due_into_the_first_master_beside_it_even_i
         broker("bc", 0, "box0", 2, total_replicas=1),
         broker("bd", 0, "box0", 3, total_replicas=1),
     )
-    trace = play(in_containers(*brokers, topics=(TopicSpec("bills", ("ba",), 4),)), script)
+    trace = execute(in_containers(*brokers, topics=(TopicSpec("bills", ("ba",), 4),)), script)
 
     assert stored(trace, "bills", after_ms=67_000) == [first_master("bb", "bc", "bd")]
     sends = trace.select("rpc", src="box0", code=int(RequestCode.SEND_MESSAGE_V2))
@@ -179,7 +179,7 @@ def test_what_escapes_inside_a_container_may_land_in_a_master_that_is_not_regist
 
     # The slave of bb is on a machine of its own, so that bb waits for its replication before it registers.
     brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, "box0", 1), broker("bb", 1, None))
-    trace = play(in_containers(*brokers), script)
+    trace = execute(in_containers(*brokers), script)
 
     (due,) = trace.select("messages", event="stored", topic="orders", after_ms=67_000)
     assert due.node == "bb"
@@ -202,7 +202,7 @@ def test_a_message_of_a_dead_master_is_revived_from_its_slave_next_door_without_
         await stage.for_ms(40_000)
 
     brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, "box0", 1, total_replicas=1))
-    trace = play(in_containers(*brokers), script)
+    trace = execute(in_containers(*brokers), script)
 
     assert len(popped[0].messages) == 1
     # Its check point escapes into the log of bb, which revives it, and reads the message in the store of ba-s1.
@@ -213,7 +213,7 @@ def test_a_message_of_a_dead_master_is_revived_from_its_slave_next_door_without_
 
 @pytest.mark.parametrize(("beside", "code"), [("box0", ResponseCode.SUCCESS), (None, ResponseCode.SYSTEM_ERROR)])
 def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_beside_it_if_there_is_one(beside, code):
-    told = []
+    lines = []
 
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
@@ -224,13 +224,13 @@ def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_bes
         await stage.kill("ba")
         await stage.for_ms(15_000)
         back = headers.ConsumerSendMsgBackRequestHeader(0, "TOOLS_CONSUMER", 3)
-        told.append(await probe.ask("ba-s1", RequestCode.CONSUMER_SEND_MSG_BACK, back))
+        lines.append(await probe.ask("ba-s1", RequestCode.CONSUMER_SEND_MSG_BACK, back))
         await stage.for_ms(15_000)
 
     brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, beside, 1, total_replicas=1))
-    trace = play(in_containers(*brokers), script)
+    trace = execute(in_containers(*brokers), script)
 
-    assert told[0].code == code
+    assert lines[0].code == code
     assert stored(trace, "%RETRY%TOOLS_CONSUMER") == (["bb"] if beside else [])
 
 
@@ -241,7 +241,7 @@ def test_a_file_that_is_refused_ends_the_container_and_earlier_brokers_were_regi
 
     good = broker("ba", 0, "box0", 0, total_replicas=1)
     bad = broker("bb", 0, "box0", 1, total_replicas=1, in_sync_replicas=2)
-    trace = play(in_containers(good, bad), script)
+    trace = execute(in_containers(good, bad), script)
 
     assert [ids for _, ids in live(trace, "ba")] == [["0"], []]
     assert lives(trace, "ba") == ["started", "ready", "stopped"]
@@ -250,19 +250,19 @@ def test_a_file_that_is_refused_ends_the_container_and_earlier_brokers_were_regi
 
 
 def test_brokers_are_removed_and_added_while_the_others_go_on():
-    told = []
+    lines = []
 
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
         await stage.at_ms(ONLINE_MS)
         for name, broker_id in (("bb", 1), ("bb", 1), ("bb", 7)):
-            told.append(await remove(probe, "box0", name, broker_id))
-        told.extend([await add(probe, "box0", node) for node in ("bb-s1", "bb-s1", "", "nobody", "bb")])
+            lines.append(await remove(probe, "box0", name, broker_id))
+        lines.extend([await add(probe, "box0", node) for node in ("bb-s1", "bb-s1", "", "nobody", "bb")])
         await stage.for_ms(20_000)
 
-    trace = play(in_containers(*crossed()), script)
+    trace = execute(in_containers(*crossed()), script)
 
-    assert [(answer.code, answer.remark) for answer in told] == [
+    assert [(answer.code, answer.remark) for answer in lines] == [
         (0, None),
         (211, "Broker not exist"),
         (211, "Broker not exist"),
@@ -289,7 +289,7 @@ def test_a_broker_is_stopped_and_restarted_with_other_options_while_its_containe
         await stage.for_ms(20_000)
         assert stage.node("ba").context.config.max_message_size == 99
 
-    trace = play(in_containers(*crossed()), script)
+    trace = execute(in_containers(*crossed()), script)
 
     assert lives(trace, "bb-s1") == ["started", "ready", "stopping", "stopped", "started", "ready"]
     assert lives(trace, "ba") == ["started", "ready", "stopping", "stopped", "started", "configured", "ready"]
@@ -306,7 +306,7 @@ def test_a_fault_of_the_process_hits_all_of_its_brokers_and_so_does_its_end(whom
         await stage.end(kill)
         await stage.for_ms(20_000)
 
-    trace = play(in_containers(*crossed()[:2], *crossed()[2:] if whom != "containers" else ()), script)
+    trace = execute(in_containers(*crossed()[:2], *crossed()[2:] if whom != "containers" else ()), script)
 
     for node in ("box0", "ba", "bb-s1"):
         assert lives(trace, node) == ["started", "ready", "killed", "started", "ready"]
@@ -322,7 +322,7 @@ def test_a_suspended_container_is_silent_and_goes_on_where_it_was():
         await stage.end(suspend)
         await stage.for_ms(40_000)
 
-    trace = play(in_containers(*crossed()), script)
+    trace = execute(in_containers(*crossed()), script)
 
     meanwhile = trace.select("beliefs", node="ba", after_ms=ONLINE_MS + 1, until_ms=ONLINE_MS + 29_999)
     assert meanwhile == []
@@ -339,7 +339,7 @@ def test_a_cut_of_a_container_cuts_all_of_its_brokers():
             with pytest.raises(Exception, match="did not answer"):
                 await probe.ask(node, RequestCode.GET_BROKER_CONFIG, timeout_ms=2_000)
 
-    trace = play(in_containers(*crossed()), script)
+    trace = execute(in_containers(*crossed()), script)
     assert trace.select("faults", event="begin")[0].subject == "box0, ba, bb-s1 <-> *"
 
 
@@ -358,23 +358,23 @@ def test_each_broker_has_its_own_log_and_tables_and_they_survive_a_kill():
         assert sizes == [2, 1]
 
     alone = {"total_replicas": 1}
-    play(in_containers(broker("ba", 0, "box0", 0, **alone), broker("bc", 0, "box0", 1, **alone)), script)
+    execute(in_containers(broker("ba", 0, "box0", 0, **alone), broker("bc", 0, "box0", 1, **alone)), script)
 
 
 def test_a_slave_in_a_container_sends_a_consumer_back_to_its_living_master():
-    told = []
+    lines = []
 
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
         await stage.at_ms(ONLINE_MS)
         header = headers.PullMessageRequestHeader("TOOLS_CONSUMER", "orders", 0, 0, 32, 4, 0, 1_000, "*", 0, "TAG")
-        told.append(await probe.ask("ba-s1", RequestCode.PULL_MESSAGE, header))
+        lines.append(await probe.ask("ba-s1", RequestCode.PULL_MESSAGE, header))
         await stage.kill("box0")
         await stage.for_ms(10_000)
-        told.append(await probe.ask("ba-s1", RequestCode.PULL_MESSAGE, header))
+        lines.append(await probe.ask("ba-s1", RequestCode.PULL_MESSAGE, header))
 
-    play(in_containers(*crossed()), script)
-    assert [answer.code for answer in told] == [ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_NOT_FOUND]
+    execute(in_containers(*crossed()), script)
+    assert [answer.code for answer in lines] == [ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_NOT_FOUND]
 
 
 @pytest.mark.slow
@@ -387,7 +387,7 @@ def test_memory_and_sockets_carry_containers_alike():
         await stage.at_ms(50_000)
 
     scenario = in_containers(*crossed(), consumers=1, rate_per_s=2)
-    in_memory, over_sockets = (play(scenario, script, mode=mode) for mode in (TimeMode.SIM, TimeMode.FAST))
+    in_memory, over_sockets = (execute(scenario, script, mode=mode) for mode in (TimeMode.SIM, TimeMode.FAST))
     assert in_memory.rows["lifecycle"] == over_sockets.rows["lifecycle"]
     assert in_memory.rows["beliefs"] == over_sockets.rows["beliefs"]
 

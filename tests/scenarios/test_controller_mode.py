@@ -10,7 +10,7 @@ from emulator.analysis.judge import broken, judge_run
 from emulator.analysis.oracles.elections import ElectionFlaw
 from emulator.run import run_scenario
 from emulator.spec import loads
-from emulator.testing import play
+from emulator.testing import execute
 from emulator.testing.trace import Trace
 from emulator.trace.run_directory import open_run
 from nodes.controller.tables.replicated_state import ReplicatedState
@@ -42,7 +42,7 @@ rate_per_s = 10
 AWAY = '[[fault]]\nid = "{verb}"\ndo = "{verb} {node}"\nat_s = 60\nfor_s = 45\n'
 
 
-class Played:
+class Executed:
     """A run, its trace and what the oracles found."""
 
     def __init__(self, folder, faults="", preset="controller", options="", **evolved):
@@ -69,15 +69,17 @@ class Played:
 
     def first_known(self, after_s=0, **wanted):
         """When the first controller knew a group like this, in s; the followers of the leader learn it later."""
-        held = (self.first("sync_state", f"controller-{one}", wanted, after_s) for one in (1, 2, 3))
+        held = (self.first("sync_state", f"controller-{item}", wanted, after_s) for item in (1, 2, 3))
         return min(at_s for at_s in held if at_s is not None)
 
     @property
     def successor(self):
         """(the slave that becomes master, the one that stays a slave)."""
         slaves = ("ba-s1", "ba-s2")
-        new = next(one for one in slaves if self.first("broker_role", one, {"serves_as": "master"}, 60) is not None)
-        return new, next(one for one in slaves if one != new)
+        new = next(
+            slave for slave in slaves if self.first("broker_role", slave, {"serves_as": "master"}, 60) is not None
+        )
+        return new, next(slave for slave in slaves if slave != new)
 
     def master_at(self, at_s):
         """The address under the id 0 at the nameserver."""
@@ -92,12 +94,12 @@ ADDRESSES = {"ba-s1": "127.1.2.2:10911", "ba-s2": "127.1.2.3:10911"}
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    return Played(tmp_path_factory.mktemp("killed"), AWAY.format(verb="kill", node="ba"))
+    return Executed(tmp_path_factory.mktemp("killed"), AWAY.format(verb="kill", node="ba"))
 
 
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory):
-    return Played(tmp_path_factory.mktemp("frozen"), AWAY.format(verb="suspend", node="ba"))
+    return Executed(tmp_path_factory.mktemp("frozen"), AWAY.format(verb="suspend", node="ba"))
 
 
 def test_brokers_get_ids_and_the_first_that_asks_is_master(killed):
@@ -146,17 +148,17 @@ def test_a_frozen_master_is_replaced_after_its_last_heartbeat_is_ten_seconds_old
     assert frozen.held("broker_role", "ba", 104)["serves_as"] == "master"  # it has heard nothing
 
 
-def elected(played):
+def elected(executed):
     """When a controller first knew the second master, in s."""
-    new, _ = played.successor
-    return played.first_known(epoch=2, master=played.held("broker_role", new, 60)["replica"])
+    new, _ = executed.successor
+    return executed.first_known(epoch=2, master=executed.held("broker_role", new, 60)["replica"])
 
 
-def linked(played, node, after_s):
+def linked(executed, node, after_s):
     """(s, state, address of the other end) of a slave's link after an instant."""
-    rows = played.trace.select("beliefs", kind="ha_state", node=node, subject="master")
+    rows = executed.trace.select("beliefs", kind="ha_state", node=node, subject="master")
     states = [(row["t_ns"] / 10**9, json.loads(row["value"])["state"], row["source"]) for row in rows]
-    return [one for one in states if one[0] >= after_s]
+    return [state for state in states if state[0] >= after_s]
 
 
 @pytest.mark.trap("K48")
@@ -165,7 +167,7 @@ def test_a_role_changes_when_the_thread_of_a_silent_link_has_looked_up_and_at_on
 ):
     """It looks up once a second, and the whole change waits for its end."""
     killed_s, frozen_s = (
-        one.first("broker_role", one.successor[0], {"serves_as": "master"}, 60) for one in (killed, frozen)
+        item.first("broker_role", item.successor[0], {"serves_as": "master"}, 60) for item in (killed, frozen)
     )
     slave_s = next(at_s for at_s, state, _ in linked(frozen, frozen.successor[1], 60) if state == "shutdown")
 
@@ -199,7 +201,7 @@ def test_a_slave_that_shakes_hands_with_a_frozen_master_never_gives_up_and_hears
 
 @pytest.mark.trap("K49")
 def test_an_orderly_stop_takes_the_route_at_once_and_the_controller_hears_of_it_at_the_end_of_the_process(tmp_path):
-    stopped = Played(tmp_path, AWAY.format(verb="stop", node="ba"), run_for_ms=70_000)
+    stopped = Executed(tmp_path, AWAY.format(verb="stop", node="ba"), run_for_ms=70_000)
     (end,) = stopped.trace.select("lifecycle", node="ba", event="stopped")
 
     assert stopped.master_at(60.1) is None
@@ -226,32 +228,32 @@ def test_what_a_frozen_master_takes_when_it_wakes_is_cut_off_and_owed_to_nobody(
 def test_with_all_ack_consumers_read_only_what_all_members_have(tmp_path):
     """A master without its slaves stores on, and shows nothing of it until it is the only member."""
     faults = "".join(f'[[fault]]\ndo = "cut ba {slave}"\nat_s = 60\nfor_s = 45\n' for slave in ("ba-s1", "ba-s2"))
-    played = Played(tmp_path, faults, preset="controller_strict", run_for_ms=100_000)
-    alone_s = played.first_known(60, in_sync=[1])
+    executed = Executed(tmp_path, faults, preset="controller_strict", run_for_ms=100_000)
+    alone_s = executed.first_known(60, in_sync=[1])
     stored, consumed = (
         [(row["queue_id"], row["offset"]) for row in rows if 61 <= row["t_ns"] / 10**9 < alone_s]
-        for rows in (played.trace.select("messages", event=event) for event in ("stored", "consumed"))
+        for rows in (executed.trace.select("messages", event=event) for event in ("stored", "consumed"))
     )
     assert 75 < alone_s < 100
     assert len(stored) > 3
     assert consumed == []
-    assert played.report["losses"] == ()
+    assert executed.report["losses"] == ()
 
 
 def test_with_all_ack_a_frozen_slave_costs_time_outs_until_it_is_no_member(tmp_path):
-    played = Played(tmp_path, AWAY.format(verb="suspend", node="ba-s1"), preset="controller_strict")
-    shrunk_s = played.first_known(60, in_sync=[1, 2])
-    (sends,) = played.report["attempts"]
+    executed = Executed(tmp_path, AWAY.format(verb="suspend", node="ba-s1"), preset="controller_strict")
+    shrunk_s = executed.first_known(60, in_sync=[1, 2])
+    (sends,) = executed.report["attempts"]
 
     assert 15 <= shrunk_s - 60 <= 21
     assert sends.failed > 0
-    assert sum(row.lost for row in played.report["losses"]) == 0
+    assert sum(row.lost for row in executed.report["losses"]) == 0
 
 
 def test_without_controllers_brokers_refuse_all_messages(tmp_path):
-    played = Played(tmp_path, preset="classic", options="enableControllerMode = true", run_for_ms=40_000)
-    assert played.held("broker_role", "ba", 39)["serves_as"] is None
-    assert played.trace.select("messages", event="stored") == []
+    executed = Executed(tmp_path, preset="classic", options="enableControllerMode = true", run_for_ms=40_000)
+    assert executed.held("broker_role", "ba", 39)["serves_as"] is None
+    assert executed.trace.select("messages", event="stored") == []
 
 
 @pytest.mark.trap("M42")
@@ -269,7 +271,7 @@ def test_with_acting_slaves_and_controllers_each_option_schedules_the_heartbeat_
         await stage.at_ms(20_000)
 
     text = TEXT.format(preset="controller", faults="", options=options)
-    trace = play(attrs.evolve(loads(text, "text"), consumers=(), producers=()), script)
+    trace = execute(attrs.evolve(loads(text, "text"), consumers=(), producers=()), script)
     codes = dict.fromkeys(("controller-1", "controller-2"), RequestCode.BROKER_HEARTBEAT)
     codes["ns-1"] = RequestCode.QUERY_DATA_VERSION
     sent = {
@@ -289,11 +291,11 @@ def test_controllers_that_forget_the_master_in_a_sync_state_set_are_told(monkeyp
 
     def without_master(self, event):
         _, info = self.known(event.broker_name)
-        others = tuple(one for one in event.new_sync_state_set if one != info.master_id)
+        others = tuple(item for item in event.new_sync_state_set if item != info.master_id)
         alter(self, attrs.evolve(event, new_sync_state_set=others))
 
     monkeypatch.setattr(ReplicatedState, "_alter_sync_state_set", without_master)
-    report = Played(tmp_path, run_for_ms=40_000).report
+    report = Executed(tmp_path, run_for_ms=40_000).report
     assert "V17" in broken(report)
     assert {flaw.what for flaw in report["elections"]} == {ElectionFlaw.OUT_OF_SYNC}
 
@@ -304,7 +306,7 @@ def test_no_election_here_has_a_flaw(killed, frozen):
 
 def test_the_same_seed_gives_the_same_run(tmp_path):
     digests = [
-        json.loads((Played(tmp_path / name, run_for_ms=30_000).path / "manifest.json").read_text())["digest"]
+        json.loads((Executed(tmp_path / name, run_for_ms=30_000).path / "manifest.json").read_text())["digest"]
         for name in ("a", "b")
     ]
     assert digests[0] == digests[1]

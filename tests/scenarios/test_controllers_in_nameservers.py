@@ -8,7 +8,7 @@ from emulator.analysis.judge import judge_run
 from emulator.machine.host import PowerState
 from emulator.run import run_scenario
 from emulator.spec import load, loads
-from emulator.testing import play
+from emulator.testing import execute
 from emulator.testing.trace import Trace
 from emulator.trace.run_directory import open_run
 from faults.target import CONTROLLERS, Lead
@@ -89,12 +89,12 @@ def test_when_the_process_that_leads_dies_another_leads_and_replaces_the_master_
 
 def test_the_nameservers_that_live_know_at_once_that_the_master_is_gone_and_after_the_election_the_new_one(example):
     trace, _ = example
-    for node in (one for one in NAMES if one != killed_in(trace)):
+    for node in (item for item in NAMES if item != killed_in(trace)):
         rows = trace.select("beliefs", kind="route", node=node, subject="orders", after_ms=60_500, until_ms=90_000)
         shown = [(row.at_s, json.loads(row.value)["ba"]["addrs"].get("0")) for row in rows]
-        (gone_s, nobody), (back_s, master) = shown
+        (gone_s, no_node), (back_s, master) = shown
         assert gone_s < 61.1
-        assert nobody is None
+        assert no_node is None
         assert master not in (None, "127.1.2.1:10911")
         assert replaced_at_s(trace) < back_s < replaced_at_s(trace) + 0.2
     assert len(set(masters(trace).values())) == 1, "the one that came back knows the new master, too"
@@ -133,11 +133,11 @@ def test_both_parts_of_a_process_start_die_and_come_back_together():
         seen.update(before=before, dead=dead, back=back, frozen=frozen, node=node, other=other, held=dict(held))
         await stage.host(other).resume()
         await stage.at_ms(80_000)
-        seen["sync"] = {one: stage.node(one).controller.state.sync["ba"].sync_state_set for one in NAMES}
-        tables = {one: stage.node(one).nameserver.routes for one in NAMES}
-        seen["routes"] = {one: dict(table.member_group("", "ba").broker_addrs) for one, table in tables.items()}
+        seen["sync"] = {item: stage.node(item).controller.state.sync["ba"].sync_state_set for item in NAMES}
+        tables = {item: stage.node(item).nameserver.routes for item in NAMES}
+        seen["routes"] = {item: dict(table.member_group("", "ba").broker_addrs) for item, table in tables.items()}
 
-    trace = play(loads(TEXT, "text"), script)
+    trace = execute(loads(TEXT, "text"), script)
 
     assert seen["before"] == seen["back"] == (True, True)
     assert seen["dead"] == seen["frozen"] == (False, False)
@@ -166,21 +166,21 @@ def test_a_frozen_process_holds_up_the_election_and_then_the_registration_of_the
         await stage.at_ms(100_000)
         seen.update(awake=masters(stage.trace), leader_later=leaders(stage))
 
-    trace = play(loads(TEXT, "text"), script)
+    trace = execute(loads(TEXT, "text"), script)
     frozen, old = seen["frozen"], "127.1.2.1:10911"
-    one, other = (node for node in NAMES if node != frozen)
-    routes = trace.select("beliefs", kind="route", node=one, subject="orders", after_ms=32_000)
-    told_s = next(row.at_s for row in routes if "0" in json.loads(row.value)["ba"]["addrs"])
+    item, other = (node for node in NAMES if node != frozen)
+    routes = trace.select("beliefs", kind="route", node=item, subject="orders", after_ms=32_000)
+    reported_s = next(row.at_s for row in routes if "0" in json.loads(row.value)["ba"]["addrs"])
 
     assert seen["leader"] == seen["leader_later"]
-    assert seen["leader"][0] in (one, other)
+    assert seen["leader"][0] in (item, other)
     assert 35 < replaced_at_s(trace) < 50
-    assert 15 < told_s - replaced_at_s(trace) < 24
+    assert 15 < reported_s - replaced_at_s(trace) < 24
     assert seen["asleep"][frozen] == old
-    assert seen["asleep"][one] == seen["asleep"][other]
-    assert seen["asleep"][one] not in (None, old)
-    assert seen["awake"] == dict.fromkeys(NAMES, seen["asleep"][one])
-    assert newest(trace, "controller_leader", frozen) == newest(trace, "controller_leader", one)
+    assert seen["asleep"][item] == seen["asleep"][other]
+    assert seen["asleep"][item] not in (None, old)
+    assert seen["awake"] == dict.fromkeys(NAMES, seen["asleep"][item])
+    assert newest(trace, "controller_leader", frozen) == newest(trace, "controller_leader", item)
 
 
 def test_controllers_are_a_pool_of_faults_and_the_nodes_are_the_nameservers():
@@ -191,7 +191,7 @@ def test_controllers_are_a_pool_of_faults_and_the_nodes_are_the_nameservers():
         await stage.begin("suspend controllers")
         seen.extend(stage.host(node).power_state for node in NAMES)
 
-    play(loads(TEXT, "text"), script)
+    execute(loads(TEXT, "text"), script)
     assert seen == [PowerState.SUSPENDED] * 3
 
 
@@ -223,7 +223,7 @@ def test_controllers_answer_operators_on_their_own_port_and_nameservers_do_not_a
         await stage.for_ms(1_000)
         seen["after"] = (await ask(RequestCode.GET_CONTROLLER_CONFIG)).body.splitlines()
 
-    play(loads(TEXT, "text"), script)
+    execute(loads(TEXT, "text"), script)
 
     assert seen["leads"] == (True, True)
     assert seen["peers"] == "n0:127.1.1.1:9878;n1:127.1.1.2:9878;n2:127.1.1.3:9878;"

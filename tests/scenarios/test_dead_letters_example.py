@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from emulator.spec import load
-from emulator.testing import TOPIC, play
+from emulator.testing import TOPIC, execute
 from support.retried import consumed_from, stored_in
 
 TICK_MS = 110
@@ -14,7 +14,7 @@ TICK_MS = 110
 
 @pytest.fixture(scope="module")
 def trace():
-    return play(load(Path(__file__).parents[2] / "examples" / "dead_letters.toml"), for_ms=120_000)
+    return execute(load(Path(__file__).parents[2] / "examples" / "dead_letters.toml"), for_ms=120_000)
 
 
 def test_billing_gets_every_second_order_twice_ten_seconds_apart(trace):

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.spec.model import TopicSpec
-from emulator.testing import Caller, Stage, Trace, a_scenario, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import Caller, Stage, Trace, a_scenario, execute
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.properties import properties_to_text
@@ -44,7 +44,7 @@ def test_a_delayed_message_reaches_its_topic_when_its_level_is_over() -> None:
         await send(probe, "broker-a", TEN_S)
         await stage.for_ms(20_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert len(delivered(trace, "broker-a", SCHEDULE)) == 1
     (instant,) = delivered(trace, "broker-a")
     assert 10_000 <= instant - sent[0] <= 10_110
@@ -57,7 +57,7 @@ def test_messages_of_a_level_keep_their_order_and_levels_do_not_wait_for_each_ot
             await send(probe, "broker-a", level)
         await stage.for_ms(20_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert len(delivered(trace, "broker-a", until_ms=8_000)) == 1
     assert len(delivered(trace, "broker-a", until_ms=13_000)) == 3
 
@@ -73,7 +73,7 @@ def test_a_broker_that_starts_again_goes_on_where_its_file_says() -> None:
         stage.start("broker-a")
         await stage.for_ms(10_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert len(delivered(trace, "broker-a")) == 2
 
 
@@ -88,7 +88,7 @@ def test_an_acting_slave_without_remote_escape_tries_ten_times_a_second_and_neve
         await stage.kill(MASTER)
         await stage.for_ms(60_000)
 
-    trace = play(two_groups(), script)
+    trace = execute(two_groups(), script)
     due_ms = BEFORE_MS + 11_000
     assert delivered(trace, S1) == delivered(trace, OTHER) == delivered(trace, MASTER) == []
     attempts = tries(trace, S1, after_ms=due_ms, until_ms=due_ms + 30_000)
@@ -106,7 +106,7 @@ def test_an_acting_slave_with_remote_escape_hands_a_message_that_is_due_to_anoth
         await stage.kill(MASTER)
         await stage.for_ms(30_000)
 
-    trace = play(two_groups(enable_remote_escape=True), script)
+    trace = execute(two_groups(enable_remote_escape=True), script)
     (instant,) = delivered(trace, OTHER)
     assert 10_000 <= instant - BEFORE_MS <= 10_200
 
@@ -123,7 +123,7 @@ def test_a_message_due_while_its_master_is_frozen_is_delivered_by_the_acting_sla
         await stage.suspend(MASTER, 35_000)
         await stage.for_ms(5_000)
 
-    trace = play(two_groups(enable_remote_escape=True), script)
+    trace = execute(two_groups(enable_remote_escape=True), script)
     (by_the_slave,) = delivered(trace, OTHER)
     (by_the_master,) = delivered(trace, MASTER)
     assert 30_000 <= by_the_slave - COPIED_MS <= 30_200
@@ -143,7 +143,7 @@ def test_an_acting_slave_sends_to_a_dead_broker_as_long_as_its_route_is_old() ->
         await stage.power_off(OTHER)
         await stage.for_ms(60_000)
 
-    trace = play(two_groups(enable_remote_escape=True), script)
+    trace = execute(two_groups(enable_remote_escape=True), script)
     dead_ms = BEFORE_MS + 8_000
     assert len(delivered(trace, OTHER)) == 1
     attempts = tries(trace, S1, after_ms=dead_ms)
@@ -172,7 +172,7 @@ def test_an_escape_to_a_broker_whose_address_went_away_ends_at_a_nameserver() ->
         await stage.for_ms(8_000)
 
     topics = (TopicSpec("invoices", ("ba", OTHER), 1),)
-    trace = play(two_groups(topics=topics, enable_remote_escape=True), script)
+    trace = execute(two_groups(topics=topics, enable_remote_escape=True), script)
     assert requests(trace, S1, "ns-1", RequestCode.SEND_MESSAGE_V2, after_ms=BEFORE_MS + 10_000)
     code = int(RequestCode.SEND_MESSAGE_V2)
     answers = trace.select("rpc", src="ns-1", dst=S1, code=code, kind="response", event="delivered")

@@ -5,12 +5,12 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import HeartbeatData
 from nodes.protocol.registry import decode_body
-from support.ordered import asked
+from support.ordered import requested
 
 HEARTBEAT, PULL = RequestCode.HEART_BEAT, RequestCode.PULL_MESSAGE
 V2 = ConsumerConfig(use_heartbeat_v2=True)
@@ -33,44 +33,44 @@ def heard(stage, broker="broker-a"):
 
 
 def test_a_broker_that_has_heard_the_subscriptions_gets_only_their_hash_from_then_on():
-    told = []
+    lines = []
 
     async def script(stage: Stage) -> None:
-        told.append(heard(stage))
+        lines.append(heard(stage))
         await stage.at_ms(100_000)
 
-    trace = play(a_scenario(consumers=1, rate_per_s=5, consumer=V2), script)
+    trace = execute(a_scenario(consumers=1, rate_per_s=5, consumer=V2), script)
 
-    (told,) = told
-    assert {fingerprint for fingerprint, _ in told} == {told[0][0]} != {0}
+    (lines,) = lines
+    assert {fingerprint for fingerprint, _ in lines} == {lines[0][0]} != {0}
     # Queues that change are told of in full, the three of the timer after that are not.
-    assert [whole for _, whole in told][-3:] == [False, False, False]
+    assert [whole for _, whole in lines][-3:] == [False, False, False]
     assert set(trace.consumed()) >= set(trace.stored()[:-5])
 
 
 def test_a_member_whose_subscriptions_differ_from_those_of_the_one_before_tells_them_in_full_the_next_time():
     async def script(stage: Stage) -> None:
-        told.append(heard(stage))
+        lines.append(heard(stage))
         await stage.at_ms(100_000)
 
-    told = []
+    lines = []
     scenario = a_scenario(consumers=2, consumer=V2)
     (group,) = scenario.consumers
-    one = attrs.evolve(group, names=("c1",), expressions={TOPIC: "a"})
+    item = attrs.evolve(group, names=("c1",), expressions={TOPIC: "a"})
     other = attrs.evolve(group, names=("c2",), expressions={TOPIC: "b"})
-    play(attrs.evolve(scenario, consumers=(one, other)), script)
+    execute(attrs.evolve(scenario, consumers=(item, other)), script)
 
-    (told,) = told
-    prints = [fingerprint for fingerprint, _ in told]
+    (lines,) = lines
+    prints = [fingerprint for fingerprint, _ in lines]
     assert len(set(prints)) == 2
     for before, last in latest_of_the_same(prints):
         if before and prints[before] != prints[before - 1]:  # then the broker has said that it changed
-            assert told[last][1]
+            assert lines[last][1]
 
 
 def latest_of_the_same(prints):
     """Places of two heartbeats of one member in a row."""
-    places = [[place for place, each in enumerate(prints) if each == one] for one in dict.fromkeys(prints)]
+    places = [[place for place, each in enumerate(prints) if each == fromkey] for fromkey in dict.fromkeys(prints)]
     return [pair for listed in places for pair in pairwise(listed)]
 
 
@@ -83,14 +83,14 @@ def test_a_broker_that_comes_back_has_forgotten_the_subscriptions_and_says_that_
         stage.start("broker-a")
         await stage.at_ms(200_000)
 
-    trace = play(a_scenario(consumers=1, rate_per_s=5, consumer=V2), script)
+    trace = execute(a_scenario(consumers=1, rate_per_s=5, consumer=V2), script)
 
     answers = {"src": "broker-a", "code": int(PULL), "event": "delivered", "kind": "response"}
     assert {row.status for row in trace.select("rpc", after_ms=80_000, **answers)} == {
         ResponseCode.SUBSCRIPTION_NOT_EXIST
     }
     assert trace.select("messages", event="consumed", after_ms=80_000) == []
-    assert len(asked(trace, "c1", "broker-a", HEARTBEAT, after_ms=80_000)) >= 3
+    assert len(requested(trace, "c1", "broker-a", HEARTBEAT, after_ms=80_000)) >= 3
 
 
 def test_heartbeats_of_the_first_kind_bring_the_subscriptions_back():
@@ -100,7 +100,7 @@ def test_heartbeats_of_the_first_kind_bring_the_subscriptions_back():
         stage.start("broker-a")
         await stage.at_ms(120_000)
 
-    trace = play(a_scenario(consumers=1, rate_per_s=5), script)
+    trace = execute(a_scenario(consumers=1, rate_per_s=5), script)
 
     assert trace.select("messages", event="consumed", after_ms=80_000) != []
     assert trace.owners()[("broker-a", 0)] == ["c1"], GROUP

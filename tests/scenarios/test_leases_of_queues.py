@@ -2,7 +2,7 @@
 
 import attrs
 
-from emulator.testing import GROUP, play
+from emulator.testing import GROUP, execute
 from nodes.config import Exclusivity, StatefulSetConfig
 from support.statefulsets import ORDINAL, a_statefulset, at_once, processed, twice_at_once
 
@@ -12,9 +12,9 @@ PATIENT = StatefulSetConfig(liveness_probe_failure_threshold=1_000)
 CONSUME_MS = 500
 
 
-def played(script, *, replicas=1, for_ms=90_000, consume_ms=CONSUME_MS):
+def executed(script, *, replicas=1, for_ms=90_000, consume_ms=CONSUME_MS):
     scenario = a_statefulset(replicas, consumer=LEASE, config=PATIENT, consume_ms=consume_ms, rate_per_s=8)
-    return play(scenario, script, for_ms=for_ms)
+    return execute(scenario, script, for_ms=for_ms)
 
 
 def overlaps_ms(done):
@@ -24,8 +24,8 @@ def overlaps_ms(done):
 
 def spans_ms(done, node, queue_id):
     """From the first to the last message of a queue that a pod had."""
-    mine = [one for one in done if (one.node, one.queue_id) == (node, queue_id)]
-    return min(one.begin_ms for one in mine), max(one.end_ms for one in mine)
+    mine = [item for item in done if (item.node, item.queue_id) == (node, queue_id)]
+    return min(item.begin_ms for item in mine), max(item.end_ms for item in mine)
 
 
 async def cut_off_and_scaled(stage):
@@ -42,10 +42,10 @@ def test_a_scale_processes_nothing_twice_because_a_queue_waits_for_its_lease():
             await stage.at_ms(at_ms)
             await stage.begin(f"scale {GROUP} {replicas}")
 
-    done = processed(played(script, replicas=2, for_ms=120_000), CONSUME_MS)
+    done = processed(executed(script, replicas=2, for_ms=120_000), CONSUME_MS)
 
     assert at_once(done) == []
-    messages = [(one.queue_id, one.offset) for one in done]
+    messages = [(item.queue_id, item.offset) for item in done]
     assert len(messages) == len(set(messages)) > 800
 
 
@@ -54,15 +54,15 @@ def test_every_new_holder_of_a_lease_has_a_larger_fencing_token():
         await stage.at_ms(30_000)
         await stage.begin(f"scale {GROUP} 2")
 
-    trace = played(script, for_ms=60_000)
+    trace = executed(script, for_ms=60_000)
 
-    told = [row.held["token"] for row in trace.select("beliefs", kind="lease", node="leases") if row.held]
-    assert told == sorted(told)
-    assert len(set(told)) == len(told) > 5
+    lines = [row.held["token"] for row in trace.select("beliefs", kind="lease", node="leases") if row.held]
+    assert lines == sorted(lines)
+    assert len(set(lines)) == len(lines) > 5
 
 
 def test_a_holder_that_is_cut_off_stops_when_its_lease_ends_but_does_not_interrupt_a_message():
-    done = processed(played(cut_off_and_scaled), CONSUME_MS)
+    done = processed(executed(cut_off_and_scaled), CONSUME_MS)
 
     _, last_ms = spans_ms(done, "consumer-0", 3)
     first_ms, _ = spans_ms(done, "consumer-1", 3)
@@ -77,7 +77,7 @@ def test_a_clock_that_is_20_s_behind_makes_the_holder_stay_20_s_too_long():
         await stage.begin("skew consumer-0 -20000")
         await cut_off_and_scaled(stage)
 
-    done = processed(played(script), CONSUME_MS)
+    done = processed(executed(script), CONSUME_MS)
 
     _, last_ms = spans_ms(done, "consumer-0", 3)
     first_ms, _ = spans_ms(done, "consumer-1", 3)
@@ -90,9 +90,9 @@ def test_a_clock_that_is_ahead_makes_the_holder_let_go_although_nobody_takes_its
         await stage.at_ms(30_000)
         await stage.begin("skew consumer-0 60000")
 
-    done = processed(played(script), CONSUME_MS)
+    done = processed(executed(script), CONSUME_MS)
 
-    assert max(one.end_ms for one in done) < 31_000
+    assert max(item.end_ms for item in done) < 31_000
 
 
 def test_a_holder_that_is_suspended_for_longer_than_its_lease_has_a_message_beside_the_next_one():
@@ -102,7 +102,7 @@ def test_a_holder_that_is_suspended_for_longer_than_its_lease_has_a_message_besi
         await stage.begin(f"scale {GROUP} 2")
         await stage.suspend("consumer-0", 30_000)
 
-    done = processed(played(script), CONSUME_MS)
+    done = processed(executed(script), CONSUME_MS)
 
     assert twice_at_once(done)
 
@@ -114,7 +114,7 @@ def test_a_clock_of_the_service_that_jumps_ahead_gives_leases_away_that_holders_
         await stage.begin(f"scale {GROUP} 2")
         await stage.begin("skew leases 20000")
 
-    done = processed(played(script), CONSUME_MS)
+    done = processed(executed(script), CONSUME_MS)
 
     assert twice_at_once(done)
     # Until the next renewal is refused.
@@ -127,10 +127,10 @@ def test_while_the_service_is_suspended_all_leases_end_and_nobody_consumes():
         await stage.at_ms(30_000)
         await stage.suspend("leases", 40_000)
 
-    done = processed(played(script), CONSUME_MS)
+    done = processed(executed(script), CONSUME_MS)
 
-    assert not [one for one in done if 46_000 < one.begin_ms < 70_000]
-    assert [one for one in done if one.begin_ms > 72_000]
+    assert not [item for item in done if 46_000 < item.begin_ms < 70_000]
+    assert [item for item in done if item.begin_ms > 72_000]
     assert at_once(done) == []
 
 
@@ -139,9 +139,9 @@ def test_a_pod_that_was_killed_waits_for_its_own_leases_to_end_because_it_is_ano
         await stage.at_ms(30_000)
         await stage.kill("consumer-0")
 
-    trace = played(script)
+    trace = executed(script)
 
     _, again = trace.select("lifecycle", event="started", node="consumer-0")
-    first_ms = min(one.begin_ms for one in processed(trace, CONSUME_MS) if one.begin_ms > again.at_ms)
+    first_ms = min(item.begin_ms for item in processed(trace, CONSUME_MS) if item.begin_ms > again.at_ms)
     assert again.at_s < 31.1
     assert 40_000 < first_ms < 48_000

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.spec.model import ConsumerGroupSpec, TopicSpec
-from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.codes import RequestCode
 
@@ -52,7 +52,7 @@ def cached(stage, node):
 
 def twice(trace):
     """The messages that were consumed more than once."""
-    return [key for key, who in trace.consumed().items() if len(who) > 1]
+    return [key for key, node in trace.consumed().items() if len(node) > 1]
 
 
 def committed(trace, queue_id=0, **between):
@@ -62,9 +62,9 @@ def committed(trace, queue_id=0, **between):
 
 
 def test_members_share_the_queues_and_pull_under_a_code_of_their_own():
-    trace = play(lite(consumers=2), for_ms=30_000)
+    trace = execute(lite(consumers=2), for_ms=30_000)
 
-    assert sorted(who for (who,) in trace.owners().values()) == ["c1", "c1", "c2", "c2"]
+    assert sorted(node for (node,) in trace.owners().values()) == ["c1", "c1", "c2", "c2"]
     assert sent(trace, "c1", PULL) == []
     assert len(sent(trace, "c1", LITE_PULL)) > 100
     assert twice(trace) == []
@@ -76,9 +76,9 @@ def test_a_group_of_both_kinds_shares_the_queues_too():
         ConsumerGroupSpec(GROUP, ("c1",), (TOPIC,), LitePullConsumerConfig()),
         ConsumerGroupSpec(GROUP, ("c2",), (TOPIC,), ConsumerConfig()),
     )
-    trace = play(a_scenario(consumers=groups, queues=4, rate_per_s=20), for_ms=30_000)
+    trace = execute(a_scenario(consumers=groups, queues=4, rate_per_s=20), for_ms=30_000)
 
-    assert sorted(who for (who,) in trace.owners().values()) == ["c1", "c1", "c2", "c2"]
+    assert sorted(node for (node,) in trace.owners().values()) == ["c1", "c1", "c2", "c2"]
 
 
 def test_brokers_hear_of_it_a_second_after_its_start_and_its_name_says_what_it_is():
@@ -87,8 +87,8 @@ def test_brokers_hear_of_it_a_second_after_its_start_and_its_name_says_what_it_i
         names.append(stage.node("c1").instance.client_id)
 
     names = []
-    trace = play(lite(), script)
-    pushed = play(a_scenario(consumers=1), for_ms=3_000)
+    trace = execute(lite(), script)
+    pushed = execute(a_scenario(consumers=1), for_ms=3_000)
 
     (ready,) = trace.select("lifecycle", node="c1", event="ready")
     (pushed_ready,) = pushed.select("lifecycle", node="c1", event="ready")
@@ -98,20 +98,20 @@ def test_brokers_hear_of_it_a_second_after_its_start_and_its_name_says_what_it_i
 
 
 def test_pulls_begin_with_the_rebalance_and_not_half_a_second_later():
-    trace = play(lite(), for_ms=5_000)
+    trace = execute(lite(), for_ms=5_000)
 
     taken = trace.select("ownership", node="c1", event="acquired")[-1]
     assert sent(trace, "c1", LITE_PULL)[0] - taken.at_ms < 10
 
 
 def test_it_subscribes_to_no_retry_topic():
-    trace = play(lite(), for_ms=10_000)
+    trace = execute(lite(), for_ms=10_000)
 
     assert {row.topic for row in trace.select("ownership", node="c1")} == {TOPIC}
 
 
 def test_polls_commit_every_5_s_and_brokers_hear_of_it_every_5_s():
-    trace = play(lite(queues=1), for_ms=40_000)
+    trace = execute(lite(queues=1), for_ms=40_000)
 
     found = committed(trace, after_ms=15_000)
     assert [after[0] - before[0] for before, after in pairwise(found)] == [5_000] * (len(found) - 1)
@@ -124,7 +124,7 @@ def test_polls_commit_every_5_s_and_brokers_hear_of_it_every_5_s():
 
 
 def test_without_auto_commit_the_application_commits_after_each_batch():
-    trace = play(lite(queues=1, auto_commit=False), for_ms=40_000)
+    trace = execute(lite(queues=1, auto_commit=False), for_ms=40_000)
 
     consumed_ms = {row.offset: row.at_ms for row in trace.select("messages", event="consumed")}
     lags_ms = [at_ms - consumed_ms[offset - 1] for at_ms, offset in committed(trace, after_ms=15_000)]
@@ -140,7 +140,7 @@ def test_an_orderly_stop_does_not_commit_what_polls_returned_last_and_the_restar
         stage.start("c1")
         await stage.for_ms(10_000)
 
-    trace = play(lite(queues=1), script)
+    trace = execute(lite(queues=1), script)
 
     again = trace.select("ownership", event="acquired", topic=TOPIC)[-1]
     assert again.offset == committed(trace, until_ms=again.at_ms)[-1][1]
@@ -158,7 +158,7 @@ def test_an_orderly_stop_without_auto_commit_repeats_nothing():
         stage.start("c1")
         await stage.for_ms(10_000)
 
-    trace = play(lite(queues=1, auto_commit=False), script)
+    trace = execute(lite(queues=1, auto_commit=False), script)
 
     assert len(trace.consumed()) > 700
     assert twice(trace) == []
@@ -172,7 +172,7 @@ def test_a_crash_repeats_what_the_broker_had_not_heard_of():
         stage.start("c1")
         await stage.for_ms(10_000)
 
-    trace = play(lite(queues=1), script)
+    trace = execute(lite(queues=1), script)
 
     again = trace.select("ownership", event="acquired", topic=TOPIC)[-1]
     offsets = [offset for _, _, offset in twice(trace)]
@@ -190,7 +190,7 @@ def test_a_hand_over_repeats_what_the_old_owner_polled_since_its_last_auto_commi
         stage.start("c2")
         await stage.for_ms(10_000)
 
-    trace = play(lite(consumers=2, queues=2), script)
+    trace = execute(lite(consumers=2, queues=2), script)
 
     (drop,) = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
     (taken,) = [r for r in trace.select("ownership", node="c2", event="acquired") if r.queue_id == drop.queue_id]
@@ -207,9 +207,9 @@ def test_who_stops_to_poll_keeps_its_queues_and_hears_of_every_rebalance():
         counts.extend(cached(stage, "c2"))
 
     counts = []
-    trace = play(one_that_is_stuck(pull_threshold_for_queue=100), script)
+    trace = execute(one_that_is_stuck(pull_threshold_for_queue=100), script)
 
-    assert [who for (who,) in trace.owners().values()] == ["c1", "c1", "c2", "c2"]
+    assert [node for (node,) in trace.owners().values()] == ["c1", "c1", "c2", "c2"]
     assert trace.select("ownership", node="c2", event="dropped") == []
     assert trace.select("messages", event="consumed", node="c2") == []
     assert [at_ms for at_ms in sent(trace, "c2", HEARTBEAT) if at_ms > 370_000] != []
@@ -225,9 +225,9 @@ def test_who_stops_to_poll_gives_queues_to_a_newcomer_and_none_of_what_it_cached
         stage.start("c1")
         await stage.for_ms(20_000)
 
-    trace = play(one_that_is_stuck(), script)
+    trace = execute(one_that_is_stuck(), script)
 
-    assert [who for (who,) in trace.owners().values()] == ["c1", "c1", "c2", "c2"]
+    assert [node for (node,) in trace.owners().values()] == ["c1", "c1", "c2", "c2"]
     given = {row.queue_id for row in trace.select("ownership", node="c2", event="dropped")}
     stored = {key for key in trace.stored()[:-1] if key[1] in given}
     assert len(stored) > 300
@@ -235,37 +235,37 @@ def test_who_stops_to_poll_gives_queues_to_a_newcomer_and_none_of_what_it_cached
 
 
 @pytest.mark.parametrize(
-    ("options", "least", "most"),
+    ("options", "minimum", "maximum"),
     [
         ({"pull_threshold_for_queue": 50}, 51, 60),
         ({"consume_max_span": 50}, 52, 61),
         ({"pull_threshold_for_all": 100, "pull_batch_size": 1}, 23, 30),
     ],
 )
-def test_a_threshold_is_looked_at_before_a_pull_so_a_batch_may_overshoot(options, least, most):
+def test_a_threshold_is_looked_at_before_a_pull_so_a_batch_may_overshoot(options, minimum, maximum):
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
         counts.extend(cached(stage, "c1"))
 
     counts = []
-    play(lite(rate_per_s=100, consume_ms=STUCK_MS, **options), script)
+    execute(lite(rate_per_s=100, consume_ms=STUCK_MS, **options), script)
 
     assert len(counts) == 4
-    assert all(least <= count <= most for count in counts)
+    assert all(minimum <= count <= maximum for count in counts)
 
 
 def test_as_many_queues_are_pulled_at_once_as_there_are_threads():
-    trace = play(lite(queues=4, rate_per_s=0, pull_thread_nums=1), for_ms=90_000)
+    trace = execute(lite(queues=4, rate_per_s=0, pull_thread_nums=1), for_ms=90_000)
 
-    asked = sent(trace, "c1", LITE_PULL)
+    requested = sent(trace, "c1", LITE_PULL)
     # Nothing is there: the one thread waits for the first queue before it asks for the second. It allows 20 s, which
     # are over a moment after the broker has looked for pulls whose time is up, as it does every 5 s.
-    assert [after - before for before, after in pairwise(asked)][1:] == [25_000] * 2
-    assert 20_000 < asked[1] - asked[0] < 25_000
+    assert [after - before for before, after in pairwise(requested)][1:] == [25_000] * 2
+    assert 20_000 < requested[1] - requested[0] < 25_000
 
 
 def test_a_queue_that_nobody_pulled_for_more_than_two_minutes_stays():
-    trace = play(lite(queues=8, rate_per_s=0, pull_thread_nums=1), for_ms=200_000)
+    trace = execute(lite(queues=8, rate_per_s=0, pull_thread_nums=1), for_ms=200_000)
 
     assert len(trace.owners()) == 8
     assert trace.select("ownership", event="dropped") == []
@@ -277,7 +277,7 @@ def test_a_pull_that_was_refused_is_tried_again_after_a_second():
         stage.node("broker-a").context.groups.disable_consume(GROUP, now_ms=0)
         await stage.at_ms(30_000)
 
-    trace = play(lite(queues=1), script)
+    trace = execute(lite(queues=1), script)
 
     pulls = sent(trace, "c1", LITE_PULL, after_ms=21_100)
     # A millisecond there and one back.
@@ -291,7 +291,7 @@ def test_a_broker_that_is_away_is_tried_again_every_second():
         await stage.kill("broker-a")
         await stage.at_ms(15_500)
 
-    trace = play(lite(queues=1, rate_per_s=0), script)
+    trace = execute(lite(queues=1, rate_per_s=0), script)
 
     refused = [row.sent_ms for row in trace.select("rpc", src="c1", event="refused")]
     assert refused == [11_001, 12_003, 13_005, 14_007, 15_009]
@@ -305,7 +305,7 @@ def test_a_broker_that_moves_the_position_moves_the_next_pull_and_the_queue_stay
         stage.start("c1")
         await stage.at_ms(60_000)
 
-    trace = play(lite(queues=1), script)
+    trace = execute(lite(queues=1), script)
 
     taken = trace.select("ownership", node="c1", event="acquired")[-1]
     assert taken.offset == 1_000_000

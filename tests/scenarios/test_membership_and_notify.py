@@ -6,8 +6,8 @@ import operator
 
 import pytest
 
-from emulator.spec.model import ConsumerGroupSpec, TopicSpec
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.model import SubscriptionGroupConfig
 
@@ -28,7 +28,7 @@ def test_a_killed_member_is_noticed_with_its_fin_and_the_survivors_own_all_withi
         await stage.kill("c3")
         await stage.for_ms(2_000)
 
-    trace = play(a_scenario(consumers=3, queues=6), script)
+    trace = execute(a_scenario(consumers=3, queues=6), script)
 
     assert members(trace)[-1] == (30_001, 2)
     assert sorted(notices(trace, after_ms=30_000)) == [(30_002, "c1"), (30_002, "c2")]
@@ -42,7 +42,7 @@ def test_a_member_that_closes_commits_then_says_farewell_then_lets_go_and_nothin
         await stage.stop("c2")
         await stage.for_ms(5_000)
 
-    trace = play(a_scenario(consumers=2, rate_per_s=20), script)
+    trace = execute(a_scenario(consumers=2, rate_per_s=20), script)
 
     commits = trace.select("rpc", src="c2", code=15, after_ms=30_000)
     farewell = trace.select("rpc", src="c2", code=35, kind="request")
@@ -64,7 +64,7 @@ def test_no_heartbeat_brings_a_member_back_that_is_saying_farewell():
         await stage.for_ms(5_000)
 
     # Its farewell to broker-b takes 3 s; the timer's heartbeat falls due meanwhile.
-    trace = play(a_scenario(consumers=2, brokers=("broker-a", "broker-b"), queues=2), script)
+    trace = execute(a_scenario(consumers=2, brokers=("broker-a", "broker-b"), queues=2), script)
 
     assert trace.select("lifecycle", node="c2", event="stopped")[0].at_ms == 33_002
     assert trace.select("rpc", src="c2", code=34, after_ms=30_000) == []
@@ -78,7 +78,7 @@ def test_nobody_notices_a_consumer_that_is_frozen_for_60_s_and_its_queues_wait()
         await stage.suspend("c2", 60_000)
         await stage.for_ms(20_000)
 
-    trace = play(a_scenario(consumers=2, rate_per_s=4), script)
+    trace = execute(a_scenario(consumers=2, rate_per_s=4), script)
 
     assert members(trace)[-1][0] < 30_000
     assert notices(trace, after_ms=30_000) == []
@@ -95,7 +95,7 @@ def test_a_member_removed_by_the_scan_is_missed_by_the_others_only_at_their_own_
         await stage.power_off("c2")
         await stage.at_ms(200_000)
 
-    trace = play(a_scenario(consumers=2), script)
+    trace = execute(a_scenario(consumers=2), script)
 
     last_beat = trace.select("rpc", src="c2", code=34, event="delivered")[-1].at_ms
     removed, left = members(trace)[-1]
@@ -118,7 +118,7 @@ async def reconnect_unseen(stage: Stage) -> None:
 @pytest.mark.trap("C5")
 def test_a_client_that_reconnects_is_listed_twice_and_its_second_share_is_owned_by_nobody():
     config = BrokerConfig(notify_consumer_ids_changed_enable=False)
-    trace = play(a_scenario(consumers=2, queues=9, broker=config), reconnect_unseen, for_ms=180_000)
+    trace = execute(a_scenario(consumers=2, queues=9, broker=config), reconnect_unseen, for_ms=180_000)
 
     assert trace.owners(30_000) == {("broker-a", i): ["c1" if i < 5 else "c2"] for i in range(9)}
     assert members(trace)[-2:] == [(50_007, 3), (130_000, 2)]
@@ -135,7 +135,7 @@ def test_a_client_that_reconnects_is_listed_twice_and_its_second_share_is_owned_
 
 
 def test_a_notice_to_the_connection_that_was_given_up_ends_the_double_entry():
-    trace = play(a_scenario(consumers=2, queues=9), reconnect_unseen, for_ms=60_000)
+    trace = execute(a_scenario(consumers=2, queues=9), reconnect_unseen, for_ms=60_000)
 
     assert members(trace)[-2:] == [(50_007, 3), (50_009, 2)]
     assert [row.at_ms for row in trace.select("rpc", code=40, event="lost")] == [50_008]
@@ -159,7 +159,7 @@ def test_a_group_that_is_not_to_be_notified_hears_of_closed_connections_all_the_
         await stage.kill("c2")
         await stage.for_ms(1_000)
 
-    trace = play(a_scenario(consumers=3), script)
+    trace = execute(a_scenario(consumers=3), script)
 
     assert [count for _, count in members(trace)][-4:] == [2, 3, 2, 1]
     assert notices(trace, after_ms=20_000) == [(70_002, "c1")]
@@ -172,7 +172,7 @@ def test_with_deferred_notification_members_are_told_in_rounds_of_15_s():
         await stage.at_ms(46_000)
 
     config = BrokerConfig(real_time_notify_consumer_change=False)
-    trace = play(a_scenario(consumers=2, broker=config), script)
+    trace = execute(a_scenario(consumers=2, broker=config), script)
 
     # Rounds begin 30 s after the start: the joins are in the first one.
     assert sorted(notices(trace)) == [(30_001, "c1"), (30_001, "c2"), (45_001, "c1")]
@@ -180,7 +180,7 @@ def test_with_deferred_notification_members_are_told_in_rounds_of_15_s():
 
 @pytest.mark.trap("C37")
 def test_queues_go_to_clients_in_the_order_of_their_ids_as_text():
-    trace = play(a_scenario(consumers=10, queues=10), for_ms=4_000)
+    trace = execute(a_scenario(consumers=10, queues=10), for_ms=4_000)
 
     # 127.1.10.1, 127.1.10.10, 127.1.10.2, ...: a full stop and an @ compare, numbers do not.
     in_order = sorted(f"c{i}" for i in range(1, 11))
@@ -196,7 +196,7 @@ def test_members_with_different_topics_erase_each_others_subscriptions_with_ever
         ConsumerGroupSpec(GROUP, ("c2",), ("bills",)),
     )
     topics = (TopicSpec(TOPIC, ("broker-a",), 4), TopicSpec("bills", ("broker-a",), 4))
-    trace = play(a_scenario(consumers=groups, topics=topics), for_ms=100_000)
+    trace = execute(a_scenario(consumers=groups, topics=topics), for_ms=100_000)
 
     refused = trace.select("rpc", src="broker-a", code=11, status=24, after_ms=40_000)
     assert {row.dst for row in refused} == {"c1"}
@@ -215,7 +215,7 @@ def test_a_consumer_rebalances_first_although_no_broker_answered_its_heartbeats(
         await stage.at_ms(39_000)
 
     config = ConsumerConfig(enable_heartbeat_channel_event_listener=False)
-    trace = play(a_scenario(consumers=1, consumer=config), script)
+    trace = execute(a_scenario(consumers=1, consumer=config), script)
 
     attempts = trace.select("rpc", src="c1", event="connect_lost", after_ms=20_000)
     # The heartbeats of the start take 3 s, the list of the pass that they lead to takes the next 3 s.
@@ -230,6 +230,6 @@ def test_every_member_is_told_of_a_join_the_newcomer_included():
         stage.start("c2")
         await stage.for_ms(1_000)
 
-    trace = play(a_scenario(consumers=2), script)
+    trace = execute(a_scenario(consumers=2), script)
 
     assert [name for _, name in notices(trace, after_ms=20_000)] == ["c1", "c2"]

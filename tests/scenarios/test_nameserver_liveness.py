@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.spec.model import TopicSpec
-from emulator.testing import TOPIC, Caller, Stage, a_scenario, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import TOPIC, Caller, Stage, a_scenario, execute
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import ClusterInfo, RegisterBrokerBody, TopicConfigSerializeWrapper
@@ -20,7 +20,7 @@ from nodes.protocol.model import (
 )
 from nodes.protocol.registry import decode_body
 
-TELLS_ITS_TIMEOUT = BrokerConfig(enable_slave_acting_master=True, register_name_server_period=60_000)
+REPORTS_ITS_TIMEOUT = BrokerConfig(enable_slave_acting_master=True, register_name_server_period=60_000)
 
 
 def live(trace, nameserver="ns-1", subject="broker-a"):
@@ -36,7 +36,7 @@ def test_a_killed_broker_is_out_of_the_route_when_its_fin_arrives():
         await stage.kill("broker-a")
         await stage.for_ms(1_000)
 
-    trace = play(a_scenario(brokers=("broker-a", "broker-b")), script)
+    trace = execute(a_scenario(brokers=("broker-a", "broker-b")), script)
 
     assert live(trace) == [(3, True), (12_001, False)]
     left = trace.select("beliefs", node="ns-1", kind="route", subject=TOPIC)[-1]
@@ -57,7 +57,7 @@ def test_a_silent_broker_goes_at_the_first_scan_that_is_more_than_120_s_after_it
         stage.cut("broker-a", "ns-1")
 
     config = NameserverConfig(first_scan_delay_ms=first_scan_ms, server_channel_max_idle_time_seconds=3_600)
-    trace = play(a_scenario(delay_ms=0, nameserver=config), script, for_ms=170_000)
+    trace = execute(a_scenario(delay_ms=0, nameserver=config), script, for_ms=170_000)
 
     registrations = trace.select("rpc", dst="ns-1", code=103, event="delivered", kind="request")
     assert [row.at_ms for row in registrations] == [0, 10_000, 40_000]
@@ -69,7 +69,7 @@ def test_the_connection_of_a_silent_broker_is_idle_before_a_scan_finds_it_expire
         await stage.at_ms(45_000)
         stage.cut("broker-a", "ns-1")
 
-    trace = play(a_scenario(delay_ms=0), script, for_ms=170_000)
+    trace = execute(a_scenario(delay_ms=0), script, for_ms=170_000)
 
     # Registered at 40 s over a connection that carried nothing since: closed after 120 s, which evicts at once.
     assert live(trace) == [(0, True), (160_000, False)]
@@ -78,7 +78,7 @@ def test_the_connection_of_a_silent_broker_is_idle_before_a_scan_finds_it_expire
 @pytest.mark.trap("M2")
 @pytest.mark.trap("M25")
 def test_data_version_queries_keep_a_broker_alive_that_registers_too_rarely():
-    trace = play(a_scenario(broker=TELLS_ITS_TIMEOUT), for_ms=69_000)
+    trace = execute(a_scenario(broker=REPORTS_ITS_TIMEOUT), for_ms=69_000)
 
     registrations = trace.select("rpc", dst="ns-1", code=103, event="delivered", kind="request")
     assert [round(row.at_ms, -3) for row in registrations] == [0, 10_000]
@@ -94,7 +94,7 @@ def test_without_heartbeats_the_same_broker_is_lost_after_10_s():
         await stage.at_ms(15_000)
         stage.cut("broker-a", "ns-1")
 
-    trace = play(a_scenario(broker=TELLS_ITS_TIMEOUT), script, for_ms=40_000)
+    trace = execute(a_scenario(broker=REPORTS_ITS_TIMEOUT), script, for_ms=40_000)
 
     last_beat = trace.select("rpc", dst="ns-1", code=322, event="delivered")[-1].at_ms
     removed = live(trace)[-1][0]
@@ -114,7 +114,7 @@ def test_heartbeats_of_an_evicted_broker_arrive_and_change_nothing(compatible):
     config = BrokerConfig(
         enable_slave_acting_master=True, register_name_server_period=60_000, compatible_with_old_name_srv=compatible
     )
-    trace = play(a_scenario(broker=config), script, for_ms=75_000)
+    trace = execute(a_scenario(broker=config), script, for_ms=75_000)
 
     code = 322 if compatible else 904
     healed = trace.select(
@@ -127,7 +127,7 @@ def test_heartbeats_of_an_evicted_broker_arrive_and_change_nothing(compatible):
 
 
 def test_a_broker_with_default_options_sends_no_heartbeats():
-    trace = play(a_scenario(), for_ms=30_000)
+    trace = execute(a_scenario(), for_ms=30_000)
 
     assert [row.code for row in trace.select("rpc", dst="ns-1", kind="oneway")] == []
 
@@ -155,7 +155,7 @@ def test_after_a_restart_a_nameserver_refuses_a_single_new_topic_until_the_broke
         seen.append((await probe.ask("ns-1", RequestCode.GET_ROUTEINFO_BY_TOPIC, header)).code)
         await stage.at_ms(41_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
 
     assert [row.detail for row in trace.select("rpc", src="ns-1", code=103, status=1)] == ["register broker failed"]
     info, code = seen
@@ -186,7 +186,7 @@ def test_an_unregistration_removes_the_registration_that_came_after_it():
         stage.world.nursery.start_soon(say, RequestCode.REGISTER_BROKER, register, body)
         await stage.for_ms(1_000)
 
-    trace = play(a_scenario(delay_ms=10), script)
+    trace = execute(a_scenario(delay_ms=10), script)
 
     assert codes == [0, 0, 0]
     assert [row.code for row in trace.select("rpc", src="probe", kind="request")] == [103, 104, 103]
@@ -215,7 +215,7 @@ def test_a_broker_that_stops_leaves_every_nameserver_before_it_closes_its_port()
         await stage.stop("broker-a")
         await stage.for_ms(2_000)
 
-    trace = play(a_scenario(delay_ms=20, nameservers=2, rate_per_s=100), script)
+    trace = execute(a_scenario(delay_ms=20, nameservers=2, rate_per_s=100), script)
 
     assert answered == [0]
     farewells = trace.select("rpc", src="broker-a", code=104, kind="request")
@@ -233,7 +233,7 @@ def test_a_nameserver_that_is_frozen_between_registrations_forgets_nobody():
         await stage.suspend("ns-1", 40_000)
         await stage.for_ms(30_000)
 
-    trace = play(a_scenario(consumers=1), script)
+    trace = execute(a_scenario(consumers=1), script)
 
     assert live(trace) == [(3, True)]
     assert trace.owners() == {("broker-a", i): ["c1"] for i in range(4)}
@@ -246,7 +246,7 @@ def test_a_thawed_nameserver_takes_the_close_of_an_old_connection_for_the_loss_o
         await stage.suspend("ns-1", 60_000)
         await stage.for_ms(30_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
 
     # The registration of 40 s timed out, its connection was closed, and that of 70 s came over a new one.
     handled = trace.select("rpc", dst="ns-1", code=103, event="delivered", after_ms=71_000, until_ms=73_000)
@@ -257,7 +257,7 @@ def test_a_thawed_nameserver_takes_the_close_of_an_old_connection_for_the_loss_o
 
 
 def test_registrations_come_10_s_after_the_start_and_every_30_s_from_there():
-    trace = play(a_scenario(nameservers=2), for_ms=75_000)
+    trace = execute(a_scenario(nameservers=2), for_ms=75_000)
 
     for name in ("ns-1", "ns-2"):
         sent = [row.sent_ms for row in trace.select("rpc", dst=name, code=103, kind="request")]
@@ -275,7 +275,7 @@ def test_both_nameservers_serve_the_same_route_on_a_calm_cluster():
             routes.append(decode_body(TopicRouteData, answer.body))
 
     topics = (TopicSpec(TOPIC, ("broker-a", "broker-b"), 2),)
-    play(a_scenario(nameservers=2, brokers=("broker-a", "broker-b"), topics=topics), script)
+    execute(a_scenario(nameservers=2, brokers=("broker-a", "broker-b"), topics=topics), script)
 
     assert routes[0] == routes[1]
     assert [data.broker_name for data in routes[0].queue_datas] == ["broker-a", "broker-b"]

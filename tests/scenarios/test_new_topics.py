@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import Stage, Trace, a_scenario, play
+from emulator.testing import Stage, Trace, a_scenario, execute
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig
 from nodes.protocol import headers, headers_admin
@@ -43,7 +43,7 @@ async def beat(guest: Guest) -> Command:
     return await guest.ask(BROKER, RequestCode.HEART_BEAT, None, HeartbeatData("guest@1", (), (consumer,)))
 
 
-def played(makes, *, delay_ms: int = 0, is_cut: bool = False, again: bool = False) -> tuple[Trace, float, float]:
+def executed(makes, *, delay_ms: int = 0, is_cut: bool = False, again: bool = False) -> tuple[Trace, float, float]:
     """The run, when it was asked and when it was answered, in ms."""
     times = []
 
@@ -61,45 +61,45 @@ def played(makes, *, delay_ms: int = 0, is_cut: bool = False, again: bool = Fals
         times.append(stage.now_ms)
 
     broker = BrokerConfig(register_broker_timeout_mills=TIMEOUT_MS)
-    return play(a_scenario(broker=broker), script), *times
+    return execute(a_scenario(broker=broker), script), *times
 
 
 @pytest.mark.parametrize("makes", [send, create, beat])
 def test_it_is_answered_after_the_nameserver_has_answered_the_registration(makes):
-    trace, asked_ms, answered_ms = played(makes, delay_ms=300)
+    trace, requested_ms, answered_ms = executed(makes, delay_ms=300)
 
-    (known_ms,) = [row.at_ms for row in trace.select("rpc", code=REGISTER, dst=BROKER, after_ms=asked_ms)]
-    assert known_ms >= asked_ms + 600
+    (known_ms,) = [row.at_ms for row in trace.select("rpc", code=REGISTER, dst=BROKER, after_ms=requested_ms)]
+    assert known_ms >= requested_ms + 600
     assert known_ms <= answered_ms <= known_ms + 2
 
 
 @pytest.mark.parametrize("makes", [send, create, beat])
 def test_it_is_answered_when_the_time_of_the_registration_is_over(makes):
-    _, asked_ms, answered_ms = played(makes, is_cut=True)
+    _, requested_ms, answered_ms = executed(makes, is_cut=True)
 
-    assert asked_ms + TIMEOUT_MS <= answered_ms <= asked_ms + TIMEOUT_MS + 10
+    assert requested_ms + TIMEOUT_MS <= answered_ms <= requested_ms + TIMEOUT_MS + 10
 
 
 @pytest.mark.parametrize("makes", [send, create, beat])
 def test_for_a_topic_that_is_there_nobody_waits(makes):
-    _, asked_ms, answered_ms = played(makes, is_cut=True, again=True)
+    _, requested_ms, answered_ms = executed(makes, is_cut=True, again=True)
 
-    assert answered_ms <= asked_ms + 10
+    assert answered_ms <= requested_ms + 10
 
 
 def test_a_consumer_is_a_member_when_the_nameserver_knows_the_retry_topic_of_its_group():
-    trace, asked_ms, _ = played(beat, delay_ms=300)
+    trace, requested_ms, _ = executed(beat, delay_ms=300)
 
     (members,) = trace.beliefs(BeliefKind.CONSUMER_IDS, "billing", node=BROKER)
     assert members.held == ["guest@1"]
-    assert members.at_ms >= asked_ms + 600
+    assert members.at_ms >= requested_ms + 600
 
 
 def test_the_first_message_is_stored_when_the_nameserver_knows_its_topic():
-    trace, asked_ms, _ = played(send, delay_ms=300)
+    trace, requested_ms, _ = executed(send, delay_ms=300)
 
     (stored,) = trace.select("messages", event="stored", topic="news")
-    assert stored.at_ms >= asked_ms + 600
+    assert stored.at_ms >= requested_ms + 600
 
 
 def test_a_message_that_is_sent_back_first_is_answered_after_the_retry_topic_is_registered():
@@ -114,5 +114,5 @@ def test_a_message_that_is_sent_back_first_is_answered_after_the_retry_topic_is_
         assert (await guest.ask(BROKER, RequestCode.CONSUMER_SEND_MSG_BACK, header)).code == ResponseCode.SUCCESS
         times.append(stage.now_ms)
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
     assert times[1] >= times[0] + 600

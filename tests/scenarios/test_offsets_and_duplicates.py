@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -24,7 +24,7 @@ def test_what_a_listener_finishes_after_the_drop_does_not_count_and_is_consumed_
         stage.start("c2")
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=40, consume_ms=400), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=40, consume_ms=400), script)
 
     (drop,) = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
     late = [row for row in trace.select("messages", event="consumed", node="c1", queue_id=1) if row.at_ms > drop.at_ms]
@@ -33,7 +33,7 @@ def test_what_a_listener_finishes_after_the_drop_does_not_count_and_is_consumed_
     assert {row.offset for row in late} <= again
     (taken,) = trace.select("ownership", node="c2", event="acquired", topic=TOPIC)
     assert taken.offset == late[0].offset
-    assert [who for _, _, who in commits(trace, 1, after_ms=drop.at_ms + 2) if who.startswith("127.1.10.1:")] == []
+    assert [node for _, _, node in commits(trace, 1, after_ms=drop.at_ms + 2) if node.startswith("127.1.10.1:")] == []
 
 
 @pytest.mark.trap("C24")
@@ -46,7 +46,7 @@ def test_results_of_listeners_from_before_a_drop_do_not_move_the_offset_of_the_q
         await stage.kill("c2")
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=5_000), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=5_000), script)
 
     again = trace.select("ownership", node="c1", event="acquired", topic=TOPIC)[-1]
     assert (again.queue_id, round(again.at_ms, -2)) == (1, 31_300)
@@ -69,7 +69,7 @@ def test_two_owners_both_consume_and_the_newcomer_starts_where_the_other_was_a_w
 
     # Nobody tells c1 of the newcomer: it keeps the queue until its own tick.
     broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=20, broker=broker), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=20, broker=broker), script)
 
     (taken,) = trace.select("ownership", node="c2", event="acquired", topic=TOPIC)
     (drop,) = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
@@ -78,9 +78,11 @@ def test_two_owners_both_consume_and_the_newcomer_starts_where_the_other_was_a_w
     committed = [offset for at_ms, offset, _ in commits(trace, 1) if at_ms < first.sent_ms]
     assert taken.offset < committed[-1]
     assert 15_000 < drop.at_ms - taken.at_ms < 20_000
-    both = [who for (_, queue_id, _), who in trace.consumed().items() if queue_id == 1 and sorted(who) == ["c1", "c2"]]
+    both = [
+        node for (_, queue_id, _), node in trace.consumed().items() if queue_id == 1 and sorted(node) == ["c1", "c2"]
+    ]
     assert abs(len(both) - 10 * (drop.at_ms - taken.at_ms) / 1_000) < 10
-    assert [who for (_, queue_id, _), who in trace.consumed().items() if queue_id == 0 and who != ["c1"]] == []
+    assert [node for (_, queue_id, _), node in trace.consumed().items() if queue_id == 0 and node != ["c1"]] == []
 
 
 @pytest.mark.trap("C10")
@@ -94,7 +96,7 @@ def test_a_stranger_may_commit_an_offset_that_moves_back_and_the_next_owner_star
         stage.start("c1")
         await stage.for_ms(5_000)
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=5), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=5), script)
 
     before = [offset for at_ms, offset, _ in commits(trace, 0) if at_ms < 30_003]
     (moved,) = [row for row in commits(trace, 0) if row[2].startswith(PROBE_IP)]
@@ -102,7 +104,7 @@ def test_a_stranger_may_commit_an_offset_that_moves_back_and_the_next_owner_star
     assert moved[1] == 3
     taken = trace.select("ownership", event="acquired", topic=TOPIC)[-1]
     assert taken.offset == 3
-    assert sum(len(who) == 2 for who in trace.consumed().values()) == before[-1] - 3
+    assert sum(len(node) == 2 for node in trace.consumed().values()) == before[-1] - 3
 
 
 @pytest.mark.trap("C12")
@@ -113,7 +115,7 @@ def test_a_new_group_that_wants_the_last_offset_gets_all_messages_while_the_firs
         stage.start("c1")
         await stage.at_ms(25_000)
 
-    trace = play(a_scenario(consumers=1, queues=2, rate_per_s=5), script)
+    trace = execute(a_scenario(consumers=1, queues=2, rate_per_s=5), script)
 
     assert [row.offset for row in trace.select("ownership", event="acquired", topic=TOPIC)] == [0, 0]
     assert len(trace.stored()) - len(trace.consumed()) <= 1
@@ -131,7 +133,7 @@ def test_the_timer_commits_owned_queues_only_and_nothing_without_any():
         await stage.at_ms(64_000)
 
     # An idle pull of a queue that was given away still answers, and its offset comes into memory once more.
-    trace = play(a_scenario(consumers=2, queues=4, rate_per_s=8), script)
+    trace = execute(a_scenario(consumers=2, queues=4, rate_per_s=8), script)
 
     def sent(begin_ms, end_ms):
         return [
@@ -146,7 +148,7 @@ def test_the_timer_commits_owned_queues_only_and_nothing_without_any():
 
 
 def test_a_consumer_with_no_queue_commits_nothing():
-    trace = play(a_scenario(consumers=2, queues=1, rate_per_s=5), for_ms=40_000)
+    trace = execute(a_scenario(consumers=2, queues=1, rate_per_s=5), for_ms=40_000)
 
     idle = next(name for name in ("c1", "c2") if [name] not in trace.owners().values())
     assert idle == "c2"
@@ -161,7 +163,7 @@ def test_a_consumer_that_was_frozen_for_165_s_gets_its_queues_back_and_consumes_
         await stage.suspend("c2", 165_000)
         await stage.for_ms(60_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=10), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=10), script)
 
     took_over = trace.select("ownership", node="c1", event="acquired", topic=TOPIC, after_ms=40_000)
     assert len(took_over) == 1
@@ -169,7 +171,7 @@ def test_a_consumer_that_was_frozen_for_165_s_gets_its_queues_back_and_consumes_
     # c2 never drops its queue, keeps its old position and reads on from there.
     assert trace.select("ownership", node="c2", topic=TOPIC, after_ms=205_000) == []
     assert trace.owners() == {("broker-a", 0): ["c1"], ("broker-a", 1): ["c2"]}
-    twice = [key for key, who in trace.consumed().items() if len(who) > 1]
+    twice = [key for key, node in trace.consumed().items() if len(node) > 1]
     assert {queue_id for _, queue_id, _ in twice} == {1}
     # Queue 1 gets 5 messages a second.
     assert 800 < len(twice) < 840
@@ -188,14 +190,14 @@ def test_a_killed_consumer_leaves_at_most_what_was_under_way_to_be_consumed_agai
         await stage.kill("c2")
         await stage.for_ms(5_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=20), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=20), script)
 
-    assert sum(len(who) > 1 for who in trace.consumed().values()) <= 2
+    assert sum(len(node) > 1 for node in trace.consumed().values()) <= 2
     assert set(trace.stored()[:-1]) - set(trace.consumed()) == set()
 
 
 def test_a_pull_carries_the_commit_so_offsets_lag_by_one_message_not_by_five_seconds():
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=4), for_ms=30_000)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=4), for_ms=30_000)
 
     consumed = {row.offset: row.at_ms for row in trace.select("messages", event="consumed")}
     lags = [at_ms - consumed[offset - 1] for at_ms, offset, _ in commits(trace, 0) if at_ms > 11_000]
@@ -205,7 +207,7 @@ def test_a_pull_carries_the_commit_so_offsets_lag_by_one_message_not_by_five_sec
 
 def test_without_commits_on_pulls_only_the_timer_would_tell_the_broker():
     config = ConsumerConfig(pull_interval=60_000, pull_batch_size=1)
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=1, consumer=config), for_ms=14_000)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=1, consumer=config), for_ms=14_000)
 
     # One message was consumed; no pull followed it; the first timer is at 10 s.
     assert [(round(at_ms, -2), offset) for at_ms, offset, _ in commits(trace, 0)] == [(10_000, 1)]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from emulator.testing import Stage, a_scenario, play
+from emulator.testing import Stage, a_scenario, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import bodies_admin as bodies
 from nodes.protocol import headers, headers_admin
-from nodes.protocol import headers_message as asked
+from nodes.protocol import headers_message as requested
 from nodes.protocol.bodies import KvTable, TopicList
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -28,11 +28,11 @@ LOOK_MS = 60_500
 def look(script: Any, **scenario: Any) -> Any:
     """Play a cluster with a consumer and a producer, and let a guest look at it after a minute."""
 
-    async def play_it(stage: Stage) -> None:
+    async def execute_it(stage: Stage) -> None:
         await stage.at_ms(LOOK_MS)
         await script(stage, await a_guest(stage))
 
-    return play(a_scenario(**{"queues": 2, "consumers": 1, "rate_per_s": 2, **scenario}), play_it)
+    return execute(a_scenario(**{"queues": 2, "consumers": 1, "rate_per_s": 2, **scenario}), execute_it)
 
 
 def test_progress_of_topics_and_groups_is_told_by_queue() -> None:
@@ -54,8 +54,8 @@ def test_progress_of_topics_and_groups_is_told_by_queue() -> None:
             BROKER, RequestCode.GET_BROKER_CONSUME_STATS, headers_admin.GetConsumeStatsInBrokerHeader(is_order=False)
         )
         whole = decode_body(bodies.ConsumeStatsList, every.body)
-        by_group = {name: one for entry in whole.consume_stats_list for name, one in entry.items()}
-        assert whole.total_diff == sum(one.total_diff for one in by_group["g"])
+        by_group = {name: item for entry in whole.consume_stats_list for name, item in entry.items()}
+        assert whole.total_diff == sum(item.total_diff for item in by_group["g"])
         assert by_group["TOOLS_CONSUMER"] == ()
         span = await guest.ask(
             BROKER, RequestCode.QUERY_CONSUME_TIME_SPAN, headers_admin.GroupAndTopicHeader("g", "orders")
@@ -87,9 +87,9 @@ def test_connections_are_listed_with_the_language_and_the_version_that_they_spea
         header = headers.ConsumerGroupRequestHeader("g")
         answer = await guest.ask(BROKER, RequestCode.GET_CONSUMER_CONNECTION_LIST, header)
         found = decode_body(bodies.ConsumerConnection, answer.body)
-        (one,) = found.connection_set
-        assert one.client_addr.startswith(stage.host("c1").ip)
-        assert (one.language, one.version) == ("PYTHON", 479)
+        (item,) = found.connection_set
+        assert item.client_addr.startswith(stage.host("c1").ip)
+        assert (item.language, item.version) == ("PYTHON", 479)
         assert sorted(found.subscription_table) == ["%RETRY%g", "orders"]
         gone = headers.ConsumerGroupRequestHeader("nobody")
         refused = await guest.ask(BROKER, RequestCode.GET_CONSUMER_CONNECTION_LIST, gone)
@@ -106,18 +106,18 @@ def test_connections_are_listed_with_the_language_and_the_version_that_they_spea
 def test_a_consumer_tells_its_offsets_and_its_state_through_the_broker() -> None:
     async def script(stage: Stage, guest: Guest) -> None:
         client_id = stage.node(BROKER).context.consumers.client_ids("g")[0]
-        status = asked.GetConsumerStatusRequestHeader("orders", "g")
+        status = requested.GetConsumerStatusRequestHeader("orders", "g")
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, status)
         table = decode_body(bodies.GetConsumerStatusBody, answer.body).consumer_table
         assert [queue.queue_id for queue in table[client_id]] == [0, 1]
-        header = asked.GetConsumerRunningInfoRequestHeader("g", client_id)
+        header = requested.GetConsumerRunningInfoRequestHeader("g", client_id)
         answer = await guest.ask(BROKER, RequestCode.GET_CONSUMER_RUNNING_INFO, header)
         text = (answer.body or b"").decode()
         # Queues are keys, which is no standard JSON; everything else is.
         assert '"mqTable":{{"brokerName":"broker-a","queueId":0,"topic":"%RETRY%g"}:{' in text
         properties = json.loads(text[text.index('"properties":') + 13 : text.index(',"statusTable"')])
         assert properties["PROP_CONSUME_TYPE"] == "CONSUME_PASSIVELY"
-        stranger = asked.GetConsumerRunningInfoRequestHeader("g", "stranger")
+        stranger = requested.GetConsumerRunningInfoRequestHeader("g", "stranger")
         refused = await guest.ask(BROKER, RequestCode.GET_CONSUMER_RUNNING_INFO, stranger)
         assert (refused.code, refused.remark) == (1, "The Consumer <g> <stranger> not online")
 
@@ -128,14 +128,14 @@ def test_a_question_is_passed_on_with_the_message_it_is_about_and_the_answer_com
     async def script(stage: Stage, guest: Guest) -> None:
         consumer = await a_guest(stage, 2)
         await consumer.beat(BROKER, client_id="real@1", group="real", topic="orders")
-        said = (0, "fine", {"x": "y"}, b'{"consumeResult":"CR_SUCCESS"}')
-        consumer.node.answer_with = lambda request: request.answer(*said)
+        text = (0, "fine", {"x": "y"}, b'{"consumeResult":"CR_SUCCESS"}')
+        consumer.node.answer_with = lambda request: request.answer(*text)
         message = stage.node(BROKER).context.store.get_message("orders", 0, 3).messages[0]
         message_id = offset_message_id(message.store_host, message.commit_log_offset)
-        header = asked.ConsumeMessageDirectlyResultRequestHeader("real", "real@1", message_id, topic="orders")
+        header = requested.ConsumeMessageDirectlyResultRequestHeader("real", "real@1", message_id, topic="orders")
         answer = await guest.ask(BROKER, RequestCode.CONSUME_MESSAGE_DIRECTLY, header)
-        assert (answer.code, answer.remark, answer.ext_fields, answer.body) == said
-        (request,) = consumer.asked(RequestCode.CONSUME_MESSAGE_DIRECTLY)
+        assert (answer.code, answer.remark, answer.ext_fields, answer.body) == text
+        (request,) = consumer.requested(RequestCode.CONSUME_MESSAGE_DIRECTLY)
         assert messages_of(request) == [message]
         assert request.ext_fields["brokerName"] == BROKER
 
@@ -149,7 +149,7 @@ def test_a_client_that_never_answers_costs_a_time_out_and_nothing_more() -> None
         silent = await a_guest(stage, 2)
         await silent.beat(BROKER, client_id="silent", group="real", topic="orders")
         began_ms = stage.now_ms
-        header = asked.GetConsumerRunningInfoRequestHeader("real", "silent")
+        header = requested.GetConsumerRunningInfoRequestHeader("real", "silent")
         answers.append((began_ms, await guest.ask(BROKER, RequestCode.GET_CONSUMER_RUNNING_INFO, header)))
         answers.append((stage.now_ms, await guest.send(BROKER)))
 
@@ -171,7 +171,7 @@ def test_a_client_that_dies_while_it_is_asked_ends_the_question_at_once() -> Non
 
         dying.node.answer_with = die
         began_ms = stage.now_ms
-        header = asked.GetConsumerRunningInfoRequestHeader("real", "dying")
+        header = requested.GetConsumerRunningInfoRequestHeader("real", "dying")
         answer = await guest.ask(BROKER, RequestCode.GET_CONSUMER_RUNNING_INFO, header)
         assert answer.code == ResponseCode.SYSTEM_ERROR
         assert stage.now_ms - began_ms < 100
@@ -193,7 +193,7 @@ def test_while_a_reset_waits_for_the_next_pull_a_commit_is_told_success_and_not_
             await guest.send(BROKER)
         offsets = stage.node(BROKER).context.offsets
         offsets.commit_offset("g", "orders", 0, 4, now_ms=0)
-        reset = asked.ResetOffsetRequestHeader("g", "orders", 0, 1)
+        reset = requested.ResetOffsetRequestHeader("g", "orders", 0, 1)
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)
         assert decode_body(bodies.ResetOffsetBody, answer.body).offset_table == {QUEUE: 1}
         commit = headers.UpdateConsumerOffsetRequestHeader("g", "orders", 0, 5)
@@ -201,25 +201,25 @@ def test_while_a_reset_waits_for_the_next_pull_a_commit_is_told_success_and_not_
         assert offsets.query_offset("g", "orders", 0) == 1
         # A commit that rides on a pull is stored all the same; that pull is told where to go on.
         answer = await guest.ask(BROKER, RequestCode.PULL_MESSAGE, pulls(4, 4, commit=True))
-        told = decode_header(headers.PullMessageResponseHeader, answer.ext_fields)
-        assert (answer.code, told.next_begin_offset) == (ResponseCode.PULL_OFFSET_MOVED, 1)
+        reported = decode_header(headers.PullMessageResponseHeader, answer.ext_fields)
+        assert (answer.code, reported.next_begin_offset) == (ResponseCode.PULL_OFFSET_MOVED, 1)
         assert offsets.query_offset("g", "orders", 0) == 4
         answer = await guest.ask(BROKER, RequestCode.PULL_MESSAGE, pulls(1, 0, commit=False))
         assert [message.queue_offset for message in messages_of(answer)] == [1]
 
-    play(a_scenario(queues=1), script)
+    execute(a_scenario(queues=1), script)
 
 
 def test_a_group_that_is_reset_consumes_again_from_that_time_on() -> None:
     async def script(stage: Stage, guest: Guest) -> None:
         timestamp = stage.node(BROKER).context.store.store_timestamp("orders", 0, 10)
-        reset = asked.ResetOffsetRequestHeader("g", "orders", timestamp=timestamp, is_force=True)
+        reset = requested.ResetOffsetRequestHeader("g", "orders", timestamp=timestamp, is_force=True)
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)
         assert answer.code == ResponseCode.SUCCESS
         await stage.for_ms(60_000)
 
     trace = look(script)
-    twice = {offset for (_, queue_id, offset), who in trace.consumed().items() if queue_id == 0 and len(who) > 1}
+    twice = {offset for (_, queue_id, offset), node in trace.consumed().items() if queue_id == 0 and len(node) > 1}
     assert min(twice) == 10
     assert len(twice) > 10
 
@@ -227,12 +227,12 @@ def test_a_group_that_is_reset_consumes_again_from_that_time_on() -> None:
 @pytest.mark.parametrize(
     ("header", "code"),
     [
-        (asked.ResetOffsetRequestHeader("g", "orders", 0, 99_999), ResponseCode.SYSTEM_ERROR),
-        (asked.ResetOffsetRequestHeader("g", "ghost"), ResponseCode.TOPIC_NOT_EXIST),
-        (asked.ResetOffsetRequestHeader("ghost", "orders"), ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST),
+        (requested.ResetOffsetRequestHeader("g", "orders", 0, 99_999), ResponseCode.SYSTEM_ERROR),
+        (requested.ResetOffsetRequestHeader("g", "ghost"), ResponseCode.TOPIC_NOT_EXIST),
+        (requested.ResetOffsetRequestHeader("ghost", "orders"), ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST),
     ],
 )
-def test_a_reset_that_cannot_be_changes_nothing(header: asked.ResetOffsetRequestHeader, code: ResponseCode) -> None:
+def test_a_reset_that_cannot_be_changes_nothing(header: requested.ResetOffsetRequestHeader, code: ResponseCode) -> None:
     async def script(stage: Stage, guest: Guest) -> None:
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
         assert answer.code == code
@@ -247,18 +247,18 @@ def test_without_resets_at_the_server_the_members_are_told_and_who_is_away_is_no
         await guest.send(BROKER)
         offsets = stage.node(BROKER).context.offsets
         offsets.commit_offset("real", "orders", 0, 1, now_ms=0)
-        reset = asked.ResetOffsetRequestHeader("real", "orders", timestamp=0, is_force=True)
+        reset = requested.ResetOffsetRequestHeader("real", "orders", timestamp=0, is_force=True)
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)
         assert answer.code == ResponseCode.CONSUMER_NOT_ONLINE
         await guest.beat(BROKER, group="real", topic="orders")
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)
         assert answer.code == ResponseCode.SUCCESS
         await stage.for_ms(100)
-        (told,) = guest.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
-        assert decode_body(bodies.ResetOffsetBody, told.body).offset_table == {QUEUE: 0}
+        (reported,) = guest.requested(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
+        assert decode_body(bodies.ResetOffsetBody, reported.body).offset_table == {QUEUE: 0}
         assert offsets.query_offset("real", "orders", 0) == 1
 
-    play(a_scenario(queues=1, broker=BrokerConfig(use_server_side_reset_offset=False)), script)
+    execute(a_scenario(queues=1, broker=BrokerConfig(use_server_side_reset_offset=False)), script)
 
 
 def test_offsets_are_cloned_by_topic_and_queues_are_shown_entry_by_entry() -> None:
@@ -310,4 +310,4 @@ def test_runtime_counts_and_replication_are_told() -> None:
             answer = await guest.ask(MASTER, RequestCode.VIEW_BROKER_STATS_DATA, unknown)
             assert answer.remark == f"The stats <{name}> <ghost> not exist"
 
-    play(a_group(config=acting()), script)
+    execute(a_group(config=acting()), script)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
 from support.ordered import orderly
 from support.retried import (
     DELAYED,
@@ -23,7 +23,7 @@ def one_ordered_consumer(fail_times=100, **options):
 
 
 def test_an_ordered_message_is_tried_for_ever_where_no_limit_is_set():
-    trace = play(one_ordered_consumer(), first_message_only, for_ms=60_000)
+    trace = execute(one_ordered_consumer(), first_message_only, for_ms=60_000)
 
     assert len(consumed_from(trace, TOPIC)) > 50
     assert sent(trace, SEND) == []
@@ -31,7 +31,7 @@ def test_an_ordered_message_is_tried_for_ever_where_no_limit_is_set():
 
 @pytest.mark.trap("C33")
 def test_an_ordered_message_that_failed_too_often_is_a_dead_letter_at_once_and_the_next_one_follows():
-    trace = play(one_ordered_consumer(max_reconsume_times=2), for_ms=20_000)
+    trace = execute(one_ordered_consumer(max_reconsume_times=2), for_ms=20_000)
 
     offsets = [row.offset for row in consumed_from(trace, TOPIC)]
     assert offsets[:9] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
@@ -55,7 +55,7 @@ def test_the_retry_topic_is_closed_for_everybody_as_long_as_any_lock_of_the_grou
         await stage.at_ms(82_000)
         await send_to_retry_topic(probe, "broker-a")
 
-    trace = play(one_ordered_consumer(0), script)
+    trace = execute(one_ordered_consumer(0), script)
 
     assert [round(row.at_ms, -3) for row in stored_in(trace, DLQ)] == [30_000, 60_000]
     assert [round(row.at_ms, -3) for row in stored_in(trace, RETRY)] == [82_000]
@@ -67,7 +67,7 @@ def test_what_cannot_be_given_up_is_tried_again_with_everything_of_its_batch():
         await stage.kill("p1")
         await stage.kill("broker-a")
 
-    trace = play(one_ordered_consumer(max_reconsume_times=1), script, for_ms=9_000)
+    trace = execute(one_ordered_consumer(max_reconsume_times=1), script, for_ms=9_000)
 
     offsets = [row.offset for row in consumed_from(trace, TOPIC, after_ms=2_600)]
     assert len(offsets) >= 4

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.testing import TOPIC, Stage, a_scenario, execute
 from nodes.config import BrokerConfig, NameserverConfig
 from support.grouped import MASTER, S1, a_group, acting, believed, minimum
-from support.ordered import LOCK, asked, consumed_by, holds, in_order, orderly
+from support.ordered import LOCK, consumed_by, holds, in_order, orderly, requested
 
 pytestmark = pytest.mark.clusters
 
@@ -26,11 +26,11 @@ def test_without_broker_id_0_in_the_route_nobody_asks_for_locks_and_consumption_
 
     readable = BrokerConfig(slave_read_enable=True)
     group = a_group(nameserver=NameserverConfig(), config=readable, slaves=1, consumers=1, rate_per_s=40)
-    trace = play(in_order(group, consume_ms=CONSUME_MS), script)
+    trace = execute(in_order(group, consume_ms=CONSUME_MS), script)
 
     (knows, route), *_ = believed(trace, "c1", "route", after_ms=45_000)
     assert list(route["ba"]["addrs"]) == ["1"]
-    last_lock = asked(trace, "c1", MASTER, LOCK)[-1]
+    last_lock = requested(trace, "c1", MASTER, LOCK)[-1]
     assert last_lock < knows < last_lock + LOCK_LIVES_MS
     assert trace.select("rpc", src="c1", code=int(LOCK), after_ms=knows) == []
     stopped = consumed_by(trace, "c1")[-1].at_ms
@@ -53,7 +53,7 @@ def test_locks_are_not_at_the_acting_slave_so_two_consumers_are_inside_one_order
     # Nobody tells c1 of the newcomer: it goes on with the locks that the dead master has given it.
     config = acting(total_replicas=2, notify_consumer_ids_changed_enable=False)
     group = a_group(slaves=1, config=config, consumers=2, rate_per_s=80)
-    trace = play(in_order(group, consume_ms=CONSUME_MS), script)
+    trace = execute(in_order(group, consume_ms=CONSUME_MS), script)
 
     assert minimum(trace, S1)[-1][1] == 1
     given = json.loads(trace.select("beliefs", node=MASTER, kind="queue_locks")[-1].value)
@@ -61,7 +61,7 @@ def test_locks_are_not_at_the_acting_slave_so_two_consumers_are_inside_one_order
     assert len(taken) == 2
     refused = holds(trace, "c1", "unlocked", topic=TOPIC)
     # c1 asks the acting slave at its own next renewal, and is refused there.
-    assert asked(trace, "c1", S1, LOCK)[0] == refused[0] - 1 == 101_501
+    assert requested(trace, "c1", S1, LOCK)[0] == refused[0] - 1 == 101_501
     for queue_id in (2, 3):
         assert given[f"{TOPIC}@ba@{queue_id}"].startswith("127.1.10.1@")
         both = {"topic": TOPIC, "queue_id": queue_id, "after_ms": max(taken), "until_ms": refused[0]}
@@ -82,7 +82,7 @@ def test_after_a_restart_of_the_broker_its_queues_are_consumed_without_any_lock_
         stage.start("broker-a")
         await stage.at_ms(70_000)
 
-    trace = play(a_scenario(consumers=1, queues=2, rate_per_s=10, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=1, queues=2, rate_per_s=10, consumer=orderly()), script)
 
     (locked, holders) = believed(trace, "broker-a", "queue_locks", after_ms=43_000)[0]
     assert (locked, len(holders)) == (61_005, 3)

@@ -8,12 +8,12 @@ import pytest
 
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.spec import load
-from emulator.spec.model import TopicSpec
-from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import TOPIC, Stage, a_scenario, execute
 from emulator.time.mode import TimeMode
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
-from support.ordered import LOCK, UNLOCK, asked, consumed_by, holds, orderly
+from support.ordered import LOCK, UNLOCK, consumed_by, holds, orderly, requested
 
 pytestmark = pytest.mark.clusters
 
@@ -39,7 +39,7 @@ def test_a_queue_changes_hands_at_once_if_its_batch_ends_within_half_a_second_el
         stage.start("c2")
         await stage.at_ms(60_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=20, consume_ms=consume_ms, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=20, consume_ms=consume_ms, consumer=orderly()), script)
 
     (dropped,) = holds(trace, "c1", "dropped", topic=TOPIC)
     (unlocked,) = holds(trace, "c1", "unlocked", topic=TOPIC)
@@ -49,7 +49,7 @@ def test_a_queue_changes_hands_at_once_if_its_batch_ends_within_half_a_second_el
     # The pass in which the queue is dropped is a balanced one; the result of the batch that ran does not count.
     (late,) = [row for row in consumed_by(trace, "c1", queue_id=1) if row.at_ms > dropped]
     assert late.at_ms - dropped < consume_ms
-    twice = [offset for (_, queue_id, offset), who in trace.consumed().items() if queue_id == 1 and len(who) > 1]
+    twice = [offset for (_, queue_id, offset), node in trace.consumed().items() if queue_id == 1 and len(node) > 1]
     assert twice == [late.offset] == [consumed_by(trace, "c2", queue_id=1)[0].offset]
 
 
@@ -61,7 +61,7 @@ def test_a_dropped_queue_is_unlocked_by_force_20_s_after_its_last_lock_while_its
         stage.start("c2")
         await stage.at_ms(150_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=60_000, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=60_000, consumer=orderly()), script)
 
     (dropped,) = holds(trace, "c1", "dropped", topic=TOPIC)
     (forced,) = holds(trace, "c1", "unlocked", topic=TOPIC)
@@ -85,7 +85,7 @@ def test_a_queue_that_comes_back_before_it_was_let_go_of_is_dead_until_nobody_ha
         await stage.kill("c2")
         await stage.at_ms(180_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=15_000, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=15_000, consumer=orderly()), script)
 
     (dropped,) = holds(trace, "c1", "dropped", topic=TOPIC)
     assert dropped < 29_000
@@ -113,15 +113,15 @@ def test_first_pulls_of_ordered_queues_of_a_slow_broker_stall_the_pulls_of_all_o
 
     config = ConsumerConfig(consume_orderly=consume_orderly)
     brokers = ("broker-a", "broker-b")
-    trace = play(a_scenario(consumers=1, brokers=brokers, rate_per_s=40, consumer=config), script)
+    trace = execute(a_scenario(consumers=1, brokers=brokers, rate_per_s=40, consumer=config), script)
 
     pulls = [
         row.sent_ms for row in trace.select("rpc", src="c1", dst="broker-a", code=int(PULL)) if row.kind == "request"
     ]
     longest_ms = max(later - earlier for earlier, later in pairwise(pulls))
-    first_to_b = asked(trace, "c1", "broker-b", PULL)[0]
+    first_to_b = requested(trace, "c1", "broker-b", PULL)[0]
     assert (longest_ms > 3_200) is consume_orderly
-    questions = asked(trace, "c1", "broker-b", RequestCode.QUERY_CONSUMER_OFFSET, until_ms=first_to_b)
+    questions = requested(trace, "c1", "broker-b", RequestCode.QUERY_CONSUMER_OFFSET, until_ms=first_to_b)
     assert len(questions) >= (5 if consume_orderly else 4)
 
 
@@ -132,7 +132,7 @@ def test_an_orderly_stop_gives_the_locks_back_before_it_commits():
         await stage.stop("c2")
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=2, queues=2, rate_per_s=10, consume_ms=90, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=10, consume_ms=90, consumer=orderly()), script)
 
     def sent(code):
         rows = trace.select("rpc", src="c2", dst="broker-a", code=int(code), event="delivered", after_ms=32_500)
@@ -155,16 +155,16 @@ def test_unsubscribing_neither_commits_nor_unlocks():
         await stage.at_ms(70_000)
 
     topics = (TopicSpec(TOPIC, ("broker-a",), 2), TopicSpec("other", ("broker-a",), 1))
-    trace = play(a_scenario(topics=topics, consumers=1, rate_per_s=10, consumer=orderly()), script)
+    trace = execute(a_scenario(topics=topics, consumers=1, rate_per_s=10, consumer=orderly()), script)
 
     assert len(holds(trace, "c1", "dropped", topic=TOPIC)) == 2
     (gone, _) = holds(trace, "c1", "dropped", topic=TOPIC)
-    assert asked(trace, "c1", "broker-a", UNLOCK) == []
+    assert requested(trace, "c1", "broker-a", UNLOCK) == []
     committed = trace.select("messages", event="committed", topic=TOPIC, after_ms=gone)
     assert committed == []
     assert {f"{TOPIC}@broker-a@{queue_id}" for queue_id in (0, 1)} <= locked_at(trace, "broker-a").keys()
     # The other topic goes on: its lock alone is renewed.
-    assert len(asked(trace, "c1", "broker-a", LOCK, after_ms=gone)) >= 1
+    assert len(requested(trace, "c1", "broker-a", LOCK, after_ms=gone)) >= 1
 
 
 def test_the_file_of_the_orderly_hand_over_says_what_its_comments_promise():
@@ -182,7 +182,7 @@ def test_the_file_of_the_orderly_hand_over_says_what_its_comments_promise():
         stage.start("consumer-2")
         await stage.at_ms(scenario.run_for_ms)
 
-    trace = play(scenario, script)
+    trace = execute(scenario, script)
 
     consumed = [row.at_ms for row in trace.select("messages", event="consumed", topic=TOPIC, queue_id=2)]
     pauses = {earlier: later - earlier for earlier, later in pairwise(consumed) if later - earlier > 600}
@@ -191,7 +191,7 @@ def test_the_file_of_the_orderly_hand_over_says_what_its_comments_promise():
     assert farewell < 1_000
     assert 1_400 < newcomer < 1_700
     assert 52_000 <= crash < 53_000
-    twice = [who for who in trace.consumed().values() if len(who) > 1]
+    twice = [node for node in trace.consumed().values() if len(node) > 1]
     assert twice == [["consumer-1", "consumer-2"]] * 4
 
 
@@ -205,4 +205,4 @@ def test_a_hand_over_leaves_the_same_trace_in_memory_and_over_loopback():
 
     scenario = a_scenario(consumers=2, queues=2, jitter_ms=2, rate_per_s=10, consume_ms=300, consumer=orderly())
 
-    assert play(scenario, script, mode=TimeMode.FAST).digest == play(scenario, script).digest != ""
+    assert execute(scenario, script, mode=TimeMode.FAST).digest == execute(scenario, script).digest != ""

@@ -10,10 +10,10 @@ import pytest
 
 from emulator.run import run_scenario
 from emulator.spec import load
-from emulator.spec.bundled import example
-from emulator.spec.checks import check
-from emulator.spec.model import ConsumerGroupSpec, TopicSpec
-from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
+from emulator.spec.reading.bundled import example
+from emulator.spec.warnings.harmful_settings import check
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig
 from support.own_code import OWN, OWN_CODE
 
@@ -32,15 +32,15 @@ def warnings(path, event):
 
 
 def test_a_function_of_the_users_own_divides_the_queues():
-    trace = play(scenario_of(consumers=2, queues=4, consumer=named(OWN + "turned")), for_ms=45_000)
+    trace = execute(scenario_of(consumers=2, queues=4, consumer=named(OWN + "turned")), for_ms=45_000)
 
     assert trace.owners() == {("broker-a", i): ["c2" if i % 2 == 0 else "c1"] for i in range(4)}
 
 
 def test_a_hash_function_of_the_users_own_places_members_and_queues():
     hashed = named("CONSISTENT_HASH", hash_function=OWN + "last_digits", virtual_node_cnt=2)
-    by_own = play(scenario_of(consumers=3, queues=8, consumer=hashed), for_ms=45_000).owners()
-    by_md5 = play(scenario_of(consumers=3, queues=8, consumer=named("CONSISTENT_HASH")), for_ms=45_000).owners()
+    by_own = execute(scenario_of(consumers=3, queues=8, consumer=hashed), for_ms=45_000).owners()
+    by_md5 = execute(scenario_of(consumers=3, queues=8, consumer=named("CONSISTENT_HASH")), for_ms=45_000).owners()
 
     assert all(len(owners) == 1 for owners in by_own.values())
     assert by_own != by_md5
@@ -59,7 +59,7 @@ def test_while_a_strategy_throws_members_keep_their_queues_and_try_again_every_s
         stage.start("c3")
         await stage.at_ms(120_000)
 
-    trace = play(scenario_of(consumers=groups), script)
+    trace = execute(scenario_of(consumers=groups), script)
 
     assert {tuple(owners) for owners in trace.owners(59_000).values()} == {("c1",), ("c2",)}
     assert trace.owners() == trace.owners(59_000)
@@ -94,7 +94,7 @@ def test_foreign_queues_are_taken_as_they_are_and_the_log_names_the_strategy(tmp
     topics = (TopicSpec(TOPIC, ("broker-a",), 4), TopicSpec("others", ("broker-a",), 1))
     groups = (ConsumerGroupSpec(GROUP, ("c1", "c2"), (TOPIC,), named(OWN + "foreign")),)
     scenario = scenario_of(topics=topics, consumers=groups, run_for_ms=60_000)
-    trace = play(scenario, for_ms=60_000)
+    trace = execute(scenario, for_ms=60_000)
 
     taken, left = (trace.select("ownership", topic="others", event=event) for event in ("acquired", "dropped"))
     # A pass ends with dropping queues of topics without subscription, and the next one, a second later, takes it again.
@@ -126,7 +126,7 @@ def test_kafkas_round_robin_is_even_in_sum_where_avg_gives_the_first_members_mor
 
     def held(strategy):
         groups = (ConsumerGroupSpec(GROUP, ("c1", "c2", "c3"), names, named(strategy)),)
-        trace = play(scenario_of(topics=topics, consumers=groups), for_ms=45_000)
+        trace = execute(scenario_of(topics=topics, consumers=groups), for_ms=45_000)
         # Retry topics are divided alone.
         assert sums(trace, [RETRY]) == [1]
         return sums(trace, names)
@@ -136,7 +136,7 @@ def test_kafkas_round_robin_is_even_in_sum_where_avg_gives_the_first_members_mor
 
 
 def test_a_sticky_member_whose_brokers_do_not_know_its_strategy_gets_no_queue():
-    trace = play(scenario_of(consumers=1, consumer=named("STICKY", client_rebalance=False)), for_ms=30_000)
+    trace = execute(scenario_of(consumers=1, consumer=named("STICKY", client_rebalance=False)), for_ms=30_000)
 
     assert trace.select("ownership") == []
 
@@ -153,5 +153,5 @@ def test_the_example_of_an_own_strategy_divides_as_it_says():
     scenario = load(Path(str(example("strategies"))) / "big_first.toml")
 
     assert check(scenario) == ()
-    trace = play(scenario, for_ms=45_000)
+    trace = execute(scenario, for_ms=45_000)
     assert Counter(owner for (owner,) in trace.owners().values()) == {"c1": 6, "c2": 3, "c3": 3}

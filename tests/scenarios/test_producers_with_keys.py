@@ -3,8 +3,8 @@
 import attrs
 import pytest
 
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
-from nodes.client.producer.keys import KeyDistribution, Keys
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
+from nodes.client.producer.keys import KeyDistribution, MessageKeys
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.properties import KEYS, TAGS
@@ -23,7 +23,7 @@ def stored(stage, broker):
     return [message for queue_id in (0, 1) for message in store.messages(TOPIC, queue_id, 0, 10_000)]
 
 
-def played(scenario, for_ms=10_000):
+def executed(scenario, for_ms=10_000):
     """Messages that each broker has at the end, and the trace."""
     found = {}
 
@@ -31,11 +31,11 @@ def played(scenario, for_ms=10_000):
         await stage.at_ms(for_ms)
         found.update({broker: stored(stage, broker) for broker in BROKERS})
 
-    return found, play(scenario, script)
+    return found, execute(scenario, script)
 
 
 def test_a_message_carries_its_key_beside_its_tag():
-    found, _ = played(keyed(Keys(5), tags=("new",)))
+    found, _ = executed(keyed(MessageKeys(5), tags=("new",)))
 
     messages = [message for broker in BROKERS for message in found[broker]]
     assert len(messages) == 200
@@ -45,7 +45,7 @@ def test_a_message_carries_its_key_beside_its_tag():
 
 @pytest.mark.parametrize("name", [SelectorName.HASH, SelectorName.MD5, SelectorName.CONSISTENT_HASH])
 def test_a_selector_sends_a_key_to_one_queue_of_all_that_can_be_written(name):
-    found, _ = played(keyed(Keys(30), name))
+    found, _ = executed(keyed(MessageKeys(30), name))
 
     select = selector_of(name, lambda _stop: 0)
     queues = tuple(MessageQueue(TOPIC, broker, queue_id) for broker in BROKERS for queue_id in (0, 1))
@@ -61,17 +61,17 @@ def drawn(trace):
 
 
 def test_the_seed_decides_which_keys_come_and_where_they_go():
-    scenario = keyed(Keys(30, KeyDistribution.ZIPF), SelectorName.HASH)
+    scenario = keyed(MessageKeys(30, KeyDistribution.ZIPF), SelectorName.HASH)
 
-    _, first = played(scenario)
-    _, same = played(scenario)
-    _, other = played(attrs.evolve(scenario, seed=2))
+    _, first = executed(scenario)
+    _, same = executed(scenario)
+    _, other = executed(attrs.evolve(scenario, seed=2))
 
     assert drawn(first) == drawn(same) != drawn(other)
 
 
 def test_random_queues_are_used_evenly_without_keys():
-    found, trace = played(keyed(None, SelectorName.RANDOM))
+    found, trace = executed(keyed(None, SelectorName.RANDOM))
 
     queues = drawn(trace)
     assert all(30 < queues.count(queue) < 70 for queue in set(queues))
@@ -84,7 +84,7 @@ def test_a_send_to_a_selected_queue_is_not_repeated_at_another_broker():
         await stage.kill("broker-b")
         await stage.at_ms(20_050)
 
-    trace = play(keyed(Keys(100), SelectorName.HASH), script)
+    trace = execute(keyed(MessageKeys(100), SelectorName.HASH), script)
 
     late = {"after_ms": 10_051}
     there, refused = trace.select("messages", event="stored", **late), trace.select("rpc", event="refused", **late)
@@ -95,16 +95,16 @@ def test_a_send_to_a_selected_queue_is_not_repeated_at_another_broker():
 
 
 def test_nobody_finds_a_queue_by_machine_room():
-    _, trace = played(keyed(None, SelectorName.MACHINE_ROOM))
+    _, trace = executed(keyed(None, SelectorName.MACHINE_ROOM))
 
     assert trace.select("messages", event="stored", topic=TOPIC) == []
     assert trace.select("rpc", src="p1", code=310) == []
 
 
 def test_rows_of_messages_say_the_key_also_of_those_that_come_again():
-    scenario = keyed(Keys(5), SelectorName.HASH, consumers=1)
+    scenario = keyed(MessageKeys(5), SelectorName.HASH, consumers=1)
     (group,) = scenario.consumers
-    trace = play(attrs.evolve(scenario, consumers=(attrs.evolve(group, fail_times=1),)), for_ms=30_000)
+    trace = execute(attrs.evolve(scenario, consumers=(attrs.evolve(group, fail_times=1),)), for_ms=30_000)
 
     rows = trace.select("messages", event="consumed")
     at = {(row.topic, row.node, row.queue_id, row.offset): row.key for row in trace.select("messages", event="stored")}
@@ -114,7 +114,7 @@ def test_rows_of_messages_say_the_key_also_of_those_that_come_again():
 
 
 def test_rows_of_messages_without_keys_say_none():
-    trace = play(keyed(consumers=1), for_ms=5_000)
+    trace = execute(keyed(consumers=1), for_ms=5_000)
 
     assert {(row.event, row.key) for row in trace.select("messages")} >= {("stored", ""), ("consumed", "")}
     assert {row.key for row in trace.select("messages")} == {""}

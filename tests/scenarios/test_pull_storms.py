@@ -9,7 +9,7 @@ from emulator.analysis.rendering.shown_report import analyze, as_text
 from emulator.analysis.report import symptoms
 from emulator.run import run_scenario
 from emulator.spec import loads
-from emulator.spec.checks import check
+from emulator.spec.warnings.harmful_settings import check
 from emulator.trace.schema import TraceLevel
 
 EXAMPLE = (Path(__file__).parents[2] / "examples" / "acting_slave.toml").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def test_it_is_silent_where_slaves_check_offsets_or_are_not_read(report_of, opti
     report = report_of(options)
 
     assert report["storms"] == ()
-    assert SymptomKind.STORM not in [one.kind for one in symptoms(report)]
+    assert SymptomKind.STORM not in [symptom.kind for symptom in symptoms(report)]
 
 
 def test_slaves_that_check_offsets_let_messages_be_consumed_again(report_of):

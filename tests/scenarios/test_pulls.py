@@ -5,7 +5,7 @@ import itertools
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -24,7 +24,7 @@ def held_ms(trace):
 
 
 def test_a_pull_that_finds_nothing_is_held_until_the_broker_looks_after_15_s_and_is_repeated_at_once():
-    trace = play(a_scenario(consumers=1, queues=1), for_ms=90_000)
+    trace = execute(a_scenario(consumers=1, queues=1), for_ms=90_000)
 
     held = held_ms(trace)
     assert len(held) == 4
@@ -40,7 +40,7 @@ def test_a_pull_that_finds_nothing_is_held_until_the_broker_looks_after_15_s_and
 
 
 def test_without_long_polling_the_broker_looks_every_second():
-    trace = play(a_scenario(consumers=1, queues=1, broker=BrokerConfig(long_polling_enable=False)), for_ms=10_000)
+    trace = execute(a_scenario(consumers=1, queues=1, broker=BrokerConfig(long_polling_enable=False)), for_ms=10_000)
 
     held = list(held_ms(trace).values())
     assert len(held) >= 4
@@ -50,7 +50,7 @@ def test_without_long_polling_the_broker_looks_every_second():
 
 def test_without_long_polling_a_message_waits_for_the_look():
     broker = BrokerConfig(long_polling_enable=False)
-    trace = play(a_scenario(consumers=1, queues=1, broker=broker, rate_per_s=3), for_ms=20_000)
+    trace = execute(a_scenario(consumers=1, queues=1, broker=broker, rate_per_s=3), for_ms=20_000)
 
     found = [row.at_ms for row in answers(trace, status=0) if row.at_ms > 5_000]
     assert len(found) == 15
@@ -60,14 +60,16 @@ def test_without_long_polling_a_message_waits_for_the_look():
 def only(expression, tags):
     """One queue, a producer of these tags in turn, a message a second, and a consumer of some of them."""
     scenario = a_scenario(consumers=1, queues=1, rate_per_s=1)
-    consumers = tuple(attrs.evolve(it, expressions={TOPIC: expression}) for it in scenario.consumers)
+    consumers = tuple(attrs.evolve(consumer, expressions={TOPIC: expression}) for consumer in scenario.consumers)
     return attrs.evolve(
-        scenario, consumers=consumers, producers=tuple(attrs.evolve(it, tags=tags) for it in scenario.producers)
+        scenario,
+        consumers=consumers,
+        producers=tuple(attrs.evolve(producer, tags=tags) for producer in scenario.producers),
     )
 
 
 def test_a_message_of_an_unwanted_tag_wakes_no_pull_but_the_next_look_ends_its_wait():
-    trace = play(only("a", ("b",)), for_ms=40_000)
+    trace = execute(only("a", ("b",)), for_ms=40_000)
 
     skipped = [row.at_ms for row in answers(trace, status=int(ResponseCode.PULL_RETRY_IMMEDIATELY))]
     # Those of the first second or two are found by the first pulls.
@@ -82,7 +84,7 @@ def test_a_message_of_an_unwanted_tag_ends_the_wait_of_a_pull_whose_time_is_up()
         stage.start("p1")
         await stage.at_ms(24_000)
 
-    trace = play(only("a", ("b",)), script)
+    trace = execute(only("a", ("b",)), script)
 
     # Its pull has been there since 5 s, so that the look of 20.001 s came 2 ms too early for it.
     arrived = trace.select("messages", event="stored", after_ms=22_000)[0].at_ms
@@ -91,7 +93,7 @@ def test_a_message_of_an_unwanted_tag_ends_the_wait_of_a_pull_whose_time_is_up()
 
 
 def test_a_message_of_a_wanted_tag_wakes_a_pull_that_slept_through_others():
-    trace = play(only("a", ("b", "b", "b", "a")), for_ms=40_000)
+    trace = execute(only("a", ("b", "b", "b", "a")), for_ms=40_000)
 
     stored = {row.offset: row.at_ms for row in trace.select("messages", event="stored")}
     waited = {row.at_ms - stored[row.offset] for row in trace.select("messages", event="consumed", after_ms=5_000)}
@@ -99,7 +101,7 @@ def test_a_message_of_a_wanted_tag_wakes_a_pull_that_slept_through_others():
 
 
 def test_a_message_wakes_the_pull_that_waits_for_it():
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=1), for_ms=20_000)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=1), for_ms=20_000)
 
     stored = {row.offset: row.at_ms for row in trace.select("messages", event="stored")}
     waited = [row.at_ms - stored[row.offset] for row in trace.select("messages", event="consumed", after_ms=3_000)]
@@ -113,7 +115,7 @@ def test_a_pull_that_is_refused_is_repeated_a_second_later():
         await stage.kill("broker-a")
         await stage.at_ms(15_500)
 
-    trace = play(a_scenario(consumers=1, queues=1), script)
+    trace = execute(a_scenario(consumers=1, queues=1), script)
 
     refused = [row.sent_ms for row in trace.select("rpc", src="c1", event="refused")]
     assert refused == [11_001, 12_003, 13_005, 14_007, 15_009]
@@ -129,7 +131,7 @@ def test_a_stranger_that_owns_nothing_pulls_from_a_queue_that_another_owns():
         header = headers.PullMessageRequestHeader(GROUP, TOPIC, 0, 0, 32, 0, 0, 0, 0)
         got.append(await probe.ask("broker-a", RequestCode.PULL_MESSAGE, header))
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=4), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=4), script)
 
     assert trace.owners() == {("broker-a", 0): ["c1"]}
     assert got[0].code == ResponseCode.SUCCESS
@@ -147,7 +149,7 @@ def test_a_position_beyond_the_end_is_corrected_and_the_queue_is_taken_up_afresh
         stage.start("c1")
         await stage.at_ms(30_000)
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=4), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=4), script)
 
     first, second = trace.select("ownership", event="acquired", topic=TOPIC)
     (drop,) = trace.select("ownership", event="dropped", topic=TOPIC)
@@ -163,7 +165,7 @@ def test_a_position_beyond_the_end_is_corrected_and_the_queue_is_taken_up_afresh
 
 def test_a_slow_listener_stops_the_pulls_at_its_threshold_and_one_batch():
     config = ConsumerConfig(pull_threshold_for_queue=40, consume_thread_min=1)
-    trace = play(
+    trace = execute(
         a_scenario(consumers=1, queues=1, rate_per_s=200, consumer=config, consume_ms=500, jitter_ms=0), for_ms=6_000
     )
 
@@ -192,7 +194,7 @@ def test_a_pull_with_a_version_that_the_broker_does_not_know_is_refused():
             header = headers.PullMessageRequestHeader(group, topic, queue_id, 0, 32, 0, 0, 0, sub_version)
             got.append((await probe.ask("broker-a", RequestCode.PULL_MESSAGE, header)).code)
 
-    play(a_scenario(consumers=1, queues=1, rate_per_s=4), script)
+    execute(a_scenario(consumers=1, queues=1, rate_per_s=4), script)
 
     assert got == [
         ResponseCode.SUBSCRIPTION_NOT_LATEST,
@@ -211,11 +213,11 @@ def test_a_lost_answer_to_a_pull_costs_30_s_and_a_second():
         await stage.at_ms(50_000)
 
     # Heartbeats and lists do not fall into the cut.
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=1), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=1), script)
 
     (timed_out,) = trace.select("rpc", src="c1", code=11, event="timed_out")
     consumed = [row.at_ms for row in trace.select("messages", event="consumed")]
     (gap,) = [(a, b) for a, b in itertools.pairwise(consumed) if b - a > 2_000]
     assert gap[1] - timed_out.at_ms in (1_002, 1_003)
     assert round(gap[1] - gap[0], -2) == 31_000
-    assert [len(who) for who in trace.consumed().values()] == [1] * len(trace.consumed())
+    assert [len(node) for node in trace.consumed().values()] == [1] * len(trace.consumed())

@@ -2,8 +2,8 @@
 
 import attrs
 
-from emulator.spec.model import TopicSpec
-from emulator.testing import GROUP, TOPIC, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import GROUP, TOPIC, execute
 from nodes.beliefs import OwnershipEvent
 from nodes.protocol.codes import RequestCode
 from support.statefulsets import ORDINAL, a_statefulset
@@ -26,7 +26,7 @@ def counts(trace, pod):
 
 
 def test_ten_queues_on_four_replicas_are_two_two_two_and_four():
-    trace = play(a_statefulset(4, queues=10), for_ms=40_000)
+    trace = execute(a_statefulset(4, queues=10), for_ms=40_000)
 
     assert owned(trace) == {
         "consumer-0": [0, 1],
@@ -43,7 +43,7 @@ def test_a_new_number_of_replicas_is_known_within_a_second_and_moves_queues_at_o
         await stage.at_ms(30_000)
         await stage.begin(f"scale {GROUP} 3")
 
-    trace = play(a_statefulset(4, queues=12), script, for_ms=40_000)
+    trace = execute(a_statefulset(4, queues=12), script, for_ms=40_000)
 
     (first_s, first), (then_s, then) = counts(trace, "consumer-0")
     assert (first, then) == (4, 3)
@@ -65,7 +65,7 @@ def test_until_the_replicas_are_known_a_pod_has_no_queue():
         assert owned(stage.trace).get("consumer-0", []) == []
         stage.heal("consumer-0", "kubernetes")
 
-    trace = play(a_statefulset(1), script, for_ms=40_000)
+    trace = execute(a_statefulset(1), script, for_ms=40_000)
 
     assert owned(trace)["consumer-0"] == [0, 1, 2, 3]
 
@@ -77,7 +77,7 @@ def test_without_the_api_server_the_last_known_number_stays_so_queues_have_no_ow
         await stage.begin(f"scale {GROUP} 3")
 
     # The probes fail, too: at 51 s the pod would be restarted.
-    trace = play(a_statefulset(2, queues=12), script, for_ms=45_000)
+    trace = execute(a_statefulset(2, queues=12), script, for_ms=45_000)
 
     assert [count for _, count in counts(trace, "consumer-0")] == [2]
     assert owned(trace) == {
@@ -95,7 +95,7 @@ def test_the_queues_of_a_dead_pod_are_nobodys_until_it_is_revived():
         assert owned(stage.trace)["consumer-0"] == [0, 1]
         await stage.end(fault)
 
-    trace = play(a_statefulset(2), script, for_ms=120_000)
+    trace = execute(a_statefulset(2), script, for_ms=120_000)
 
     acquired = [row for row in trace.select("ownership", topic=TOPIC, event="acquired") if row.at_s > 30]
     assert {(row.node, row.queue_id) for row in acquired} == {("consumer-1", 2), ("consumer-1", 3)}
@@ -107,11 +107,11 @@ def test_a_scaler_stores_the_replicas_and_notifies_all_pods_at_once():
         await stage.at_ms(31_000)
         await stage.begin(f"scale {GROUP} 3")
 
-    trace = play(a_statefulset(2, queues=12, scaler="scaler"), script, for_ms=60_000)
+    trace = execute(a_statefulset(2, queues=12, scaler="scaler"), script, for_ms=60_000)
 
-    told = {pod: counts(trace, pod)[-1] for pod in ("consumer-0", "consumer-1")}
-    assert [count for _, count in told.values()] == [3, 3]
-    assert told["consumer-0"][0] == told["consumer-1"][0] > 44
+    reported = {pod: counts(trace, pod)[-1] for pod in ("consumer-0", "consumer-1")}
+    assert [count for _, count in reported.values()] == [3, 3]
+    assert reported["consumer-0"][0] == reported["consumer-1"][0] > 44
     # The new pod is told the number that the scaler has stored, which is the old one: it has no queue until then.
     assert [count for _, count in counts(trace, "consumer-2")] == [2, 3]
     assert owned(trace)["consumer-2"] == [8, 9, 10, 11]
@@ -126,7 +126,7 @@ def test_pods_learn_from_the_scaler_what_it_has_stored_while_the_api_server_is_a
         for name in ("scaler", "consumer-0"):
             stage.start(name)
 
-    trace = play(a_statefulset(2, scaler="scaler"), script, for_ms=70_000)
+    trace = execute(a_statefulset(2, scaler="scaler"), script, for_ms=70_000)
 
     again = [row for row in trace.select("beliefs", kind="replicas", node="consumer-0") if row.incarnation == 2]
     assert [(row.held, row.at_s < 43) for row in again] == [(2, True)]
@@ -140,7 +140,7 @@ def test_a_notification_that_is_lost_is_not_repeated_while_the_connection_lives(
         await stage.at_ms(50_000)
         await stage.end("script-1")
 
-    trace = play(a_statefulset(2, queues=12, scaler="scaler"), script, for_ms=100_000)
+    trace = execute(a_statefulset(2, queues=12, scaler="scaler"), script, for_ms=100_000)
 
     assert [count for _, count in counts(trace, "consumer-0")] == [2]
     assert [count for _, count in counts(trace, "consumer-1")] == [2, 3]
@@ -150,7 +150,7 @@ def test_partitions_may_be_topics_of_one_queue():
     names = tuple(f"OrderEvents-P{number}" for number in range(5))
     consumer = attrs.evolve(ORDINAL, partition_prefix="OrderEvents-P", partition_count=5)
     topics = tuple(TopicSpec(name, ("broker-a",), 1) for name in names)
-    trace = play(a_statefulset(2, consumer=consumer, topics=topics), for_ms=30_000)
+    trace = execute(a_statefulset(2, consumer=consumer, topics=topics), for_ms=30_000)
 
     found = {name: list(owned(trace, name)) for name in names}
     assert list(found.values()) == [["consumer-0"]] * 2 + [["consumer-1"]] * 3

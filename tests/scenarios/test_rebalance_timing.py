@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from emulator.spec.model import TopicSpec
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import PermName, TopicConfig
@@ -15,19 +15,19 @@ BOTH = ("broker-a", "broker-b")
 STARTED_MS = 4
 
 
-def lists_asked(trace, node="c1", **between):
+def lists_requested(trace, node="c1", **between):
     """When the client asked for the members of its group."""
     return [row.sent_ms for row in trace.select("rpc", src=node, code=38, kind="request", **between)]
 
 
 def test_the_first_pass_comes_a_second_after_the_start_and_the_others_20_s_after_the_end_of_the_last():
-    trace = play(a_scenario(consumers=1), for_ms=50_000)
+    trace = execute(a_scenario(consumers=1), for_ms=50_000)
 
-    assert lists_asked(trace)[0] == STARTED_MS + 1_000
-    asked = lists_asked(trace)
+    assert lists_requested(trace)[0] == STARTED_MS + 1_000
+    requested = lists_requested(trace)
     # Two topics, 2 ms each: the next pass begins 20 s after the answer to the second.
     assert trace.passes("c1")[1] - trace.passes("c1")[0] == 20_000 + 4
-    assert asked[-4:] == [at + d for at in trace.passes("c1") for d in (0, 2)]
+    assert requested[-4:] == [at + d for at in trace.passes("c1") for d in (0, 2)]
 
 
 def test_wake_ups_within_a_second_of_a_pass_wait_for_the_second_to_be_over():
@@ -39,11 +39,11 @@ def test_wake_ups_within_a_second_of_a_pass_wait_for_the_second_to_be_over():
         await stage.kill("c2")
         await stage.at_ms(23_500)
 
-    trace = play(a_scenario(consumers=2), script)
+    trace = execute(a_scenario(consumers=2), script)
 
     (tick,) = trace.passes("c1", until_ms=22_000)
     # The pass of the tick ends after two answers; two wake-ups until then are served by one pass.
-    assert lists_asked(trace, after_ms=21_100) == [tick + 4 + 1_000, tick + 4 + 1_002]
+    assert lists_requested(trace, after_ms=21_100) == [tick + 4 + 1_000, tick + 4 + 1_002]
 
 
 def test_a_join_is_served_within_a_second_and_pulled_half_a_second_later():
@@ -53,7 +53,7 @@ def test_a_join_is_served_within_a_second_and_pulled_half_a_second_later():
         stage.start("c2")
         await stage.at_ms(33_000)
 
-    trace = play(a_scenario(consumers=2), script)
+    trace = execute(a_scenario(consumers=2), script)
 
     taken = trace.select("ownership", node="c2", event="acquired", topic=TOPIC)
     pulls = trace.select("rpc", src="c2", code=11, kind="request")
@@ -68,7 +68,7 @@ def test_a_consumer_that_gets_no_list_keeps_its_queues_and_tries_again_after_20_
         await stage.at_ms(30_000)
         stage.cut("c1", "broker-a")
 
-    trace = play(a_scenario(consumers=1), script, for_ms=110_000)
+    trace = execute(a_scenario(consumers=1), script, for_ms=110_000)
 
     passes = trace.passes("c1", after_ms=30_000)
     # Each topic's call takes up to 3 s to fail, then 20 s pass.
@@ -89,7 +89,7 @@ def test_a_consumer_that_is_missing_in_the_list_drops_everything_one_that_gets_n
 
     # Neither tells a broker that it is there when it connects, only each 60 s: c2 at 91 s, c1 at 121 s.
     config = ConsumerConfig(enable_heartbeat_channel_event_listener=False, heartbeat_broker_interval=60_000)
-    trace = play(a_scenario(consumers=2, consumer=config), script)
+    trace = execute(a_scenario(consumers=2, consumer=config), script)
 
     back = trace.select("rpc", src="c2", code=34, after_ms=62_000)[0].at_ms
     assert round(back, -2) == 91_000
@@ -112,7 +112,7 @@ def test_the_queues_of_a_dead_broker_stay_until_the_route_is_polled_and_the_next
         await stage.kill("broker-b")
         await stage.at_ms(90_000)
 
-    trace = play(a_scenario(consumers=1, brokers=BOTH, queues=2), script)
+    trace = execute(a_scenario(consumers=1, brokers=BOTH, queues=2), script)
 
     polled = trace.select("beliefs", node="c1", kind="route", subject=TOPIC, after_ms=32_000)[0].at_ms
     assert round(polled, -1) == 60_020
@@ -132,7 +132,7 @@ def test_a_topic_that_no_nameserver_knows_any_more_stays_owned():
         await stage.kill("broker-b")
         await stage.at_ms(150_000)
 
-    trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
+    trace = execute(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
 
     assert trace.select("rpc", src="ns-1", dst="c1", code=105, status=17, after_ms=60_000) != []
     assert trace.owners(topic="bills") == {("broker-b", 0): ["c1"], ("broker-b", 1): ["c1"]}
@@ -150,7 +150,7 @@ def test_each_pass_of_a_topic_without_route_heartbeats_all_brokers_and_looks_for
         await stage.at_ms(150_000)
 
     config = ConsumerConfig(poll_name_server_interval=3_600_000, heartbeat_broker_interval=3_600_000)
-    trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS, consumer=config), script)
+    trace = execute(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS, consumer=config), script)
 
     passes = trace.passes("c1", after_ms=20_000, until_ms=100_000)
     assert len(passes) == 4
@@ -177,7 +177,7 @@ def test_a_topic_without_route_and_without_nameserver_makes_the_client_try_every
         await stage.kill("ns-1")
         await stage.at_ms(65_000)
 
-    trace = play(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
+    trace = execute(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS), script)
 
     passes = trace.passes("c1", after_ms=50_000)
     assert len(passes) > 10
@@ -188,7 +188,7 @@ def test_a_topic_without_route_and_without_nameserver_makes_the_client_try_every
 @pytest.mark.trap("X1")
 def test_a_retry_topic_that_is_new_is_owned_with_the_pass_after_the_one_that_found_its_route():
     config = ConsumerConfig(poll_name_server_interval=3_600_000)
-    trace = play(a_scenario(consumers=1, consumer=config, delay_ms=8), for_ms=45_000)
+    trace = execute(a_scenario(consumers=1, consumer=config, delay_ms=8), for_ms=45_000)
 
     # The poll came before the first heartbeat had made the topic.
     (taken,) = trace.select("ownership", topic=RETRY, event="acquired")
@@ -206,7 +206,7 @@ def test_a_dead_broker_makes_a_pass_last_and_healthy_queues_wait_for_its_end():
         stage.start("c2")
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=3, brokers=BOTH, queues=4), script)
+    trace = execute(a_scenario(consumers=3, brokers=BOTH, queues=4), script)
 
     # Its share is one queue of broker-a and two of broker-b, whose offsets cannot be read.
     (taken,) = trace.select("ownership", node="c2", event="acquired", topic=TOPIC)
@@ -223,7 +223,7 @@ def test_a_topic_without_readable_queue_is_kept_and_tried_every_second():
         topics.update_topic_config(TopicConfig(TOPIC, 4, 4, perm=PermName.WRITE), now_ms=0)
         await stage.at_ms(100_000)
 
-    trace = play(a_scenario(consumers=1), script)
+    trace = execute(a_scenario(consumers=1), script)
 
     polled = trace.select("beliefs", node="c1", kind="route", subject=TOPIC, after_ms=35_000)[0].at_ms
     assert trace.select("ownership", after_ms=35_000) == []
@@ -243,12 +243,12 @@ def test_a_version_that_could_not_be_told_has_pulls_refused_until_the_next_heart
         await stage.at_ms(65_000)
 
     # At 32 s the timer's heartbeat hangs at broker-b and has the lock.
-    trace = play(a_scenario(consumers=2, brokers=BOTH, topics=TWO_TOPICS, seed=2), script)
+    trace = execute(a_scenario(consumers=2, brokers=BOTH, topics=TWO_TOPICS, seed=2), script)
 
     taken = trace.select("ownership", node="c1", event="acquired", topic=TOPIC, after_ms=32_000)
     assert [round(row.at_ms, -2) for row in taken] == [32_000, 32_000]
     refused = [row.at_ms for row in trace.select("rpc", dst="c1", code=11, status=25)]
-    told = trace.select("rpc", src="c1", dst="broker-a", code=34, after_ms=32_000)[0].at_ms
-    assert told == 61_005
+    reported = trace.select("rpc", src="c1", dst="broker-a", code=34, after_ms=32_000)[0].at_ms
+    assert reported == 61_005
     assert 32_500 < refused[0] < 47_100
-    assert told - 1_100 < refused[-1] < told
+    assert reported - 1_100 < refused[-1] < reported

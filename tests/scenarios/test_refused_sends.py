@@ -3,8 +3,8 @@
 import attrs
 import pytest
 
-from emulator.spec.model import TopicSpec
-from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import TopicSpec
+from emulator.testing import TOPIC, Stage, a_scenario, execute
 from nodes.client.producer.default_producer import NoRouteInfoError, OutgoingMessage, SendStatus
 from nodes.config import BrokerConfig, BrokerRole, NameserverConfig, ProducerConfig
 from nodes.protocol import headers
@@ -15,17 +15,17 @@ from nodes.rpc.typed import BrokerError
 from support.retried import SEND, sent, stored_in
 
 BOTH = ("broker-a", "broker-b")
-HALF_KEPT = BrokerConfig(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=2, slave_timeout=500)
+HALF_RETAINED = BrokerConfig(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=2, slave_timeout=500)
 """A master that waits half a second for a slave that there is not."""
 
 
 def producing(config=None, rate_per_s=10, **options):
     scenario = a_scenario(rate_per_s=rate_per_s, **options)
-    producers = tuple(attrs.evolve(it, config=config or ProducerConfig()) for it in scenario.producers)
+    producers = tuple(attrs.evolve(producer, config=config or ProducerConfig()) for producer in scenario.producers)
     return attrs.evolve(scenario, producers=producers)
 
 
-def routes_asked(trace, **between):
+def routes_requested(trace, **between):
     return trace.select("rpc", src="p1", code=105, kind="request", event="delivered", **between)
 
 
@@ -52,7 +52,7 @@ def test_a_broker_without_write_permission_gets_sends_until_the_next_poll_and_re
         assert (await probe.ask("ns-1", RequestCode.WIPE_WRITE_PERM_OF_BROKER, header)).code == 0
         await stage.at_ms(40_000)
 
-    trace = play(producing(brokers=BOTH, queues=1), script)
+    trace = execute(producing(brokers=BOTH, queues=1), script)
 
     polled = trace.select("beliefs", node="p1", kind="route", subject=TOPIC, after_ms=12_000)[0].at_ms
     assert 30_000 <= polled <= 30_100
@@ -70,11 +70,11 @@ def test_a_topic_that_nobody_may_write_to_is_asked_for_with_each_send_and_its_te
         await probe.ask("ns-1", RequestCode.WIPE_WRITE_PERM_OF_BROKER, header)
         await stage.at_ms(45_000)
 
-    trace = play(producing(queues=1), script)
+    trace = execute(producing(queues=1), script)
 
     assert stored_in(trace, TOPIC, after_ms=31_000) == []
     # Ten sends a second, one question each.
-    assert 95 <= len(routes_asked(trace, after_ms=32_000, until_ms=42_000)) <= 105
+    assert 95 <= len(routes_requested(trace, after_ms=32_000, until_ms=42_000)) <= 105
 
 
 def test_a_send_is_not_measured_by_its_topics_permission_but_by_its_brokers_where_the_topic_is_ordered():
@@ -88,20 +88,20 @@ def test_a_send_is_not_measured_by_its_topics_permission_but_by_its_brokers_wher
             header = headers.SendMessageRequestHeader("pg", "bills", "TBW102", 4, 0, 0, 0, 0)
             codes.append((await probe.ask("broker-a", RequestCode.SEND_MESSAGE, header)).code)
 
-    play(a_scenario(broker=BrokerConfig(broker_permission=4)), script)
+    execute(a_scenario(broker=BrokerConfig(broker_permission=4)), script)
 
     assert codes == [ResponseCode.SUCCESS, ResponseCode.NO_PERMISSION]
 
 
 def test_a_broker_that_may_not_be_written_to_tells_so_in_its_registration_and_nobody_sends():
-    trace = play(producing(queues=1, broker=BrokerConfig(broker_permission=4)), for_ms=5_000)
+    trace = execute(producing(queues=1, broker=BrokerConfig(broker_permission=4)), for_ms=5_000)
 
     assert sent(trace, SEND, "p1") == stored_in(trace, TOPIC) == []
-    assert len(routes_asked(trace)) > 40
+    assert len(routes_requested(trace)) > 40
 
 
 def test_a_broker_that_may_not_be_read_tells_so_in_its_registration_and_nobody_pulls():
-    trace = play(producing(consumers=1, queues=1, broker=BrokerConfig(broker_permission=2)), for_ms=5_000)
+    trace = execute(producing(consumers=1, queues=1, broker=BrokerConfig(broker_permission=2)), for_ms=5_000)
 
     assert trace.select("rpc", src="c1", code=11) == []
     assert stored_in(trace, TOPIC) != []
@@ -117,7 +117,7 @@ def test_an_unknown_topic_gets_the_queues_of_the_template_only_if_the_nameserver
         await stage.kill("ns-1")
         await send_all(stage, outcomes, OutgoingMessage("fresher", b"1"), OutgoingMessage("fresh", b"2"))
 
-    trace = play(producing(rate_per_s=1), script)
+    trace = execute(producing(rate_per_s=1), script)
 
     first, second, third = outcomes
     assert (first, third) == (SendStatus.SEND_OK, SendStatus.SEND_OK)
@@ -132,7 +132,7 @@ def test_without_a_template_an_unknown_topic_has_no_route():
         await stage.at_ms(15_000)
         await send_all(stage, outcomes, OutgoingMessage("fresh", b"1"))
 
-    play(producing(rate_per_s=1, broker=BrokerConfig(auto_create_topic_enable=False)), script)
+    execute(producing(rate_per_s=1, broker=BrokerConfig(auto_create_topic_enable=False)), script)
 
     assert [str(outcome) for outcome in outcomes] == ["No route info of this topic: fresh"]
 
@@ -151,7 +151,7 @@ def test_a_refusal_that_another_broker_would_repeat_ends_the_send_at_once():
         await stage.for_ms(100)
         await send_all(stage, outcomes, *[OutgoingMessage(TOPIC, b"") for _ in range(9)])
 
-    trace = play(producing(rate_per_s=1, queues=1, nameserver=NameserverConfig(order_message_enable=True)), script)
+    trace = execute(producing(rate_per_s=1, queues=1, nameserver=NameserverConfig(order_message_enable=True)), script)
 
     refused = [outcome for outcome in outcomes if isinstance(outcome, BrokerError)]
     assert {outcome.code for outcome in refused} == {ResponseCode.INVALID_PARAMETER}
@@ -171,7 +171,7 @@ def test_what_a_broker_keeps_less_well_than_promised_is_sent_again_only_if_that_
 
     config = ProducerConfig(retry_another_broker_when_not_store_ok=again)
     topics = (TopicSpec(TOPIC, BOTH, 1), TopicSpec("bills", BOTH, 1))
-    trace = play(producing(config, rate_per_s=1, brokers=BOTH, topics=topics, broker=HALF_KEPT), script)
+    trace = execute(producing(config, rate_per_s=1, brokers=BOTH, topics=topics, broker=HALF_RETAINED), script)
 
     assert outcomes == [SendStatus.FLUSH_SLAVE_TIMEOUT]
     assert len(stored_in(trace, "bills")) == copies
@@ -184,7 +184,7 @@ def test_an_attempt_may_be_cut_short_so_that_another_broker_gets_the_message_but
         await stage.at_ms(20_000)
 
     config = ProducerConfig(send_msg_max_timeout_per_request=500)
-    trace = play(producing(config, rate_per_s=1, brokers=BOTH, queues=1), script)
+    trace = execute(producing(config, rate_per_s=1, brokers=BOTH, queues=1), script)
 
     # Over the connection that is open, half a second is waited. To connect takes its 3 s, in which the producer does
     # nothing else, and then no time is left for the other broker: these messages are lost.
@@ -200,7 +200,7 @@ def test_a_producer_that_minds_latencies_leaves_a_dead_broker_alone_for_ten_seco
         await stage.kill("broker-b")
         await stage.at_ms(29_000)
 
-    trace = play(producing(ProducerConfig(send_latency_enable=True), brokers=BOTH, queues=1), script)
+    trace = execute(producing(ProducerConfig(send_latency_enable=True), brokers=BOTH, queues=1), script)
 
     refused = [row.at_ms for row in trace.select("rpc", src="p1", event="refused", after_ms=5_050)]
     assert len(refused) <= 6

@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.testing import Stage, a_scenario, play
+from emulator.testing import Stage, a_scenario, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -37,8 +37,8 @@ async def reply(guest: Guest, *, topic: str = CLUSTER_TOPIC, v2: bool = True, **
     return await guest.ask(BROKER, RequestCode.SEND_REPLY_MESSAGE, plain, b"pong")
 
 
-def played(script, **options):
-    return play(a_scenario(queues=1, broker=BrokerConfig(**options)), script)
+def executed(script, **options):
+    return execute(a_scenario(queues=1, broker=BrokerConfig(**options)), script)
 
 
 @pytest.mark.parametrize("v2", [True, False])
@@ -48,10 +48,10 @@ def test_a_reply_reaches_the_client_that_asked_and_is_stored(v2):
     async def script(stage: Stage) -> None:
         asks, replies = await who_asks(stage), await a_guest(stage, 2)
         seen["answer"] = await reply(replies, v2=v2, REPLY_TO_CLIENT=ASKS)
-        (seen["pushed"],) = asks.asked(PUSH)
+        (seen["pushed"],) = asks.requested(PUSH)
         seen["broker"], seen["from"] = asks.address(BROKER), replies.host.ip
 
-    trace = played(script)
+    trace = executed(script)
     pushed = decode_header(ReplyMessageRequestHeader, seen["pushed"].ext_fields)
     assert seen["pushed"].body == b"pong"
     assert (pushed.topic, pushed.queue_id, pushed.producer_group) == (CLUSTER_TOPIC, 0, "pg")
@@ -75,7 +75,7 @@ def test_a_reply_that_is_not_stored_has_the_id_0():
         await who_asks(stage)
         seen["answer"] = await reply(await a_guest(stage, 2), REPLY_TO_CLIENT=ASKS)
 
-    trace = played(script, store_reply_message_enable=False)
+    trace = executed(script, store_reply_message_enable=False)
     answered = decode_header(headers.SendMessageResponseHeader, seen["answer"].ext_fields)
     assert (answered.msg_id, answered.queue_id, answered.queue_offset) == ("0", 0, 0)
     assert trace.select("messages", event="stored") == []
@@ -99,7 +99,7 @@ def test_who_replies_learns_that_nobody_took_it_and_the_reply_is_stored_neverthe
         seen["answer"] = await reply(replies, **properties)
         seen["waited_ms"] = stage.now_ms - began_ms
 
-    trace = played(script)
+    trace = executed(script)
     assert (seen["answer"].code, seen["answer"].remark) == (ResponseCode.SYSTEM_ERROR, remark)
     assert waits_ms <= seen["waited_ms"] < waits_ms + 100
     assert len(trace.select("messages", event="stored", topic=CLUSTER_TOPIC)) == 1
@@ -111,7 +111,7 @@ def test_a_reply_to_a_topic_that_nobody_may_send_to_is_refused_and_not_pushed():
     async def script(stage: Stage) -> None:
         asks = await who_asks(stage)
         seen["answer"] = await reply(await a_guest(stage, 2), topic="SCHEDULE_TOPIC_XXXX", REPLY_TO_CLIENT=ASKS)
-        seen["pushed"] = asks.asked(PUSH)
+        seen["pushed"] = asks.requested(PUSH)
 
-    played(script)
+    executed(script)
     assert (seen["answer"].code, seen["pushed"]) == (ResponseCode.NO_PERMISSION, [])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import TOPIC, Stage, a_scenario, play
+from emulator.testing import TOPIC, Stage, a_scenario, execute
 from emulator.time.mode import TimeMode
 
 BOTH = ("broker-a", "broker-b")
@@ -26,7 +26,7 @@ def test_a_broker_comes_back_with_its_messages_and_offsets_and_its_consumers_go_
         await stage.stop("p1")
         await stage.at_ms(55_000)
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=5), script, mode=mode)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=5), script, mode=mode)
 
     assert len({message[2] for message in trace.stored()}) == len(trace.stored())
     assert sorted(trace.consumed()) == trace.stored()
@@ -45,12 +45,12 @@ def test_offsets_come_back_as_they_were_last_written_to_the_disk_at_most_5_s_ago
         stage.start("c1")
         await stage.at_ms(45_000)
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=10), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=10), script)
 
     # Written at 30 s; the commits of the 4 s after it are lost.
     at_30_s = [r.offset for r in trace.select("messages", event="committed", topic=TOPIC, until_ms=30_000)][-1]
     assert offsets(trace) == [0, at_30_s]
-    twice = [who for who in trace.consumed().values() if len(who) == 2]
+    twice = [node for node in trace.consumed().values() if len(node) == 2]
     assert 38 <= len(twice) <= 42
 
 
@@ -64,10 +64,10 @@ def test_a_broker_that_stops_in_order_loses_no_commit():
         stage.start("c1")
         await stage.at_ms(45_000)
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=10), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=10), script)
 
     assert len(offsets(trace)) == 2
-    assert [who for who in trace.consumed().values() if len(who) > 1] == []
+    assert [node for node in trace.consumed().values() if len(node) > 1] == []
 
 
 def test_a_restarted_broker_is_in_the_route_with_its_first_registration():
@@ -76,7 +76,7 @@ def test_a_restarted_broker_is_in_the_route_with_its_first_registration():
         await stage.host("broker-a").restart()
         await stage.at_ms(30_000)
 
-    trace = play(a_scenario(nameservers=2), script)
+    trace = execute(a_scenario(nameservers=2), script)
 
     for name in ("ns-1", "ns-2"):
         known = trace.select("beliefs", node=name, kind="live_brokers")
@@ -89,7 +89,7 @@ def test_a_consumer_connects_and_is_a_member_again_within_about_a_second_of_a_br
         await stage.host("broker-a").restart()
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=2, queues=2), script)
+    trace = execute(a_scenario(consumers=2, queues=2), script)
 
     known = trace.select("beliefs", node="broker-a", kind="consumer_ids", after_ms=27_500)
     assert [row.value.count("@") for row in known] == [1, 2]
@@ -104,12 +104,12 @@ def test_a_restarted_consumer_has_another_id_and_goes_on_where_it_had_committed(
         stage.start("c1")
         await stage.at_ms(40_000)
 
-    trace = play(a_scenario(consumers=1, queues=1, rate_per_s=10), script)
+    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=10), script)
 
     ids = list(dict.fromkeys(row.client_id for row in trace.select("messages", event="consumed")))
     assert len(ids) == 2
     assert trace.select("ownership", event="acquired", topic=TOPIC)[-1].offset == offsets(trace)[-1] > 250
-    assert [who for who in trace.consumed().values() if len(who) > 1] == []
+    assert [node for node in trace.consumed().values() if len(node) > 1] == []
 
 
 def test_a_nameserver_restarts_empty_and_knows_all_with_the_next_registrations():
@@ -118,7 +118,7 @@ def test_a_nameserver_restarts_empty_and_knows_all_with_the_next_registrations()
         await stage.host("ns-1").restart()
         await stage.at_ms(60_000)
 
-    trace = play(a_scenario(brokers=BOTH, consumers=2, queues=2, rate_per_s=4), script)
+    trace = execute(a_scenario(brokers=BOTH, consumers=2, queues=2, rate_per_s=4), script)
 
     again = trace.select("beliefs", node="ns-1", kind="live_brokers", incarnation=2)
     assert [(row.subject, round(row.at_ms, -2)) for row in again] == [("broker-a", 40_000), ("broker-b", 40_000)]
@@ -135,7 +135,7 @@ def test_a_frozen_broker_holds_its_queues_up_and_loses_neither_members_nor_messa
         await stage.stop("p1")
         await stage.at_ms(95_000)
 
-    trace = play(a_scenario(brokers=BOTH, consumers=2, queues=2, rate_per_s=4), script)
+    trace = execute(a_scenario(brokers=BOTH, consumers=2, queues=2, rate_per_s=4), script)
 
     of_broker = [row for row in trace.select("messages", broker_name="broker-b") if 30_001 < row.at_ms < 50_000]
     assert {row.event for row in of_broker} == {"unacknowledged"}, "only the producer says something, in vain"

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
 from emulator.time.mode import TimeMode
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import ConsumeFromWhere, PermName, TopicConfig
@@ -29,7 +29,7 @@ def test_a_group_that_starts_from_a_timestamp_misses_the_retries_that_one_from_t
         stage.start("c1")
         await stage.for_ms(40_000)
 
-    trace = play(a_scenario(consumers=1, consumer=ConsumerConfig(consume_from_where=where)), script)
+    trace = execute(a_scenario(consumers=1, consumer=ConsumerConfig(consume_from_where=where)), script)
 
     assert [row.offset for row in consumed_from(trace, RETRY)] == consumed
 
@@ -42,7 +42,7 @@ def test_a_retry_topic_that_may_not_be_read_keeps_its_consumer_busy_every_second
         topics.update_topic_config(TopicConfig(RETRY, 1, 1, perm=PermName.WRITE), now_ms=0)
         await stage.at_ms(100_000)
 
-    trace = play(a_scenario(consumers=1), script)
+    trace = execute(a_scenario(consumers=1), script)
 
     polled = trace.select("beliefs", node="c1", kind="route", subject=RETRY, after_ms=35_000)[0].at_ms
     passes = trace.passes("c1", after_ms=polled + 20_000)
@@ -51,7 +51,7 @@ def test_a_retry_topic_that_may_not_be_read_keeps_its_consumer_busy_every_second
 
 
 def test_a_member_that_joins_may_get_the_retry_topic_and_another_member_its_normal_queues():
-    trace = play(failing(a_scenario(consumers=2, queues=2, rate_per_s=2)), for_ms=40_000)
+    trace = execute(failing(a_scenario(consumers=2, queues=2, rate_per_s=2)), for_ms=40_000)
 
     (owner,) = trace.owners(topic=RETRY).values()
     both = {row.node for row in consumed_from(trace, TOPIC)}
@@ -68,7 +68,7 @@ def test_all_queues_that_a_pass_takes_away_are_dropped_at_once_and_committed_one
         await stage.at_ms(45_000)
 
     # Each queue is let go of when its listener has had half a second to finish, in vain.
-    trace = play(in_order(a_scenario(consumers=2, queues=6, rate_per_s=12), consume_ms=4_000), script)
+    trace = execute(in_order(a_scenario(consumers=2, queues=6, rate_per_s=12), consume_ms=4_000), script)
 
     drops = trace.select("ownership", node="c1", event="dropped", topic=TOPIC, after_ms=30_000)
     dropped_ms = drops[0].at_ms
@@ -79,6 +79,6 @@ def test_all_queues_that_a_pass_takes_away_are_dropped_at_once_and_committed_one
 
 def test_what_is_sent_back_takes_the_same_way_in_memory_and_over_sockets():
     modes = (TimeMode.SIM, TimeMode.FAST)
-    memory, sockets = (play(one_consumer(3), first_message_only, for_ms=60_000, mode=mode).digest for mode in modes)
+    memory, sockets = (execute(one_consumer(3), first_message_only, for_ms=60_000, mode=mode).digest for mode in modes)
 
     assert memory == sockets

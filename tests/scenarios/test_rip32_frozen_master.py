@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from support.grouped import (
@@ -46,7 +46,7 @@ def test_a_frozen_master_returns_with_its_next_registration_and_without_a_stage(
         await stage.suspend(MASTER, resumed_ms - frozen_ms)
         await stage.at_ms(80_000)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert stages(trace, MASTER, after_ms=frozen_ms) == []
     assert trace.select("rpc", code=int(HA_INFO), after_ms=frozen_ms) == []
@@ -65,7 +65,7 @@ def test_acting_slave_and_resumed_master_both_run_the_special_services_until_the
         await stage.suspend(MASTER, 15_000)
         await stage.at_ms(80_000)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert believed(trace, MASTER, "special_service", after_ms=45_000) == []
     (on, _), (off, _) = believed(trace, S1, "special_service", after_ms=45_000)
@@ -92,7 +92,7 @@ def test_what_was_committed_to_the_acting_slave_stays_there_until_the_resumed_ma
             await stage.at_ms(instant_ms)
             seen.append((offset_of(stage, MASTER), offset_of(stage, S1)))
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert registered(trace)[-1][1] == ["0", "1", "2"]
     assert seen == [(100, 200), (100, 100)]
@@ -108,7 +108,7 @@ def test_a_restarted_master_acts_from_before_its_registration_until_its_slave_he
         stage.start(MASTER)
         await stage.for_ms(30_000)
 
-    trace = play(a_group(delay_ms=delay_ms, slaves=1), script)
+    trace = execute(a_group(delay_ms=delay_ms, slaves=1), script)
 
     ((on, running),) = believed(trace, MASTER, "special_service", after_ms=30_000)
     ((off, still),) = believed(trace, S1, "special_service", after_ms=30_000)
@@ -123,7 +123,7 @@ def test_slaves_of_a_frozen_master_connect_to_it_again_and_again_where_nobody_ac
         await stage.at_ms(BEFORE_MS)
         await stage.suspend(MASTER, 150_000)
 
-    trace = play(a_group(config=BrokerConfig()), script)
+    trace = execute(a_group(config=BrokerConfig()), script)
 
     # Without the acting flag the nameserver waits for two minutes, and 905 takes no master away.
     states = [
@@ -148,15 +148,15 @@ def test_a_cold_start_is_a_chain_of_takeovers():
             await stage.for_ms(4_000)
         await stage.for_ms(40_000)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     since = acting_at(trace, MASTER, S1, S2, after_ms=40_000)
-    (_, first), (_, still), (taken, nobody), (_, second), (both_ms, both), (done_ms, last) = since
-    assert [first, still, nobody, second, both, last] == [[S2], [S2], [], [S1], [MASTER, S1], [MASTER]]
+    (_, first), (_, still), (taken, no_node), (_, second), (both_ms, both), (done_ms, last) = since
+    assert [first, still, no_node, second, both, last] == [[S2], [S2], [], [S1], [MASTER, S1], [MASTER]]
     # S2 is told when S1 registers; S1 began below S2 and finds out with its next poll.
     s1_registered = requests(trace, S1, "ns-1", RequestCode.REGISTER_BROKER, after_ms=40_000)[0].at_ms
     assert taken == s1_registered + 3
     # The master first takes back what two empty slaves have.
-    asked = [requests(trace, MASTER, name, HA_INFO, after_ms=40_000)[0].at_ms for name in (S1, S2)]
-    assert asked[0] < asked[1] < both_ms
+    requested = [requests(trace, MASTER, name, HA_INFO, after_ms=40_000)[0].at_ms for name in (S1, S2)]
+    assert requested[0] < requested[1] < both_ms
     assert done_ms - both_ms < 10

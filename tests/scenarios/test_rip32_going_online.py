@@ -5,7 +5,7 @@ import itertools
 import attrs
 import pytest
 
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from support.grouped import (
@@ -43,7 +43,7 @@ def test_special_services_start_before_the_registration_and_heartbeats_only_afte
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
 
-    trace = play(a_group(delay_ms=40), script)
+    trace = execute(a_group(delay_ms=40), script)
 
     (special, _), *_ = believed(trace, member, "special_service")
     registration = requests(trace, member, "ns-1", RequestCode.REGISTER_BROKER)[0]
@@ -56,8 +56,8 @@ def test_special_services_start_before_the_registration_and_heartbeats_only_afte
 
 
 @pytest.mark.trap("M26")
-@pytest.mark.parametrize(("waits", "asked"), [(True, []), (False, [S1, S2])])
-def test_a_nameserver_that_refuses_to_answer_makes_a_returning_master_believe_that_it_is_alone(waits, asked):
+@pytest.mark.parametrize(("waits", "requested"), [(True, []), (False, [S1, S2])])
+def test_a_nameserver_that_refuses_to_answer_makes_a_returning_master_believe_that_it_is_alone(waits, requested):
     nameserver = attrs.evolve(ACTING, need_wait_for_service=waits)
 
     async def script(stage: Stage) -> None:
@@ -71,11 +71,11 @@ def test_a_nameserver_that_refuses_to_answer_makes_a_returning_master_believe_th
         stage.start(MASTER)
         await stage.for_ms(25_000)
 
-    trace = play(a_group(nameserver=nameserver), script)
+    trace = execute(a_group(nameserver=nameserver), script)
 
     # Both slaves are known again before their master asks.
     assert (70_503, ["1"]) in registered(trace) or (70_501, ["1"]) in registered(trace)
-    assert [row.dst for row in trace.select("rpc", src=MASTER, code=int(OFFSETS), kind="request")] == asked
+    assert [row.dst for row in trace.select("rpc", src=MASTER, code=int(OFFSETS), kind="request")] == requested
     online = [at_ms for at_ms, stage in stages(trace, MASTER, after_ms=75_000) if stage == "online"]
     assert (online == [75_006]) is waits
     assert len(online) == 1
@@ -107,7 +107,7 @@ def test_a_master_of_one_replica_returns_at_once_and_with_its_old_offsets(config
         await stage.at_ms(200_000)
         seen.append(offset_of(stage, S1))
 
-    trace = play(a_group(slaves=1, config=config), script)
+    trace = execute(a_group(slaves=1, config=config), script)
 
     assert seen == [left, left]
     # The route has the master back with its first registration, at once or after what it takes back.
@@ -141,7 +141,7 @@ def test_of_two_slaves_at_the_masters_version_the_later_stale_one_wins_and_offse
                 seen.append(offset)
             await stage.for_ms(100)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert seen == [500, 2_408, 232]
     first, second = taken_back(trace, S1), taken_back(trace, S2)
@@ -168,7 +168,7 @@ def test_the_lowest_slave_that_restarts_takes_over_in_two_steps_and_takes_nothin
         await stage.for_ms(5_000)
         seen.extend((offset_of(stage, S1), offset_of(stage, S2)))
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert [value for _, value in minimum(trace, S1, after_ms=30_000)] == [2, 1]
     (below, _), (above, _) = minimum(trace, S1, after_ms=30_000)
@@ -192,7 +192,7 @@ def test_a_slave_that_is_still_listed_itself_begins_below_the_next_one_all_the_s
         stage.start(S1)
         await stage.for_ms(3_000)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert registered(trace)[-1] == (20_001, ["1", "2"])
     assert [ids for _, ids in minimum(trace, S1, after_ms=22_000)] == [2, 1]
@@ -200,8 +200,8 @@ def test_a_slave_that_is_still_listed_itself_begins_below_the_next_one_all_the_s
 
 
 @pytest.mark.trap("M44")
-@pytest.mark.parametrize(("s1_leaves", "asked_again"), [(True, False), (False, True)])
-def test_a_member_takes_the_place_of_one_that_was_done_and_is_passed_over(s1_leaves, asked_again):
+@pytest.mark.parametrize(("s1_leaves", "requested_again"), [(True, False), (False, True)])
+def test_a_member_takes_the_place_of_one_that_was_done_and_is_passed_over(s1_leaves, requested_again):
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
         await stage.kill(MASTER)
@@ -215,12 +215,12 @@ def test_a_member_takes_the_place_of_one_that_was_done_and_is_passed_over(s1_lea
         stage.heal(MASTER, S2)
         await stage.for_ms(20_000)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert len(taken_back(trace, S1)) == 1
     assert trace.select("rpc", src=MASTER, dst=S2, event="connect_lost", until_ms=41_000) != []
-    assert bool(requests(trace, MASTER, S2, HA_INFO)) is asked_again
-    assert bool(taken_back(trace, S2)) is asked_again
+    assert bool(requests(trace, MASTER, S2, HA_INFO)) is requested_again
+    assert bool(taken_back(trace, S2)) is requested_again
     assert stages(trace, MASTER)[-1][1] == "online"
 
 
@@ -233,7 +233,7 @@ def test_a_master_waits_for_itself_until_the_nameserver_has_forgotten_its_former
         stage.start(MASTER)
         await stage.for_ms(40_000)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     to_itself = requests(trace, MASTER, MASTER, HA_INFO)
     assert instants(to_itself) == [21_006]
@@ -261,7 +261,7 @@ def test_a_member_without_timer_check_point_keeps_its_master_offline_for_ever():
         stage.start(MASTER)
         await stage.for_ms(120_000)
 
-    trace = play(a_group(slaves=1, of_slaves=acting(timer_wheel_enable=False)), script)
+    trace = execute(a_group(slaves=1, of_slaves=acting(timer_wheel_enable=False)), script)
 
     refused = trace.select("rpc", dst=MASTER, code=int(CHECK_POINT), kind="response")
     assert [row.status for row in refused] == [1] * len(refused)
@@ -289,7 +289,7 @@ def test_a_master_that_skips_pre_online_returns_at_once_and_its_slaves_copy_its_
         await stage.at_ms(200_000)
         seen.extend((offset_of(stage, MASTER), offset_of(stage, S1)))
 
-    trace = play(a_group(slaves=1, config=acting(skip_pre_online=True)), script)
+    trace = execute(a_group(slaves=1, config=acting(skip_pre_online=True)), script)
 
     assert seen == [100, 100]
     assert stages(trace, MASTER) == stages(trace, S1) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import Caller, Stage, play
+from emulator.testing import Caller, Stage, execute
 from nodes.config import BrokerRole
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -52,7 +52,7 @@ def test_a_message_is_refused_when_too_many_slaves_are_gone(options, with_one_sl
             seen.append(await send(probe))
         seen.append(await send(probe, WAIT="false"))
 
-    play(a_group(config=acting(**{"broker_role": BrokerRole.SYNC_MASTER, **options})), script)
+    execute(a_group(config=acting(**{"broker_role": BrokerRole.SYNC_MASTER, **options})), script)
 
     assert seen == [TAKEN, with_one_slave, alone, TAKEN]
 
@@ -69,7 +69,7 @@ def test_a_slave_that_is_linked_but_out_of_the_nameservers_sight_does_not_count(
         await stage.at_ms(40_000)
         seen.append((stage.node(MASTER)._ha.in_sync_replicas(0), await send(probe)))
 
-    play(a_group(slaves=1, config=acting(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=2)), script)
+    execute(a_group(slaves=1, config=acting(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=2)), script)
 
     assert seen == [TAKEN, (2, REFUSED)]
 
@@ -89,7 +89,7 @@ def test_a_sender_waits_for_the_acknowledgements_of_slaves_and_for_no_tick():
             await stage.for_ms(500)
 
     config = acting(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=3)
-    play(a_group(config=config, delay_ms=5), script)
+    execute(a_group(config=config, delay_ms=5), script)
 
     # There and back with 5 ms a frame; in between the piece of the log to the farther slave, and its report.
     assert took_ms == [10 + 55 + 5, 10]

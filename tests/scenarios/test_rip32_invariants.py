@@ -5,7 +5,7 @@ import random
 import pytest
 
 from emulator.machine.host import PowerState
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from support.grouped import MASTER, S1, S2, a_group, registered
 
 NAMES = (MASTER, S1, S2)
@@ -39,7 +39,7 @@ def test_exactly_the_lowest_member_acts_once_all_is_quiet(seed):
             groups = {name: stage.node(name)._group for name in alive}
             seen.append((stage.now_ms, alive, {name: group.min_broker_id for name, group in groups.items()}))
 
-    trace = play(a_group(seed=seed), script)
+    trace = execute(a_group(seed=seed), script)
 
     services = [row for row in trace.rows["beliefs"] if row.kind == "special_service"]
     assert any(alive for _, alive, _ in seen)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from nodes.protocol.codes import RequestCode
 from support.grouped import (
     ACTING_WITHOUT_NOTICE,
@@ -42,22 +42,22 @@ def test_a_slave_that_came_online_without_isolation_goes_on_dialling_a_dead_mast
         await stage.for_ms(30_000)
 
     config = acting(total_replicas=total_replicas)
-    trace = play(a_group(nameserver=ACTING_WITHOUT_NOTICE, config=config), script)
+    trace = execute(a_group(nameserver=ACTING_WITHOUT_NOTICE, config=config), script)
 
-    ((told, ids),) = minimum(trace, S2, after_ms=BEFORE_MS)
+    ((reported, ids),) = minimum(trace, S2, after_ms=BEFORE_MS)
     assert ids == 1
-    assert told < 21_100
+    assert reported < 21_100
     ((let_go, address),) = believed(trace, S2, "master_addr", after_ms=BEFORE_MS)
     assert address is None
     next_registration = trace.select("rpc", dst=S2, code=103, kind="response", after_ms=BEFORE_MS)[0].at_ms
     assert next_registration > 40_000
-    dialled = trace.select("rpc", src=S2, dst=MASTER, event="refused", after_ms=told, until_ms=let_go)
+    dialled = trace.select("rpc", src=S2, dst=MASTER, event="refused", after_ms=reported, until_ms=let_go)
     if total_replicas == 1:
         # Its memory began with id 0 at no address: who went offline it cannot say.
         assert let_go == next_registration
         assert len(dialled) >= 10
     else:
-        assert let_go == told
+        assert let_go == reported
         assert dialled == []
 
 
@@ -68,7 +68,7 @@ def test_a_master_that_is_told_of_a_lowest_slave_does_not_take_it_for_the_lowest
         await stage.suspend(MASTER, 55_000)
         await stage.for_ms(10_000)
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     polled = [sorted(members) for _, members in believed(trace, MASTER, "member_group", after_ms=BEFORE_MS)]
     assert polled == [["1", "2"], ["0", "1", "2"]]
@@ -86,7 +86,7 @@ def test_a_slave_copies_from_its_returned_master_only_after_its_own_next_registr
         stage.start(MASTER)
         await stage.at_ms(170_000)
 
-    trace = play(a_group(slaves=1), script)
+    trace = execute(a_group(slaves=1), script)
 
     (online, _), *_ = [known for known in minimum(trace, S1, after_ms=COPIED_MS + 10_000) if known[1] == 0]
     assert online < 90_000
@@ -94,8 +94,8 @@ def test_a_slave_copies_from_its_returned_master_only_after_its_own_next_registr
     own = [at for at in instants(requests(trace, S1, "ns-1", RequestCode.REGISTER_BROKER)) if at > online]
     assert (known, address) == (own[0] + 2, M)
     assert known - online > 10_000
-    asked = [at for at in instants(requests(trace, S1, MASTER, CHECK_POINT)) if at > COPIED_MS]
-    assert known < asked[0] <= known + 3_000
+    requested = [at for at in instants(requests(trace, S1, MASTER, CHECK_POINT)) if at > COPIED_MS]
+    assert known < requested[0] <= known + 3_000
     # More than 60 s after the last attempt, which there was without a master, too.
     copied = instants(requests(trace, S1, MASTER, RequestCode.GET_ALL_CONSUMER_OFFSET))
     assert len(copied) == 2
@@ -109,13 +109,13 @@ def test_the_quickest_of_two_nameservers_says_who_the_master_is_even_if_it_knows
         stage.cut(MASTER, "ns-2")
         await stage.at_ms(600_000)
 
-    trace = play(a_group(nameservers=2, jitter_ms=5), script)
+    trace = execute(a_group(nameservers=2, jitter_ms=5), script)
 
     assert registered(trace, "ns-1")[-1][1] == ["0", "1", "2"]
     assert registered(trace, "ns-2")[-1][1] == ["1", "2"]
-    told = [address for _, address in believed(trace, S1, "master_addr", after_ms=40_000)]
-    assert len(told) > 5
-    assert {*told} == {None, M}
+    lines = [address for _, address in believed(trace, S1, "master_addr", after_ms=40_000)]
+    assert len(lines) > 5
+    assert {*lines} == {None, M}
     for at_ms, address in believed(trace, S1, "master_addr", after_ms=40_000):
         (first, *_) = trace.select("rpc", dst=S1, code=103, kind="response", after_ms=at_ms - 20, until_ms=at_ms)
         assert first.src == ("ns-2" if address is None else "ns-1")
@@ -142,7 +142,7 @@ def test_a_poll_without_answer_keeps_the_members_and_one_without_group_wipes_the
         await stage.for_ms(100)
         locks.append(await lock(probe, MASTER, "c2", only_this_broker=True))
 
-    trace = play(a_group(config=acting(lock_in_strict_mode=True)), script)
+    trace = execute(a_group(config=acting(lock_in_strict_mode=True)), script)
 
     views = [view for _, view in believed(trace, MASTER, "member_group", after_ms=BEFORE_MS)]
     assert views == ([None] if restarts else [])
@@ -150,8 +150,8 @@ def test_a_poll_without_answer_keeps_the_members_and_one_without_group_wipes_the
     assert bool(timed_out) is not restarts
     # With no member in sight a majority of two cannot be had, and what was locked here is not given back.
     assert locks == [locked, locked]
-    asked = requests(trace, MASTER, S1, RequestCode.LOCK_BATCH_MQ)
-    assert bool(asked) is locked
+    requested = requests(trace, MASTER, S1, RequestCode.LOCK_BATCH_MQ)
+    assert bool(requested) is locked
     unlocked = requests(trace, MASTER, S1, RequestCode.UNLOCK_BATCH_MQ)
     assert bool(unlocked) is locked
 
@@ -165,7 +165,7 @@ def test_two_slaves_that_follow_different_nameservers_both_act():
         await stage.kill(MASTER)
         await stage.for_ms(60_000)
 
-    trace = play(a_group(nameservers=2, nameserver=ACTING_WITHOUT_NOTICE, seed=2), script)
+    trace = execute(a_group(nameservers=2, nameserver=ACTING_WITHOUT_NOTICE, seed=2), script)
 
     assert [follows(trace, name) for name in (S1, S2)] == [["ns-1"], ["ns-2"]]
     assert registered(trace, "ns-1")[-1][1] == ["1", "2"]
@@ -187,16 +187,16 @@ def test_right_after_a_return_the_minimum_flaps_where_one_nameserver_knows_it_la
         slow(stage, MASTER, "ns-2", 1_500)
         await stage.for_ms(30_000)
 
-    trace = play(a_group(nameservers=2, seed=1), script)
+    trace = execute(a_group(nameservers=2, seed=1), script)
 
     assert follows(trace, S1) == ["ns-2"]
     (first, ids), *_ = registered(trace, "ns-1", after_ms=30_000)
     (second, _), *_ = registered(trace, "ns-2", after_ms=30_000)
     assert (ids, second) == (["0", "1", "2"], first + 1_498)
     # VerbOutput by the one, corrected by the poll of the other, and told again.
-    (told, _), (polled, _), (again, _) = seen = minimum(trace, S1, after_ms=30_000)
+    (reported, _), (polled, _), (again, _) = seen = minimum(trace, S1, after_ms=30_000)
     assert [ids for _, ids in seen] == [0, 1, 0]
-    assert (told, again) == (first + 1, second + 1)
-    assert polled - told < 1_000
+    assert (reported, again) == (first + 1, second + 1)
+    assert polled - reported < 1_000
     services = believed(trace, S1, "special_service", after_ms=30_000)
-    assert services == [(told, False), (polled, True), (again, False)]
+    assert services == [(reported, False), (polled, True), (again, False)]

@@ -4,7 +4,7 @@ import json
 
 import attrs
 
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from nodes.protocol.codes import RequestCode
 from support.grouped import (
     ACTING,
@@ -42,7 +42,7 @@ def test_a_compatible_group_knows_its_members_and_its_returning_master_takes_bac
         await stage.for_ms(30_000)
         seen.append(offset_of(stage, MASTER))
 
-    trace = play(a_group(nameserver=OLD, slaves=1), script)
+    trace = execute(a_group(nameserver=OLD, slaves=1), script)
 
     # No 905 comes: the slave sees it at its next poll.
     (off, on, off_again) = believed(trace, S1, "special_service")
@@ -59,7 +59,7 @@ def test_clients_see_no_acting_master_and_the_queues_stay_writeable():
         await stage.kill(MASTER)
         await stage.for_ms(40_000)
 
-    trace = play(a_group(nameserver=OLD, slaves=1), script)
+    trace = execute(a_group(nameserver=OLD, slaves=1), script)
 
     rows = trace.select("beliefs", node="ns-1", kind="route", subject="orders")
     assert [json.loads(row.value)["ba"] for row in rows[-2:]] == [
@@ -74,7 +74,7 @@ def test_a_silent_broker_is_missed_only_120_s_after_its_last_heartbeat():
         await stage.power_off(MASTER)
         await stage.for_ms(130_000)
 
-    trace = play(a_group(nameserver=OLD, slaves=1), script)
+    trace = execute(a_group(nameserver=OLD, slaves=1), script)
 
     last = instants(requests(trace, MASTER, "ns-1", RequestCode.QUERY_DATA_VERSION))[-1]
     (missed, ids) = registered(trace)[-1]
@@ -87,12 +87,12 @@ def test_without_compatibility_an_isolated_broker_waits_for_an_answer_for_ever()
         await stage.at_ms(60_000)
 
     config = acting(compatible_with_old_name_srv=False)
-    trace = play(a_group(nameserver=OLD, slaves=1, config=config), script)
+    trace = execute(a_group(nameserver=OLD, slaves=1, config=config), script)
 
     # 4.x does not answer a code that it does not know: each attempt costs its 3 s, and then a second's rest.
-    asked = instants(requests(trace, MASTER, "ns-1", MEMBERS))
+    requested = instants(requests(trace, MASTER, "ns-1", MEMBERS))
     answers = trace.select("rpc", src="ns-1", dst=MASTER, code=int(MEMBERS), kind="response")
-    assert len(asked) > 20
+    assert len(requested) > 20
     assert answers == []
     assert registered(trace) == []
     assert [stages(trace, name)[-1][1] for name in (MASTER, S1)] == ["fetching member group"] * 2
@@ -103,7 +103,7 @@ def test_without_compatibility_every_poll_costs_a_broker_its_connection_and_so_i
         await stage.at_ms(60_000)
 
     config = acting(compatible_with_old_name_srv=False, total_replicas=1)
-    trace = play(a_group(nameserver=OLD, slaves=0, config=config), script)
+    trace = execute(a_group(nameserver=OLD, slaves=0, config=config), script)
 
     # The call that timed out closes the connection, which is the one that the broker registered over.
     assert registered(trace) == [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import TopicConfig
@@ -43,7 +43,7 @@ def test_a_topic_created_on_an_isolated_master_is_refused_and_becomes_visible_wi
         create_topic(stage, MASTER, "new")
         await stage.for_ms(20_000)
 
-    trace = play(a_group(slaves=1), script)
+    trace = execute(a_group(slaves=1), script)
 
     refused, accepted, *_ = trace.select("rpc", dst=MASTER, code=int(REGISTER), kind="response", after_ms=BEFORE_MS)
     assert (refused.at_ms, refused.status, accepted.status) == (23_002, 1, 0)
@@ -62,7 +62,7 @@ def test_a_topic_that_a_slave_makes_known_also_tells_it_who_the_master_is():
         create_topic(stage, S1, "new")
         await stage.for_ms(1_000)
 
-    trace = play(a_group(slaves=1), script)
+    trace = execute(a_group(slaves=1), script)
 
     assert minimum(trace, S1)[-1][1] == 0
     ((known, address),) = believed(trace, S1, "master_addr", after_ms=21_000)
@@ -79,7 +79,7 @@ def test_no_registration_slips_between_the_farewells():
 
     # The farewell to a nameserver without power takes 3 s, and the buffer of pops rests for 2 s more; at 40 s a
     # registration is due.
-    trace = play(a_group(nameservers=2, slaves=1), script)
+    trace = execute(a_group(nameservers=2, slaves=1), script)
 
     assert trace.select("lifecycle", node=MASTER, event="stopped")[0].at_ms == 44_000
     assert [at_ms for at_ms in instants(requests(trace, MASTER, "ns-1", REGISTER)) if at_ms > 39_000] == []
@@ -95,7 +95,7 @@ def test_the_first_registration_of_a_broker_that_is_not_isolated_is_forced():
         await stage.for_ms(25_000)
 
     # The nameserver has not yet noticed: it holds the very topics that the new process would send.
-    trace = play(a_group(slaves=0, config=acting(total_replicas=1, force_register=False)), script)
+    trace = execute(a_group(slaves=0, config=acting(total_replicas=1, force_register=False)), script)
 
     assert [round(at_ms, -3) for at_ms in instants(requests(trace, MASTER, "ns-1", REGISTER))] == [0, 21_000]
 
@@ -113,20 +113,20 @@ def test_the_members_are_known_while_another_thread_decides_who_acts():
         await stage.for_ms(5_000)
 
     # With this option a slave that hears of its master asks it for its flushed offset, and holds the lock meanwhile.
-    trace = play(a_group(config=acting(sync_master_flush_offset_when_startup=True)), script)
+    trace = execute(a_group(config=acting(sync_master_flush_offset_when_startup=True)), script)
 
-    told, lowest = minimum(trace, S1)[-1]
+    reported, lowest = minimum(trace, S1)[-1]
     assert lowest == 0
-    answers = trace.select("rpc", src=MASTER, dst=S1, code=int(HA_INFO), kind="response", after_ms=told)
-    assert [row.at_ms > told + 2_500 for row in answers] == [True]
-    ((seen, members),) = believed(trace, S1, "member_group", after_ms=told)
+    answers = trace.select("rpc", src=MASTER, dst=S1, code=int(HA_INFO), kind="response", after_ms=reported)
+    assert [row.at_ms > reported + 2_500 for row in answers] == [True]
+    ((seen, members),) = believed(trace, S1, "member_group", after_ms=reported)
     assert sorted(members) == ["0", "1"]
-    assert seen < told + 1_100
+    assert seen < reported + 1_100
 
 
 @pytest.mark.trap("M37")
 def test_every_nameserver_refuses_a_compressed_registration_and_its_broker_is_in_no_route():
-    trace = play(a_group(nameservers=2, slaves=0, config=BrokerConfig(compressed_register=True)), for_ms=50_000)
+    trace = execute(a_group(nameservers=2, slaves=0, config=BrokerConfig(compressed_register=True)), for_ms=50_000)
 
     for nameserver in ("ns-1", "ns-2"):
         answers = trace.select("rpc", src=nameserver, dst=MASTER, code=int(REGISTER), kind="response")
@@ -143,7 +143,7 @@ def test_every_nameserver_refuses_a_compressed_registration_and_its_broker_is_in
 )
 def test_a_slave_with_a_static_ha_address_never_connects_to_it(address, links):
     config = BrokerConfig(ha_master_address=address)
-    trace = play(a_group(slaves=1, config=BrokerConfig(), of_slaves=config), for_ms=60_000)
+    trace = execute(a_group(slaves=1, config=BrokerConfig(), of_slaves=config), for_ms=60_000)
 
     # Each registration names the master; its address is even the one that was configured.
     named = trace.select("rpc", src="ns-1", dst=S1, code=int(REGISTER), kind="response")
@@ -154,6 +154,6 @@ def test_a_slave_with_a_static_ha_address_never_connects_to_it(address, links):
 
 def test_where_slaves_may_act_the_address_comes_from_elsewhere_and_a_static_one_does_no_harm():
     config = acting(ha_master_address="127.1.2.9:10912")
-    trace = play(a_group(slaves=1, config=acting(), of_slaves=config), for_ms=BEFORE_MS)
+    trace = execute(a_group(slaves=1, config=acting(), of_slaves=config), for_ms=BEFORE_MS)
 
     assert [value["state"] for _, value in believed(trace, S1, "ha_state")] == ["ready", "transfer"]

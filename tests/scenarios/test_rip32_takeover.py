@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from emulator.machine.host import EmulatedHost
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from nodes.broker.broker import Broker
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode
@@ -38,7 +38,7 @@ def test_a_slave_sends_nobody_back_to_its_returned_master_and_a_consumer_stays_u
         stage.start(MASTER)
         await stage.at_ms(80_000)
 
-    trace = play(a_group(slaves=1, consumers=1, rate_per_s=20), script)
+    trace = execute(a_group(slaves=1, consumers=1, rate_per_s=20), script)
 
     (knows, ids) = minimum(trace, S1)[-1]
     assert ids == 0
@@ -62,7 +62,7 @@ def test_an_acting_slave_refuses_pulls_unless_slaves_may_answer_them(slave_read_
         await stage.for_ms(60_000)
 
     config = acting(slave_read_enable=slave_read_enable)
-    trace = play(a_group(slaves=1, config=config, consumers=1), script)
+    trace = execute(a_group(slaves=1, config=config, consumers=1), script)
 
     assert believed(trace, S1, "special_service")[-1][1] is True
     # Before its first heartbeat to the slave the consumer is unknown there.
@@ -85,7 +85,7 @@ def test_the_acting_slave_gives_away_what_is_still_locked_at_the_frozen_master()
         await stage.for_ms(100)
         locks.append(await lock(probe, MASTER, "old"))
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
 
     assert minimum(trace, S1)[-1][1] == 1
     assert locks == [True, False, True, True]
@@ -115,13 +115,13 @@ def test_a_slave_that_asks_a_slave_for_its_ha_address_fails_every_second():
         again.start()
         await stage.for_ms(30_000)
 
-    trace = play(a_group(slaves=0, config=acting()), script)
+    trace = execute(a_group(slaves=0, config=acting()), script)
 
-    asked = instants(requests(trace, "reborn", "reborn", HA_INFO))
-    assert len(asked) >= 8
-    assert all(1_000 <= later - earlier < 1_010 for earlier, later in itertools.pairwise(asked))
+    requested = instants(requests(trace, "reborn", "reborn", HA_INFO))
+    assert len(requested) >= 8
+    assert all(1_000 <= later - earlier < 1_010 for earlier, later in itertools.pairwise(requested))
     answers = trace.select("rpc", src="reborn", dst="reborn", code=int(HA_INFO), kind="response")
-    assert [row.status for row in answers] == [0] * len(asked)
+    assert [row.status for row in answers] == [0] * len(requested)
     # It comes online when the nameserver has forgotten the master.
     assert stages(trace, "reborn")[-1][1] == "online"
-    assert stages(trace, "reborn")[-1][0] > asked[-1]
+    assert stages(trace, "reborn")[-1][0] > requested[-1]

@@ -5,8 +5,8 @@ import itertools
 import attrs
 import pytest
 
-from emulator.spec.model import BrokerSpec, TopicSpec
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, play
+from emulator.spec.model.scenario import BrokerSpec, TopicSpec
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -33,7 +33,7 @@ TICK_MS = 110
 
 
 def test_a_message_that_failed_is_stored_under_the_retry_topic_and_comes_again_after_10_s():
-    trace = play(one_consumer(), first_message_only, for_ms=30_000)
+    trace = execute(one_consumer(), first_message_only, for_ms=30_000)
 
     (failed,) = consumed_from(trace, TOPIC)
     (back,) = stored_in(trace, DELAYED)
@@ -44,7 +44,7 @@ def test_a_message_that_failed_is_stored_under_the_retry_topic_and_comes_again_a
 
 
 def test_a_message_that_was_sent_back_does_not_hold_the_offset_of_its_queue():
-    trace = play(one_consumer(100), first_message_only, for_ms=11_000)
+    trace = execute(one_consumer(100), first_message_only, for_ms=11_000)
 
     commits = [row.offset for row in trace.select("messages", event="committed", topic=TOPIC)]
     assert commits[-1] == 1
@@ -53,7 +53,7 @@ def test_a_message_that_was_sent_back_does_not_hold_the_offset_of_its_queue():
 
 def test_sixteen_deliveries_again_follow_the_ladder_and_the_seventeenth_failure_makes_a_dead_letter():
     ladder_ms = 1_000 * sum(LADDER_S)
-    trace = play(one_consumer(100), first_message_only, for_ms=ladder_ms + 60_000)
+    trace = execute(one_consumer(100), first_message_only, for_ms=ladder_ms + 60_000)
 
     instants = [row.at_ms for row in (*consumed_from(trace, TOPIC), *consumed_from(trace, RETRY))]
     gaps = [later - earlier for earlier, later in itertools.pairwise(instants)]
@@ -64,7 +64,7 @@ def test_sixteen_deliveries_again_follow_the_ladder_and_the_seventeenth_failure_
 
 
 def test_a_consumer_may_want_fewer_deliveries_than_its_group_allows():
-    trace = play(one_consumer(100, max_reconsume_times=2), first_message_only, for_ms=60_000)
+    trace = execute(one_consumer(100, max_reconsume_times=2), first_message_only, for_ms=60_000)
 
     assert len(consumed_from(trace, TOPIC)) + len(consumed_from(trace, RETRY)) == 3
     assert len(stored_in(trace, DLQ)) == 1
@@ -73,7 +73,7 @@ def test_a_consumer_may_want_fewer_deliveries_than_its_group_allows():
 def test_every_message_of_a_batch_that_failed_is_sent_back_for_itself():
     config = ConsumerConfig(consume_message_batch_max_size=4, consume_thread_min=1)
     scenario = a_scenario(consumers=1, queues=1, rate_per_s=20, consume_ms=500, consumer=config)
-    trace = play(failing(scenario), for_ms=8_000)
+    trace = execute(failing(scenario), for_ms=8_000)
 
     batches = [len(list(rows)) for _, rows in itertools.groupby(consumed_from(trace, TOPIC), key=lambda row: row.at_ms)]
     assert max(batches) == 4
@@ -85,7 +85,7 @@ def test_a_group_without_retry_queues_loses_what_it_sends_back_and_is_told_succe
         configure(stage, "broker-a", retry_queue_nums=0)
         await first_message_only(stage)
 
-    trace = play(one_consumer(), script, for_ms=60_000)
+    trace = execute(one_consumer(), script, for_ms=60_000)
 
     (answer,) = trace.select("rpc", dst="c1", code=int(SEND_BACK), kind="response", event="delivered")
     assert answer.status == ResponseCode.SUCCESS
@@ -109,7 +109,7 @@ def test_a_slave_takes_nothing_back_whether_or_not_it_may_act_for_its_master(con
         answers.append(await probe.ask("broker-a-s1", SEND_BACK, header))
 
     scenario = a_scenario(broker=config)
-    play(attrs.evolve(scenario, brokers=(*scenario.brokers, BrokerSpec("broker-a", 1, config=config))), script)
+    execute(attrs.evolve(scenario, brokers=(*scenario.brokers, BrokerSpec("broker-a", 1, config=config))), script)
 
     assert [answer.code for answer in answers] == [code]
 
@@ -132,7 +132,7 @@ def test_a_broker_looks_the_message_up_in_its_own_log_and_may_be_forbidden_to_wr
         header = headers.ConsumerSendMsgBackRequestHeader(offset, "g", level)
         answers.append(await probe.ask("broker-a", SEND_BACK, header))
 
-    trace = play(a_scenario(queues=1, rate_per_s=1, broker=BrokerConfig(broker_permission=permission)), script)
+    trace = execute(a_scenario(queues=1, rate_per_s=1, broker=BrokerConfig(broker_permission=permission)), script)
 
     assert [answer.code for answer in answers] == [code]
     # Without any delay level a message is a dead letter at once.
@@ -149,7 +149,7 @@ def test_what_its_broker_cannot_take_back_goes_to_the_retry_topic_of_another():
     topics = (TopicSpec(TOPIC, ("broker-a",), 1), TopicSpec("bills", ("broker-b",), 1))
     brokers = ("broker-a", "broker-b")
     scenario = a_scenario(consumers=1, brokers=brokers, topics=topics, rate_per_s=1, consume_ms=40_000)
-    trace = play(failing(scenario), script, for_ms=100_000)
+    trace = execute(failing(scenario), script, for_ms=100_000)
 
     (failed,) = consumed_from(trace, TOPIC)
     assert sent(trace, SEND_BACK) == []
@@ -167,7 +167,7 @@ def test_what_nobody_takes_back_stays_cached_and_comes_to_the_listener_again_5_s
         await stage.at_ms(3_000)
         await stage.kill("broker-a")
 
-    trace = play(one_consumer(consume_ms=3_000), script, for_ms=20_000)
+    trace = execute(one_consumer(consume_ms=3_000), script, for_ms=20_000)
 
     first, second = consumed_from(trace, TOPIC)
     assert (second.offset, second.at_ms - first.at_ms) == (first.offset, pytest.approx(5_000 + 3_000, abs=20))
@@ -182,7 +182,7 @@ def test_a_message_comes_again_twice_when_the_answer_to_its_sending_back_is_lost
         await stage.at_ms(9_600)
         stage.heal("broker-a", "c1")
 
-    trace = play(one_consumer(consume_ms=3_000), script, for_ms=40_000)
+    trace = execute(one_consumer(consume_ms=3_000), script, for_ms=40_000)
 
     assert len(consumed_from(trace, TOPIC)) == 1
     assert len(sent(trace, SEND_BACK)) == len(sent(trace, SEND)) == 1
@@ -191,7 +191,7 @@ def test_a_message_comes_again_twice_when_the_answer_to_its_sending_back_is_lost
 
 def test_not_more_listeners_run_at_once_than_there_are_threads():
     config = ConsumerConfig(consume_thread_min=2)
-    trace = play(a_scenario(consumers=1, rate_per_s=20, consume_ms=1_000, consumer=config), for_ms=20_500)
+    trace = execute(a_scenario(consumers=1, rate_per_s=20, consume_ms=1_000, consumer=config), for_ms=20_500)
 
     instants = [row.at_ms for row in consumed_from(trace, TOPIC)]
     assert len(instants) > 30
@@ -205,7 +205,7 @@ def test_a_producer_may_send_to_a_retry_topic_until_it_says_that_there_were_too_
         for times, times_max in ((16, None), (17, None), (3, 3), (4, 3)):
             await send_to_retry_topic(probe, "broker-a", reconsume_times=times, max_reconsume_times=times_max)
 
-    trace = play(a_scenario(consumers=1), script)
+    trace = execute(a_scenario(consumers=1), script)
 
     assert len(stored_in(trace, RETRY)) == 2
     assert len(stored_in(trace, DLQ)) == 2
@@ -220,7 +220,7 @@ def test_a_retry_topic_is_made_for_who_sends_to_it_though_topics_are_not_made_by
         header = headers.SendMessageRequestHeader("pg", "unheard", "TBW102", 4, 0, 0, 0, 0)
         answers.append(await probe.ask("broker-a", RequestCode.SEND_MESSAGE, header))
 
-    trace = play(a_scenario(broker=BrokerConfig(auto_create_topic_enable=False)), script)
+    trace = execute(a_scenario(broker=BrokerConfig(auto_create_topic_enable=False)), script)
 
     assert [answer.code for answer in answers] == [ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST]
     assert len(stored_in(trace, RETRY)) == 1

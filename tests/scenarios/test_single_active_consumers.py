@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, a_scenario, play
+from emulator.testing import GROUP, TOPIC, a_scenario, execute
 from nodes.config import ConsumerConfig, Exclusivity, StatefulSetConfig
 from support.statefulsets import ORDINAL, a_statefulset, at_once, processed, twice_at_once
 
@@ -20,7 +20,7 @@ def scaled(exclusivity, before, after):
 
     config = attrs.evolve(ORDINAL, exclusivity=exclusivity)
     scenario = a_statefulset(before, consumer=config, consume_ms=CONSUME_MS, rate_per_s=8)
-    return play(scenario, script, for_ms=60_000)
+    return execute(scenario, script, for_ms=60_000)
 
 
 def active(trace, queue_id):
@@ -40,7 +40,7 @@ def test_with_a_single_active_consumer_no_queue_is_processed_by_two_pods_at_once
     done = processed(scaled(Exclusivity.SINGLE_ACTIVE, before, after), CONSUME_MS)
 
     assert at_once(done) == []
-    messages = [(one.queue_id, one.offset) for one in done]
+    messages = [(item.queue_id, item.offset) for item in done]
     assert len(messages) == len(set(messages)) > 300
 
 
@@ -49,7 +49,7 @@ def test_the_next_consumer_is_active_when_the_one_before_has_finished_and_cancel
 
     (_, first), (handed_over_s, second) = active(trace, 3)
     assert first != second
-    last = max(one.end_ms for one in processed(trace, CONSUME_MS) if one.node == "consumer-0" and one.queue_id == 3)
+    last = max(item.end_ms for item in processed(trace, CONSUME_MS) if item.node == "consumer-0" and item.queue_id == 3)
     assert last / 1_000 <= handed_over_s <= last / 1_000 + 2
 
 
@@ -62,11 +62,11 @@ def test_a_pull_that_was_held_when_its_consumer_cancelled_does_not_register_it_a
 
     config = attrs.evolve(ORDINAL, exclusivity=Exclusivity.SINGLE_ACTIVE)
     scenario = a_statefulset(2, consumer=config, consume_ms=50, rate_per_s=rate_per_s, queues=10)
-    trace = play(scenario, script, for_ms=120_000)
+    trace = execute(scenario, script, for_ms=120_000)
 
     stored = [(row.queue_id, row.offset) for row in trace.select("messages", event="stored", topic=TOPIC)]
-    done = {(one.queue_id, one.offset): one.end_ms for one in processed(trace, 50)}
-    assert [one for one in stored[: -3 * rate_per_s] if one not in done] == []
+    done = {(item.queue_id, item.offset): item.end_ms for item in processed(trace, 50)}
+    assert [item for item in stored[: -3 * rate_per_s] if item not in done] == []
     assert at_once(processed(trace, 50)) == []
     reached = {}
     for row in trace.select("messages", event="committed", topic=TOPIC):
@@ -86,7 +86,7 @@ def test_when_the_connection_of_the_active_consumer_dies_the_next_one_is_active_
 
     config = attrs.evolve(ORDINAL, exclusivity=Exclusivity.SINGLE_ACTIVE)
     scenario = a_statefulset(1, consumer=config, consume_ms=200, rate_per_s=8)
-    trace = play(scenario, script, for_ms=50_000)
+    trace = execute(scenario, script, for_ms=50_000)
 
     assert [40 <= at_s < 40.1 for at_s, _ in active(trace, 3)[1:]] == [True]
     assert at_once(processed(trace, 200)) == []
@@ -103,7 +103,7 @@ def test_a_suspended_active_consumer_keeps_its_queues_until_the_broker_gives_its
     config = attrs.evolve(ORDINAL, exclusivity=Exclusivity.SINGLE_ACTIVE)
     base = a_statefulset(1, consumer=config, consume_ms=3_000, rate_per_s=8)
     spec = attrs.evolve(base.statefulsets[0], config=PATIENT)
-    trace = play(attrs.evolve(base, statefulsets=(spec,)), script, for_ms=220_000)
+    trace = execute(attrs.evolve(base, statefulsets=(spec,)), script, for_ms=220_000)
 
     changed_s, _ = active(trace, 3)[1]
     assert 150 < changed_s < 172
@@ -121,8 +121,8 @@ def test_members_of_an_ordinary_group_can_be_exclusive_too(exclusivity):
 
     config = ConsumerConfig(exclusivity=exclusivity)
     scenario = a_scenario(consumers=2, consumer=config, consume_ms=CONSUME_MS, queues=6, rate_per_s=6)
-    done = processed(play(scenario, script, for_ms=120_000), CONSUME_MS)
+    done = processed(execute(scenario, script, for_ms=120_000), CONSUME_MS)
 
     assert at_once(done) == []
-    messages = [(one.queue_id, one.offset) for one in done]
+    messages = [(item.queue_id, item.offset) for item in done]
     assert len(messages) == len(set(messages)) > 600

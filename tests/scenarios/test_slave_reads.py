@@ -3,8 +3,8 @@
 import attrs
 import pytest
 
-from emulator.spec.model import Scenario
-from emulator.testing import Stage, Trace, play
+from emulator.spec.model.scenario import Scenario
+from emulator.testing import Stage, Trace, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from support.grouped import MASTER, S1, a_group, requests
@@ -32,20 +32,20 @@ def pulls(trace: Trace, broker: str, **between: float) -> int:
 
 
 def test_a_consumer_that_lags_by_more_than_the_memory_is_sent_to_a_slave() -> None:
-    trace = play(lagging(), for_ms=SUGGESTED_BY_MS + 60_000)
+    trace = execute(lagging(), for_ms=SUGGESTED_BY_MS + 60_000)
     assert pulls(trace, S1, after_ms=SUGGESTED_BY_MS) >= 8
     assert pulls(trace, MASTER, after_ms=SUGGESTED_BY_MS) <= retry_pulls(SUGGESTED_BY_MS + 60_000)
 
 
 def test_without_slave_reads_it_stays_with_the_master() -> None:
-    trace = play(lagging(slave_read_enable=False), for_ms=SUGGESTED_BY_MS + 60_000)
+    trace = execute(lagging(slave_read_enable=False), for_ms=SUGGESTED_BY_MS + 60_000)
     assert pulls(trace, S1) == 0
     assert pulls(trace, MASTER) > 10
 
 
 def test_a_consumer_that_keeps_up_is_never_sent_away() -> None:
     scenario = a_group(slaves=1, consumers=1, rate_per_s=20, config=BrokerConfig(**SMALL_MEMORY))
-    trace = play(scenario, for_ms=SUGGESTED_BY_MS)
+    trace = execute(scenario, for_ms=SUGGESTED_BY_MS)
     assert pulls(trace, S1) == 0
 
 
@@ -56,7 +56,7 @@ def test_a_dead_slave_is_pulled_on_until_its_address_has_left_the_route() -> Non
         await stage.power_off(S1)
         await stage.for_ms(240_000)
 
-    trace = play(lagging(), script)
+    trace = execute(lagging(), script)
     forgotten_ms = next(
         row.at_ms
         for row in trace.select("beliefs", node="ns-1", kind="live_brokers", after_ms=SUGGESTED_BY_MS)

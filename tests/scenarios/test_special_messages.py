@@ -12,7 +12,7 @@ from emulator.spec import loads
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import TraceLevel
 from studies.special_messages.fates import Fates, Kind
-from studies.special_messages.harms import Harm, Trap, told
+from studies.special_messages.impacts import Impact, Trap, reported
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rip32" / "special" / "special_messages.toml"
 KILLED_S, BACK_S = 85, 175
@@ -25,36 +25,39 @@ def a_tenth(*, escape):
     )
     text = text.replace("consume_ms = 1000", "consume_ms = 10_000").replace("run_for_s = 480", "run_for_s = 400")
     scenario = loads(text, "text")
-    brokers = [attrs.evolve(it, config=attrs.evolve(it.config, enable_remote_escape=escape)) for it in scenario.brokers]
+    brokers = [
+        attrs.evolve(broker, config=attrs.evolve(broker.config, enable_remote_escape=escape))
+        for broker in scenario.brokers
+    ]
     return attrs.evolve(scenario, brokers=tuple(brokers))
 
 
-def played(escape, runs):
+def executed(escape, runs):
     """By kind what happened, and the report."""
     scenario = a_tenth(escape=escape)
     fates = Fates(scenario)
     run = run_scenario(scenario, runs=runs, level=TraceLevel.FINDINGS, listeners=(fates.note,)).path
-    return {one.kind: one for one in told(fates)}, judge_run(open_run(run))
+    return {item.kind: item for item in reported(fates)}, judge_run(open_run(run))
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
-    return played(True, tmp_path_factory.mktemp("runs"))
+    return executed(True, tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
 def shut(tmp_path_factory):
-    return played(False, tmp_path_factory.mktemp("runs"))
+    return executed(False, tmp_path_factory.mktemp("runs"))
 
 
-def lost(one):
+def lost(item):
     """Mapping trap -> messages that it lost."""
-    return {harm.partition(": ")[2]: times for harm, times in one.traps.items() if harm.startswith(Harm.LOST)}
+    return {impact.partition(": ")[2]: times for impact, times in item.traps.items() if impact.startswith(Impact.LOST)}
 
 
 def all_are_followed_and_the_transactions_are_whole(found, report):
     sent = {Kind.DELAYED: 1_000, Kind.TIMER: 100, Kind.TRANSACTIONAL: 200, Kind.POP: 1_000}
-    assert {kind: one.sent for kind, one in found.items()} == sent
+    assert {kind: item.sent for kind, item in found.items()} == sent
     assert [found[kind].lost for kind in (Kind.DELAYED, Kind.TRANSACTIONAL)] == [0, 0]
     assert "V16" not in broken(report)
 
@@ -104,5 +107,5 @@ def test_without_a_way_out_popped_messages_are_lost_with_their_copies_or_with_th
 def test_with_a_way_out_acknowledged_messages_are_revived_since_their_records_part(out):
     found, _ = out
 
-    assert found[Kind.POP].traps[f"{Harm.TWICE}: {Trap.P22}"] > 0
+    assert found[Kind.POP].traps[f"{Impact.TWICE}: {Trap.P22}"] > 0
     assert found[Kind.POP].lost < 10

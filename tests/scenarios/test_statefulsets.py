@@ -1,6 +1,6 @@
 """A StatefulSet starts its pods in order, scales them, and revives them under the same names."""
 
-from emulator.testing import GROUP, play
+from emulator.testing import GROUP, execute
 from nodes.config import StatefulSetConfig
 from nodes.protocol.headers_statefulset import ProbePath
 from support.statefulsets import a_statefulset, pods, ready_ms
@@ -11,7 +11,7 @@ def lives(trace, event):
 
 
 def test_each_pod_starts_when_the_one_before_is_ready():
-    trace = play(a_statefulset(3), for_ms=5_000)
+    trace = execute(a_statefulset(3), for_ms=5_000)
 
     ready = [ready_ms(trace, f"consumer-{ordinal}") for ordinal in range(3)]
     started = {row.node: row.at_ms for row in trace.select("lifecycle", event="started", role="consumer")}
@@ -31,7 +31,7 @@ def test_a_scale_down_stops_the_last_pod_first_and_a_scale_up_starts_it_again():
         assert stage.cluster.members(GROUP) == tuple(f"consumer-{ordinal}" for ordinal in range(5))
         await stage.end(first)
 
-    trace = play(a_statefulset(3), script, for_ms=50_000)
+    trace = execute(a_statefulset(3), script, for_ms=50_000)
 
     assert [node for node, _ in lives(trace, "stopped")] == ["consumer-2", "consumer-1"]
     started = [node for node, _ in lives(trace, "started")]
@@ -44,7 +44,7 @@ def test_a_dead_pod_is_revived_under_its_name_at_once_and_then_after_a_pause():
             await stage.at_ms(at_ms)
             await stage.kill("consumer-0")
 
-    trace = play(a_statefulset(2), script, for_ms=30_000)
+    trace = execute(a_statefulset(2), script, for_ms=30_000)
 
     began = [at_s for node, at_s in lives(trace, "started") if node == "consumer-0"]
     assert len(began) == 3
@@ -60,7 +60,7 @@ def test_a_pod_that_a_fault_keeps_down_comes_back_when_the_fault_ends():
         assert pods(stage.trace)[-1][1] == {"consumer-0": "ready", "consumer-1": "pending"}
         await stage.end(fault)
 
-    trace = play(a_statefulset(2), script, for_ms=40_000)
+    trace = execute(a_statefulset(2), script, for_ms=40_000)
 
     assert [at_s for node, at_s in lives(trace, "started") if node == "consumer-1"][1:] == [25.0]
 
@@ -72,7 +72,7 @@ def test_a_suspended_pod_fails_its_probes_and_is_killed_after_the_grace_period()
         await stage.at_ms(15_000)
         await stage.host("consumer-0").suspend()
 
-    trace = play(a_statefulset(2, config=config), script, for_ms=80_000)
+    trace = execute(a_statefulset(2, config=config), script, for_ms=80_000)
 
     # Probes every 10 s: the third failure is that of 40 s, told after 1 s; 5 s of grace; a look every second.
     (killed,) = [at_s for node, at_s in lives(trace, "killed") if node == "consumer-0"]
@@ -83,7 +83,7 @@ def test_a_suspended_pod_fails_its_probes_and_is_killed_after_the_grace_period()
 def test_the_swapped_paths_of_the_manifest_restart_a_pod_that_has_not_started_yet():
     def starts(**paths):
         config = StatefulSetConfig(liveness_probe_failure_threshold=1, termination_grace_period_seconds=2, **paths)
-        return len(lives(play(a_statefulset(1, config=config), for_ms=60_000), "started"))
+        return len(lives(execute(a_statefulset(1, config=config), for_ms=60_000), "started"))
 
     right = {"liveness_probe_path": ProbePath.LIVENESS, "readiness_probe_path": ProbePath.READINESS}
     assert starts(**right) == 1
@@ -97,7 +97,7 @@ def test_a_cut_between_the_api_node_and_a_pod_restarts_the_pod_although_nothing_
         await stage.at_ms(40_000)
         stage.heal("kubernetes", "consumer-1")
 
-    trace = play(a_statefulset(2), script, for_ms=70_000)
+    trace = execute(a_statefulset(2), script, for_ms=70_000)
 
     assert [node for node, _ in lives(trace, "stopped")] == ["consumer-1"]
     assert pods(trace)[-1][1] == {"consumer-0": "ready", "consumer-1": "ready"}
@@ -112,7 +112,7 @@ def test_one_broken_pod_stops_every_scaling():
         await stage.at_ms(40_000)
         await stage.begin(f"scale {GROUP} 1")
 
-    trace = play(a_statefulset(3, config=config), script, for_ms=80_000)
+    trace = execute(a_statefulset(3, config=config), script, for_ms=80_000)
 
     assert pods(trace)[-1][1] == {"consumer-0": "running", "consumer-1": "ready", "consumer-2": "ready"}
 
@@ -127,7 +127,7 @@ def test_the_api_server_knows_its_pods_and_the_scale_again_after_a_restart():
         await stage.at_ms(45_000)
         stage.start("kubernetes")
 
-    trace = play(a_statefulset(2), script, for_ms=60_000)
+    trace = execute(a_statefulset(2), script, for_ms=60_000)
 
     assert pods(trace)[-1][1] == {"consumer-0": "ready", "consumer-1": "ready", "consumer-2": "ready"}
     assert [at_s for node, at_s in lives(trace, "started") if node == "consumer-2"][1:] == [45.0]

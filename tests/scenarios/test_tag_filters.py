@@ -5,7 +5,7 @@ from collections import Counter
 import attrs
 import pytest
 
-from emulator.testing import TOPIC, a_scenario, play
+from emulator.testing import TOPIC, a_scenario, execute
 
 TAGS = ("a", "b", "c")
 
@@ -13,8 +13,8 @@ TAGS = ("a", "b", "c")
 def filtered(expression, tags=TAGS, rate_per_s=6):
     """One queue, a producer of these tags in turn, and a consumer of some of them."""
     scenario = a_scenario(consumers=1, queues=1, rate_per_s=rate_per_s)
-    consumers = tuple(attrs.evolve(it, expressions={TOPIC: expression}) for it in scenario.consumers)
-    producers = tuple(attrs.evolve(it, tags=tags) for it in scenario.producers)
+    consumers = tuple(attrs.evolve(consumer, expressions={TOPIC: expression}) for consumer in scenario.consumers)
+    producers = tuple(attrs.evolve(producer, tags=tags) for producer in scenario.producers)
     return attrs.evolve(scenario, consumers=consumers, producers=producers)
 
 
@@ -32,7 +32,7 @@ def pulled(trace):
 
 
 def test_only_messages_of_wanted_tags_reach_the_listener():
-    trace = play(filtered("a || c"), for_ms=20_000)
+    trace = execute(filtered("a || c"), for_ms=20_000)
 
     counts = consumed_tags(trace)
     assert sorted(counts) == ["a", "c"]
@@ -40,7 +40,7 @@ def test_only_messages_of_wanted_tags_reach_the_listener():
 
 
 def test_messages_of_other_tags_move_the_offset_all_the_same():
-    trace = play(filtered("d"), for_ms=30_000)
+    trace = execute(filtered("d"), for_ms=30_000)
 
     assert consumed_tags(trace) == {}
     assert pulled(trace) == 0
@@ -49,14 +49,14 @@ def test_messages_of_other_tags_move_the_offset_all_the_same():
 
 @pytest.mark.trap("X15")
 def test_a_blank_expression_delivers_nothing_and_a_star_among_tags_is_a_tag_of_that_name():
-    assert consumed_tags(play(filtered(" "), for_ms=10_000)) == {}
+    assert consumed_tags(execute(filtered(" "), for_ms=10_000)) == {}
     with_star = ("a", "*", "c")
-    assert sorted(consumed_tags(play(filtered("c||*", with_star), for_ms=10_000), with_star)) == ["*", "c"]
+    assert sorted(consumed_tags(execute(filtered("c||*", with_star), for_ms=10_000), with_star)) == ["*", "c"]
 
 
 @pytest.mark.trap("X15")
 def test_a_tag_of_the_same_hash_is_delivered_and_thrown_away_and_does_not_move_the_offset():
-    trace = play(filtered("Aa", ("BB",)), for_ms=20_000)
+    trace = execute(filtered("Aa", ("BB",)), for_ms=20_000)
 
     assert consumed_tags(trace, ("BB",)) == {}
     assert pulled(trace) > 50
@@ -65,7 +65,7 @@ def test_a_tag_of_the_same_hash_is_delivered_and_thrown_away_and_does_not_move_t
 
 
 def test_a_message_of_a_wanted_tag_commits_those_that_were_thrown_away_before_it():
-    trace = play(filtered("Aa", ("BB", "BB", "BB", "Aa")), for_ms=20_000)
+    trace = execute(filtered("Aa", ("BB", "BB", "BB", "Aa")), for_ms=20_000)
 
     assert sorted(consumed_tags(trace, ("BB", "BB", "BB", "Aa"))) == ["Aa"]
     assert {offset % 4 for offset in commits(trace)} == {0}

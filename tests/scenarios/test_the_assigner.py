@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, play
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
-from support.ordered import asked
+from support.ordered import requested
 
 QUERY, LIST = RequestCode.QUERY_ASSIGNMENT, RequestCode.GET_CONSUMER_LIST_BY_GROUP
 BROKERS = ("broker-a", "broker-b")
@@ -33,13 +33,16 @@ def double_owners(trace, after_ms=0):
 
 
 def test_all_members_ask_the_broker_with_the_smallest_name_and_own_all_queues_together():
-    trace = play(a_scenario(consumers=3, brokers=BROKERS, queues=4, rate_per_s=10, consumer=pinned()), for_ms=60_000)
+    trace = execute(a_scenario(consumers=3, brokers=BROKERS, queues=4, rate_per_s=10, consumer=pinned()), for_ms=60_000)
 
     assert sorted(map(len, trace.owners().values())) == [1] * 8
     for name in ("c1", "c2", "c3"):
         assert [value for _, value in believed(trace, "assigner", name)] == ["broker-a"]
-        assert (len(asked(trace, name, "broker-a", QUERY)) > 4, asked(trace, name, "broker-b", QUERY)) == (True, [])
-        assert asked(trace, name, "broker-a", LIST) == []
+        assert (len(requested(trace, name, "broker-a", QUERY)) > 4, requested(trace, name, "broker-b", QUERY)) == (
+            True,
+            [],
+        )
+        assert requested(trace, name, "broker-a", LIST) == []
     assert len(believed(trace, "division", "broker-a")) == len(
         trace.select("beliefs", kind="division", subject=SUBJECT)
     )
@@ -54,10 +57,10 @@ def test_members_that_join_and_leave_get_one_new_division_each():
         stage.start("c2")
         await stage.for_ms(40_000)
 
-    trace = play(a_scenario(consumers=3, queues=6, consumer=pinned()), script)
+    trace = execute(a_scenario(consumers=3, queues=6, consumer=pinned()), script)
 
     divisions = [(at_ms // 30_000, len(value["shares"])) for at_ms, value in believed(trace, "division", "broker-a")]
-    assert [division for division in divisions if division[0]] == [(1, 2), (2, 3)]
+    assert [allocated_queues for allocated_queues in divisions if allocated_queues[0]] == [(1, 2), (2, 3)]
     assert sorted(map(len, trace.owners().values())) == [1] * 6
 
 
@@ -68,7 +71,7 @@ def test_a_new_assigner_collects_claims_first_so_that_no_queue_moves():
         await stage.for_ms(120_000)
 
     broker = BrokerConfig(assigner_grace_period_ms=10_000)
-    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, broker=broker, consumer=pinned()), script)
+    trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, broker=broker, consumer=pinned()), script)
 
     assert [value for _, value in believed(trace, "assigner", "c1")] == ["broker-a", "broker-b"]
     ((made_ms, made),) = believed(trace, "division", "broker-b")
@@ -85,7 +88,7 @@ def test_members_whose_routes_differ_have_two_assigners_and_queues_two_owners():
         stage.cut("c2", "broker-a")
         await stage.for_ms(300_000)
 
-    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=pinned()), script)
+    trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=pinned()), script)
 
     # c2 asks broker-a in vain and keeps what it has; broker-a forgets c2 after two minutes and gives all queues to c1.
     assert [value for _, value in believed(trace, "assigner", "c2")] == ["broker-a"]
@@ -106,7 +109,7 @@ def test_revoking_before_assigning_leaves_no_instant_with_two_owners(revokes):
     # Consumers are not told of changes, so each member learns of the new division in its own round.
     broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
     config = pinned(revoke_before_assign=revokes)
-    trace = play(a_scenario(consumers=3, queues=6, broker=broker, consumer=config), joins)
+    trace = execute(a_scenario(consumers=3, queues=6, broker=broker, consumer=config), joins)
 
     assert bool(double_owners(trace)) is not revokes
     assert sorted(map(len, trace.owners().values())) == [1] * 6
@@ -119,7 +122,7 @@ def test_the_heir_of_a_released_queue_is_told_and_asks_at_once():
         stage.start("c3")
         await stage.for_ms(15_000)
 
-    trace = play(a_scenario(consumers=3, queues=6, consumer=pinned(revoke_before_assign=True)), script)
+    trace = execute(a_scenario(consumers=3, queues=6, consumer=pinned(revoke_before_assign=True)), script)
 
     taken = [
         row.at_ms for row in trace.select("ownership", node="c3", event="acquired", topic=TOPIC) if row.at_ms > 30_000
@@ -129,25 +132,27 @@ def test_the_heir_of_a_released_queue_is_told_and_asks_at_once():
 
 
 def test_ordered_members_ask_the_assigner_too_and_lock_what_they_get():
-    trace = play(a_scenario(consumers=2, queues=4, rate_per_s=10, consumer=pinned(consume_orderly=True)), for_ms=60_000)
+    trace = execute(
+        a_scenario(consumers=2, queues=4, rate_per_s=10, consumer=pinned(consume_orderly=True)), for_ms=60_000
+    )
 
-    assert asked(trace, "c1", "broker-a", QUERY)
+    assert requested(trace, "c1", "broker-a", QUERY)
     assert len(trace.select("ownership", event="locked", topic=TOPIC)) == 4
     assert set(trace.consumed()) == set(trace.stored())
 
 
 def test_broadcasting_members_ask_nobody():
-    trace = play(a_scenario(consumers=2, consumer=pinned(message_model="BROADCASTING")), for_ms=30_000)
+    trace = execute(a_scenario(consumers=2, consumer=pinned(message_model="BROADCASTING")), for_ms=30_000)
 
-    assert asked(trace, "c1", "broker-a", QUERY) == []
+    assert requested(trace, "c1", "broker-a", QUERY) == []
     assert {len(owners) for owners in trace.owners().values()} == {2}
 
 
 def test_with_heartbeats_to_the_assigner_alone_other_brokers_refuse_the_pulls():
     config = pinned(heartbeat_to_assigner=True)
-    trace = play(a_scenario(consumers=1, brokers=BROKERS, queues=2, rate_per_s=10, consumer=config), for_ms=60_000)
+    trace = execute(a_scenario(consumers=1, brokers=BROKERS, queues=2, rate_per_s=10, consumer=config), for_ms=60_000)
 
-    assert asked(trace, "c1", "broker-b", RequestCode.HEART_BEAT) == []
+    assert requested(trace, "c1", "broker-b", RequestCode.HEART_BEAT) == []
     refused = trace.select("rpc", kind="response", code=RequestCode.PULL_MESSAGE, src="broker-b")
     assert {row.status for row in refused} == {ResponseCode.SUBSCRIPTION_NOT_EXIST}
     assert {row.broker_name for row in trace.select("messages", event="consumed")} == {"broker-a"}
@@ -161,14 +166,14 @@ def test_an_operator_changes_who_divides_the_queues_while_the_group_consumes():
         await stage.end(fault)
         await stage.for_ms(60_000)
 
-    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, rate_per_s=10), script)
+    trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, rate_per_s=10), script)
 
     for name in ("c1", "c2"):
         modes = [json.loads(row.value) for row in trace.select("beliefs", kind="rebalance_mode", node=name)]
         assert modes == ["assigner", "client"]
         # The brokers tell the members, so nobody waits for the next round.
-        asked_ms = [at_ms for at_ms, _ in believed(trace, "assigner", name)]
-        assert asked_ms[0] < 32_500
+        requested_ms = [at_ms for at_ms, _ in believed(trace, "assigner", name)]
+        assert requested_ms[0] < 32_500
         assert [value for _, value in believed(trace, "assigner", name)] == ["broker-a"]
     assert double_owners(trace, after_ms=30_000) == []
     assert set(trace.consumed()) == set(trace.stored())
@@ -184,7 +189,7 @@ def test_a_broker_that_was_down_does_not_hear_the_operator_but_its_members_follo
         stage.start("broker-b")
         await stage.for_ms(120_000)
 
-    trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4), script)
+    trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4), script)
 
     for name in ("c1", "c2"):
         modes = [json.loads(row.value) for row in trace.select("beliefs", kind="rebalance_mode", node=name)]
@@ -194,7 +199,7 @@ def test_a_broker_that_was_down_does_not_hear_the_operator_but_its_members_follo
 @pytest.mark.parametrize("strategy", ["STICKY", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "KAFKA_ROUND_ROBIN", "PR2169"])
 def test_the_assigner_knows_every_strategy(strategy):
     config = pinned(allocate_message_queue_strategy=strategy)
-    trace = play(a_scenario(consumers=3, queues=6, rate_per_s=10, consumer=config), for_ms=60_000)
+    trace = execute(a_scenario(consumers=3, queues=6, rate_per_s=10, consumer=config), for_ms=60_000)
 
     assert sorted(map(len, trace.owners().values())) == [1] * 6
     assert set(trace.consumed()) == set(trace.stored())
@@ -208,7 +213,7 @@ def test_with_sticky_only_the_queues_of_the_departed_move():
 
     def moved(strategy):
         config = pinned(allocate_message_queue_strategy=strategy)
-        trace = play(a_scenario(consumers=3, queues=12, consumer=config), script)
+        trace = execute(a_scenario(consumers=3, queues=12, consumer=config), script)
         before, after = trace.owners(at_ms=29_000), trace.owners()
         return sum(before[queue] != ["c1"] and before[queue] != after[queue] for queue in before)
 
@@ -221,11 +226,11 @@ def test_an_operator_names_the_strategy_and_gives_the_parameters():
         await stage.begin(f"rebalance {GROUP} assigner CONSISTENT_HASH")
         await stage.for_ms(60_000)
 
-    trace = play(a_scenario(consumers=2, queues=8, consumer=ConsumerConfig(virtual_node_cnt=0)), script)
+    trace = execute(a_scenario(consumers=2, queues=8, consumer=ConsumerConfig(virtual_node_cnt=0)), script)
 
     # No place on the ring: no queue has an owner, and the assigner says so.
-    ((_, divided), *_) = believed(trace, "division", "broker-a")
-    assert set(map(len, divided["shares"].values())) == {0}
+    ((_, allocated), *_) = believed(trace, "division", "broker-a")
+    assert set(map(len, allocated["shares"].values())) == {0}
 
 
 def test_with_the_prototype_of_2020_a_call_that_fails_drops_all_queues():
@@ -236,7 +241,7 @@ def test_with_the_prototype_of_2020_a_call_that_fails_drops_all_queues():
 
     def owned_by_c1(strategy):
         config = pinned(allocate_message_queue_strategy=strategy)
-        trace = play(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=config), script)
+        trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=config), script)
         return sum(owners == ["c1"] for owners in trace.owners().values())
 
     assert (owned_by_c1("PR2169"), owned_by_c1("STICKY")) == (0, 4)
@@ -250,6 +255,6 @@ def test_with_the_prototype_a_member_in_the_place_of_another_gets_no_queue():
         await stage.for_ms(60_000)
 
     config = pinned(allocate_message_queue_strategy="PR2169")
-    trace = play(a_scenario(consumers=2, queues=8, consumer=config), script)
+    trace = execute(a_scenario(consumers=2, queues=8, consumer=config), script)
 
     assert sum(not owners for owners in trace.owners().values()) == 4

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from emulator.testing import a_scenario, play
+from emulator.testing import a_scenario, execute
 from nodes.config import ConsumerConfig
 
 
@@ -30,7 +30,7 @@ def test_a_pool_has_the_threads_that_were_busy_at_a_time_and_keeps_them(consume_
         await stage.at_ms(40_000)
         counted.append(pool_threads())
 
-    trace = play(scenario, script)
+    trace = execute(scenario, script)
     assert counted == [threads, threads]
     consumed = trace.select("messages", event="consumed")
     assert len(consumed) >= 30_000 // max(100, consume_ms // threads)

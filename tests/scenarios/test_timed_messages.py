@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.spec.model import Scenario
-from emulator.testing import Stage, a_scenario, play
+from emulator.spec.model.scenario import Scenario
+from emulator.testing import Stage, a_scenario, execute
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_message import RecallMessageRequestHeader
@@ -18,18 +18,18 @@ def a_broker(config: BrokerConfig) -> Scenario:
     return a_scenario(brokers={BROKER: config})
 
 
-@pytest.mark.parametrize("asked", [{"TIMER_DELAY_SEC": "30"}, {"TIMER_DELAY_MS": "30000"}])
-def test_a_timed_message_reaches_its_topic_at_its_time_and_at_most_a_unit_later(asked: dict[str, str]) -> None:
+@pytest.mark.parametrize("requested", [{"TIMER_DELAY_SEC": "30"}, {"TIMER_DELAY_MS": "30000"}])
+def test_a_timed_message_reaches_its_topic_at_its_time_and_at_most_a_unit_later(requested: dict[str, str]) -> None:
     sent = []
 
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
         await stage.at_ms(12_345)
         sent.append(stage.now_ms)
-        await send(probe, BROKER, **asked)
+        await send(probe, BROKER, **requested)
         await stage.for_ms(40_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert len(stored(trace, BROKER, WHEEL)) == 1
     (instant,) = stored(trace, BROKER)
     assert 30_000 <= instant - sent[0] <= 31_200
@@ -45,7 +45,7 @@ def test_a_finer_unit_delivers_more_exactly() -> None:
         await send(probe, BROKER, TIMER_DELAY_MS="5000")
         await stage.for_ms(10_000)
 
-    trace = play(a_broker(BrokerConfig(timer_precision_ms=150)), script)
+    trace = execute(a_broker(BrokerConfig(timer_precision_ms=150)), script)
     (instant,) = stored(trace, BROKER)
     assert 5_000 <= instant - sent[0] <= 5_130
 
@@ -57,7 +57,7 @@ def test_messages_of_a_slot_keep_their_order_and_a_thousand_at_once_are_no_troub
             await send(probe, BROKER, TIMER_DELAY_SEC="60", KEYS=str(number))
         await stage.for_ms(90_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     rows = trace.select("messages", node=BROKER, event="stored", topic="orders")
     assert [int(row.key) for row in rows] == list(range(1_100))
 
@@ -68,7 +68,7 @@ def test_a_message_beyond_the_window_of_the_wheel_is_stored_again_when_it_comes_
         await send(probe, BROKER, TIMER_DELAY_SEC="100")
         await stage.for_ms(120_000)
 
-    trace = play(a_broker(BrokerConfig(timer_roll_window_slot=40)), script)
+    trace = execute(a_broker(BrokerConfig(timer_roll_window_slot=40)), script)
     (instant,) = stored(trace, BROKER)
     assert 100_000 <= instant <= 102_000
     assert len(stored(trace, BROKER, WHEEL)) == 3  # 40 s ahead, 40 s ahead again, and the rest
@@ -80,14 +80,14 @@ def test_a_timed_message_waits_for_days_and_costs_nothing_meanwhile() -> None:
         await send(probe, BROKER, TIMER_DELAY_SEC=str(9 * 3600))
         await stage.for_ms(DAY_MS / 2)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     (instant,) = stored(trace, BROKER)
     assert 0 <= instant - 9 * 3_600_000 <= 2_000
     assert len(trace.select("causes", node=BROKER, name="TimerDequeueGetService")) == 1
 
 
 @pytest.mark.parametrize(
-    ("config", "asked", "code"),
+    ("config", "requested", "code"),
     [
         (BrokerConfig(), {"TIMER_DELAY_SEC": "259201"}, ResponseCode.MESSAGE_ILLEGAL),
         (BrokerConfig(), {"TIMER_DELAY_SEC": "soon"}, ResponseCode.MESSAGE_ILLEGAL),
@@ -97,15 +97,15 @@ def test_a_timed_message_waits_for_days_and_costs_nothing_meanwhile() -> None:
     ],
 )
 def test_what_the_timer_cannot_keep_is_refused_with_a_reason_and_nothing_is_stored(
-    config: BrokerConfig, asked: dict[str, str], code: ResponseCode
+    config: BrokerConfig, requested: dict[str, str], code: ResponseCode
 ) -> None:
     answers = []
 
     async def script(stage: Stage) -> None:
-        answers.append(await ask(await stage.probe(), BROKER, **asked))
+        answers.append(await ask(await stage.probe(), BROKER, **requested))
         await stage.for_ms(5_000)
 
-    trace = play(a_broker(config), script)
+    trace = execute(a_broker(config), script)
     assert answers[0].code == code
     assert "time" in answers[0].remark
     assert stored(trace, BROKER) == stored(trace, BROKER, WHEEL) == []
@@ -125,7 +125,7 @@ def test_a_full_slot_refuses_further_messages() -> None:
     def stage_wall_ms(stage: Stage) -> int:
         return stage.host(BROKER).process.clock.now_ms() // 60_000 * 60_000
 
-    play(a_broker(BrokerConfig(timer_congest_num_each_slot=2)), script)
+    execute(a_broker(BrokerConfig(timer_congest_num_each_slot=2)), script)
     assert codes[:3] == [0, 0, 0]
     assert ResponseCode.SYSTEM_ERROR in codes
 
@@ -135,7 +135,7 @@ def test_a_message_whose_time_is_over_is_stored_at_once() -> None:
         answer = await send(await stage.probe(), BROKER, TIMER_DELIVER_MS="1", UNIQ_KEY="u1")
         assert answer.recall_handle is None
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert len(stored(trace, BROKER)) == 1
     assert not stored(trace, BROKER, WHEEL)
 
@@ -154,7 +154,7 @@ def test_a_message_that_is_taken_back_is_not_delivered_and_its_neighbour_is() ->
         assert (recalled.code, recalled.ext_fields["msgId"]) == (ResponseCode.SUCCESS, "u1")
         await stage.for_ms(40_000)
 
-    trace = play(a_broker(BrokerConfig(recall_message_enable=True)), script)
+    trace = execute(a_broker(BrokerConfig(recall_message_enable=True)), script)
     rows = trace.select("messages", node=BROKER, event="stored", topic="orders")
     assert [row.key for row in rows] == ["there"]
 
@@ -173,7 +173,7 @@ def test_a_delete_in_another_slot_misses_its_target_although_its_producer_was_to
         # The delete counts, though it deleted nothing: less than none waits.
         assert stage.node(BROKER).context.timer_store.metrics.timing_count["orders"].count == -1
 
-    trace = play(a_broker(BrokerConfig(recall_message_enable=True)), script)
+    trace = execute(a_broker(BrokerConfig(recall_message_enable=True)), script)
     assert len(stored(trace, BROKER)) == 1
 
 
@@ -198,7 +198,7 @@ def test_who_takes_back_what_cannot_be_taken_back_is_told_so() -> None:
         await recall("orders", RecallHandle("orders", BROKER, str(now_ms + 4 * DAY_MS), "u1").encode())
         await recall("orders", RecallHandle("orders", BROKER, "soon", "u1").encode())
 
-    trace = play(a_broker(BrokerConfig(recall_message_enable=True)), script)
+    trace = execute(a_broker(BrokerConfig(recall_message_enable=True)), script)
     assert codes == [ResponseCode.TOPIC_NOT_EXIST, *[ResponseCode.ILLEGAL_OPERATION] * 7]
     assert not stored(trace, BROKER, WHEEL)
 
@@ -212,8 +212,8 @@ def test_nothing_is_taken_back_unless_that_is_enabled_and_by_a_slave_never() -> 
             answer = await probe.ask(node, RequestCode.RECALL_MESSAGE, RecallMessageRequestHeader("orders", "x"))
             codes.append(answer.code)
 
-    play(a_scenario(slaves=1), script)
-    play(a_scenario(slaves=1, broker=BrokerConfig(recall_message_enable=True)), script)
+    execute(a_scenario(slaves=1), script)
+    execute(a_scenario(slaves=1, broker=BrokerConfig(recall_message_enable=True)), script)
     assert codes[0] == codes[1] == ResponseCode.NO_PERMISSION
     assert codes[2:] == [ResponseCode.ILLEGAL_OPERATION, ResponseCode.SLAVE_NOT_AVAILABLE]
 
@@ -232,7 +232,7 @@ def test_a_broker_that_starts_again_delivers_what_is_due_and_what_was_due_meanwh
         stage.start(BROKER)
         await stage.for_ms(60_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     rows = trace.select("messages", node=BROKER, event="stored", topic="orders")
     assert [row.key for row in rows] == ["5", "30", "80"]
     assert rows[1].at_ms == pytest.approx(60_000, abs=1_500)
@@ -249,7 +249,7 @@ def test_a_kill_within_the_second_in_which_progress_is_written_delivers_a_messag
         stage.start(BROKER)
         await stage.for_ms(60_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert len(stored(trace, BROKER)) == 2
 
 
@@ -266,6 +266,6 @@ def test_a_loss_of_power_takes_no_message_that_is_in_the_log() -> None:
         stage.start(BROKER)
         await stage.for_ms(60_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     rows = trace.select("messages", node=BROKER, event="stored", topic="orders")
     assert [row.key for row in rows] == ["a", "b"]

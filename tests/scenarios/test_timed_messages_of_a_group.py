@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.testing import Stage, Trace, play
+from emulator.testing import Stage, Trace, execute
 from nodes.protocol.codes import RequestCode
 from support.grouped import BEFORE_MS, MASTER, OTHER, S1, a_group, believed, requests, two_groups
 from support.timed import send, stored
@@ -30,7 +30,7 @@ def test_an_acting_slave_with_remote_escape_delivers_what_its_master_cannot() ->
         await stage.kill(MASTER)
         await stage.for_ms(60_000)
 
-    trace = play(two_groups(enable_remote_escape=True), script)
+    trace = execute(two_groups(enable_remote_escape=True), script)
     (instant,) = stored(trace, OTHER)
     assert 40_000 <= instant - BEFORE_MS <= 41_500
     assert stored(trace, MASTER) == stored(trace, S1) == []
@@ -51,7 +51,7 @@ def test_an_acting_slave_without_remote_escape_drops_a_message_after_three_tries
         stage.start(MASTER)
         await stage.for_ms(60_000)
 
-    trace = play(two_groups(), script)
+    trace = execute(two_groups(), script)
     assert [stored(trace, node) for node in (MASTER, S1, OTHER)] == [[], [], []]
     assert versions == [0]
     # The master comes back with the slave's check point, which says that all is delivered.
@@ -69,7 +69,7 @@ def test_messages_that_escape_from_the_wheel_take_turns_over_brokers_and_queues(
         await stage.kill(MASTER)
         await stage.for_ms(60_000)
 
-    trace = play(two_groups(queues=4, enable_remote_escape=True), script)
+    trace = execute(two_groups(queues=4, enable_remote_escape=True), script)
     rows = trace.select("messages", node=OTHER, event="stored", topic="orders")
     assert sorted(row.key for row in rows) == ["0", "1", "2", "3"]
     assert len({row.queue_id for row in rows}) == 4  # all were sent to queue 0
@@ -90,7 +90,7 @@ def test_a_slave_takes_one_message_beyond_its_masters_progress_and_so_takes_it_t
         await stage.kill(MASTER)
         await stage.for_ms(90_000)
 
-    trace = play(two_groups(enable_remote_escape=True), script)
+    trace = execute(two_groups(enable_remote_escape=True), script)
     assert seen[0] == 100
     assert 102 <= seen[1] <= 105
     delivered = keys_at(trace, OTHER)
@@ -109,7 +109,7 @@ def test_what_a_master_delivered_since_the_last_copy_of_its_check_point_is_deliv
         await stage.kill(MASTER)
         await stage.for_ms(60_000)
 
-    trace = play(two_groups(enable_remote_escape=True), script)
+    trace = execute(two_groups(enable_remote_escape=True), script)
     twice = set(keys_at(trace, MASTER)) & set(keys_at(trace, OTHER))
     assert 1 <= len(twice) <= 5 * 5  # 3 s between two copies, 1 s between two flushes, and a unit
     assert set(keys_at(trace, MASTER)) | set(keys_at(trace, OTHER)) == {str(number) for number in range(60)}
@@ -133,7 +133,7 @@ def test_the_read_time_of_a_slave_is_behind_its_masters_by_the_period_of_the_cop
                 read.append(timer.curr_read_time_ms)
             behind.append(read[0] - read[1])
 
-    play(a_group(), script)
+    execute(a_group(), script)
     assert min(behind) >= 0
     assert 2_000 <= max(behind) <= 5_000
 
@@ -148,7 +148,7 @@ def test_a_slave_copies_the_counts_of_timed_messages_once_there_are_any() -> Non
         await stage.for_ms(65_000)
         counts.extend(stage.node(node).context.timer_store.metrics.wrapper() for node in (MASTER, S1))
 
-    trace = play(a_group(), script)
+    trace = execute(a_group(), script)
     assert len(requests(trace, S1, MASTER, RequestCode.GET_TIMER_METRICS)) == 1
     assert counts[0] == counts[1]
     assert counts[0].timing_count["orders"].count == 1
@@ -167,7 +167,7 @@ def test_messages_that_are_due_before_they_enter_the_wheel_hold_up_all_that_are_
         await stage.power_off(MASTER)  # who is silent is missed after 10 s and more
         await stage.for_ms(60_000)
 
-    trace = play(two_groups(), script)
+    trace = execute(two_groups(), script)
     (acting_ms,) = [at for at, runs in believed(trace, S1, "special_service", after_ms=BEFORE_MS) if runs]
     assert acting_ms < BEFORE_MS + 36_000
     (released,) = trace.select("causes", node=S1, name="TimerDequeueGetService")

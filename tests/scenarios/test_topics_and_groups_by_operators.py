@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from emulator.testing import Stage, Trace, a_scenario, play
+from emulator.testing import Stage, Trace, a_scenario, execute
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies import TopicList
 from nodes.protocol.bodies_admin import CreateTopicListRequestBody, GroupForbidden
@@ -47,7 +47,7 @@ def test_a_topic_made_while_the_cluster_runs_is_in_the_routes_at_once_and_consum
         assert [data.read_queue_nums for data in found.queue_datas] == [8]
         await stage.at_ms(80_000)
 
-    trace = play(a_scenario(consumers=2), script)
+    trace = execute(a_scenario(consumers=2), script)
     assert owned(trace) == list(range(8))
 
 
@@ -62,7 +62,7 @@ def test_a_topic_that_is_new_can_be_sent_to_and_survives_a_restart() -> None:
         answer = await guest.ask(BROKER, RequestCode.GET_TOPIC_CONFIG, headers.TopicHeader("news"))
         assert decode_body(TopicConfig, answer.body) == TopicConfig("news", 4, 4, attributes={"message.type": "NORMAL"})
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_topic_that_cannot_be_is_refused_and_nothing_changes(wanted: dict[str,
         assert await create(guest, **wanted) == code
         assert topics.data_version is before
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_a_topic_without_write_permission_gets_no_more_messages_and_is_still_read() -> None:
@@ -94,7 +94,7 @@ def test_a_topic_without_write_permission_gets_no_more_messages_and_is_still_rea
         assert await create(guest, topic="orders", perm=4) == ResponseCode.SUCCESS
         await stage.for_ms(60_000)
 
-    trace = play(a_scenario(consumers=1, rate_per_s=1), script)
+    trace = execute(a_scenario(consumers=1, rate_per_s=1), script)
     sent = [row.at_ms for row in trace.select("messages", event="stored", topic="orders")]
     # A producer looks at its routes every 30 s.
     assert 30_000 < max(sent) < 61_000
@@ -124,7 +124,7 @@ def test_several_topics_are_made_at_once_and_a_deleted_one_is_gone_with_its_offs
         await stage.for_ms(60_000)  # two registrations later
         assert await route(guest, "one") is None
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_groups_are_made_asked_about_and_deleted() -> None:
@@ -148,7 +148,7 @@ def test_groups_are_made_asked_about_and_deleted() -> None:
         assert "vip" not in context.groups.groups
         assert context.offsets.query_offset("vip", "orders", 0) == -1
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_a_group_that_may_not_consume_any_more_stops_at_its_next_pull() -> None:
@@ -163,7 +163,7 @@ def test_a_group_that_may_not_consume_any_more_stops_at_its_next_pull() -> None:
         )
         await stage.for_ms(30_000)
 
-    trace = play(a_scenario(consumers=1, rate_per_s=1), script)
+    trace = execute(a_scenario(consumers=1, rate_per_s=1), script)
     assert max(row.at_ms for row in trace.select("messages", event="consumed", topic="orders")) < 46_000
 
 
@@ -186,7 +186,7 @@ def test_options_change_while_a_broker_runs_and_stay_changed_when_it_is_restarte
         assert "brokerName=broker-a" in lines
         assert not [line for line in lines if line.startswith("unknown")]
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_an_option_that_cannot_be_is_refused_in_one_line_and_changes_nothing(bod
         assert (answer.code, answer.remark) == (code, remark)
         assert stage.node(BROKER).context.config is before
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_a_nameserver_changes_its_options_too() -> None:
@@ -227,7 +227,7 @@ def test_a_nameserver_changes_its_options_too() -> None:
         answer = await guest.ask(NS, RequestCode.GET_NAMESRV_CONFIG)
         assert b"enableAllTopicList=false\n" in (answer.body or b"")
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_what_nobody_emulates_is_answered_with_code_3() -> None:
@@ -240,7 +240,7 @@ def test_what_nobody_emulates_is_answered_with_code_3() -> None:
                 )
                 assert command.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_system_topics_of_a_broker_are_listed() -> None:
@@ -251,7 +251,7 @@ def test_system_topics_of_a_broker_are_listed() -> None:
         answer = await guest.ask(BROKER, RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER)
         found.append(decode_body(TopicList, answer.body))
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
     (listed,) = found
     assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer"} <= set(listed.topic_list)
     assert "orders" not in listed.topic_list
@@ -272,4 +272,4 @@ def test_queues_of_topics_that_are_gone_are_cleaned_and_those_of_others_stay() -
         assert broker.store.topics() == ("orders", "%LMQ%news")
         assert broker.store.max_offset("news", 0) == 0
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)

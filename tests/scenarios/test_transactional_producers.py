@@ -3,8 +3,8 @@
 import attrs
 import pytest
 
-from emulator.spec.model import ProducerSpec, Scenario
-from emulator.testing import TOPIC, Script, Stage, Trace, a_scenario, play
+from emulator.spec.model.scenario import ProducerSpec, Scenario
+from emulator.testing import TOPIC, Script, Stage, Trace, a_scenario, execute
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol.codes import RequestCode
@@ -18,7 +18,10 @@ SECONDS = 1_000
 
 def a_shop(*transactions: LocalTransactions, broker: BrokerConfig | None = None) -> Scenario:
     """A broker, a group that consumes, and a producer for each, all of one group, with a message a second."""
-    producers = (ProducerSpec(f"p{i}", "shop", TOPIC, 1, transactions=it) for i, it in enumerate(transactions, start=1))
+    producers = (
+        ProducerSpec(f"p{i}", "shop", TOPIC, 1, transactions=transaction)
+        for i, transaction in enumerate(transactions, start=1)
+    )
     return attrs.evolve(a_scenario(consumers=1, broker=broker), producers=tuple(producers))
 
 
@@ -31,7 +34,7 @@ def ends(trace: Trace, src: str = "p1") -> list[str]:
     return [row.dst for row in trace.select("rpc", src=src, code=END, kind="oneway")]
 
 
-def asked(trace: Trace) -> list[tuple[str, float]]:
+def requested(trace: Trace) -> list[tuple[str, float]]:
     rows = trace.select("rpc", code=CHECK, kind="oneway", event="delivered")
     return [(row.dst, row.at_ms) for row in rows]
 
@@ -45,33 +48,33 @@ def after(duration_ms: float, deed: Script) -> Script:
 
 
 def test_what_is_committed_is_stored_when_its_local_transaction_is_over_and_consumed() -> None:
-    trace = play(a_shop(LocalTransactions(COMMIT, 300)), for_ms=60 * SECONDS)
+    trace = execute(a_shop(LocalTransactions(COMMIT, 300)), for_ms=60 * SECONDS)
 
     halves, orders = stored(trace, HALF), stored(trace)
     assert len(orders) > 50
     assert [order - half for half, order in zip(halves, orders, strict=False)] == [302] * len(orders)
     assert len(trace.consumed()) >= len(orders) - 1
     assert dict.fromkeys(ends(trace)) == {"broker-a": None}
-    assert asked(trace) == []
+    assert requested(trace) == []
 
 
 def test_what_is_rolled_back_is_stored_for_nobody() -> None:
-    trace = play(a_shop(LocalTransactions(ROLLBACK)), for_ms=60 * SECONDS)
+    trace = execute(a_shop(LocalTransactions(ROLLBACK)), for_ms=60 * SECONDS)
 
-    assert (stored(trace), asked(trace)) == ([], [])
+    assert (stored(trace), requested(trace)) == ([], [])
     assert len(ends(trace)) == len(stored(trace, HALF)) > 50
 
 
 @pytest.mark.parametrize(("check_state", "comes"), [(COMMIT, True), (ROLLBACK, False)])
 def test_who_does_not_know_is_asked_and_believed(check_state: LocalTransactionState, comes: bool) -> None:
-    trace = play(a_shop(LocalTransactions(UNKNOWN, check_state=check_state)), for_ms=100 * SECONDS)
+    trace = execute(a_shop(LocalTransactions(UNKNOWN, check_state=check_state)), for_ms=100 * SECONDS)
 
     # The first check is at 30 s, and asks about all that are older than 6 s.
-    asked_first = [at_ms for _, at_ms in asked(trace) if at_ms < 40 * SECONDS]
-    assert len(asked_first) == len([at_ms for at_ms in stored(trace, HALF) if at_ms < 24 * SECONDS]) > 20
+    requested_first = [at_ms for _, at_ms in requested(trace) if at_ms < 40 * SECONDS]
+    assert len(requested_first) == len([at_ms for at_ms in stored(trace, HALF) if at_ms < 24 * SECONDS]) > 20
     assert (len(stored(trace)) > 60) is comes
     assert all(at_ms > 30 * SECONDS for at_ms in stored(trace))
-    assert len(ends(trace)) > 2 * len(asked_first)  # also those that said nothing, and had to be asked
+    assert len(ends(trace)) > 2 * len(requested_first)  # also those that said nothing, and had to be asked
 
 
 def test_who_never_knows_is_asked_until_the_broker_gives_up() -> None:
@@ -83,11 +86,11 @@ def test_who_never_knows_is_asked_until_the_broker_gives_up() -> None:
         await stage.at_ms(130 * SECONDS)
 
     # One that sends, and dies; another of its group, which sends much later, is there to be asked.
-    trace = play(a_shop(LocalTransactions(UNKNOWN, 10**9), LocalTransactions(UNKNOWN), broker=broker), script)
+    trace = execute(a_shop(LocalTransactions(UNKNOWN, 10**9), LocalTransactions(UNKNOWN), broker=broker), script)
 
     of_the_dead = len([at_ms for at_ms in stored(trace, HALF) if at_ms < 5 * SECONDS])
     assert of_the_dead == 6
-    assert [who for who, _ in asked(trace)] == ["p1"] * (2 * of_the_dead)
+    assert [node for node, _ in requested(trace)] == ["p1"] * (2 * of_the_dead)
     assert len(stored(trace, GIVEN_UP)) == of_the_dead
     assert stored(trace) == []
 
@@ -95,9 +98,9 @@ def test_who_never_knows_is_asked_until_the_broker_gives_up() -> None:
 def test_when_a_producer_dies_before_it_has_ended_its_transaction_any_other_of_its_group_is_asked() -> None:
     dying, other = LocalTransactions(COMMIT, 20 * SECONDS), LocalTransactions(COMMIT, 10**9, check_state=ROLLBACK)
     deed = after(10 * SECONDS, lambda stage: stage.kill("p1"))
-    trace = play(a_shop(dying, other), deed, for_ms=60 * SECONDS)
+    trace = execute(a_shop(dying, other), deed, for_ms=60 * SECONDS)
 
-    assert [who for who, at_ms in asked(trace) if at_ms < 40 * SECONDS] == ["p2", "p2"]
+    assert [node for node, at_ms in requested(trace) if at_ms < 40 * SECONDS] == ["p2", "p2"]
     # It speaks for the dead, of whose transaction it knows nothing, and for its own, which it still is at.
     assert ends(trace, "p1") == []
     assert ends(trace, "p2") == ["broker-a"] * 2
@@ -112,9 +115,9 @@ def test_without_anybody_else_of_its_group_nobody_is_asked_before_it_is_back() -
         stage.start("p1")
         await stage.at_ms(100 * SECONDS)
 
-    trace = play(a_shop(LocalTransactions(COMMIT, 20 * SECONDS)), script)
+    trace = execute(a_shop(LocalTransactions(COMMIT, 20 * SECONDS)), script)
 
-    times = [at_ms for _, at_ms in asked(trace)]
+    times = [at_ms for _, at_ms in requested(trace)]
     assert [at_ms > 90 * SECONDS for at_ms in times][:1] == [True]
     assert len([at_ms for at_ms in stored(trace) if at_ms > 90 * SECONDS]) >= 1
 
@@ -127,11 +130,11 @@ def test_a_half_message_that_is_kept_less_well_than_promised_is_rolled_back() ->
     never_ms = 10**7
     others = {"flush_consumer_offset_interval": never_ms, "flush_delay_offset_interval": never_ms}
     broker = BrokerConfig(sync_flush_timeout=100, **others)
-    trace = play(a_shop(LocalTransactions(COMMIT), broker=broker), script, for_ms=90 * SECONDS)
+    trace = execute(a_shop(LocalTransactions(COMMIT), broker=broker), script, for_ms=90 * SECONDS)
 
     assert len(ends(trace)) > 80
     assert [at_ms for at_ms in stored(trace) if at_ms > 1 * SECONDS] == []
-    assert asked(trace) == []
+    assert requested(trace) == []
 
 
 @pytest.mark.trap("C32")
@@ -146,13 +149,13 @@ def test_the_end_of_a_transaction_whose_master_is_gone_goes_to_a_nameserver_and_
         stage.start("ba")
         await stage.at_ms(150 * SECONDS)
 
-    trace = play(attrs.evolve(group, producers=(producer,)), script)
+    trace = execute(attrs.evolve(group, producers=(producer,)), script)
 
     # The master's id is in no route any more, so there is no address; and no address means a nameserver.
     assert ends(trace)[0] == "ns-1"
     (lost, *_) = trace.select("rpc", src="p1", code=END)
     assert (lost.event, trace.select("rpc", src="ns-1", dst="p1", code=END)) == ("delivered", [])
-    who, at_ms = asked(trace)[0]
-    assert (who, at_ms > 100 * SECONDS) == ("p1", True)
+    node, at_ms = requested(trace)[0]
+    assert (node, at_ms > 100 * SECONDS) == ("p1", True)
     assert ends(trace)[1] == "ba"
     assert at_ms < stored(trace)[0] < at_ms + 10

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from emulator.spec.model import BrokerSpec, Scenario, TopicSpec
-from emulator.testing import Stage, Trace, a_scenario, play
+from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
+from emulator.testing import Stage, Trace, a_scenario, execute
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_message import ResumeCheckHalfMessageRequestHeader
@@ -46,7 +46,7 @@ def test_a_half_message_is_seen_by_nobody_until_it_is_committed_and_then_as_it_w
         found.append(await guest.query(BROKER, "U1"))
         await stage.for_ms(100_000)
 
-    trace = play(a_scenario(queues=1, consumers=1), script)
+    trace = execute(a_scenario(queues=1, consumers=1), script)
     before, code, (message,) = found
     assert (before, code) == ([], ResponseCode.SUCCESS)
     assert (message.topic, message.queue_id, message.body, message.sys_flag) == ("orders", 0, b"x", COMMIT)
@@ -65,7 +65,7 @@ def test_what_is_rolled_back_is_never_seen_and_never_asked_about() -> None:
         assert (await guest.end(BROKER, half, ROLLBACK)).code == ResponseCode.SUCCESS
         await stage.for_ms(200_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert (stored(trace, "orders"), checks(trace)) == ([], [])
     assert len(stored(trace, HALF)) == 1
 
@@ -79,27 +79,29 @@ def test_of_a_transaction_without_end_another_producer_of_the_group_is_asked_whe
         await first.prepare(BROKER, KEYS="k")
         await first.host.kill()
         await second.beat(BROKER, client_id="guest@2")
-        while not second.asked(CHECK):
+        while not second.requested(CHECK):
             await stage.for_ms(1_000)
-        (request,) = second.asked(CHECK)
+        (request,) = second.requested(CHECK)
         (shown,) = messages_of(request)
         assert (shown.topic, shown.queue_id, shown.properties["PGROUP"]) == ("orders", 0, "pg")
         assert request.ext_fields["offsetMsgId"] == offset_message_id(shown.store_host, shown.commit_log_offset)
         assert (request.ext_fields["msgId"], request.ext_fields["transactionId"]) == ("U1", "U1")
         # It is asked about the copy behind the others, not about the message that was sent.
-        assert Prepared.asked_about(request).queue_offset == 1
-        answered.append(await second.end(BROKER, Prepared.asked_about(request), COMMIT, checked=True))
+        assert Prepared.questioned(request).queue_offset == 1
+        answered.append(await second.end(BROKER, Prepared.questioned(request), COMMIT, checked=True))
         await stage.for_ms(100_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert answered[0].code == ResponseCode.SUCCESS
-    (asked,) = checks(trace)
-    assert 6_000 < asked <= 31_000
+    (requested,) = checks(trace)
+    assert 6_000 < requested <= 31_000
     assert len(stored(trace, "orders")) == 1
 
 
-@pytest.mark.parametrize(("members", "asked"), [(1, 3), (0, 0)])
-def test_a_producer_that_does_not_know_is_asked_again_until_the_message_is_given_up(members: int, asked: int) -> None:
+@pytest.mark.parametrize(("members", "requested"), [(1, 3), (0, 0)])
+def test_a_producer_that_does_not_know_is_asked_again_until_the_message_is_given_up(
+    members: int, requested: int
+) -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         if members:
@@ -111,10 +113,10 @@ def test_a_producer_that_does_not_know_is_asked_again_until_the_message_is_given
             await guest.beat(BROKER)
         await stage.for_ms(100_000)
 
-    trace = play(a_scenario(broker=BrokerConfig(transaction_check_max=3)), script)
-    assert len(checks(trace)) == asked
+    trace = execute(a_scenario(broker=BrokerConfig(transaction_check_max=3)), script)
+    assert len(checks(trace)) == requested
     assert [round(b - a) for a, b in zip(checks(trace), checks(trace)[1:], strict=False)] == [30_000] * max(
-        0, asked - 1
+        0, requested - 1
     )
     # Nobody needs to hear the question: also what was never asked aloud is given up after as many checks.
     assert (len(stored(trace, GIVEN_UP)), stored(trace, "orders")) == (1, [])
@@ -133,7 +135,7 @@ def test_who_may_end_a_transaction_is_looked_at() -> None:
         ]
         codes.extend((answer.code, answer.remark) for answer in wrong)
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
     assert [code for code, _ in codes] == [ResponseCode.SYSTEM_ERROR] * 3
     assert [remark for _, remark in codes] == [
         "The producer group wrong",
@@ -152,10 +154,10 @@ def test_with_an_immunity_time_nobody_is_asked_before_and_the_producer_may_not_e
             await stage.at_ms(25_000 * (beat + 1))
             await guest.beat(BROKER)
         codes.append((await guest.end(BROKER, half, COMMIT)).code)
-        (request,) = guest.asked(CHECK)
-        codes.append((await guest.end(BROKER, Prepared.asked_about(request), COMMIT, checked=True)).code)
+        (request,) = guest.requested(CHECK)
+        codes.append((await guest.end(BROKER, Prepared.questioned(request), COMMIT, checked=True)).code)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert codes == [ResponseCode.ILLEGAL_OPERATION, ResponseCode.SUCCESS]
     assert [100_000 < at < 125_000 for at in checks(trace)] == [True]
 
@@ -169,7 +171,7 @@ def test_a_message_that_was_put_back_as_immune_is_asked_about_although_its_trans
         assert (await guest.end(BROKER, half, COMMIT)).code == ResponseCode.SUCCESS
         await stage.at_ms(300_000)
 
-    trace = play(a_scenario(), script)
+    trace = execute(a_scenario(), script)
     assert (len(stored(trace, "orders")), [at > 100_000 for at in checks(trace)]) == (1, [True])
 
 
@@ -181,7 +183,7 @@ def test_transactions_can_be_switched_off() -> None:
         codes.append((await guest.send(BROKER, TRAN_MSG="true", PGROUP="pg")).code)
         codes.append((await guest.send(BROKER)).code)
 
-    play(a_scenario(broker=BrokerConfig(reject_transaction_message=True)), script)
+    execute(a_scenario(broker=BrokerConfig(reject_transaction_message=True)), script)
     assert codes == [ResponseCode.NO_PERMISSION, ResponseCode.SUCCESS]
 
 
@@ -197,9 +199,9 @@ def test_after_a_restart_half_messages_are_checked_anew_and_what_had_ended_is_kn
         await stage.at_ms(25_000)
         await guest.beat(BROKER)
         await stage.at_ms(60_000)
-        assert [request.ext_fields["msgId"] for request in guest.asked(CHECK)] == ["OPEN"]
+        assert [request.ext_fields["msgId"] for request in guest.requested(CHECK)] == ["OPEN"]
 
-    play(a_scenario(), script)
+    execute(a_scenario(), script)
 
 
 def test_a_message_that_was_given_up_can_be_asked_about_anew() -> None:
@@ -219,7 +221,7 @@ def test_a_message_that_was_given_up_can_be_asked_about_anew() -> None:
         assert refused.code == ResponseCode.SYSTEM_ERROR
         await stage.at_ms(140_000)
 
-    trace = play(a_scenario(broker=BrokerConfig(transaction_check_max=1)), script)
+    trace = execute(a_scenario(broker=BrokerConfig(transaction_check_max=1)), script)
     assert len(checks(trace)) == 2
 
 
@@ -246,7 +248,7 @@ async def master_dies_with_a_half_message(stage: Stage) -> Guest:
 
 
 def test_the_half_messages_of_a_dead_master_escape_to_another_broker_as_what_they_were() -> None:
-    trace = play(with_another_broker(enable_remote_escape=True), master_dies_with_a_half_message)
+    trace = execute(with_another_broker(enable_remote_escape=True), master_dies_with_a_half_message)
     escaped = requests(trace, S1, OTHER, RequestCode.SEND_MESSAGE_V2)
     assert len(escaped) == 1
     assert stored(trace, HALF, OTHER)[0] >= escaped[0].at_ms
@@ -262,7 +264,7 @@ def test_a_half_message_that_cannot_escape_is_passed_over_after_eleven_failures(
         offsets = stage.node(S1).context.offsets
         seen.append(offsets.query_offset("CID_RMQ_SYS_TRANS", HALF, 0))
 
-    trace = play(with_another_broker(enable_remote_escape=False), script)
+    trace = execute(with_another_broker(enable_remote_escape=False), script)
     assert seen == [1]
     assert (stored(trace, HALF, OTHER), checks(trace, S1)) == ([], [])
     discarded = trace.select("messages", event="discarded")

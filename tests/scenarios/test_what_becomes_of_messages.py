@@ -8,8 +8,8 @@ import attrs
 import pytest
 
 from emulator.spec import TopicSpec, loads
-from emulator.spec.model import ProducerSpec, Scenario
-from emulator.testing import GROUP, TOPIC, Row, Stage, Trace, a_scenario, play
+from emulator.spec.model.scenario import ProducerSpec, Scenario
+from emulator.testing import GROUP, TOPIC, RowOfTrace, Stage, Trace, a_scenario, execute
 from nodes.beliefs import DiscardReason, MessageEvent
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import BrokerConfig
@@ -45,12 +45,12 @@ messages = 3
 """
 
 
-def events(trace: Trace, *wanted: MessageEvent) -> list[Row]:
+def events(trace: Trace, *wanted: MessageEvent) -> list[RowOfTrace]:
     """The rows of these events, in order."""
     return [row for row in trace.rows["messages"] if row.event in wanted]
 
 
-def place(row: Row) -> str:
+def place(row: RowOfTrace) -> str:
     """As the key of a copy names it."""
     return f"{row.topic} {row.broker_name} {row.queue_id} {row.offset}"
 
@@ -68,7 +68,7 @@ def origins(trace: Trace) -> dict[str, str]:
 
 @pytest.mark.parametrize("fail_times", [0, 1, 5])
 def test_a_dead_letter_and_each_delivery_before_it_lead_to_the_message_that_was_sent(fail_times: int) -> None:
-    trace = play(one_consumer(fail_times, max_reconsume_times=2), for_ms=120 * SECOND)
+    trace = execute(one_consumer(fail_times, max_reconsume_times=2), for_ms=120 * SECOND)
 
     letters = events(trace, MessageEvent.DEAD_LETTERED)
     assert {(row.group, row.topic, row.tags) for row in letters} == ({(GROUP, DLQ, "3")} if fail_times == 5 else set())
@@ -85,7 +85,7 @@ def test_a_dead_letter_and_each_delivery_before_it_lead_to_the_message_that_was_
 def test_pops_that_end_before_the_listener_does_lead_to_the_message_that_was_sent(
     consume_ms: int, deliveries: int
 ) -> None:
-    trace = play(loads(_POPS.format(consume_ms=consume_ms), "pops.toml"), for_ms=120 * SECOND)
+    trace = execute(loads(_POPS.format(consume_ms=consume_ms), "pops.toml"), for_ms=120 * SECOND)
 
     of_copies = origins(trace)
     popped = Counter(of_copies.get(place(row), place(row)) for row in trace.select("messages", event="popped"))
@@ -101,7 +101,7 @@ def test_what_a_group_without_a_retry_queue_sends_back_is_discarded() -> None:
         await admin.update_group(GROUP, retry_queue_nums=0)
         await stage.at_ms(40 * SECOND)
 
-    trace = play(one_consumer(1), script)
+    trace = execute(one_consumer(1), script)
     discarded = events(trace, MessageEvent.DISCARDED)
     assert [(row.group, place(row), row.tags) for row in discarded[:2]] == [
         (GROUP, f"{TOPIC} broker-a 0 {offset}", DiscardReason.NO_RETRY_QUEUE) for offset in range(2)
@@ -130,7 +130,7 @@ def test_a_half_message_that_is_put_aside_is_discarded_and_known_by_its_id(
     state: LocalTransactionState, options: dict[str, int], reason: DiscardReason | None
 ) -> None:
     for_ms = 5 * options.get("transaction_check_interval", 30 * SECOND)
-    trace = play(a_shop(LocalTransactions(state), messages=3, **options), for_ms=for_ms)
+    trace = execute(a_shop(LocalTransactions(state), messages=3, **options), for_ms=for_ms)
 
     discarded = events(trace, MessageEvent.DISCARDED)
     assert {row.tags for row in discarded} == ({reason} if reason else set())
@@ -151,7 +151,7 @@ def test_both_ends_of_a_transaction_are_there_with_the_side_that_decided(own: Lo
         addresses.extend([stage.host("p1").ip, f"{stage.host('broker-a').ip}:10911"])
         await stage.at_ms(70 * SECOND)
 
-    trace = play(a_shop(local), script)
+    trace = execute(a_shop(local), script)
     first = events(trace, MessageEvent.HALF)[0].key
     ends = [row for row in events(trace, MessageEvent.ENDED) if row.key == first]
     decided = [row for row in events(trace, MessageEvent.DECIDED) if row.key == first]
@@ -169,7 +169,7 @@ def test_a_producer_whose_clock_is_behind_ends_its_transactions_twice(skew_ms: i
             await stage.begin(f"skew p1 {skew_ms}")
         await stage.at_ms(100 * SECOND)
 
-    trace = play(a_shop(LocalTransactions(COMMIT)), script)
+    trace = execute(a_shop(LocalTransactions(COMMIT)), script)
     ends = Counter(row.key for row in events(trace, MessageEvent.ENDED))
     again = [row for row in events(trace, MessageEvent.ENDED) if row.client_id]
     assert {row.tags for row in again} == ({"commit"} if skew_ms else set())
@@ -193,7 +193,7 @@ def test_messages_that_expire_before_a_group_has_consumed_them_can_be_counted(li
         for _ in range(40):
             await guest.send("broker-a", TOPIC, b"x" * 900)
 
-    trace = play(a_scenario(queues=1, consumers=1, broker=broker), script)
+    trace = execute(a_scenario(queues=1, consumers=1, broker=broker), script)
     rows = events(trace, MessageEvent.EXPIRED)
     assert all((row.topic, row.broker_name, row.queue_id) == (TOPIC, "broker-a", 0) for row in rows)
     first = max((row.offset for row in rows), default=0)
@@ -213,7 +213,7 @@ def test_messages_that_an_administrator_skips_are_those_between_the_last_commit_
         await stage.for_ms(30 * SECOND)
 
     # Each message keeps the listener busy, so that it is behind.
-    trace = play(a_scenario(queues=1, consumers=1, rate_per_s=20, consume_ms=2_000), script)
+    trace = execute(a_scenario(queues=1, consumers=1, rate_per_s=20, consume_ms=2_000), script)
     after = events(trace, MessageEvent.RESET)
     acts = trace.select("admin", request="INVOKE_BROKER_TO_RESET_OFFSET")
     assert len(after) == len(acts) == resets
@@ -241,7 +241,7 @@ def test_how_late_a_delayed_message_is_delivered_is_told_by_two_rows(away_ms: in
             stage.start("broker-a")
         await stage.for_ms(20 * SECOND)
 
-    trace = play(a_scenario(queues=1), script)
+    trace = execute(a_scenario(queues=1), script)
     (delayed,), (delivered,) = events(trace, MessageEvent.DELAYED), events(trace, MessageEvent.DELIVERED)
     assert delayed.key == delivered.key == "U1"
     late_ms = delivered.at_ms - (delayed.at_ms + delayed.offset)
@@ -281,7 +281,7 @@ def test_what_a_broadcasting_member_misses_lies_between_its_start_and_its_first_
         stage.start("r1")
         await stage.for_ms(10 * SECOND)
 
-    trace = play(loads(_NEWS.replace("RATE", str(rate)), "news.toml"), script)
+    trace = execute(loads(_NEWS.replace("RATE", str(rate)), "news.toml"), script)
     started = trace.select("lifecycle", node="r1", event="started", incarnation=2)[0]
     (acquired,) = trace.select("ownership", node="r1", event="acquired", incarnation=2)
     stored = trace.select("messages", event="stored", topic="news", after_ms=started.at_ms)
@@ -324,7 +324,7 @@ def test_a_topic_that_an_election_loses_is_younger_than_what_the_new_master_has_
         await stage.for_ms(40 * SECOND)
         known.append(stage.node("broker-a-s1").context.topics.select_topic_config("late") is not None)
 
-    trace = play(loads(_ELECTED, "elected.toml"), script)
+    trace = execute(loads(_ELECTED, "elected.toml"), script)
     assert known == [not is_lost]
     (act,) = trace.select("admin", request="UPDATE_AND_CREATE_TOPIC", topic="late")
     roles = trace.select("beliefs", node="broker-a-s1", kind="broker_role")
@@ -349,7 +349,7 @@ def test_a_topic_that_is_deleted_and_made_again_leaves_both_acts_before_offsets_
 
     scenario = a_scenario(queues=2, consumers=1, rate_per_s=10)
     scenario = attrs.evolve(scenario, topics=(TopicSpec(TOPIC, ("broker-a",), 2),))
-    trace = play(scenario, script)
+    trace = execute(scenario, script)
     acts = [(row.node, row.request, row.topic) for row in trace.select("admin")]
     assert acts == [
         ("broker-a", "DELETE_TOPIC_IN_BROKER", TOPIC),

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import from_dict
-from emulator.testing import Stage, play
+from emulator.testing import Stage, execute
 from nodes.protocol import headers, headers_message
 from nodes.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -48,7 +48,7 @@ TABLE = {
 
 def answers(preset, after_death):
     """What a client is told by the node that the route calls the master, and the values of the answers."""
-    told, values = {}, {}
+    reported, values = {}, {}
 
     async def script(stage: Stage) -> None:
         caller = await stage.probe()
@@ -61,12 +61,12 @@ def answers(preset, after_death):
         (members,) = decode_body(TopicRouteData, answer.body).broker_datas
         master = members.broker_addrs.get(0)
         name = next((name for name, host in stage.cluster.hosts.items() if f"{host.ip}:10911" == master), None)
-        for operation, (code, asked, body) in OPERATIONS.items():
+        for operation, (code, requested, body) in OPERATIONS.items():
             if name is None:
-                told[operation] = NO_MASTER
+                reported[operation] = NO_MASTER
                 continue
-            answer = await caller.ask(name, code, asked, body)
-            told[operation] = ResponseCode(answer.code).name
+            answer = await caller.ask(name, code, requested, body)
+            reported[operation] = ResponseCode(answer.code).name
             values[operation] = dict(answer.ext_fields)
             if code is RequestCode.LOCK_BATCH_MQ:
                 values[operation] = decode_body(LockBatchResponseBody, answer.body).lock_ok_mq_set
@@ -78,28 +78,28 @@ def answers(preset, after_death):
         "topic": [{"name": "orders", "queues": 1}],
         "producer": [{"group": "shop", "topic": "orders", "rate_per_s": 10}],
     }
-    play(from_dict(tables), script)
-    return told, values
+    execute(from_dict(tables), script)
+    return reported, values
 
 
 @pytest.mark.parametrize("preset", ["classic", "rip32"])
 def test_a_living_master_does_all_six(preset):
-    told, values = answers(preset, after_death=False)
+    reported, values = answers(preset, after_death=False)
 
-    assert told == {operation: row[0] for operation, row in TABLE.items()}
+    assert reported == {operation: row[0] for operation, row in TABLE.items()}
     assert int(values["maxOffset"]["offset"]) > 50
     assert values["lockBatchMQ"] == (QUEUE,)
 
 
 def test_without_rip_32_nobody_does_any_of_them_when_the_master_is_dead():
-    told, _ = answers("classic", after_death=True)
+    reported, _ = answers("classic", after_death=True)
 
-    assert told == {operation: row[1] for operation, row in TABLE.items()}
+    assert reported == {operation: row[1] for operation, row in TABLE.items()}
 
 
 def test_an_acting_slave_does_them_but_for_the_end_of_a_transaction():
-    told, values = answers("rip32", after_death=True)
+    reported, values = answers("rip32", after_death=True)
 
-    assert told == {operation: row[2] for operation, row in TABLE.items()}
+    assert reported == {operation: row[2] for operation, row in TABLE.items()}
     assert int(values["maxOffset"]["offset"]) > 50
     assert values["lockBatchMQ"] == (QUEUE,)

@@ -63,13 +63,13 @@ def test_an_outage_needs_both_kills_and_no_other_fault(tmp_path):
     run = open_run(run_scenario(SCENARIO, runs=tmp_path / "first").path)
     killed = [row["seq"] for row in table_rows(run.path, LIFECYCLE) if row["event"] == "killed"]
     likely = faults_behind(killed, run.path, names_of_run(run))
-    told = []
-    found = shrink(SCENARIO, fails, likely=likely, progress=told.append)
+    lines = []
+    found = shrink(SCENARIO, fails, likely=likely, progress=lines.append)
 
     assert likely[:2] == ("kill-a", "kill-b")
     assert {timed.id for timed in found.scenario.faults.faults} == {*NEEDED}
     assert found.is_minimal
-    assert len([play for play in told if play.looks_at == "faults"]) <= 8
+    assert len([execute for execute in lines if execute.looks_at == "faults"]) <= 8
     assert found.scenario.consumers == ()
     assert len(found.scenario.brokers) == 2
     assert is_out(run_scenario(found.scenario, runs=tmp_path / "last").path)

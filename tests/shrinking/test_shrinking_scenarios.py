@@ -55,10 +55,10 @@ class Model:
 
     def __init__(self, condition):
         self.condition = condition
-        self.played = []
+        self.case_results = []
 
     def __call__(self, scenario):
-        self.played.append(json.dumps(to_dict(scenario)))
+        self.case_results.append(json.dumps(to_dict(scenario)))
         return self.condition(scenario)
 
 
@@ -77,19 +77,19 @@ def test_a_planted_pair_among_twenty_faults_is_found_exactly(pair):
 
     assert ids(found.scenario) == [*pair]
     assert found.is_minimal
-    assert found.plays == len(fails.played) == len(dict.fromkeys(fails.played))  # none is played twice
+    assert found.runs == len(fails.case_results) == len(dict.fromkeys(fails.case_results))  # none is played twice
     assert f"18 of 20 [[fault]]: {', '.join(f'f{n}' for n in range(20) if f'f{n}' not in pair)}" in found.removed
 
 
 def test_the_causes_in_a_trace_save_plays_and_do_not_change_what_is_found():
-    def plays(**named):
+    def runs(**named):
         seen = []
         found = shrink(LARGE, needs("f3", "f12"), progress=seen.append, **named)
-        return sum(play.looks_at == "faults" for play in seen), found.scenario
+        return sum(execute.looks_at == "faults" for execute in seen), found.scenario
 
-    hinted, small = plays(likely=("f12", "f3", "no-such-fault"))
-    blind, same = plays()
-    misled, too = plays(likely=("f1", "f2"))
+    hinted, small = runs(likely=("f12", "f3", "no-such-fault"))
+    blind, same = runs()
+    misled, too = runs(likely=("f1", "f2"))
 
     assert small == same == too
     assert hinted <= 8
@@ -122,7 +122,7 @@ def test_a_fault_that_can_go_only_without_a_node_goes_in_the_next_round():
 
 def test_durations_numbers_and_lengths_are_made_as_small_as_the_failure_allows():
     def condition(scenario):
-        timed = next((one for one in scenario.faults.faults if one.id == "f10"), None)
+        timed = next((fault for fault in scenario.faults.faults if fault.id == "f10"), None)
         return (
             timed is not None
             and timed.for_ms >= 5_000
@@ -153,8 +153,8 @@ def test_of_a_nemesis_single_faults_are_left():
         "kind": "kill",
         "node": "c2",
         "every_ms": 5_000,
-        "least_ms": 100,
-        "most_ms": 900,
+        "min_ms": 100,
+        "max_ms": 900,
         "from_ms": 0,
     }
     given_ = from_dict(tables | {"nemesis": [nemesis]})
@@ -174,38 +174,38 @@ def test_a_nemesis_whose_faults_alone_do_not_fail_stays():
         "kind": "kill",
         "node": "c2",
         "every_ms": 5_000,
-        "least_ms": 100,
-        "most_ms": 900,
+        "min_ms": 100,
+        "max_ms": 900,
         "from_ms": 0,
     }
     found = shrink(from_dict(tables | {"nemesis": [nemesis]}), lambda scenario: bool(scenario.nemeses))
 
-    assert [one.id for one in found.scenario.nemeses] == ["n"]
+    assert [nemese.id for nemese in found.scenario.nemeses] == ["n"]
     assert ids(found.scenario) == []
 
 
 def test_when_the_plays_are_used_up_the_smallest_so_far_is_the_result():
     fails = needs("f3", "f12")
-    found = shrink(LARGE, fails, plays_most=10)
+    found = shrink(LARGE, fails, runs_max=10)
 
-    assert found.plays == len(fails.played) == 10
+    assert found.runs == len(fails.case_results) == 10
     assert not found.is_minimal
     assert {"f3", "f12"} <= {*ids(found.scenario)}
     assert len(ids(found.scenario)) < 20
 
 
 def test_each_play_is_told_with_the_smallest_so_far():
-    told = []
-    found = shrink(LARGE, needs("f3", "f12"), progress=told.append)
+    lines = []
+    found = shrink(LARGE, needs("f3", "f12"), progress=lines.append)
 
-    assert [play.plays for play in told] == [*range(1, found.plays + 1)]
-    assert [*dict.fromkeys(play.looks_at for play in told)] == [
+    assert [execute.runs for execute in lines] == [*range(1, found.runs + 1)]
+    assert [*dict.fromkeys(execute.looks_at for execute in lines)] == [
         "all", "faults", "durations", "nodes", "settings", "length",
     ]  # fmt: skip
-    assert {play.plays_most for play in told} == {300}
-    assert told[0].failed
-    assert told[-1].smallest == found.scenario
-    sizes = [len(ids(play.smallest)) for play in told]
+    assert {execute.runs_max for execute in lines} == {300}
+    assert lines[0].failed
+    assert lines[-1].smallest == found.scenario
+    sizes = [len(ids(execute.smallest)) for execute in lines]
     assert sizes == sorted(sizes, reverse=True)
 
 
@@ -235,12 +235,12 @@ def test_random_scenarios_shrink_to_what_is_needed_and_every_play_is_valid(seed,
         members = sum(len(group.names) for group in scenario.consumers)
         return needed <= {timed.id for timed in scenario.plan().faults} and members >= consumers
 
-    found = shrink(given_, fails, plays_most=2_000)
+    found = shrink(given_, fails, runs_max=2_000)
     assert found.is_minimal
     assert {timed.id for timed in found.scenario.plan().faults} == needed
-    kept = found.scenario.faults.faults
-    for left_out in kept:
-        fewer = attrs.evolve(found.scenario.faults, faults=tuple(one for one in kept if one is not left_out))
+    retained = found.scenario.faults.faults
+    for left_out in retained:
+        fewer = attrs.evolve(found.scenario.faults, faults=tuple(item for item in retained if item is not left_out))
         assert not fails(attrs.evolve(found.scenario, faults=fewer))
     if not needed:
         assert sum(len(group.names) for group in found.scenario.consumers) == consumers
@@ -250,7 +250,7 @@ def test_ctrl_c_gives_the_smallest_scenario_so_far():
     model = Model(lambda scenario: {"f3", "f11"} <= {timed.id for timed in scenario.faults.faults})
 
     def fails(scenario):
-        if len(model.played) == 6:
+        if len(model.case_results) == 6:
             raise KeyboardInterrupt
         return model(scenario)
 

@@ -7,12 +7,12 @@ import typer
 from typer.testing import CliRunner
 
 from studies.sources.__main__ import sources
-from studies.sources.catalogue import BY_ID, SOURCES, compare_source, play_source
-from studies.sources.dividers import Effect, Harm, beside
+from studies.sources.allocations import Effect, Impact, beside
+from studies.sources.catalogue import BY_ID, SOURCES, compare_source, execute_source
 from studies.sources.source import BoundCheck, Family, Measured, Source, judge
 
 FAMILIES = {"a": 10, "b": 15, "c": 12, "d": 8, "e": 10}
-PLAYED = [source.id for source in SOURCES if source.scenario is not None]
+EXECUTED = [source.id for source in SOURCES if source.scenario is not None]
 
 
 def test_the_sources_are_numbered_family_by_family():
@@ -23,10 +23,10 @@ def test_the_sources_are_numbered_family_by_family():
 def test_what_is_not_played_says_why():
     assert {source.id for source in SOURCES if source.absent} == {"d8", "e7", "e8"}
     assert [source.id for source in SOURCES if bool(source.absent) is (source.scenario is not None)] == []
-    assert [name for name in SECONDS_AT_LEAST if name not in PLAYED] == []
+    assert [name for name in SECONDS_AT_MIN if name not in EXECUTED] == []
 
 
-SECONDS_AT_LEAST = {
+SECONDS_AT_MIN = {
     "a1": 10, "a2": 30, "a3": 119, "a4": 20, "a6": 5, "a8": 5, "b2": 2.9, "b3": 5, "b4": 90, "b5": 100, "b8": 30,
     "b12": 10, "c5": 30, "c7": 119, "c9": 15, "c10": 60, "c11": 240, "d1": 100, "d2": 5, "d4": 40, "d5": 40,
     "d6": 60, "d7": 60, "e3": 1, "e4": 10, "e10": 1,
@@ -38,13 +38,13 @@ LONG = ("e2", "e4", "e6")
 """They take as long as all others together."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in PLAYED])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in EXECUTED])
 def test_a_source_is_produced_lasts_as_long_as_its_timer_and_stays_inside_its_bound(name):
-    row = play_source(name)
+    row = execute_source(name)
 
     assert row.verdict == BoundCheck.INSIDE, row
     assert row.lasts is (BY_ID[name].bound_s is None)
-    assert row.measured_s >= SECONDS_AT_LEAST.get(name, 0)
+    assert row.measured_s >= SECONDS_AT_MIN.get(name, 0)
 
 
 @pytest.mark.parametrize(("name", "two_owners", "no_owner"), [
@@ -69,7 +69,7 @@ def test_without_members_or_of_another_family_nothing_is_compared():
     (2.1, 2.0, Effect.REMOVED), (2.1, 2.1, Effect.STAYS), (2.0, 2.1, Effect.ADDED), (2.0, 2.0, Effect.NONE),
 ])  # fmt: skip
 def test_what_is_short_in_any_healthy_rebalance_is_no_harm(members_s, assigner_s, effect):
-    both = beside(Harm(9, members_s, 0), Harm(9, assigner_s, 0))
+    both = beside(Impact(9, members_s, 0), Impact(9, assigner_s, 0))
     assert (both.two_owners, both.no_owner) == (effect, Effect.NONE)
 
 

@@ -1,7 +1,7 @@
 """Addresses follow from the scenario alone."""
 
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, Scenario, TopicSpec
-from emulator.spec.addresses import addresses
+from emulator.spec.model.addresses import addresses
 
 
 def test_every_role_has_subnets_of_its_own_that_overflow_into_the_next():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from emulator.cli.main import app
 from emulator.spec import SpecError, from_dict, loads
-from emulator.spec.mistakes import MISTAKES_MOST
+from emulator.spec.refusals.mistakes import MISTAKES_MAX
 
 GOOD = """\
 [scenario]
@@ -50,7 +50,7 @@ def mistakes(text):
     with pytest.raises(SpecError) as caught:
         loads(text, "x.toml")
     assert len(caught.value.lines) == len(caught.value.all)
-    return [(one.line, one.key) for one in caught.value.all]
+    return [(item.line, item.key) for item in caught.value.all]
 
 
 def with_lines(text, **changes):
@@ -139,13 +139,13 @@ FOLLOWED = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), FOLLOWED.values(), ids=list(FOLLOWED))
-def test_what_only_follows_from_a_mistake_is_not_told(text, told):
-    assert mistakes(text) == told
+@pytest.mark.parametrize(("text", "reported"), FOLLOWED.values(), ids=list(FOLLOWED))
+def test_what_only_follows_from_a_mistake_is_not_told(text, reported):
+    assert mistakes(text) == reported
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (with_lines(GOOD, l3="run_for_ms = 0"), (3, "scenario.run_for_ms")),
         (with_lines(GOOD, l28="at_s = 60"), (28, "fault[0].at_s")),
@@ -156,8 +156,8 @@ def test_what_only_follows_from_a_mistake_is_not_told(text, told):
         (GOOD + '[[broker]]\nname = "c"\nnode = "broker-b-s1"\n', (31, "broker[2].node")),
     ],
 )
-def test_a_mistake_has_the_key_that_the_user_wrote_and_its_line(text, told):
-    assert mistakes(text) == [told]
+def test_a_mistake_has_the_key_that_the_user_wrote_and_its_line(text, reported):
+    assert mistakes(text) == [reported]
 
 
 def test_all_wrong_values_of_a_fault_are_told():
@@ -198,11 +198,11 @@ def test_the_first_mistake_is_the_error_and_a_traceback_has_all():
 
 
 def test_of_very_many_mistakes_the_first_are_told():
-    text = GOOD + "".join(f'[[topic]]\nname = "t{number}"\nqueues = 0\n' for number in range(10 * MISTAKES_MOST))
+    text = GOOD + "".join(f'[[topic]]\nname = "t{number}"\nqueues = 0\n' for number in range(10 * MISTAKES_MAX))
 
-    told = mistakes(text)
-    assert len(told) == MISTAKES_MOST + 1
-    assert told[-1] == (0, "file")
+    reported = mistakes(text)
+    assert len(reported) == MISTAKES_MAX + 1
+    assert reported[-1] == (0, "file")
 
 
 @pytest.mark.parametrize("command", ["check", "run", "up", "shrink"])
@@ -273,13 +273,13 @@ def test_any_set_of_independent_mistakes_is_told_completely_each_at_a_line_of_it
         at[place[-1]] = SPOILED[place]
     text = tomli_w.dumps(tables)
 
-    told = mistakes(text)
+    reported = mistakes(text)
     expected = [
         "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
         for place in places
     ]
-    assert sorted(key.removesuffix(".slaveReadEnable") for _, key in told) == sorted(expected)
-    assert told == sorted(told, key=lambda one: one[0])
-    for line, key in told:
+    assert sorted(key.removesuffix(".slaveReadEnable") for _, key in reported) == sorted(expected)
+    assert reported == sorted(reported, key=lambda item: item[0])
+    for line, key in reported:
         name = key.removesuffix("]").rpartition("[")[0] if key.endswith("]") else key
         assert name.rpartition(".")[2] in text.splitlines()[line - 1] or "nowhere" in text.splitlines()[line - 1]

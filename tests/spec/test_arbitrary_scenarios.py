@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from emulator.base.errors import LINE_MOST, UserError
+from emulator.base.errors import LINE_MAX, UserError
 from emulator.spec import Scenario, from_dict, loads
 from faults.catalogue import CHAOS_NAMES, FAULTS
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig, ProducerConfig, options
@@ -47,7 +47,7 @@ WHOLE: dict[str, Any] = {
         {"kind": "scale", "group": "g", "members": 4, "at_s": 5},
         {"do": "suspend owner of orders/ba/1 of g", "at_s": 6},
     ],
-    "nemesis": [{"kind": "kill", "node": "minor brokers", "every_s": 30, "least_s": 1, "most_s": 2, "until_s": 50}],
+    "nemesis": [{"kind": "kill", "node": "minor brokers", "every_s": 30, "min_s": 1, "max_s": 2, "until_s": 50}],
 }
 HUGE = 16**20_000
 ODD = [
@@ -95,10 +95,10 @@ def outcome(tables: dict[str, Any]) -> Scenario | tuple[str, ...]:
         return error.lines
 
 
-def expect_a_scenario_or_lines(told: Scenario | tuple[str, ...]) -> None:
-    for line in () if isinstance(told, Scenario) else told:
+def require_a_scenario_or_lines(scenario: Scenario | tuple[str, ...]) -> None:
+    for line in () if isinstance(scenario, Scenario) else scenario:
         assert line == visible(line)
-        assert len(line) <= LINE_MOST
+        assert len(line) <= LINE_MAX
         assert re.match(r"some\.toml(:\d+)?: ", line)
 
 
@@ -118,7 +118,7 @@ def test_any_value_at_any_place_is_a_scenario_or_short_lines(changes):
             container[key] = value
         else:
             container[place] = value
-        expect_a_scenario_or_lines(outcome(tables))
+        require_a_scenario_or_lines(outcome(tables))
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_no_odd_value_at_any_place_is_more_than_short_lines(value):
         tables = copy.deepcopy(WHOLE)
         container, place = list(places(tables))[number]
         container[place] = value
-        expect_a_scenario_or_lines(outcome(tables))
+        require_a_scenario_or_lines(outcome(tables))
 
 
 @given(st.text(max_size=200))
@@ -143,4 +143,4 @@ def test_any_text_is_short_lines(text):
     try:
         loads(text, "some.toml")
     except UserError as error:
-        expect_a_scenario_or_lines(error.lines)
+        require_a_scenario_or_lines(error.lines)

@@ -8,7 +8,7 @@ import pytest
 import emulator
 from emulator.campaign.file import load_campaign
 from emulator.spec import SpecError, load
-from emulator.spec.bundled import bundled_campaigns, bundled_scenarios, campaign_path, example, scenario_path
+from emulator.spec.reading.bundled import bundled_campaigns, bundled_scenarios, campaign_path, example, scenario_path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -17,11 +17,11 @@ def test_every_example_has_a_name_and_a_sentence():
     files = {path.relative_to(EXAMPLES) for path in EXAMPLES.rglob("*.toml")}
     named = [*bundled_scenarios().values(), *bundled_campaigns().values()]
 
-    assert {one.path.relative_to(example("")) for one in named} == files
-    for one in named:
-        assert re.fullmatch(r"[a-z0-9-]+", one.name)
-        assert one.about[-1] in ".?", one.name
-        assert 10 < len(one.about) < 170, one.name
+    assert {element.path.relative_to(example("")) for element in named} == files
+    for item in named:
+        assert re.fullmatch(r"[a-z0-9-]+", item.name)
+        assert item.about[-1] in ".?", item.name
+        assert 10 < len(item.about) < 170, item.name
 
 
 @pytest.mark.parametrize("name", ["half-seen-consumer", "half_seen_consumer", "p1-kill", "frozen-nameserver"])
@@ -49,9 +49,9 @@ def test_a_folder_of_that_name_is_no_file(tmp_path, monkeypatch):
     ("name", "hint"), [("half-seen", "did you mean half-seen-consumer?"), ("zzz", "`rmqemu examples`")]
 )
 def test_an_unknown_name_gets_one_line(name, hint):
-    with pytest.raises(SpecError, match=re.escape(hint)) as told:
+    with pytest.raises(SpecError, match=re.escape(hint)) as reported:
         load(name)
-    assert "there is no such file, and no scenario of the package of that name" in str(told.value)
+    assert "there is no such file, and no scenario of the package of that name" in str(reported.value)
 
 
 def test_campaigns_have_names_of_their_own():

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.addresses import addresses
+from emulator.spec.model.addresses import addresses
 from nodes.config import ConsumerConfig
 from nodes.fields import FieldError
 from nodes.protocol.model import MessageModel

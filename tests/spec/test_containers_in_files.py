@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.addresses import addresses
+from emulator.spec.model.addresses import addresses
 from support.mistakes import only_mistake
 
 HEAD = '[scenario]\nname = "s"\nrun_for_s = 10\n'
@@ -23,9 +23,9 @@ name = "bb"
 def mistake(text: str) -> str:
     with pytest.raises(SpecError) as error:
         loads(HEAD + text, "s.toml")
-    told = only_mistake(error.value)
-    assert "\n" not in told
-    return told.removeprefix("s.toml: ")
+    reported = only_mistake(error.value)
+    assert "\n" not in reported
+    return reported.removeprefix("s.toml: ")
 
 
 def test_the_brokers_of_a_container_share_its_address_and_have_ports_of_their_own():
@@ -46,7 +46,7 @@ def test_what_is_written_is_read_again_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (
             TWO.replace('id = 1\ncontainer = "box"', 'id = 1\ncontainer = "box"\noptions = { listenPort = 10911 }'),
@@ -75,5 +75,5 @@ def test_what_is_written_is_read_again_as_it_was():
         ),
     ],
 )
-def test_a_mistake_is_told_in_one_line_with_its_key(text, told):
-    assert mistake(text).startswith(told)
+def test_a_mistake_is_told_in_one_line_with_its_key(text, reported):
+    assert mistake(text).startswith(reported)

@@ -4,9 +4,9 @@ import attrs
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.addresses import addresses, node_ports
-from emulator.spec.checks import check
-from emulator.spec.model import NameserverSpec
+from emulator.spec.model.addresses import addresses, node_ports
+from emulator.spec.model.scenario import NameserverSpec
+from emulator.spec.warnings.harmful_settings import check
 from nodes.config import ControllerConfig, NameserverConfig, NameserverWithControllerConfig
 
 HEAD = '[scenario]\nname = "x"\nrun_for_s = 1\n[[broker]]\nname = "b"\n'
@@ -38,8 +38,8 @@ def test_one_table_says_how_many_and_a_table_for_each_gives_names(text, names):
 
 
 def test_their_options_have_the_names_of_rocketmq():
-    (one,) = scenario("[controller]\ncount = 1\noptions = { enableElectUncleanMaster = true }\n").controllers
-    assert one.config == ControllerConfig(enable_elect_unclean_master=True)
+    (item,) = scenario("[controller]\ncount = 1\noptions = { enableElectUncleanMaster = true }\n").controllers
+    assert item.config == ControllerConfig(enable_elect_unclean_master=True)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_their_options_have_the_names_of_rocketmq():
 def test_a_mistake_has_its_line(text, line):
     with pytest.raises(SpecError) as refused:
         scenario(text)
-    assert any(one.startswith(line) for one in refused.value.lines), refused.value.lines
+    assert any(item.startswith(line) for item in refused.value.lines), refused.value.lines
 
 
 @pytest.mark.parametrize(("count", "warned"), [(1, False), (2, True), (3, False), (4, True)])
 def test_an_even_number_is_warned_of(count, warned):
-    found = [one.name for one in check(scenario(f"[controller]\ncount = {count}\n"))]
+    found = [item.name for item in check(scenario(f"[controller]\ncount = {count}\n"))]
     assert ("even-number-of-controllers" in found) == warned
 
 
@@ -120,11 +120,11 @@ def test_a_nameserver_has_the_options_of_a_controller_as_long_as_it_has_one():
 def test_a_mistake_about_controllers_in_nameservers_has_its_line(text, line):
     with pytest.raises(SpecError) as refused:
         scenario(text)
-    assert any(one.startswith(line) for one in refused.value.lines), refused.value.lines
+    assert any(item.startswith(line) for item in refused.value.lines), refused.value.lines
 
 
 def test_an_even_number_in_nameservers_is_warned_of_by_their_names():
-    (found,) = (one for one in check(scenario(INSIDE.replace("3", "2"))) if one.name == "even-number-of-controllers")
+    (found,) = (item for item in check(scenario(INSIDE.replace("3", "2"))) if item.name == "even-number-of-controllers")
     assert found.where == "ns-1, ns-2"
 
 

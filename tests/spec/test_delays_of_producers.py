@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.checks import check
+from emulator.spec.warnings.harmful_settings import check
 from support.mistakes import only_mistake
 
 TEXT = """
@@ -22,12 +22,12 @@ topic = "orders"
 """
 
 
-def text(said: str, options: str = "") -> str:
-    return TEXT.replace("OPTIONS", options) + said
+def text(answer: str, options: str = "") -> str:
+    return TEXT.replace("OPTIONS", options) + answer
 
 
 @pytest.mark.parametrize(
-    ("said", "fields"),
+    ("answer", "fields"),
     [
         ("", {"messages": 0, "delay_level": 0, "timer_ms": 0}),
         ("delay_level = 3", {"delay_level": 3}),
@@ -36,15 +36,15 @@ def text(said: str, options: str = "") -> str:
         ('timer = "2h"', {"timer_ms": 7_200_000}),
     ],
 )
-def test_a_producer_says_how_long_its_messages_wait_and_how_many_there_are(said, fields):
-    scenario = loads(text(said), "text")
+def test_a_producer_says_how_long_its_messages_wait_and_how_many_there_are(answer, fields):
+    scenario = loads(text(answer), "text")
 
     assert attrs.asdict(scenario.producers[0], recurse=False).items() >= fields.items()
     assert from_dict(to_dict(scenario)) == scenario
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("answer", "reported"),
     [
         ("delay_level = -1", "producer[0].delay_level: expected a whole number >= 0"),
         ("delay_level = 1001", "producer[0].delay_level: expected a whole number"),
@@ -62,15 +62,15 @@ def test_a_producer_says_how_long_its_messages_wait_and_how_many_there_are(said,
         ('timers = "3s"', 'producer[0].timers: unknown key; did you mean "timer"?'),
     ],
 )
-def test_a_mistake_is_told_in_one_line(said, told):
+def test_a_mistake_is_told_in_one_line(answer, reported):
     with pytest.raises(SpecError) as caught:
-        loads(text(said), "text")
-    assert told in only_mistake(caught.value)
+        loads(text(answer), "text")
+    assert reported in only_mistake(caught.value)
     assert "\n" not in only_mistake(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "rule"),
+    ("answer", "options", "rule"),
     [
         ("delay_level = 18", "", None),
         ("delay_level = 19", "", "delay-level-beyond-the-last"),
@@ -80,7 +80,7 @@ def test_a_mistake_is_told_in_one_line(said, told):
         ('timer = "10s"', "options = { timerWheelEnable = false }", "timer-of-a-broker-without-timer"),
     ],
 )
-def test_who_asks_for_more_than_its_brokers_can_do_is_warned(said, options, rule):
-    found = check(loads(text(said, options), "text"))
+def test_who_asks_for_more_than_its_brokers_can_do_is_warned(answer, options, rule):
+    found = check(loads(text(answer, options), "text"))
 
     assert [setting.name for setting in found] == ([] if rule is None else [rule])

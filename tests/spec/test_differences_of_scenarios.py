@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.spec import from_dict, loads
-from emulator.spec.differences import differences
+from emulator.spec.model.differences import differences
 from fuzz.random_scenario import random_tables
 
 BASE = """
@@ -30,17 +30,17 @@ for_s = 5
 """
 
 
-def told(*changes, added=""):
+def reported(*changes, added=""):
     changed = BASE + added
     for old, new in changes:
         assert old in changed
         changed = changed.replace(old, new)
-    return [one.words() for one in differences(loads(BASE, "a"), loads(changed, "b"))]
+    return [difference.words() for difference in differences(loads(BASE, "a"), loads(changed, "b"))]
 
 
 def test_equal_scenarios_do_not_differ():
-    assert told() == []
-    assert told(("run_for_s = 60", "run_for_ms = 60_000")) == []
+    assert reported() == []
+    assert reported(("run_for_s = 60", "run_for_ms = 60_000")) == []
 
 
 @pytest.mark.parametrize(
@@ -67,33 +67,33 @@ def test_equal_scenarios_do_not_differ():
     ],
 )
 def test_a_key_that_differs_is_told_with_both_values(change, words):
-    assert told(change) == words
+    assert reported(change) == words
 
 
 def test_an_option_that_several_nodes_change_in_the_same_way_is_one_line():
     options = "\noptions = { channelExpiredTimeout = 30000 }"
-    assert told(
+    assert reported(
         ('name = "broker-a"', f'name = "broker-a"{options}'), ('name = "broker-b"', f'name = "broker-b"{options}')
     ) == ["broker broker-a, broker-b: channelExpiredTimeout 120000 in A, 30000 in B"]
 
 
 def test_what_only_one_has_is_told_with_what_it_is():
     fault = '[[fault]]\nid = "kill"\ndo = "kill c2"\nat_s = 20\nfor_s = 5\n'
-    nemesis = '[[nemesis]]\nid = "n"\ndo = "kill c2"\nevery_s = 20\nleast_s = 5\n'
+    nemesis = '[[nemesis]]\nid = "n"\ndo = "kill c2"\nevery_s = 20\nmin_s = 5\n'
     producer = '[[producer]]\ngroup = "p"\ntopic = "orders"\n'
 
-    assert told(added=fault) == ["fault kill only in B: 20000 ms +5000 ms: kill c2"]
-    assert told(added=nemesis) == ["nemesis n only in B: every 20000 ms: kill c2"]
-    assert told(added=producer) == ["producer producer-1 only in B"]
-    assert told(('[[broker]]\nname = "broker-b"\n', "")) == [
+    assert reported(added=fault) == ["fault kill only in B: 20000 ms +5000 ms: kill c2"]
+    assert reported(added=nemesis) == ["nemesis n only in B: every 20000 ms: kill c2"]
+    assert reported(added=producer) == ["producer producer-1 only in B"]
+    assert reported(('[[broker]]\nname = "broker-b"\n', "")) == [
         "broker broker-b only in A",
         "topic orders: brokers broker-a broker-b in A, broker-a in B",
     ]
 
 
 @given(st.integers(0, 200), st.integers(0, 200))
-def test_random_scenarios_differ_unless_they_are_equal_and_the_same_way_back(one, other):
-    a, b = (from_dict(random_tables(seed)) for seed in (one, other))
+def test_random_scenarios_differ_unless_they_are_equal_and_the_same_way_back(item, other):
+    a, b = (from_dict(random_tables(seed)) for seed in (item, other))
     there, back = differences(a, b), differences(b, a)
 
     assert bool(there) is (a != b)

@@ -34,7 +34,7 @@ names = ["c1", "c2"]
 topics = ["orders"]
 """
 # In words and as keys; several of a kind where it has several forms.
-SAID = {
+SENT = {
     "cut c1 broker-a one-way": {"kind": "cut", "from": "c1", "to": "broker-a", "one_way": True},
     "cut c1": {"kind": "cut", "from": "c1"},
     "partition bridge": {"kind": "partition", "shape": "bridge"},
@@ -132,25 +132,25 @@ SAID = {
 
 def read(**table):
     """The only fault of a scenario."""
-    said = tomli_w.dumps({"fault": [{"id": "it", "at_s": 1, "for_s": 5, **table}]})
-    (timed,) = loads(said + CLUSTER, "faults.toml").faults.faults
+    answer = tomli_w.dumps({"fault": [{"id": "it", "at_s": 1, "for_s": 5, **table}]})
+    (timed,) = loads(answer + CLUSTER, "faults.toml").faults.faults
     return timed
 
 
 def mistake(text):
     with pytest.raises(SpecError) as error:
         loads(text + CLUSTER, "faults.toml")
-    told = only_mistake(error.value)
-    assert "\n" not in told
-    return told.removeprefix("faults.toml: ")
+    reported = only_mistake(error.value)
+    assert "\n" not in reported
+    return reported.removeprefix("faults.toml: ")
 
 
-@pytest.mark.parametrize("line", SAID)
+@pytest.mark.parametrize("line", SENT)
 def test_words_say_the_same_as_keys(line):
-    assert read(do=line) == read(**SAID[line]) == TimedFault("it", fault_of(line), 1_000, 5_000)
+    assert read(do=line) == read(**SENT[line]) == TimedFault("it", fault_of(line), 1_000, 5_000)
 
 
-@pytest.mark.parametrize("line", SAID)
+@pytest.mark.parametrize("line", SENT)
 def test_a_fault_that_is_written_is_read_again_as_it_was(line):
     scenario = loads(CLUSTER, "faults.toml")
     plan = Plan((TimedFault("it", fault_of(line), 1_000, 5_000), TimedFault("on and on", fault_of(line), 0)))
@@ -162,32 +162,32 @@ def test_a_fault_that_is_written_is_read_again_as_it_was(line):
 
 
 def test_no_kind_and_no_verb_is_forgotten_above():
-    assert list(dict.fromkeys(fault_of(line).kind for line in SAID)) == list(FAULTS)
-    assert sorted(dict.fromkeys(line.split()[0] for line in SAID)) == sorted(WORDINGS)
+    assert list(dict.fromkeys(fault_of(line).kind for line in SENT)) == list(FAULTS)
+    assert sorted(dict.fromkeys(line.split()[0] for line in SENT)) == sorted(WORDINGS)
 
 
 @pytest.mark.parametrize("kind", list(FAULTS))
 def test_a_parameter_that_is_missing_is_named(kind):
     needed = [field.name for field in attrs.fields(FAULTS[kind]) if field.default is attrs.NOTHING and field.init]
-    whole = next(keys for keys in SAID.values() if keys["kind"] == kind)
+    whole = next(keys for keys in SENT.values() if keys["kind"] == kind)
     for name in (name for name in needed if name != "scope"):
         table = {key: value for key, value in whole.items() if key != name}
-        told = mistake(tomli_w.dumps({"fault": [{"at_s": 1, **table}]}))
-        assert told.startswith(f"fault[0].{name}: missing; expected ")
-        assert "None" not in told
+        reported = mistake(tomli_w.dumps({"fault": [{"at_s": 1, **table}]}))
+        assert reported.startswith(f"fault[0].{name}: missing; expected ")
+        assert "None" not in reported
 
 
 @pytest.mark.parametrize("kind", list(FAULTS))
 def test_a_parameter_of_another_kind_is_refused(kind):
-    table = next(dict(keys) for keys in SAID.values() if keys["kind"] == kind)
+    table = next(dict(keys) for keys in SENT.values() if keys["kind"] == kind)
     other = "percent" if "percent" not in table else "turn_ms"
-    told = mistake(tomli_w.dumps({"fault": [{"at_s": 1, **table, other: 5}]}))
+    reported = mistake(tomli_w.dumps({"fault": [{"at_s": 1, **table, other: 5}]}))
 
-    assert told.startswith(f"fault[0].{other}: unknown key")
+    assert reported.startswith(f"fault[0].{other}: unknown key")
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "reported"),
     [
         ('kind = "cutt"\nat_s = 1', 'fault[0].kind: unknown kind of fault "cutt"; did you mean "cut"?'),
         ("at_s = 1", "fault[0].kind: missing; expected a text"),
@@ -292,8 +292,8 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ('do = "restart c1 with {pullBatchSize}"\nat_s = 1', "fault[0].do: expected OPTION = VALUE between the braces"),
     ],
 )
-def test_a_mistake_is_told_in_one_line_with_its_key(table, told):
-    assert mistake(f"[[fault]]\n{table}\n").startswith(told)
+def test_a_mistake_is_told_in_one_line_with_its_key(table, reported):
+    assert mistake(f"[[fault]]\n{table}\n").startswith(reported)
 
 
 @pytest.mark.parametrize(
@@ -333,23 +333,23 @@ def test_a_request_code_may_be_a_number_or_a_name_and_a_stage_is_no_bare_text():
     assert isinstance(by_name.fault.during, ProcessStage)
 
 
-NEMESIS = {"kind": "kill", "node": "random brokers", "every_s": 20, "least_s": 1, "most_s": 3}
+NEMESIS = {"kind": "kill", "node": "random brokers", "every_s": 20, "min_s": 1, "max_s": 3}
 
 
-def nemesis(**said):
-    text = tomli_w.dumps({"nemesis": [{**NEMESIS, **said}]})
+def nemesis(**answer):
+    text = tomli_w.dumps({"nemesis": [{**NEMESIS, **answer}]})
     return loads(text + CLUSTER, "faults.toml")
 
 
 def test_a_nemesis_is_read_with_its_rates():
-    (it,) = nemesis(id="n", from_s=5, until_s=50).nemeses
+    (item,) = nemesis(id="n", from_s=5, until_s=50).nemeses
 
-    assert it == Nemesis("n", fault_of("kill random brokers"), 20_000, 1_000, 3_000, 5_000, 50_000)
+    assert item == Nemesis("n", fault_of("kill random brokers"), 20_000, 1_000, 3_000, 5_000, 50_000)
     assert nemesis().nemeses[0].id == "nemesis-kill-1"
-    said = {name: value for name, value in NEMESIS.items() if name not in ("kind", "node", "most_s")}
-    text = tomli_w.dumps({"nemesis": [{"do": "chaos random-kill", **said}]})
+    answer = {name: value for name, value in NEMESIS.items() if name not in ("kind", "node", "max_s")}
+    text = tomli_w.dumps({"nemesis": [{"do": "chaos random-kill", **answer}]})
     (words,) = loads(text + CLUSTER, "faults.toml").nemeses
-    assert (words.fault, words.least_ms, words.most_ms) == (it.fault, 1_000, 1_000)
+    assert (words.fault, words.min_ms, words.max_ms) == (item.fault, 1_000, 1_000)
 
 
 def test_a_nemesis_that_is_written_is_read_again_as_it_was():
@@ -358,13 +358,13 @@ def test_a_nemesis_that_is_written_is_read_again_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("answer", "reported"),
     [
         ({"every_s": 0}, "nemesis[0].every_s: expected a whole number of milliseconds >= 1, not 0"),
         ({"every_s": None}, "nemesis[0].every_s: missing; expected"),
-        ({"least_s": None}, "nemesis[0].least_s: missing; expected"),
-        ({"least_s": 0}, "nemesis[0].least_s: expected a whole number of milliseconds >= 1, not 0"),
-        ({"most_s": 0.5}, "nemesis[0].most_s: expected at least the shortest time, 1000 ms"),
+        ({"min_s": None}, "nemesis[0].min_s: missing; expected"),
+        ({"min_s": 0}, "nemesis[0].min_s: expected a whole number of milliseconds >= 1, not 0"),
+        ({"max_s": 0.5}, "nemesis[0].max_s: expected at least the shortest time, 1000 ms"),
         ({"from_s": 10, "until_s": 10}, "nemesis[0].until_s: expected an instant after the begin, 10000 ms"),
         ({"at_s": 1}, "nemesis[0].at_s: unknown key"),
         ({"node": "broker-c"}, 'nemesis[0].node: unknown node "broker-c"'),
@@ -373,15 +373,15 @@ def test_a_nemesis_that_is_written_is_read_again_as_it_was():
         ({"periodic": 1}, "nemesis[0].periodic: expected true or false, not 1"),
     ],
 )
-def test_a_mistake_in_a_nemesis_is_told_in_one_line(said, told):
-    table = {name: value for name, value in {**NEMESIS, **said}.items() if value is not None}
-    assert mistake(tomli_w.dumps({"nemesis": [table]})).startswith(told)
+def test_a_mistake_in_a_nemesis_is_told_in_one_line(answer, reported):
+    table = {name: value for name, value in {**NEMESIS, **answer}.items() if value is not None}
+    assert mistake(tomli_w.dumps({"nemesis": [table]})).startswith(reported)
 
 
 def test_no_fault_and_no_other_nemesis_may_have_the_id_of_one():
-    one = {**NEMESIS, "id": "n"}
-    twice = mistake(tomli_w.dumps({"nemesis": [one, one]}))
+    item = {**NEMESIS, "id": "n"}
+    twice = mistake(tomli_w.dumps({"nemesis": [item, item]}))
     assert twice == "nemesis[1].id: expected an id of its own, n is taken by nemesis[0].id"
     fault = {"kind": "cut", "from": "c1", "at_s": 1, "id": "n-3"}
-    taken = mistake(tomli_w.dumps({"fault": [fault], "nemesis": [one]}))
+    taken = mistake(tomli_w.dumps({"fault": [fault], "nemesis": [item]}))
     assert taken == "nemesis[0].id: expected an id of its own, n is taken by fault[0].id"

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.spec import SpecError, loads
-from emulator.spec.checks import check
-from emulator.spec.start_checks import earliest_starts_ms
-from emulator.testing import a_scenario, play
+from emulator.spec.refusals.start_checks import earliest_starts_ms
+from emulator.spec.warnings.harmful_settings import check
+from emulator.testing import a_scenario, execute
 
 COLD = """
 [scenario]
@@ -87,7 +87,7 @@ def test_what_needs_something_that_runs_is_refused_before_it_can(fault, start_ms
 )
 def test_what_waits_for_a_start_or_needs_none_is_accepted(fault):
     assert read(fault).faults.faults
-    assert not [it for it in check(read(fault)) if it.name == "fault-ends-before-the-start"]
+    assert not [item for item in check(read(fault)) if item.name == "fault-ends-before-the-start"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_waits_for_a_start_or_needs_none_is_accepted(fault):
     ],
 )
 def test_a_fault_that_ends_before_anything_it_hits_has_started_is_warned_of(fault, start_ms):
-    (warning,) = [it for it in check(read(fault)) if it.name == "fault-ends-before-the-start"]
+    (warning,) = [item for item in check(read(fault)) if item.name == "fault-ends-before-the-start"]
     assert warning.consequence == (
         f"it ends at 11000 ms, and nothing that it hits starts before {start_ms} ms: it shows nothing"
     )
@@ -118,7 +118,7 @@ def test_no_node_starts_before_its_earliest_start(nameservers_ms, brokers_ms, af
         start_spread_ms=clients_ms,
     )
     earliest_ms = earliest_starts_ms(scenario)
-    starts = {row.node: row.at_ms for row in play(scenario).select("lifecycle", event="started")}
+    starts = {row.node: row.at_ms for row in execute(scenario).select("lifecycle", event="started")}
     assert starts.keys() == earliest_ms.keys()
     assert [name for name, at_ms in starts.items() if at_ms < earliest_ms[name]] == []
 
@@ -126,5 +126,5 @@ def test_no_node_starts_before_its_earliest_start(nameservers_ms, brokers_ms, af
 def test_without_spreads_nodes_start_at_their_earliest_starts():
     scenario = a_scenario(brokers=("a", "b"), slaves=1)
     earliest_ms = earliest_starts_ms(scenario)
-    starts = {row.node: row.at_ms for row in play(scenario).select("lifecycle", event="started")}
+    starts = {row.node: row.at_ms for row in execute(scenario).select("lifecycle", event="started")}
     assert starts == earliest_ms

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from nodes.client.producer.keys import KeyDistribution, Keys
+from nodes.client.producer.keys import KeyDistribution, MessageKeys
 from nodes.client.tables.queue_selectors import SelectorName
 from support.mistakes import only_mistake
 
@@ -23,30 +23,30 @@ ZIPF = 'keys = { distribution = "zipf", exponent = 1.5 }'
 
 
 @pytest.mark.parametrize(
-    ("said", "keys", "select"),
+    ("answer", "keys", "select"),
     [
         ("", None, None),
-        ("keys = {}", Keys(), None),
-        ("keys = { count = 7 }", Keys(7), None),
-        (ZIPF, Keys(distribution=KeyDistribution.ZIPF, exponent=1.5), None),
+        ("keys = {}", MessageKeys(), None),
+        ("keys = { count = 7 }", MessageKeys(7), None),
+        (ZIPF, MessageKeys(distribution=KeyDistribution.ZIPF, exponent=1.5), None),
         (
             'keys = { distribution = "hot", hot_percent = 0 }\nselect = "hash"',
-            Keys(distribution=KeyDistribution.HOT, hot_percent=0),
+            MessageKeys(distribution=KeyDistribution.HOT, hot_percent=0),
             SelectorName.HASH,
         ),
         ('select = "random"', None, SelectorName.RANDOM),
         ('select = "machine_room"', None, SelectorName.MACHINE_ROOM),
     ],
 )
-def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(said, keys, select):
-    scenario = loads(TEXT + said, "text")
+def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(answer, keys, select):
+    scenario = loads(TEXT + answer, "text")
 
     assert (scenario.producers[0].keys, scenario.producers[0].select) == (keys, select)
     assert from_dict(to_dict(scenario)) == scenario
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("answer", "reported"),
     [
         ("keys = 7", "producer[0].keys: expected a table, not 7"),
         ("keys = { counts = 7 }", 'producer[0].keys.counts: unknown key; did you mean "count"?'),
@@ -64,8 +64,8 @@ def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(
         ),
     ],
 )
-def test_a_mistake_is_told_in_one_line(said, told):
+def test_a_mistake_is_told_in_one_line(answer, reported):
     with pytest.raises(SpecError) as caught:
-        loads(TEXT + said, "text")
-    assert told in only_mistake(caught.value)
+        loads(TEXT + answer, "text")
+    assert reported in only_mistake(caught.value)
     assert "\n" not in only_mistake(caught.value)

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import loads
-from emulator.spec.checks import check
+from emulator.spec.warnings.harmful_settings import check
 
 PLAN = """
 [scenario]

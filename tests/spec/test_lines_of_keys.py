@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from emulator.spec.toml_lines import key_lines
+from emulator.spec.reading.toml_lines import key_lines
 from nodes.fields import shown
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -17,12 +17,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def paths(value, path=""):
     """All paths of a parsed file, as messages write them."""
     if isinstance(value, dict):
-        inner = [(f"{path}.{shown(key)}" if path else shown(key), it) for key, it in value.items()]
+        inner = [(f"{path}.{shown(key)}" if path else shown(key), element) for key, element in value.items()]
     else:
-        inner = [(f"{path}[{index}]", it) for index, it in enumerate(value)] if isinstance(value, list) else []
-    for at, it in inner:
+        inner = (
+            [(f"{path}[{index}]", element) for index, element in enumerate(value)] if isinstance(value, list) else []
+        )
+    for at, item in inner:
         yield at
-        yield from paths(it, at)
+        yield from paths(item, at)
 
 
 FORMS = {
@@ -89,9 +91,9 @@ breaks = st.sampled_from(["", " ", "\n", " # ] } '\n", "\n\n"])
 
 
 @st.composite
-def written_keys(draw, most=2):
+def written_keys(draw, maximum=2):
     parts = []
-    for key in draw(st.lists(keys, min_size=1, max_size=most)):
+    for key in draw(st.lists(keys, min_size=1, max_size=maximum)):
         bare = key.isascii() and key.replace("-", "").isalnum()
         parts.append(key if bare and draw(st.booleans()) else json.dumps(key))
     return draw(spaces).join([".".join(parts)] if draw(st.booleans()) else [" . ".join(parts)])

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import BrokerSpec, Preset, SpecError, from_dict, loads, to_dict
-from emulator.spec.addresses import addresses, owners
+from emulator.spec.model.addresses import addresses, owners
 from nodes.config import BrokerConfig, NameserverConfig
 from support.mistakes import only_mistake
 

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from emulator.spec import SpecError, load, loads
-from emulator.spec.bounds import SCENARIO_NAME
+from emulator.spec.model.bounds import SCENARIO_NAME
 from support.mistakes import only_mistake
 
 HEAD = """
@@ -237,8 +237,13 @@ def test_a_scenario_needs_a_name_and_a_length(text, line):
 
 
 def test_a_mistake_is_told_in_another_process_as_well():
-    told = SpecError("broker[1].name", "missing; expected a name", "cluster.toml")
+    reported = SpecError("broker[1].name", "missing; expected a name", "cluster.toml")
 
-    again = pickle.loads(pickle.dumps(told))
+    again = pickle.loads(pickle.dumps(reported))
 
-    assert (str(again), again.key, again.problem, again.source) == (str(told), told.key, told.problem, told.source)
+    assert (str(again), again.key, again.problem, again.source) == (
+        str(reported),
+        reported.key,
+        reported.problem,
+        reported.source,
+    )

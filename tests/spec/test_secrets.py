@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.checks import check
-from emulator.spec.reference import ROLES, options_of
-from emulator.spec.secrets import marks_of_references, resolved, secrets_of, stood_in, with_stand_ins
+from emulator.spec.reading.reference import ROLES, options_of
+from emulator.spec.reading.secrets import marks_of_references, resolved, secrets_of, stood_in, with_stand_ins
+from emulator.spec.warnings.harmful_settings import check
 from faults.catalogue import fault_of
 from nodes.config import ClientConfig, ConsumerConfig, ProducerConfig, option_name
 from nodes.config.accounts import PlainAccessConfig
@@ -48,11 +48,11 @@ def scenario(account=f'"{CANARY}"', client=f'"{CANARY}"', typed=CANARY):
     return loads(SCENARIO.format(account=account, client=client, typed=typed), "signed.toml")
 
 
-def written(one):
+def written(item):
     """What is written for the account, the client and the restart."""
-    tables = to_dict(one)
+    tables = to_dict(item)
     options = (tables["producer"][0]["options"], tables["fault"][0]["options"])
-    return [tables["account"][0]["secret_key"], *(one["secretKey"] for one in options)]
+    return [tables["account"][0]["secret_key"], *(option["secretKey"] for option in options)]
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ FORMS = {
     "str": str,
     "repr": repr,
     "format": "{}".format,
-    "attrs.asdict": lambda it: repr(attrs.asdict(it)) if attrs.has(type(it)) else "",
-    "copy": lambda it: repr(copy.deepcopy(it)),
-    "pickle": lambda it: repr(pickle.loads(pickle.dumps(it))),
-    "percent": lambda it: "%r %s" % (it, it),  # noqa: UP031 - one of the forms
+    "attrs.asdict": lambda item: repr(attrs.asdict(item)) if attrs.has(type(item)) else "",
+    "copy": lambda item: repr(copy.deepcopy(item)),
+    "pickle": lambda item: repr(pickle.loads(pickle.dumps(item))),
+    "percent": lambda item: "%r %s" % (item, item),  # noqa: UP031 - one of the forms
 }
 
 
@@ -119,9 +119,9 @@ def test_the_names_of_secrets_are_those_of_all_options_and_keys_that_hold_one():
         for field in attrs.fields(kind)
         if is_secret(field)
     }
-    assert {name for one in with_secret for name in (one, option_name(one))} == {*SECRET_OPTIONS}
+    assert {name for item in with_secret for name in (item, option_name(item))} == {*SECRET_OPTIONS}
     suspicious = re.compile("secret|password|token|credential", re.IGNORECASE)
-    options = dict.fromkeys(one.name for role in ROLES for one in options_of(role) if suspicious.search(one.name))
+    options = dict.fromkeys(item.name for role in ROLES for item in options_of(role) if suspicious.search(item.name))
     assert list(options) == ["secretKey"]
 
 
@@ -166,28 +166,28 @@ MARKS = {
 
 @pytest.mark.parametrize(("given_as", "expected"), MARKS.values(), ids=list(MARKS))
 def test_secrets_with_one_value_have_one_mark(given_as, expected):
-    one = scenario(*given_as)
+    item = scenario(*given_as)
 
-    assert written(one) == expected
-    assert to_dict(from_dict(to_dict(one))) == to_dict(one)
+    assert written(item) == expected
+    assert to_dict(from_dict(to_dict(item))) == to_dict(item)
 
 
-def values_of(one):
-    return [secret.reveal() for _, secret in secrets_of(one)]
+def values_of(item):
+    return [secret.reveal() for _, secret in secrets_of(item)]
 
 
 def test_stand_ins_are_equal_where_the_secrets_are(monkeypatch, tmp_path):
     monkeypatch.setenv("A", CANARY)
     (tmp_path / "key").write_text(f"{CANARY}\n")
-    one = resolved(scenario('{ env = "A" }', f'{{ file = "{tmp_path / "key"}" }}', "another"))
-    assert values_of(one) == [CANARY, CANARY, "another"]
-    again = with_stand_ins(from_dict(to_dict(one)), marks_of_references(one))
+    item = resolved(scenario('{ env = "A" }', f'{{ file = "{tmp_path / "key"}" }}', "another"))
+    assert values_of(item) == [CANARY, CANARY, "another"]
+    again = with_stand_ins(from_dict(to_dict(item)), marks_of_references(item))
     first, second, third = values_of(again)
 
     assert first == second != third
     assert CANARY not in (first, third)
-    assert stood_in(one) == again
-    assert to_dict(again) == to_dict(one)
+    assert stood_in(item) == again
+    assert to_dict(again) == to_dict(item)
 
 
 HOW = 'give it as { env = "NAME" } or { file = "PATH" }'

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from emulator.spec.service_limits import ServiceLimits
+from emulator.spec.model.service_limits import ServiceLimits
 
 SCENARIO = """
 [scenario]

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError
-from emulator.spec.sizes import size_of
+from emulator.spec.reading.sizes import size_of
 
 
 @pytest.mark.parametrize(

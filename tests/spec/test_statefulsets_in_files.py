@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, to_dict
-from emulator.spec.checks import check
+from emulator.spec.warnings.harmful_settings import check
 from support.mistakes import only_mistake
 
 WHOLE = {
@@ -53,7 +53,7 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
 
 
 @pytest.mark.parametrize(
-    ("tables", "told"),
+    ("tables", "reported"),
     [
         (statefulsets(replicas=-1), "statefulset[0].replicas: expected a whole number >= 0, not -1"),
         (statefulsets(replicas=2_000), "statefulset[0].replicas: expected a whole number >= 0 and at most 1000"),
@@ -136,11 +136,11 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
         ),
     ],
 )
-def test_a_statefulset_that_does_not_fit_is_refused_in_one_line(tables, told):
+def test_a_statefulset_that_does_not_fit_is_refused_in_one_line(tables, reported):
     with pytest.raises(SpecError) as caught:
         from_dict(tables)
 
-    assert told in only_mistake(caught.value)
+    assert reported in only_mistake(caught.value)
     assert "\n" not in only_mistake(caught.value)
 
 

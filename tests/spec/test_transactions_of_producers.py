@@ -22,7 +22,7 @@ COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("answer", "expected"),
     [
         ("", None),
         ("transactional = true", LocalTransactions(COMMIT)),
@@ -36,15 +36,15 @@ COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
         ),
     ],
 )
-def test_a_producer_says_how_its_transactions_end_and_what_it_answers(said, expected):
-    scenario = loads(TEXT + said, "text")
+def test_a_producer_says_how_its_transactions_end_and_what_it_answers(answer, expected):
+    scenario = loads(TEXT + answer, "text")
 
     assert scenario.producers[0].transactions == expected
     assert from_dict(to_dict(scenario)) == scenario
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("answer", "reported"),
     [
         ('local_transaction = "perhaps"', "local_transaction: expected one of commit, rollback, unknown, not"),
         (
@@ -62,8 +62,8 @@ def test_a_producer_says_how_its_transactions_end_and_what_it_answers(said, expe
         ),
     ],
 )
-def test_a_mistake_is_told_in_one_line(said, told):
+def test_a_mistake_is_told_in_one_line(answer, reported):
     with pytest.raises(SpecError) as caught:
-        loads(TEXT + said, "text")
-    assert told in only_mistake(caught.value)
+        loads(TEXT + answer, "text")
+    assert reported in only_mistake(caught.value)
     assert "\n" not in only_mistake(caught.value)

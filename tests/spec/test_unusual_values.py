@@ -8,9 +8,9 @@ import pytest
 
 from emulator.campaign.file import load_campaign
 from emulator.spec import Preset, load, loads
-from emulator.spec.checks import check
-from emulator.spec.reference import ROLES
-from emulator.spec.unusual_values import unusual_values
+from emulator.spec.reading.reference import ROLES
+from emulator.spec.warnings.harmful_settings import check
+from emulator.spec.warnings.unusual_values import unusual_values
 from nodes.config import options
 from nodes.fields import unit_of, usual_of
 
@@ -74,7 +74,9 @@ def test_no_example_is_warned_of(path):
 
 @pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)
 def test_no_variant_of_an_example_is_warned_of(path):
-    assert [it for variant in load_campaign(path).variants for it in unusual_values(variant.scenario)] == []
+    assert [
+        unusual_value for variant in load_campaign(path).variants for unusual_value in unusual_values(variant.scenario)
+    ] == []
 
 
 @pytest.mark.parametrize("release", ["4.9", "5.3.3"])
@@ -97,4 +99,4 @@ def test_every_time_among_the_options_has_usual_values_with_its_default(role):
         assert field in own
         never = name == "pullMaxIdleTimeMs" and role == "lite-pull-consumer"
         no_time = name == "sendMsgMaxTimeoutPerRequest"  # -1: none of its own
-        assert usual is None or never or no_time or usual.least <= field.default <= usual.most, name
+        assert usual is None or never or no_time or usual.minimum <= field.default <= usual.maximum, name

@@ -12,8 +12,8 @@ import pytest
 from emulator.campaign.file import load_campaign
 from emulator.cluster import Cluster
 from emulator.spec import SpecError, UserCode, from_dict, load, loads, to_dict
-from emulator.spec.user_code import TRUSTED_FOLDERS
-from emulator.spec.user_functions import named_code
+from emulator.spec.reading.user_code import TRUSTED_FOLDERS
+from emulator.spec.reading.user_functions import named_code
 from emulator.testing import a_scenario
 from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.config import Config, ConsumerConfig, options
@@ -266,9 +266,7 @@ def classes_of_scenarios():
 @pytest.mark.parametrize("option", every_option_that_names_code())
 def test_code_is_found_in_each_option_that_can_name_it_wherever_it_stands(option):
     by_restart = f'[[fault]]\ndo = "restart c1 with {{{option} = os:system}}"\nat_s = 1\n'
-    by_nemesis = (
-        f'[[nemesis]]\ndo = "restart random consumers with {{{option} = os:system}}"\nevery_s = 9\nleast_s = 1\n'
-    )
+    by_nemesis = f'[[nemesis]]\ndo = "restart random consumers with {{{option} = os:system}}"\nevery_s = 9\nmin_s = 1\n'
     places = {
         with_strategy("os:system", option): f"consumer[0].options.{option}",
         HEAD + 'names = ["c1"]\n' + by_restart: f"fault[0].options.{option}",
@@ -276,7 +274,7 @@ def test_code_is_found_in_each_option_that_can_name_it_wherever_it_stands(option
     }
     for text, key in places.items():
         scenario = from_dict(tomllib.loads(text))
-        assert [(one.key, one.name) for one in named_code(scenario)] == [(key, "os:system")]
+        assert [(item.key, item.name) for item in named_code(scenario)] == [(key, "os:system")]
         with pytest.raises(SpecError, match="os:system, which runs only with --allow-code") as refused:
             loads(text, "x")
         assert key in only_mistake(refused.value)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from emulator.statistics import Verdict, compare, estimate, survival
+from emulator.statistics import PairVerdict, compare, estimate, survival
 from support.frames_of_runs import runs
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def estimates(draw, seeds):
 
 
 @pytest.mark.parametrize(
-    ("case", "seeds", "least"),
+    ("case", "seeds", "minimum"),
     [
         (NORMAL, 10, 0.85),
         (NORMAL, 20, 0.90),
@@ -58,10 +58,10 @@ def estimates(draw, seeds):
         "zero 100",
     ],
 )
-def test_the_interval_of_a_mean_covers_it_the_more_seeds_the_better(case, seeds, least):
+def test_the_interval_of_a_mean_covers_it_the_more_seeds_the_better(case, seeds, minimum):
     draw, truth = case
 
-    assert least <= covered([found.mean for found in estimates(draw, seeds)], truth) <= 0.99
+    assert minimum <= covered([found.mean for found in estimates(draw, seeds)], truth) <= 0.99
 
 
 @pytest.mark.parametrize("seeds", [5, 20, 100])
@@ -81,17 +81,19 @@ def test_two_variants_that_are_the_same_are_seldom_told_to_differ(draw, seeds):
     for number in range(TIMES):
         chance = np.random.default_rng((seeds, number))
         found = compare(runs(a=draw(chance, seeds), b=draw(chance, seeds)), "overlap_s", "a", "b")
-        claims += found.verdict is not Verdict.UNKNOWN
+        claims += found.verdict is not PairVerdict.UNKNOWN
     assert claims / TIMES <= 0.09  # 5 % but for the chance of 250 comparisons
 
 
-@pytest.mark.parametrize(("draw", "least"), [(SKEWED[0], 0.90), (MOSTLY_ZERO[0], 0.84)], ids=["skewed", "mostly zero"])
-def test_the_interval_of_a_difference_covers_it(draw, least):
+@pytest.mark.parametrize(
+    ("draw", "minimum"), [(SKEWED[0], 0.90), (MOSTLY_ZERO[0], 0.84)], ids=["skewed", "mostly zero"]
+)
+def test_the_interval_of_a_difference_covers_it(draw, minimum):
     found = []
     for number in range(TIMES):
         chance = np.random.default_rng(number)
         found.append(compare(runs(a=draw(chance, 20), b=draw(chance, 20) + 1), "overlap_s", "a", "b").difference)
-    assert least <= covered(found, 1.0) <= 0.99
+    assert minimum <= covered(found, 1.0) <= 0.99
 
 
 def durations(number, seeds, each):

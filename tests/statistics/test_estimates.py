@@ -14,13 +14,13 @@ from support.frames_of_runs import runs
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda number: round(number, 6))
 
 
-def one(values, **named):
+def item(values, **named):
     (found,) = estimate(runs(x=values), "overlap_s", **named)
     return found
 
 
 def test_the_figures_are_those_of_the_numbers():
-    found = one([*range(1, 101)], quantiles=(0.25, 0.9))
+    found = item([*range(1, 101)], quantiles=(0.25, 0.9))
 
     assert (found.runs, found.missing) == (100, ())
     assert found.mean.value == 50.5
@@ -32,7 +32,7 @@ def test_the_figures_are_those_of_the_numbers():
 
 def test_the_interval_of_a_mean_is_close_to_that_of_the_normal_distribution():
     values = np.random.default_rng(5).normal(10, 2, size=400)
-    found = one(values).mean
+    found = item(values).mean
     margin = 1.96 * values.std(ddof=1) / math.sqrt(400)
 
     assert found.low == pytest.approx(values.mean() - margin, abs=0.03)
@@ -41,18 +41,18 @@ def test_the_interval_of_a_mean_is_close_to_that_of_the_normal_distribution():
 
 def test_the_interval_of_a_median_is_that_of_order_statistics():
     # Conover, Practical Nonparametric Statistics: of n = 20, the 6th to the 15th hold the median with 95.9 %.
-    assert one([*range(1, 21)]).median == Figure(10.5, 6.0, 15.0)
+    assert item([*range(1, 21)]).median == Figure(10.5, 6.0, 15.0)
 
 
 def test_the_interval_of_a_share_is_that_of_clopper_and_pearson():
-    found = one([0.0] * 90 + [1.0] * 10).share_above_0
+    found = item([0.0] * 90 + [1.0] * 10).share_above_0
 
     assert found.value == 0.1
     assert (round(found.low, 4), round(found.high, 4)) == (0.0490, 0.1762)
 
 
 def test_a_hundred_runs_without_a_failure_do_not_show_that_there_is_none():
-    found = one([0.0] * 100)
+    found = item([0.0] * 100)
 
     assert found.mean == Figure(0.0, 0.0, 0.0)
     assert found.share_above_0.low == 0.0
@@ -61,7 +61,7 @@ def test_a_hundred_runs_without_a_failure_do_not_show_that_there_is_none():
 
 
 def test_of_one_seed_there_is_a_number_and_no_interval():
-    found = one([3.0])
+    found = item([3.0])
 
     assert found.mean.value == found.median.value == 3.0
     assert not found.mean.is_known
@@ -70,23 +70,23 @@ def test_of_one_seed_there_is_a_number_and_no_interval():
 
 
 def test_equal_numbers_have_an_interval_of_width_0():
-    assert one([0.1] * 12).mean == Figure(0.1, 0.1, 0.1)
+    assert item([0.1] * 12).mean == Figure(0.1, 0.1, 0.1)
 
 
 def test_with_nine_seeds_there_is_no_bootstrap_and_with_ten_there_is():
-    assert not one([*range(9)]).mean.is_known
-    assert one([*range(10)]).mean.is_known
+    assert not item([*range(9)]).mean.is_known
+    assert item([*range(10)]).mean.is_known
 
 
 def test_a_quantile_that_the_seeds_cannot_bound_is_open():
-    ninth = one([*range(20)], quantiles=(0.9,)).quantiles[0.9]
+    ninth = item([*range(20)], quantiles=(0.9,)).quantiles[0.9]
 
     assert ninth.low == 14.0
     assert math.isnan(ninth.high)
 
 
 def test_runs_without_a_value_are_named_and_not_counted():
-    found = one([1.0, math.nan, 3.0, None, *range(20)])
+    found = item([1.0, math.nan, 3.0, None, *range(20)])
 
     assert found.missing == (2, 4)
     assert found.runs == 22
@@ -112,9 +112,11 @@ def test_true_and_false_count_as_1_and_0():
 def test_the_same_data_give_the_same_figures_in_any_order_of_rows():
     frame = runs(x=np.random.default_rng(1).exponential(size=30), y=[*range(30)])
     shuffled = frame.sample(frac=1, random_state=3)
-    by_name = {one.variant: repr(one) for one in estimate(shuffled, "overlap_s")}  # repr: NaN equals nothing
+    by_name = {
+        element.variant: repr(element) for element in estimate(shuffled, "overlap_s")
+    }  # repr: NaN equals nothing
 
-    assert by_name == {one.variant: repr(one) for one in estimate(frame, "overlap_s")}
+    assert by_name == {element.variant: repr(element) for element in estimate(frame, "overlap_s")}
     assert repr(estimate(frame, "overlap_s", bootstrap_seed=2)[0]) != by_name["x"]
 
 
@@ -126,7 +128,7 @@ def test_without_a_column_to_divide_by_all_runs_are_one_group():
 
 @given(st.lists(NUMBERS, min_size=1, max_size=40))
 def test_a_figure_lies_in_its_interval(values):
-    found = one(values)
+    found = item(values)
 
     for figure in (found.mean, found.median, found.share_above_0, *found.quantiles.values()):
         assert math.isfinite(figure.value)
@@ -160,7 +162,7 @@ def test_a_frame_that_makes_no_sense_is_refused_in_one_line(frame, problem):
 @pytest.mark.parametrize("part", [0, 1, 90, math.nan])
 def test_a_quantile_lies_between_0_and_1(part):
     with pytest.raises(StatisticsError, match="quantiles: expected numbers above 0 and below 1"):
-        one([1.0], quantiles=(part,))
+        item([1.0], quantiles=(part,))
 
 
 def test_large_seeds_keep_all_their_digits():

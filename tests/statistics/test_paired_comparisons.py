@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.statistics import StatisticsError, Verdict, compare
+from emulator.statistics import PairVerdict, StatisticsError, compare
 from support.frames_of_runs import runs
 
 OWNERS = "queues had two owners"
@@ -22,7 +22,7 @@ def test_a_change_that_helps_is_told_in_one_sentence():
     b = [4.8] * 81 + [5.0] * 15 + [4.0] * 4
     found = compared(a, b, phrase=OWNERS)
 
-    assert found.verdict is Verdict.BETTER
+    assert found.verdict is PairVerdict.BETTER
     assert (found.better_in, found.equal_in, found.worse_in) == (81, 15, 4)
     assert found.effect_size == pytest.approx(0.77)
     assert found.difference.value == pytest.approx(-12.272)
@@ -35,7 +35,7 @@ def test_a_change_that_helps_is_told_in_one_sentence():
 def test_a_change_that_harms_is_told_too_and_without_a_phrase_the_measure_is_named():
     found = compared([1.0, 2.0] * 10, [3.0, 5.0] * 10)
 
-    assert found.verdict is Verdict.WORSE
+    assert found.verdict is PairVerdict.WORSE
     assert found.sentence() == (
         "With b: overlap 2.5 s more per run than with a (95 %: 2.3 to 2.7); "
         "better in 0 of 20 seeds, equal in 0, worse in 20"
@@ -46,11 +46,11 @@ def test_of_some_measures_more_is_better():
     frame = runs("consumed", a=[10] * 20, b=[*range(11, 31)])
     found = compare(frame, "consumed", "a", "b", better="more")
 
-    assert found.verdict is Verdict.BETTER
+    assert found.verdict is PairVerdict.BETTER
     assert (found.better_in, found.worse_in, found.effect_size) == (20, 0, 1.0)
     assert found.sentence().startswith("With b: consumed 10.5 more per run than with a")
     fewer = compare(frame, "consumed", "b", "a", better="more")
-    assert fewer.verdict is Verdict.WORSE
+    assert fewer.verdict is PairVerdict.WORSE
     assert "consumed 10.5 fewer per run" in fewer.sentence()
 
 
@@ -68,14 +68,14 @@ def test_a_difference_that_seeds_hide_from_unpaired_statistics_is_seen():
     between_seeds = np.random.default_rng(1).normal(100, 30, size=30)
     found = compared(between_seeds, between_seeds - np.random.default_rng(2).normal(3, 2, size=30))
 
-    assert found.verdict is Verdict.BETTER
+    assert found.verdict is PairVerdict.BETTER
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 9])
 def test_with_few_seeds_nothing_is_claimed(seeds):
     found = compared([5.0] * seeds, [1.0] * seeds)
 
-    assert found.verdict is Verdict.UNKNOWN
+    assert found.verdict is PairVerdict.UNKNOWN
     assert found.sentence().startswith(
         f"Cannot tell with {seeds} seed{'s' * (seeds > 1)}: expected at least 10; better"
     )
@@ -84,7 +84,7 @@ def test_with_few_seeds_nothing_is_claimed(seeds):
 def test_what_the_interval_leaves_open_is_not_claimed():
     found = compared([4.0, 1.0] * 6, [1.0, 3.0] * 6, phrase=OWNERS)
 
-    assert found.verdict is Verdict.UNKNOWN
+    assert found.verdict is PairVerdict.UNKNOWN
     assert found.sentence() == (
         "Cannot tell with 12 seeds: with b, queues had two owners between 1.8 s less and 0.8 s more "
         "per run than with a (95 %); better in 6 of 12 seeds, equal in 0, worse in 6"
@@ -96,7 +96,7 @@ def test_five_seeds_that_differ_are_too_few_however_much_they_differ():
     found = compared(a, [0.0] * 100)
 
     assert found.difference.high < 0  # the bootstrap alone would claim it
-    assert found.verdict is Verdict.UNKNOWN
+    assert found.verdict is PairVerdict.UNKNOWN
     assert "only 5 of them differ, expected at least 6; better in 5 of 100 seeds, equal in 95" in found.sentence()
 
 
@@ -119,7 +119,7 @@ def test_the_chance_is_that_of_all_signs():
 def test_no_difference_in_any_seed_is_told_with_what_it_does_not_exclude():
     found = compared([0.0] * 100, [0.0] * 100)
 
-    assert found.verdict is Verdict.SAME
+    assert found.verdict is PairVerdict.SAME
     assert found.effect_size == 0.0
     assert found.sentence() == (
         "b makes no difference to a in any of 100 seeds: overlap is the same (95 %: at most 3.6 % of all seeds differ)"
@@ -130,7 +130,7 @@ def test_a_mean_that_few_seeds_decide_is_marked():
     a = [1.0] * 60 + [1_000.0] * 20
     found = compared(a, [2.0] * 60 + [10.0] * 20)
 
-    assert found.verdict is Verdict.BETTER
+    assert found.verdict is PairVerdict.BETTER
     assert found.effect_size < 0
     assert found.sentence().endswith("worse in 60, so a few seeds with large differences decide the mean")
 
@@ -155,7 +155,7 @@ def test_many_seeds_without_a_partner_are_counted():
 def test_without_a_common_seed_there_is_no_figure():
     found = compared({1: 1.0}, {2: 1.0})
 
-    assert (found.pairs, found.verdict) == (0, Verdict.UNKNOWN)
+    assert (found.pairs, found.verdict) == (0, PairVerdict.UNKNOWN)
     assert math.isnan(found.effect_size)
     assert found.sentence() == (
         "Cannot tell: no seed has a value with both b and a; left out: seed 1 (no run with b), seed 2 (no run with a)"
@@ -166,7 +166,7 @@ def test_sums_in_another_order_are_equal():
     found = compared([0.1 + 0.2 + 0.3] * 12, [0.3 + 0.2 + 0.1] * 12)
 
     assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
-    assert found.verdict is Verdict.SAME
+    assert found.verdict is PairVerdict.SAME
 
 
 def test_nanoseconds_are_told_in_seconds():

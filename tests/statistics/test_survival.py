@@ -69,7 +69,7 @@ def test_beyond_the_last_observation_a_curve_that_has_not_ended_has_no_mean():
 
 
 def test_what_is_censored_is_neither_dropped_nor_ended():
-    dropped = survived([one for one in TREATED.split() if not one.endswith("+")])
+    dropped = survived([item for item in TREATED.split() if not item.endswith("+")])
     ended = survived(TREATED.replace("+", ""))
 
     assert dropped.median.value < survived(TREATED).median.value
@@ -146,16 +146,16 @@ def test_a_long_curve_has_few_points_and_exact_figures():
 def test_bounds_hardly_depend_on_how_many_instants_are_resampled(monkeypatch):
     lasting = np.random.default_rng(4).exponential(10, size=6_000).round(6)
     frame = intervals(
-        [f"{one}{'+' * int(one > 15)}" for one in lasting], seeds=[number % 50 for number in range(6_000)]
+        [f"{item}{'+' * int(item > 15)}" for item in lasting], seeds=[number % 50 for number in range(6_000)]
     )
     (coarse,) = survival(frame, "pause_s")
-    monkeypatch.setattr("emulator.statistics.kaplan_meier._INSTANTS_MOST", 6_000)
+    monkeypatch.setattr("emulator.statistics.kaplan_meier._INSTANTS_MAX", 6_000)
     (fine,) = survival(frame, "pause_s")
 
     assert coarse.median.value == fine.median.value
     assert coarse.median.low == pytest.approx(fine.median.low, abs=0.02)
     assert coarse.restricted_mean.high == pytest.approx(fine.restricted_mean.high, abs=0.02)
-    at_10 = [one.curve[one.curve["pause_s"] <= 10]["high"].iloc[-1] for one in (coarse, fine)]
+    at_10 = [item.curve[item.curve["pause_s"] <= 10]["high"].iloc[-1] for item in (coarse, fine)]
     assert at_10[0] == pytest.approx(at_10[1], abs=0.005)
 
 

@@ -38,12 +38,12 @@ def test_survivals_have_a_row_with_what_is_not_yet():
 
 
 @pytest.mark.parametrize(
-    ("heading", "measure", "told"),
+    ("heading", "measure", "reported"),
     [
         ("no owner", "orphan_s", "no owner s"),
         ("assignment bytes", "assignment_bytes", "assignment bytes"),
         ("failed sends", "failed_sends", "failed sends"),
     ],
 )
-def test_a_heading_names_its_unit_once(heading, measure, told):
-    assert heading_with_unit(heading, measure) == told
+def test_a_heading_names_its_unit_once(heading, measure, reported):
+    assert heading_with_unit(heading, measure) == reported

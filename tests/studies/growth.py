@@ -70,7 +70,7 @@ def growth(*, consumers: _ConsumersOption = None, brokers: _BrokersOption = 100)
         table.add_column(heading, justify="right")
     for count in consumers or [100, 300, 1_000]:
         # A process for each: the memory of one is not that of the next.
-        frames, notifications, rows, cpu_s, mib = run_trial(played, consumers=count, brokers=brokers)
+        frames, notifications, rows, cpu_s, mib = run_trial(executed, consumers=count, brokers=brokers)
         share = f"{notifications:,.0f} ({100 * notifications / frames:.1f} %)"
         cells = f"{count:,}", f"{frames:,.0f}", share, f"{rows:,.0f}"
         table.add_row(*cells, f"{cpu_s:.1f}", f"{1e6 * cpu_s / frames:.1f}", f"{mib:.0f}")
@@ -78,13 +78,13 @@ def growth(*, consumers: _ConsumersOption = None, brokers: _BrokersOption = 100)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
-def played(*, consumers: int, brokers: int) -> list[float]:
+def executed(*, consumers: int, brokers: int) -> list[float]:
     """Play it once, at level `findings`; returns frames, notifications among them, rows, CPU seconds, MiB at most."""
     with tempfile.TemporaryDirectory() as runs:
         begin_s = time.process_time()
         run = open_run(run_scenario(scenario(consumers, brokers), level=TraceLevel.FINDINGS, runs=Path(runs)).path)
         cpu_s = time.process_time() - begin_s
-        most_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        max_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         frames = run.manifest["rows"][RPC.name]
         notifications = 0
         for part in run.trace.tables(COUNTS, columns=["table", "code", "kind", "rows"]):
@@ -93,7 +93,7 @@ def played(*, consumers: int, brokers: int) -> list[float]:
                     frames += row["rows"]
                     is_notification = row["code"] == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED and row["kind"] == "oneway"
                     notifications += row["rows"] if is_notification else 0
-        return [frames, notifications, sum(run.manifest["rows"].values()), cpu_s, most_mib]
+        return [frames, notifications, sum(run.manifest["rows"].values()), cpu_s, max_mib]
 
 
 def scenario(consumers: int, brokers: int) -> Scenario:

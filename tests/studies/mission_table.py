@@ -44,7 +44,7 @@ _READY_S = 3
 _CONSUME_MS = 25
 """Of a listener for one message: with 20 of them in each of four consumers a million take about as long as in the
 report."""
-_MOST_S = 900
+_MAX_S = 900
 
 _MessagesOption = Annotated[int, typer.Option(min=4_000, help="Messages in all.")]
 
@@ -55,20 +55,20 @@ def mission_table(*, messages: _MessagesOption = 1_000_000) -> None:
     headings = ("rebalance", "method", "emulated s", "ratio", "reported", "settled s", "deviation", "kept")
     for heading in (*headings, "calculation ms", "CPU s", "MiB"):
         table.add_column(heading, justify="left" if heading in headings[:2] else "right")
-    for times, told in REPORTED_MS.items():
+    for times, reported in REPORTED_MS.items():
         total_s: dict[str, float] = {}
         for method in reversed(METHODS):  # the one that others are compared with comes first
-            found = run_trial(played, method=method, messages=messages, leaves=times == "twice")
-            total_s[method], settled_s, deviation, kept, calculation_ms, cpu_s, mib = found
+            found = run_trial(executed, method=method, messages=messages, leaves=times == "twice")
+            total_s[method], settled_s, deviation, retained, calculation_ms, cpu_s, mib = found
             table.add_row(
                 times,
                 method,
                 f"{total_s[method]:.2f}",
                 f"{total_s[method] / total_s['client, averagely']:.4f}",
-                f"{told[method] / told['client, averagely']:.4f}",
+                f"{reported[method] / reported['client, averagely']:.4f}",
                 f"{settled_s:.2f}",
                 f"{deviation:.2f}",
-                "" if kept < 0 else f"{kept:.0%}",
+                "" if retained < 0 else f"{retained:.0%}",
                 f"{calculation_ms:.3f}",
                 f"{cpu_s:.1f}",
                 f"{mib:.0f}",
@@ -77,7 +77,7 @@ def mission_table(*, messages: _MessagesOption = 1_000_000) -> None:
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
-def played(*, method: str, messages: int, leaves: bool) -> list[float]:
+def executed(*, method: str, messages: int, leaves: bool) -> list[float]:
     """Play it once.
 
     Returns:
@@ -90,17 +90,17 @@ def played(*, method: str, messages: int, leaves: bool) -> list[float]:
         ended = run_scenario(scenario(method, messages, leaves=leaves), level=TraceLevel.FINDINGS, runs=Path(runs))
         run = open_run(ended.path)
         cpu_s = time.process_time() - begin_s
-        most_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        sent_ns, consumed_ns = _MOST_S * 10**9, 0
+        max_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        sent_ns, consumed_ns = _MAX_S * 10**9, 0
         for part in run.trace.tables(MESSAGES, columns=["t_ns", "event"]):
             stored = pc.min(part.filter(pc.equal(part["event"], "stored"))["t_ns"]).as_py()
             consumed = pc.max(part.filter(pc.equal(part["event"], "consumed"))["t_ns"]).as_py()
             sent_ns, consumed_ns = min(sent_ns, stored or sent_ns), max(consumed_ns, consumed or 0)
         last = [row for row in judge_run(run)["rebalances"] if row.members][-1]
         calculation_ms = run.manifest["measured"]["allocation"]["cpu_ms"]
-        kept = last.normalised_stickiness if leaves else -1.0
+        retained = last.normalised_stickiness if leaves else -1.0
         settled_s, total_s = last.settled_ns / 1e9, (consumed_ns - sent_ns) / 1e9
-        return [total_s, settled_s, last.balance_degree, kept, calculation_ms, cpu_s, most_mib]
+        return [total_s, settled_s, last.balance_degree, retained, calculation_ms, cpu_s, max_mib]
 
 
 def scenario(method: str, messages: int, *, leaves: bool) -> Scenario:
@@ -112,7 +112,7 @@ def scenario(method: str, messages: int, *, leaves: bool) -> Scenario:
     done = [{"do": f"kill producer-{number}", "at_s": _READY_S + sending_s} for number in range(1, _PRODUCERS + 1)]
     left = [{"do": "stop consumer-1", "at_s": begin_s + consuming_s / 2}] if leaves else []
     tables = {
-        "scenario": {"name": "mission", "seed": 1, "run_for_s": min(_MOST_S, begin_s + 2 * consuming_s + 30)},
+        "scenario": {"name": "mission", "seed": 1, "run_for_s": min(_MAX_S, begin_s + 2 * consuming_s + 30)},
         "network": {"delay_ms": 1},
         "nameserver": {"count": 1},
         "broker": [{"name": "broker-a"}],

@@ -32,7 +32,7 @@ from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.gold import DIVERGENCES, gold
 from emulator.pipeline.holdings import changes_of_values, holdings
 from emulator.pipeline.offsets import offsets
-from emulator.pipeline.packed import Messages, Reads
+from emulator.pipeline.packed import MessagesRead, Reads
 from emulator.pipeline.processes import processes
 from emulator.pipeline.swept import swept, written
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, TABLES
@@ -54,7 +54,7 @@ def _silver_holdings(bronze: Bronze) -> DataFrame:
 
 TABLES_OF_THE_PIPELINE: Mapping[str, Callable[[Bronze], DataFrame]] = {
     "divergences, overlaps and orphans, with causes": lambda bronze: swept(
-        bronze, _counts, "run string, found long", reads=Reads(Messages.NONE, frames=False)
+        bronze, _counts, "run string, found long", reads=Reads(MessagesRead.NONE, frames=False)
     ),
     "overlaps with duplicates": lambda bronze: gold(bronze, "overlaps"),
     "holds": lambda bronze: gold(bronze, "holds"),
@@ -81,7 +81,7 @@ def measured() -> Iterator[Cost]:
     cost, began_s, before_s = Cost(), time.perf_counter(), _cpu_s()
     yield cost
     cost.wall_s, cost.cpu_s = time.perf_counter() - began_s, _cpu_s() - before_s
-    cost.jvm_mb = max((_peak_mb(one) for one in _processes() if one.name() == "java"), default=0)
+    cost.jvm_mb = max((_peak_mb(process) for process in _processes() if process.name() == "java"), default=0)
 
 
 def _processes() -> list[psutil.Process]:
@@ -95,7 +95,7 @@ _seen_s: dict[int, float] = {}
 
 def _cpu_s() -> float:
     """Of this process and all below it."""
-    _seen_s.update({one.pid: sum(one.cpu_times()[:2]) for one in _processes()})
+    _seen_s.update({process.pid: sum(process.cpu_times()[:2]) for process in _processes()})
     return sum(_seen_s.values())
 
 
@@ -117,7 +117,7 @@ def _copied(landed: LandedRuns, copies: int, folder: Path) -> Bronze:
         return landed.spark.read.schema(copied.schema).parquet(str(folder / name))
 
     runs = table(RUNS, landed.bronze.runs)
-    return Bronze(runs, {one.name: table(f"trace-{one.name}", landed.bronze.table(one)) for one in TABLES})
+    return Bronze(runs, {item.name: table(f"trace-{item.name}", landed.bronze.table(item)) for item in TABLES})
 
 
 def _rows(bronze: Bronze) -> int:

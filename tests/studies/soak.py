@@ -24,8 +24,8 @@ import typer
 from emulator.run import run_scenario
 from emulator.spec import Scenario, loads
 from emulator.trace.batches import Row
-from emulator.trace.schema import Table, TraceLevel
-from nodes.broker.tables.commit_log import MappedFile
+from emulator.trace.schema import TraceLevel, TraceTable
+from nodes.broker.tables.store.commit_log import MappedFile
 
 _WARM_S = 600
 """When memory is measured first: each periodic task has run, and the logs have reached their limit."""
@@ -81,7 +81,7 @@ do = "{do}"
 periodic = true
 from_s = {from_s}
 every_s = {every_s}
-least_s = {for_s}
+min_s = {for_s}
 """
 
 
@@ -110,30 +110,30 @@ class MemoryLog:
         self._next_s: float = next(instants_s)
         self._begin_s = time.monotonic()
 
-    def note(self, table: Table, row: Row) -> None:
+    def note(self, table: TraceTable, row: Row) -> None:
         """Measure at the first row behind an instant."""
         at_ns = row[table.index("t_ns")]
         if not isinstance(at_ns, int) or at_ns < self._next_s * _NS:
             return
-        one = measure(at_ns // _NS)
-        self.measured.append(one)
+        item = measure(at_ns // _NS)
+        self.measured.append(item)
         self._next_s = next(self._instants_s, float("inf"))
-        typer.echo(self._line(one))
+        typer.echo(self._line(item))
 
-    def _line(self, one: Measured) -> str:
+    def _line(self, measured: Measured) -> str:
         wall_s = time.monotonic() - self._begin_s
         return (
-            f"{one.at_s / _HOUR_S:6.2f} h {one.resident_mib:7.1f} MiB, logs {one.log_mib:5.1f} MiB, "
-            f"{one.objects.total():9,} objects, wall {wall_s:6.0f} s; grown since {self.measured[0].at_s // 60} min: "
-            + grown(self.measured[0], one)
+            f"{measured.at_s / _HOUR_S:6.2f} h {measured.resident_mib:7.1f} MiB, logs {measured.log_mib:5.1f} MiB, "
+            f"{measured.objects.total():9,} objects, wall {wall_s:6.0f} s; "
+            f"grown since {self.measured[0].at_s // 60} min: " + grown(self.measured[0], measured)
         )
 
 
 def measure(at_s: int) -> Measured:
     """Measure this process, garbage included: a run collects it rarely."""
     found = gc.get_objects()
-    log_bytes = sum(_held_bytes(one) for one in found if type(one) is MappedFile)
-    kinds = Counter(f"{type(one).__module__}.{type(one).__qualname__}".removeprefix("builtins.") for one in found)
+    log_bytes = sum(_held_bytes(item) for item in found if type(item) is MappedFile)
+    kinds = Counter(f"{type(item).__module__}.{type(item).__qualname__}".removeprefix("builtins.") for item in found)
     return Measured(at_s, resident_mib(), log_bytes / _MIB, kinds)
 
 

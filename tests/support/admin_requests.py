@@ -101,7 +101,7 @@ class AdminExample:
         text = _CONTROLLERS if self.node == CONTROLLER else _BROKERS
         return loads(text, "administered.toml")
 
-    async def play(self, admin: Administrator) -> Command:
+    async def execute(self, admin: Administrator) -> Command:
         """Send it; returns the answer, which is SUCCESS."""
         header = self.header if self.prepare is None else await self.prepare(admin)
         return await admin.change(self.node, self.code, header, self.body)

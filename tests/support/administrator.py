@@ -21,7 +21,7 @@ import attrs
 from emulator.console.session import Session
 from emulator.run import run_scenario
 from emulator.spec import Scenario
-from emulator.testing import Caller, Row, Stage, Trace
+from emulator.testing import Caller, RowOfTrace, Stage, Trace
 from emulator.trace.schema import TraceLevel
 from nodes.protocol import headers, headers_admin
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -56,7 +56,7 @@ class Administrator(Caller):
         """The brokers that the scenario begins with as masters."""
         return [spec.name for spec in self.stage.cluster.scenario.brokers if spec.broker_id == 0]
 
-    def acts(self, **wanted: object) -> list[Row]:
+    def acts(self, **wanted: object) -> list[RowOfTrace]:
         """The rows of what they have changed so far."""
         rows = self.stage.trace.select("admin", **wanted)
         return [row for row in rows if row.client.rpartition(":")[0] == self.ip]

@@ -29,9 +29,9 @@ LAST_MS = 2**62
 class Guest(Caller):
     """Such a client, as a test handles it."""
 
-    def asked(self, code: RequestCode) -> list[Command]:
+    def requested(self, code: RequestCode) -> list[Command]:
         """The requests of a code that brokers have sent here."""
-        return [request for request in self.node.asked if request.code == code]
+        return [request for request in self.node.requested if request.code == code]
 
     async def beat(self, node: str, *, client_id: str = "guest@1", group: str = "pg", topic: str = "") -> None:
         """A heartbeat as member of a producer group, and of a consumer group where a topic is given."""
@@ -99,7 +99,7 @@ class Prepared:
     commit_log_offset: int
 
     @classmethod
-    def asked_about(cls, request: Command) -> "Prepared":
+    def questioned(cls, request: Command) -> "Prepared":
         """That of a check-back."""
         header = decode_header(CheckTransactionStateRequestHeader, request.ext_fields)
         return cls(header.tran_state_table_offset, header.commit_log_offset)

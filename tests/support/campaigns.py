@@ -5,12 +5,12 @@ from pathlib import Path
 import attrs
 import pyarrow as pa
 
-from emulator.analysis.report import Verdict, service_of
+from emulator.analysis.report import RulesVerdict, service_of
 from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import SYMPTOMS
 from emulator.campaign.campaign import Case
-from emulator.campaign.played import Outcome, Played
-from emulator.spec.service_limits import ServiceLimits
+from emulator.campaign.results import CaseResult, Outcome
+from emulator.spec.model.service_limits import ServiceLimits
 from emulator.trace.files import RunFiles
 from support.rmqemu_process import write_small
 
@@ -82,24 +82,24 @@ def measured_run(variant, seed, *broken, **measured):
     table = pa.table(
         {**{name: [value] for name, value in row.items()}, "broken": pa.array([broken], pa.list_(pa.string()))}
     )
-    return Played(
+    return CaseResult(
         case=Case(variant, seed),
         outcome=Outcome.COMPLETE,
-        verdict=Verdict.INVALID if broken else Verdict.VALID,
+        verdict=RulesVerdict.INVALID if broken else RulesVerdict.VALID,
         reasons=tuple(f"{name} is broken" for name in broken),
         findings={"runs": table},
     )
 
 
-def with_symptoms(played, *symptoms):
+def with_symptoms(case_result, *symptoms):
     """The run with these symptoms, the most severe first, and the service verdict that follows from them."""
     table = SYMPTOMS.arrow(symptoms, {})
     service = service_of(tuple(symptoms), ServiceLimits())
-    return attrs.evolve(played, service=service, findings={**played.findings, SYMPTOMS.name: table})
+    return attrs.evolve(case_result, service=service, findings={**case_result.findings, SYMPTOMS.name: table})
 
 
 def write_lines(directory, every):
     """What became of the runs of a campaign, as if they had been played."""
     part = directory.part(RunFiles())
-    for played in every:
-        part.append(played)
+    for case_result in every:
+        part.append(case_result)

@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.model import BrokerSpec, Scenario, TopicSpec
+from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
 from emulator.testing import Caller, a_scenario
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode

@@ -1,7 +1,7 @@
 """A controller's tables with one group, for tests: requests, and who is alive; events are applied at once."""
 
-from nodes.controller.tables.heartbeats import BrokerLiveInfo
-from nodes.controller.tables.replicas_info import NOBODY, ControllerResult, ReplicasInfoManager
+from nodes.controller.tables.heartbeats import ReplicaLiveInfo
+from nodes.controller.tables.replicas_info import NO_REPLICA, ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.bodies_controller import SyncStateSet
@@ -16,7 +16,7 @@ class OneGroup:
     def __init__(self, *members: int, enable_elect_unclean_master: bool = False) -> None:
         self.state = ReplicatedState()
         self.manager = ReplicasInfoManager(self.state, enable_elect_unclean_master=enable_elect_unclean_master)
-        self.live: dict[tuple[str | None, str, int], BrokerLiveInfo] = {}
+        self.live: dict[tuple[str | None, str, int], ReplicaLiveInfo] = {}
         for member in members:
             self.apply(member)
             self.alive(member)
@@ -32,7 +32,7 @@ class OneGroup:
 
     def alive(self, *members: int, epoch: int = 1, max_offset: int = 0, priority: int = 0) -> None:
         for member in members:
-            info = BrokerLiveInfo(address(member), 0, 0, None, epoch, max_offset, 0, priority)
+            info = ReplicaLiveInfo(address(member), 0, 0, None, epoch, max_offset, 0, priority)
             self.live[CLUSTER, NAME, member] = info
 
     def dead(self, *members: int) -> None:
@@ -71,7 +71,7 @@ class OneGroup:
         return self.committed(self.generate_election(asking, designate=designate))
 
     def elect_by_controller(self) -> ControllerResult:
-        return self.elect(NOBODY)
+        return self.elect(NO_REPLICA)
 
     def generate_alter(self, master: int, epoch: int, members: tuple[int, ...], set_epoch: int) -> ControllerResult:
         header = headers.AlterSyncStateSetRequestHeader(NAME, master, epoch, 0)

@@ -42,20 +42,20 @@ def forked(arguments, cwd, timeout_s=60):
         What `subprocess.run` would return, with texts.
     """
     with tempfile.TemporaryDirectory() as folder:
-        told = [Path(folder) / name for name in ("stdout", "stderr")]
-        process = _forks.Process(target=_command, args=(arguments, str(cwd), list(map(str, told))))
+        output = [Path(folder) / name for name in ("stdout", "stderr")]
+        process = _forks.Process(target=_command, args=(arguments, str(cwd), list(map(str, output))))
         process.start()
         process.join(timeout_s)
         if process.is_alive():
             process.kill()
             process.join()
-            raise TimeoutExpired(arguments, timeout_s, *(path.read_bytes() for path in told))
-        return CompletedProcess(arguments, process.exitcode, *(path.read_text() for path in told))
+            raise TimeoutExpired(arguments, timeout_s, *(path.read_bytes() for path in output))
+        return CompletedProcess(arguments, process.exitcode, *(path.read_text() for path in output))
 
 
-def _command(arguments, cwd, told):
+def _command(arguments, cwd, reported):
     os.chdir(cwd)
-    for number, path in enumerate(told, start=1):
+    for number, path in enumerate(reported, start=1):
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(opened, number)
         os.close(opened)

@@ -6,8 +6,8 @@ from typing import Any
 import attrs
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.spec.model import BrokerSpec, Scenario, TopicSpec
-from emulator.testing import Caller, Row, Stage, Trace, a_scenario
+from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
+from emulator.testing import Caller, RowOfTrace, Stage, Trace, a_scenario
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
@@ -98,13 +98,13 @@ def stages(trace: Trace, node: str, **between: float) -> list[tuple[float, str]]
     return believed(trace, node, "online_stage", **between)
 
 
-def requests(trace: Trace, src: str, dst: str, code: RequestCode, **between: float) -> list[Row]:
+def requests(trace: Trace, src: str, dst: str, code: RequestCode, **between: float) -> list[RowOfTrace]:
     """The requests of a code that arrived."""
     rows = trace.select("rpc", src=src, dst=dst, code=int(code), event="delivered", **between)
     return [row for row in rows if row.kind != "response"]
 
 
-def instants(rows: list[Row]) -> list[float]:
+def instants(rows: list[RowOfTrace]) -> list[float]:
     """When these frames were sent, in ms."""
     return [row.sent_ms for row in rows]
 

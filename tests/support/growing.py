@@ -11,11 +11,11 @@ from emulator.trace.batches import batch_of
 from emulator.trace.run_directory import being_written, open_run, write_manifest
 from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import SegmentWriter
-from emulator.trace.tail import Place, TraceTail
+from emulator.trace.tail import TracePlace, TraceTail
 from support.rmqemu_process import write_small
 
 
-def played(folder, level=TraceLevel.FULL, **changes):
+def executed(folder, level=TraceLevel.FULL, **changes):
     """A finished run of the small scenario: a member is killed after a loss of frames."""
     folder.mkdir(exist_ok=True)
     return open_run(run_scenario(load(write_small(folder, **changes)), level=level, runs=folder).path)
@@ -23,7 +23,7 @@ def played(folder, level=TraceLevel.FULL, **changes):
 
 def rows_of(path):
     """All rows of a run, in order."""
-    return TraceTail(path).read(Place(), 1_000_000)[0]
+    return TraceTail(path).read(TracePlace(), 1_000_000)[0]
 
 
 class GrowingRun:
@@ -41,15 +41,15 @@ class GrowingRun:
         self.rows = rows_of(source.path)
         self.written = 0
         self._source = source
-        kept = ("run_id", "schema_version", "seed", "mode", "trace", "addresses", "versions", "scenario")
-        self._writer = SegmentWriter(path, {key: source.manifest[key] for key in kept} | head)
+        retained = ("run_id", "schema_version", "seed", "mode", "trace", "addresses", "versions", "scenario")
+        self._writer = SegmentWriter(path, {key: source.manifest[key] for key in retained} | head)
 
     def grow(self, rows):
         """Write so many more rows, as the emulator does once a second."""
         new = self.rows[self.written : self.written + rows]
         self.written += len(new)
-        for table, of_table in groupby(sorted(new, key=lambda one: one.table.name), key=attrgetter("table")):
-            self._writer.write(batch_of(table, [one.row for one in of_table]))
+        for table, of_table in groupby(sorted(new, key=lambda item: item.table.name), key=attrgetter("table")):
+            self._writer.write(batch_of(table, [item.row for item in of_table]))
         self._writer.save()
 
     def end(self):

@@ -18,11 +18,10 @@ BY_FOLDER = {
     "timelines_figures": "clusters",
     "bench_figures": "programs",
     "campaign_programs": "programs",
-    "commands": "programs",
-    "dashboard": "programs",
-    "suites": "programs",
-    "verbs": "programs",
-    "walkthroughs": "programs",
+    "cli": "programs",
+    "web": "programs",
+    "testing": "programs",
+    "console": "programs",
 }
 """All tests of the folder get the mark."""
 ON_ONE_WORKER = "tests/dataset/"
@@ -34,8 +33,8 @@ FIRST = ("dataset", "verdicts", "notebooks_run", "sources", "fault_kinds")
 @pytest.hookimpl(tryfirst=True)  # before -m takes tests away
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        asked = getattr(item, "fixturenames", ())
-        marks = [mark for fixture, mark in BY_FIXTURE.items() if fixture in asked]
+        requested = getattr(item, "fixturenames", ())
+        marks = [mark for fixture, mark in BY_FIXTURE.items() if fixture in requested]
         for mark in (*marks, BY_FOLDER.get(item.path.parent.name)):
             if mark is not None:
                 item.add_marker(mark)

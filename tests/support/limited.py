@@ -1,7 +1,7 @@
 """Worlds whose guests may use less than usual."""
 
 from emulator.network.guests.budget import GuestBudget
-from emulator.spec.guest_limits import GuestLimits
+from emulator.spec.model.guest_limits import GuestLimits
 
 
 def limit(stage, **limits):

@@ -4,8 +4,8 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.model import Scenario
-from emulator.testing import Row, Trace
+from emulator.spec.model.scenario import Scenario
+from emulator.testing import RowOfTrace, Trace
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 
@@ -23,13 +23,13 @@ def in_order(scenario: Scenario, *, consume_ms: int, **options: Any) -> Scenario
     return attrs.evolve(scenario, consumers=tuple(groups))
 
 
-def asked(trace: Trace, src: str, dst: str, code: RequestCode, **between: float) -> list[float]:
+def requested(trace: Trace, src: str, dst: str, code: RequestCode, **between: float) -> list[float]:
     """When requests of a code arrived, in ms."""
     rows = trace.select("rpc", src=src, dst=dst, code=int(code), event="delivered", **between)
     return [row.at_ms for row in rows if row.kind != "response"]
 
 
-def consumed_by(trace: Trace, node: str, **wanted: Any) -> list[Row]:
+def consumed_by(trace: Trace, node: str, **wanted: Any) -> list[RowOfTrace]:
     """What a consumer's listener has done."""
     return trace.select("messages", event="consumed", node=node, **wanted)
 

@@ -59,7 +59,7 @@ class PoppingGuest(Guest):
         topic: str = TOPIC,
         group: str = GROUP,
         queue_id: int = 0,
-        most: int = 32,
+        maximum: int = 32,
         invisible_ms: int = INVISIBLE_MS,
         poll_ms: int = 0,
         init_mode: int = 0,
@@ -71,21 +71,21 @@ class PoppingGuest(Guest):
     ) -> Popped:
         """Pop; the answer may have any code."""
         times = (invisible_ms, poll_ms, born_ms)
-        asked = headers.PopMessageRequestHeader(
-            group, topic, queue_id, most, *times, init_mode, exp_type, exp, order, attempt_id
+        requested = headers.PopMessageRequestHeader(
+            group, topic, queue_id, maximum, *times, init_mode, exp_type, exp, order, attempt_id
         )
-        answer = await self.ask(node, RequestCode.POP_MESSAGE, asked, timeout_ms=60_000)
-        told = decode_header(headers.PopMessageResponseHeader, answer.ext_fields)
+        answer = await self.ask(node, RequestCode.POP_MESSAGE, requested, timeout_ms=60_000)
+        reported = decode_header(headers.PopMessageResponseHeader, answer.ext_fields)
         found = decode_body(PullMessageResponseBody, answer.body).messages if answer.body else ()
         name = self.stage.node(node).context.broker_name
-        return Popped(answer.code, told, found, name)
+        return Popped(answer.code, reported, found, name)
 
     async def ack(
         self, handle: str, offset: int, node: str = BROKER, *, topic: str = TOPIC, group: str = GROUP, queue_id: int = 0
     ) -> int:
         """Acknowledge a message; returns the code."""
-        asked = headers.AckMessageRequestHeader(group, topic, queue_id, handle, offset)
-        return (await self.ask(node, RequestCode.ACK_MESSAGE, asked)).code
+        requested = headers.AckMessageRequestHeader(group, topic, queue_id, handle, offset)
+        return (await self.ask(node, RequestCode.ACK_MESSAGE, requested)).code
 
     async def ack_all(self, popped: Popped, node: str = BROKER, **place: str | int) -> None:
         """Acknowledge all messages of a pop."""
@@ -104,16 +104,16 @@ class PoppingGuest(Guest):
         queue_id: int = 0,
     ) -> Command:
         """Change the invisible time of a message."""
-        asked = headers.ChangeInvisibleTimeRequestHeader(group, topic, queue_id, handle, offset, invisible_ms)
-        return await self.ask(node, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, asked)
+        requested = headers.ChangeInvisibleTimeRequestHeader(group, topic, queue_id, handle, offset, invisible_ms)
+        return await self.ask(node, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, requested)
 
     async def batch_ack(self, popped: Popped, offsets: Iterable[int], node: str = BROKER, *, retry: str = "0") -> int:
         """Acknowledge messages of a pop of one queue together; returns the code."""
-        told = popped.header
-        start, *_ = (parse_start_offset_info(told.start_offset_info or "") or {"": 0}).values()
+        reported = popped.header
+        start, *_ = (parse_start_offset_info(reported.start_offset_info or "") or {"": 0}).values()
         bits = sum(1 << offset - start for offset in offsets)
         packed = b64encode(bits.to_bytes(8, "little")).decode()
-        times = (told.revive_qid, told.pop_time, told.invisible_time)
+        times = (reported.revive_qid, reported.pop_time, reported.invisible_time)
         entry = BatchAck(GROUP, TOPIC, retry, start, 0, *times, packed)
         body = BatchAckMessageRequestBody(popped.broker_name, (entry,))
         return (await self.ask(node, RequestCode.BATCH_ACK_MESSAGE, None, body)).code

@@ -75,9 +75,9 @@ class Caller:
     def say(self, code: int, header: Any = None, body: Any = None) -> int:
         """Sends a request; returns its number."""
         fields = None if header is None else dict(encode_header(header))
-        return self.say_raw(code, fields, None if body is None else encode_json_body(body))
+        return self.send_raw(code, fields, None if body is None else encode_json_body(body))
 
-    def say_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None, *, oneway: bool = False) -> int:
+    def send_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None, *, oneway: bool = False) -> int:
         """Sends a request with these fields and bytes; returns its number."""
         opaque, flag = next(self._opaques), CommandFlag.ONEWAY if oneway else 0
         self.socket.sendall(encode_remoting(request(code, opaque, flag=flag, fields=fields, body=body)))
@@ -89,7 +89,7 @@ class Caller:
 
     def ask_raw(self, code: int, fields: Mapping[str, str] | None, body: bytes | None) -> RemotingCommand:
         """As `ask`, with these fields and bytes."""
-        return self._answer_to(self.say_raw(code, fields, body))
+        return self._answer_to(self.send_raw(code, fields, body))
 
     def hear(self) -> RemotingCommand:
         """The next frame: an answer, or a request of the node."""
@@ -99,9 +99,9 @@ class Caller:
             self._decoder.take(chunk)
         return heard
 
-    def answer(self, asked: RemotingCommand, code: int) -> None:
+    def answer(self, requested: RemotingCommand, code: int) -> None:
         """Answers a request of the node."""
-        self.socket.sendall(encode_remoting(request(code, asked.opaque, flag=CommandFlag.RESPONSE)))
+        self.socket.sendall(encode_remoting(request(code, requested.opaque, flag=CommandFlag.RESPONSE)))
 
     def _answer_to(self, opaque: int) -> RemotingCommand:
         while (heard := self.hear()).opaque != opaque:

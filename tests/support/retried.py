@@ -4,8 +4,8 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.model import Scenario
-from emulator.testing import GROUP, RETRY, Caller, Row, Stage, Trace, a_scenario
+from emulator.spec.model.scenario import Scenario
+from emulator.testing import GROUP, RETRY, Caller, RowOfTrace, Stage, Trace, a_scenario
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -49,16 +49,16 @@ async def send_to_retry_topic(probe: Caller, node: str, **fields: Any) -> Comman
     return await probe.ask(node, RequestCode.SEND_MESSAGE, header)
 
 
-def stored_in(trace: Trace, topic: str, **wanted: Any) -> list[Row]:
+def stored_in(trace: Trace, topic: str, **wanted: Any) -> list[RowOfTrace]:
     """What brokers have stored of a topic."""
     return trace.select("messages", event="stored", topic=topic, **wanted)
 
 
-def consumed_from(trace: Trace, topic: str, **wanted: Any) -> list[Row]:
+def consumed_from(trace: Trace, topic: str, **wanted: Any) -> list[RowOfTrace]:
     """What listeners have returned with, of a topic."""
     return trace.select("messages", event="consumed", topic=topic, **wanted)
 
 
-def sent(trace: Trace, code: RequestCode, src: str = "c1", **wanted: Any) -> list[Row]:
+def sent(trace: Trace, code: RequestCode, src: str = "c1", **wanted: Any) -> list[RowOfTrace]:
     """Requests of a code that reached whom they were for."""
     return trace.select("rpc", src=src, code=int(code), kind="request", event="delivered", **wanted)

@@ -70,7 +70,7 @@ class SqlLoad:
             self._base.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({files})")
 
     def latencies(self) -> list[tuple[object, ...]]:
-        """group, topic, messages, p50_ms, p99_ms, most_ms."""
+        """group, topic, messages, p50_ms, p99_ms, max_ms."""
         return self._base.execute(LATENCIES).fetchall()
 
     def lags(self) -> list[tuple[object, ...]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.model import ConsumerGroupSpec, Scenario, StatefulSetSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario, StatefulSetSpec
 from emulator.testing import GROUP, TOPIC, Trace, a_scenario
 from nodes.config import AllocateStrategy, ConsumerConfig, StatefulSetConfig
 

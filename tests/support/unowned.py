@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from emulator.spec.model import Scenario
+from emulator.spec.model.scenario import Scenario
 from emulator.testing import Trace
 from nodes.beliefs import PROCESS_ENDS
 
@@ -17,7 +17,9 @@ def unowned_ms(trace: Trace, scenario: Scenario, *, after_ms: float = 0) -> floa
 def unowned(trace: Trace, scenario: Scenario, *, after_ms: float = 0) -> Iterator[tuple[Queue, float, float]]:
     """(queue, from, until) of each interval without an owner, also of queues that nobody sees."""
     topics = [topic for topic in scenario.topics if not topic.name.startswith("%")]
-    for queue in [(it.name, broker, number) for it in topics for broker in it.brokers for number in range(it.queues)]:
+    for queue in [
+        (item.name, broker, number) for item in topics for broker in item.brokers for number in range(item.queues)
+    ]:
         since: float | None = after_ms
         for at_ms, owners in _owners(trace, queue):
             if not owners and since is None:

@@ -33,7 +33,7 @@ class WellBehaved:
         """Send the next message, and consume it."""
         sent = self._caller.ask_raw(_SEND, SEND_V2 | {"b": self._name}, b"hello")
         assert (sent.code, (sent.ext_fields or {}).get("queueOffset")) == (0, str(self._offset)), sent.remark
-        asked = {"consumerGroup": self._name, "topic": self._name, "queueOffset": str(self._offset)}
-        pulled = self._caller.ask_raw(_PULL, PULL | asked, b"")
+        requested = {"consumerGroup": self._name, "topic": self._name, "queueOffset": str(self._offset)}
+        pulled = self._caller.ask_raw(_PULL, PULL | requested, b"")
         assert [message.body for message in decode_messages(pulled.body or b"")] == [b"hello"], pulled.remark
         self._offset += 1

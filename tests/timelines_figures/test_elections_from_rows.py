@@ -3,7 +3,7 @@
 import attrs
 
 from nodes.beliefs import BeliefKind
-from studies.timelines.elections import ConsumedMessage, ElectionStory, SentMessage, told
+from studies.timelines.elections import ConsumedMessage, ElectionStory, SentMessage, reported
 from studies.timelines.events import BeliefRow
 
 S = 10**9
@@ -51,7 +51,7 @@ MESSAGES = {"pause_of_sends": (13.0,), "acknowledged_lost": (1.0,), "consumed_tw
 
 
 def test_a_master_is_elected_shown_known_written_to_and_joined():
-    assert told(STORY) == {
+    assert reported(STORY) == {
         "elected": (2.0,),
         "ns_master": (3.0,),
         "client_route": (10.0,),
@@ -66,10 +66,10 @@ def test_a_master_is_elected_shown_known_written_to_and_joined():
 def test_another_controller_leads_and_the_epoch_tells_how_many_elections_there_were():
     lost = attrs.evolve(STORY, is_controller=True, victim="n0")
 
-    assert told(lost) == {"leader": (4.0,), "answers_again": (8.0,), "elections": (2.0,), **MESSAGES}
+    assert reported(lost) == {"leader": (4.0,), "answers_again": (8.0,), "elections": (2.0,), **MESSAGES}
 
 
 def test_what_never_happens_is_missing():
     quiet = attrs.evolve(STORY, beliefs=STORY.beliefs[:4], consumed=STORY.consumed[:1])
 
-    assert told(quiet) == {"writable": (12.0,), **MESSAGES, "acknowledged_lost": (3.0,), "consumed_twice": (0.0,)}
+    assert reported(quiet) == {"writable": (12.0,), **MESSAGES, "acknowledged_lost": (3.0,), "consumed_twice": (0.0,)}

@@ -3,11 +3,11 @@
 import pytest
 
 from emulator.spec import load
-from emulator.spec.bundled import example
+from emulator.spec.reading.bundled import example
 from faults.process import Kill, Restart, Suspend
 from nodes.config import BrokerConfig, ConsumerConfig
 from studies.timelines.hand_over import ConsumedRow, HoldRow, MemberChange, hand_over
-from studies.timelines.seeds import play_seed
+from studies.timelines.seeds import execute_seed
 
 Q0, Q1 = ("broker-a", 0), ("broker-a", 1)
 
@@ -77,7 +77,7 @@ def test_a_file_holds_the_members_options_and_fault_of_the_real_runs(path):
 
 @pytest.mark.slow
 def test_after_a_kill_two_queues_pause_for_half_a_second_and_a_message_of_each_comes_twice():
-    found = play_seed(example("rebalance") / "member_kill.toml", 1)
+    found = execute_seed(example("rebalance") / "member_kill.toml", 1)
 
     assert found["owned_once"][0] < 0.1
     assert 0.5 < found["pause"][0] < 0.7
@@ -86,7 +86,7 @@ def test_after_a_kill_two_queues_pause_for_half_a_second_and_a_message_of_each_c
 
 @pytest.mark.slow
 def test_a_member_that_was_frozen_for_165_s_consumes_all_of_it_again():
-    found = play_seed(example("rebalance") / "member_freeze165.toml", 1)
+    found = execute_seed(example("rebalance") / "member_freeze165.toml", 1)
 
     # Two queues with 12.5 messages a second each.
     assert 4_125 <= found["consumed_twice"][0] < 4_150

@@ -9,7 +9,7 @@ from emulator.analysis.run_head import broken_off
 from emulator.cli.terminal import one_line_errors
 from emulator.run import EmulatorBugError, RunInterrupted, run_scenario
 from emulator.testing import a_scenario
-from emulator.trace.run_directory import Ended, open_run, table_rows
+from emulator.trace.run_directory import RunEnd, open_run, table_rows
 from emulator.trace.schema import LIFECYCLE
 
 SCENARIO = a_scenario(run_for_ms=3_000, consumers=1)
@@ -58,7 +58,7 @@ def test_a_node_that_crashes_is_told_in_trace_log_manifest_and_exit_status(tmp_p
     assert (line["level"], line["node"], line["error"]) == ("error", "broker-a", "ZeroDivisionError: a bug")
     assert line["traceback"].startswith("Traceback (most recent call last):")
     assert ', in bug\n    raise ZeroDivisionError("a bug")' in line["traceback"]
-    assert (run.ended, run.manifest["crashes"]) == (Ended.COMPLETE, ["broker-a: ZeroDivisionError: a bug"])
+    assert (run.ended, run.manifest["crashes"]) == (RunEnd.COMPLETE, ["broker-a: ZeroDivisionError: a bug"])
     assert broken_off(run) == ["broker-a: ZeroDivisionError: a bug: the emulator has a bug"]
 
 
@@ -80,7 +80,7 @@ def test_a_bug_outside_nodes_leaves_a_run_that_can_be_analysed_and_a_traceback_i
     )
     assert log_of(path)[-1]["event"] == "the run failed"
     assert log_of(path)[-1]["traceback"].endswith("ZeroDivisionError: a bug\n")
-    assert run.ended is Ended.FAILED
+    assert run.ended is RunEnd.FAILED
     assert broken_off(run) == [
         "ZeroDivisionError: a bug: the emulator has a bug",
         f"the run failed at {run.end_ns / 1e9:.1f} s",
@@ -101,6 +101,6 @@ def test_a_bug_that_keeps_the_last_rows_from_being_written_leaves_those_before(t
         run_scenario(SCENARIO, runs=tmp_path, session_tasks=(record_what_no_column_takes,))
     run = open_run(tmp_path / RUN)
 
-    assert run.ended is Ended.KILLED
+    assert run.ended is RunEnd.KILLED
     assert run.trace.last_seq > 50
     assert log_of(run.path)[-1]["error"].startswith("TypeError")

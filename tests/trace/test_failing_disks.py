@@ -18,7 +18,7 @@ from emulator.trace import recorder as recorder_module
 from emulator.trace import segments as segments_module
 from emulator.trace.files import RunFiles, ScratchFiles
 from emulator.trace.index import INDEX
-from emulator.trace.run_directory import LOG_FILE, MANIFEST, Ended, NotARunError, open_run, table_rows
+from emulator.trace.run_directory import LOG_FILE, MANIFEST, NotARunError, RunEnd, open_run, table_rows
 from emulator.trace.schema import TABLES
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
@@ -91,7 +91,7 @@ def _many_small_segments(monkeypatch):
     monkeypatch.setattr(segments_module, "SEGMENT_ROWS", 100)
 
 
-async def _cut_by_hand(session: Session):
+async def _cut_interactively(session: Session):
     """So that there is a line of a node in the log, and a `by_hand.toml`."""
     await session.cluster.started.wait()
     process, timeline = session.cluster.hosts["broker-a"].process, session.cluster.world.timeline
@@ -101,7 +101,7 @@ async def _cut_by_hand(session: Session):
 
 def run_on(disk, runs, mode=TimeMode.SIM):
     scenario = attrs.evolve(a_scenario(run_for_ms=2_000, consumers=1, rate_per_s=20), name="small")
-    return run_scenario(scenario, mode=mode, runs=runs, files=disk, session_tasks=(_cut_by_hand,))
+    return run_scenario(scenario, mode=mode, runs=runs, files=disk, session_tasks=(_cut_interactively,))
 
 
 def seqs_of(run):
@@ -117,15 +117,15 @@ def operations_of_a_whole_run(runs):
 def fails_at(number, error, runs, *, half):
     """Fail there, and judge what is said and what is left; returns how much of the trace is readable."""
     disk = FailingDisk(number, error, half=half)
-    with pytest.raises(RunError) as told:
+    with pytest.raises(RunError) as reported:
         run_on(disk, runs)
     assert disk.failed
     at = disk.operations[number - 1]
     run = runs / "small-sim-seed1-1"
     where = runs if at in (("directory", runs.name), ("directory", run.name)) else run
-    assert str(told.value).startswith(f"{where}: "), at
-    assert str(told.value).endswith(f": {os.strerror(error)}"), at
-    assert "\n" not in str(told.value)
+    assert str(reported.value).startswith(f"{where}: "), at
+    assert str(reported.value).endswith(f": {os.strerror(error)}"), at
+    assert "\n" not in str(reported.value)
     more = disk.operations[number:]
     assert more in ([], [("append", LOG_FILE)]), "nothing more is written, except the traceback in the log"
     assert not more or at[1] != LOG_FILE, "a log that fails is left alone, and no node is blamed"
@@ -137,7 +137,7 @@ def fails_at(number, error, runs, *, half):
             open_run(run)
         return 0
     opened = open_run(run)
-    assert opened.ended is Ended.KILLED
+    assert opened.ended is RunEnd.KILLED
     seqs = seqs_of(run)
     assert seqs == list(range(1, len(seqs) + 1)), at
     return len(seqs)

@@ -8,13 +8,13 @@ from emulator.trace import segments
 from emulator.trace.journal import JOURNAL
 from emulator.trace.run_directory import DamagedRunError, is_under_way
 from emulator.trace.schema import TraceLevel
-from emulator.trace.tail import Place, TraceTail
-from support.growing import GrowingRun, growing, played, rows_of
+from emulator.trace.tail import TracePlace, TraceTail
+from support.growing import GrowingRun, executed, growing, rows_of
 
 
 @pytest.fixture(scope="module", params=list(TraceLevel))
 def source(request, tmp_path_factory):
-    return played(tmp_path_factory.mktemp("played") / request.param, TraceLevel(request.param))
+    return executed(tmp_path_factory.mktemp("played") / request.param, TraceLevel(request.param))
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def _small_segments(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_each_row_comes_once_and_in_order_however_the_trace_grows(tmp_path, source, seed):
     chance = random.Random(seed)
-    run, place, found = GrowingRun(tmp_path / "run", source), Place(), []
+    run, place, found = GrowingRun(tmp_path / "run", source), TracePlace(), []
     tail = TraceTail(run.path)
     while run.written < len(run.rows):
         for _ in range(chance.choice((1, 1, 2, 5))):  # several journals may pass unseen
@@ -40,15 +40,15 @@ def test_each_row_comes_once_and_in_order_however_the_trace_grows(tmp_path, sour
 
     assert found == run.rows
     assert place.rows == sum(source.manifest["rows"].values())
-    assert [one.order for one in found] == sorted(one.order for one in found)
+    assert [item.order for item in found] == sorted(item.order for item in found)
 
 
 def test_what_lies_behind_a_place_is_the_same_for_whoever_reads_it_later(tmp_path, source):
     run = GrowingRun(tmp_path / "run", source)
     run.grow(150)
-    first, place = TraceTail(run.path).read(Place(), 100)
+    first, place = TraceTail(run.path).read(TracePlace(), 100)
     run.grow(300)
-    again, same = TraceTail(run.path).read(Place(), 100)
+    again, same = TraceTail(run.path).read(TracePlace(), 100)
     run.end()
     rest, end = TraceTail(run.path).read(place, 1_000_000)
 
@@ -63,7 +63,7 @@ def test_a_frame_of_which_half_is_written_is_read_when_it_is_whole(tmp_path, sou
     journal = run.path / "trace" / JOURNAL
     before = journal.stat().st_size
     tail = TraceTail(run.path)
-    _, place = tail.read(Place(), 1_000)
+    _, place = tail.read(TracePlace(), 1_000)
     run.grow(10)
     whole = journal.read_bytes()
     with journal.open("r+b") as file:
@@ -80,7 +80,7 @@ def test_a_journal_that_is_damaged_while_it_is_followed_is_told(tmp_path, source
     journal = run.path / "trace" / JOURNAL
     before = journal.stat().st_size
     tail = TraceTail(run.path)
-    _, place = tail.read(Place(), 1_000)
+    _, place = tail.read(TracePlace(), 1_000)
     assert tail.read(place, 1_000) == ([], place)
     run.grow(5)
     with journal.open("r+b") as file:
@@ -94,7 +94,7 @@ def test_rows_that_are_missing_in_a_whole_trace_are_told(tmp_path, source):
     run = GrowingRun(tmp_path / "run", source)
     run.grow(10)
     tail = TraceTail(run.path)
-    _, place = tail.read(Place(), 1_000)
+    _, place = tail.read(TracePlace(), 1_000)
     del run.rows[run.written : run.written + 2]
     run.grow(5)
     if source.level is TraceLevel.FULL:

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.analysis.judge import judge_run
 from emulator.analysis.oracles.every import ORACLES
-from emulator.analysis.report import Report, Verdict
+from emulator.analysis.report import Report, RulesVerdict
 from emulator.campaign.file import load_campaign
 from emulator.comparison.rows import first_difference
 from emulator.notebook.traces import TracesError, traces
@@ -72,7 +72,7 @@ for_s = 5
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
+def executed(tmp_path_factory):
     """Mapping level -> the run of one scenario."""
     runs = tmp_path_factory.mktemp("levels")
     scenario = loads(SCENARIO, "levels.toml")
@@ -83,26 +83,26 @@ def rows(run, table):
     return pa.concat_tables(list(run.trace.tables(table)) or [pa.table({})])
 
 
-@pytest.mark.parametrize(("one", "other"), list(combinations(TraceLevel, 2)))
-def test_rows_that_two_levels_have_are_equal(played, one, other):
-    both = [table for table in played[one].level.whole if table in played[other].level.whole]
+@pytest.mark.parametrize(("item", "other"), list(combinations(TraceLevel, 2)))
+def test_rows_that_two_levels_have_are_equal(executed, item, other):
+    both = [table for table in executed[item].level.whole if table in executed[other].level.whole]
     assert both
     for table in both:
-        assert rows(played[one], table).equals(rows(played[other], table)), table.name
-    assert first_difference(played[one].trace, played[other].trace) is None
+        assert rows(executed[item], table).equals(rows(executed[other], table)), table.name
+    assert first_difference(executed[item].trace, executed[other].trace) is None
 
 
-def test_level_findings_has_every_fate_of_a_frame_but_that_it_arrived(played):
-    every, failed = rows(played[TraceLevel.FULL], RPC), rows(played[TraceLevel.FINDINGS], RPC)
+def test_level_findings_has_every_fate_of_a_frame_but_that_it_arrived(executed):
+    every, failed = rows(executed[TraceLevel.FULL], RPC), rows(executed[TraceLevel.FINDINGS], RPC)
     assert failed.to_pylist() == [row for row in every.to_pylist() if row["event"] != "delivered"]
     assert {"dropped", "timed_out", "connected", "closed"} <= {row["event"] for row in failed.to_pylist()}
 
 
 @pytest.mark.parametrize("level", [TraceLevel.FINDINGS, TraceLevel.COUNTS])
-def test_every_row_that_is_left_out_is_counted_in_its_second(played, level):
+def test_every_row_that_is_left_out_is_counted_in_its_second(executed, level):
     expected = Counter()
     for table in TABLES:
-        for row in rows(played[TraceLevel.FULL], table).to_pylist():
+        for row in rows(executed[TraceLevel.FULL], table).to_pylist():
             left_out = table not in level.whole and not (
                 table is RPC and level is TraceLevel.FINDINGS and row["event"] != "delivered"
             )
@@ -113,56 +113,56 @@ def test_every_row_that_is_left_out_is_counted_in_its_second(played, level):
                 expected[(row["t_ns"] // 10**9 * 10**9, table.name, event, node, peer, *frame)] += 1
     columns = ("t_ns", "table", "event", "node", "peer", "kind", "code", "status")
     found = Counter()
-    for row in rows(played[level], COUNTS).to_pylist():
+    for row in rows(executed[level], COUNTS).to_pylist():
         found[tuple(row[name] for name in columns)] += row["rows"]
     assert found == expected
     assert max(found.values()) > 10
 
 
 @pytest.mark.parametrize("level", [TraceLevel.FINDINGS, TraceLevel.COUNTS])
-def test_rows_and_counts_together_are_all_rows_of_the_run(played, level):
-    run = played[level]
+def test_rows_and_counts_together_are_all_rows_of_the_run(executed, level):
+    run = executed[level]
     assert run.trace.missing_rows() == ""
     last = rows(run, COUNTS).to_pylist()[-1]
-    assert last["until_seq"] == played[TraceLevel.FULL].trace.last_seq
+    assert last["until_seq"] == executed[TraceLevel.FULL].trace.last_seq
     assert rows(run, COUNTS)["seq"].to_pylist() == list(range(1, run.manifest["rows"]["counts"] + 1))
 
 
-def test_a_missing_row_of_a_killed_run_is_noticed_at_any_level(played):
-    run = played[TraceLevel.FINDINGS]
-    kept = {table: rows[1:] if table == BELIEFS.name else rows for table, rows in run.trace.waiting.items()}
+def test_a_missing_row_of_a_killed_run_is_noticed_at_any_level(executed):
+    run = executed[TraceLevel.FINDINGS]
+    retained = {table: rows[1:] if table == BELIEFS.name else rows for table, rows in run.trace.waiting.items()}
     segments = {**run.trace.segments, MESSAGES.name: ()}
     assert (
-        attrs.evolve(run.trace, segments=segments, waiting=kept)
+        attrs.evolve(run.trace, segments=segments, waiting=retained)
         .missing_rows()
         .startswith(f"{run.manifest['rows']['messages']} rows before seq")
     )
 
 
-def test_each_level_has_a_digest_of_its_own_that_every_mode_and_repetition_agrees_on(played, tmp_path):
-    assert len({run.manifest["digest"] for run in played.values()}) == len(TraceLevel)
+def test_each_level_has_a_digest_of_its_own_that_every_mode_and_repetition_agrees_on(executed, tmp_path):
+    assert len({run.manifest["digest"] for run in executed.values()}) == len(TraceLevel)
     scenario = loads(SCENARIO, "levels.toml")
-    run = played[TraceLevel.FINDINGS]
+    run = executed[TraceLevel.FINDINGS]
     fast = run_scenario(scenario, mode=TimeMode.FAST, level=TraceLevel.FINDINGS, runs=tmp_path)
     assert fast.manifest["digest"] == run.manifest["digest"]
     assert run.manifest["trace"] == json.loads((run.path / MANIFEST).read_text())["trace"] == "findings"
     assert repeat(run) is None
 
 
-def test_findings_are_judged_as_the_whole_trace_and_counts_are_not_judged(played):
-    whole, found, counts = (judge_run(played[level]) for level in TraceLevel)
+def test_findings_are_judged_as_the_whole_trace_and_counts_are_not_judged(executed):
+    whole, found, counts = (judge_run(executed[level]) for level in TraceLevel)
     assert isinstance(whole, Report)
     assert (found.verdict, found.reasons) == (whole.verdict, whole.reasons)
     for name in JUDGED_OR_OF_QUEUES:
         assert found[name] == whole[name], name
     assert whole["hand_overs"]
-    assert counts.verdict is Verdict.UNKNOWN
+    assert counts.verdict is RulesVerdict.UNKNOWN
     assert counts.reasons == ("the level of its trace is counts: oracles read levels full and findings",)
 
 
-def test_why_says_what_a_level_cannot_answer(played):
-    asked = ("view", "shop/orders", "at", "100s")
-    whole, found = (answer_of_run(asked, played[level]) for level in (TraceLevel.FULL, TraceLevel.FINDINGS))
+def test_why_says_what_a_level_cannot_answer(executed):
+    requested = ("view", "shop/orders", "at", "100s")
+    whole, found = (answer_of_run(requested, executed[level]) for level in (TraceLevel.FULL, TraceLevel.FINDINGS))
     assert found[0] == whole[0]
     (left_out,) = {line for line in found if "led to it" in line and line.startswith("(row")} or {""}
     assert "a timer or a frame that arrived, which level findings leaves out)" in left_out
@@ -172,44 +172,44 @@ def test_why_says_what_a_level_cannot_answer(played):
     assert not [line for line in whole if "leaves out" in line or "cannot tell" in line]
     assert any("kill-2" in line for line in found)
     with pytest.raises(WhyError, match="the level of this trace is counts: it holds no belief and no owner"):
-        answer_of_run(asked, played[TraceLevel.COUNTS])
+        answer_of_run(requested, executed[TraceLevel.COUNTS])
 
 
-def test_the_row_that_why_names_is_there_when_the_run_is_played_again_in_full(played):
-    lines = answer_of_run(("view", "shop/orders", "at", "100s"), played[TraceLevel.FINDINGS])
+def test_the_row_that_why_names_is_there_when_the_run_is_played_again_in_full(executed):
+    lines = answer_of_run(("view", "shop/orders", "at", "100s"), executed[TraceLevel.FINDINGS])
     (seq,) = {int(line.split()[1]) for line in lines if line.startswith("(row ")}
-    whole = played[TraceLevel.FULL]
+    whole = executed[TraceLevel.FULL]
     there = [table for table in (RPC, CAUSES) if seq in rows(whole, table)["seq"].to_pylist()]
     assert there
-    assert seq not in rows(played[TraceLevel.FINDINGS], RPC)["seq"].to_pylist()
+    assert seq not in rows(executed[TraceLevel.FINDINGS], RPC)["seq"].to_pylist()
 
 
-def test_the_faults_behind_a_row_are_found_without_the_frames_that_arrived(played):
-    run = played[TraceLevel.FINDINGS]
+def test_the_faults_behind_a_row_are_found_without_the_frames_that_arrived(executed):
+    run = executed[TraceLevel.FINDINGS]
     changed = [row for row in rows(run, BELIEFS).to_pylist() if row["kind"] == "consumer_ids" and row["t_ns"] > 10**10]
     assert "kill-2" in faults_behind([changed[0]["seq"]], run.path, names_of_run(run))
 
 
-def test_rates_are_the_same_in_whole_seconds_and_refused_in_parts_of_them(played):
-    whole, found = (traces(str(played[level].path)) for level in (TraceLevel.FULL, TraceLevel.FINDINGS))
+def test_rates_are_the_same_in_whole_seconds_and_refused_in_parts_of_them(executed):
+    whole, found = (traces(str(executed[level].path)) for level in (TraceLevel.FULL, TraceLevel.FINDINGS))
     columns = ["t_ns", "src", "dst", "kind", "code", "request", "event", "frames"]
-    one, other = (frame.rates(2.0)[columns].sort_values(columns[:-1], ignore_index=True) for frame in (whole, found))
-    assert one.equals(other)
+    item, other = (frame.rates(2.0)[columns].sort_values(columns[:-1], ignore_index=True) for frame in (whole, found))
+    assert item.equals(other)
     with pytest.raises(TracesError, match=r"every_s: expected whole seconds, for the trace of .* has level findings"):
         found.rates(0.5)
     with pytest.raises(TracesError, match="its trace has level counts, so it has no messages"):
-        traces(str(played[TraceLevel.COUNTS].path)).sends()
+        traces(str(executed[TraceLevel.COUNTS].path)).sends()
 
 
 def test_a_second_is_counted_once_however_often_the_trace_is_written():
     counted = CountedRows()
-    what = ("rpc", "delivered", "a", "b", "request", 34, -1)
-    counted.rows[what] = [2]
+    subject = ("rpc", "delivered", "a", "b", "request", 34, -1)
+    counted.rows[subject] = [2]
     assert counted.ends_ns == 10**9
-    assert counted.take(5_500_000_000, 17) == [(1, 0, 17, *what, 2)]
+    assert counted.take(5_500_000_000, 17) == [(1, 0, 17, *subject, 2)]
     assert counted.ends_ns == 6 * 10**9
-    counted.rows[what] = [1]
-    assert counted.take(6_000_000_000, 18) == [(2, 5 * 10**9, 18, *what, 1)]
+    counted.rows[subject] = [1]
+    assert counted.take(6_000_000_000, 18) == [(2, 5 * 10**9, 18, *subject, 1)]
 
 
 def test_a_campaign_needs_traces_that_can_be_judged(tmp_path):

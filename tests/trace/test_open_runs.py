@@ -10,8 +10,8 @@ from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
 from emulator.trace.run_directory import (
     DamagedRunError,
-    Ended,
     NotARunError,
+    RunEnd,
     being_written,
     open_run,
     table_rows,
@@ -46,15 +46,15 @@ def overwrite(path, at=0):
 
 def lines_of(run):
     """How the damage of a run is told."""
-    with pytest.raises(DamagedRunError) as told:
+    with pytest.raises(DamagedRunError) as reported:
         open_run(run)
-    return [line.replace(f"{run}/", "") for line in told.value.lines]
+    return [line.replace(f"{run}/", "") for line in reported.value.lines]
 
 
 def test_a_run_without_a_manifest_is_read_from_its_index(killed):
     run = open_run(killed)
 
-    assert run.ended is Ended.KILLED
+    assert run.ended is RunEnd.KILLED
     assert run.end_ns == 6_000_000_000
     assert run.manifest["rows"]["lifecycle"] == 6
     assert run.manifest["crashes"] == ["a: KeyError: 1"]
@@ -71,7 +71,7 @@ def test_a_run_without_a_manifest_is_read_from_its_index(killed):
 def test_a_run_that_another_process_writes_is_not_called_killed(killed):
     with being_written(killed):
         assert open_run(killed).broken_off() == "the run is still under way: 11 rows up to 6.0 s are there"
-    assert open_run(killed).ended is Ended.KILLED
+    assert open_run(killed).ended is RunEnd.KILLED
 
 
 def test_a_directory_with_neither_manifest_nor_index_is_not_a_run(tmp_path):
@@ -168,9 +168,9 @@ def test_another_schema_version_is_refused_with_what_can_be_done(tmp_path, kind)
         (tmp_path / "manifest.json").write_text(json.dumps({"schema_version": 5}))
     else:
         killed_run(HandMadeTrace(), tmp_path, 1, schema_version=5)
-    with pytest.raises(NotARunError) as told:
+    with pytest.raises(NotARunError) as reported:
         open_run(tmp_path)
-    assert str(told.value) == (
+    assert str(reported.value) == (
         f"{tmp_path} has trace schema version 5, this program reads {SCHEMA_VERSION}: "
         "analyze it with the release that made it, or run its scenario again"
     )
@@ -178,8 +178,8 @@ def test_another_schema_version_is_refused_with_what_can_be_done(tmp_path, kind)
 
 def test_a_manifest_that_lacks_something_says_what(finished):
     manifest = json.loads((finished / "manifest.json").read_text())
-    kept = {key: value for key, value in manifest.items() if key not in ("seed", "digest", "seal")}
-    write_manifest(finished, kept)
+    retained = {key: value for key, value in manifest.items() if key not in ("seed", "digest", "seal")}
+    write_manifest(finished, retained)
     with pytest.raises(NotARunError, match=r"manifest\.json lacks digest, seed$"):
         open_run(finished)
 

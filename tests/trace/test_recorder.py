@@ -92,16 +92,16 @@ def test_every_table_takes_rows_of_exactly_its_columns(tmp_path):
 def test_a_row_says_who_what_when_and_why(tmp_path):
     filled(SegmentWriter(tmp_path), events=6).flush()
     tables = read_back(tmp_path)
-    who = {"node": "c-1", "role": "consumer", "incarnation": 2}
+    identity = {"node": "c-1", "role": "consumer", "incarnation": 2}
     text = '{"a":[1,2],"b":1}'
 
     assert tables["beliefs"][0] == {
-        "seq": 1, "t_ns": 1_000, **who, "kind": "route", "subject": "orders", "value": text,
+        "seq": 1, "t_ns": 1_000, **identity, "kind": "route", "subject": "orders", "value": text,
         "value_hash": canonical(json.loads(text))[1], "source": "127.1.1.1:9876", "cause": 0,
     }  # fmt: skip
     assert (tables["beliefs"][1]["value"], tables["beliefs"][1]["value_hash"]) == ("null", "")
     assert tables["ownership"][0] == {
-        "seq": 5, "t_ns": 3_000, **who, "event": "acquired", "group": "g", "topic": "orders",
+        "seq": 5, "t_ns": 3_000, **identity, "event": "acquired", "group": "g", "topic": "orders",
         "broker_name": "broker-a", "queue_id": 3, "offset": 17, "cause": 1,
     }  # fmt: skip
     timed_out = {

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.testing.worlds import MS, PORT, VIRTUAL, add_host, play_world, process_of, until_ms
+from emulator.testing.worlds import MS, PORT, VIRTUAL, add_host, execute_world, process_of, until_ms
 from emulator.time.mode import TimeMode
 from nodes.beliefs import Belief, BeliefKind
 from nodes.rpc.client import RpcClient
@@ -68,7 +68,7 @@ OPTIONS = {"delay_ms": 2, "jitter_ms": 9}
 
 @pytest.mark.parametrize("mode", VIRTUAL)
 def test_the_same_seed_gives_the_same_trace(mode):
-    first, second = (play_world(eventful, mode=mode, seed=3, **OPTIONS) for _ in range(2))
+    first, second = (execute_world(eventful, mode=mode, seed=3, **OPTIONS) for _ in range(2))
 
     assert first.digest == second.digest
     assert first.trace.rows == second.trace.rows
@@ -81,14 +81,14 @@ def test_the_same_seed_gives_the_same_trace(mode):
 
 def test_memory_and_sockets_give_the_same_trace():
     for seed in range(3):
-        sim, fast = (play_world(eventful, mode=mode, seed=seed, **OPTIONS) for mode in VIRTUAL)
+        sim, fast = (execute_world(eventful, mode=mode, seed=seed, **OPTIONS) for mode in VIRTUAL)
 
         assert fast.trace.rows == sim.trace.rows
         assert fast.digest == sim.digest
 
 
 def test_another_seed_gives_another_trace():
-    digests = [play_world(eventful, mode=TimeMode.SIM, seed=seed, **OPTIONS).digest for seed in range(4)]
+    digests = [execute_world(eventful, mode=TimeMode.SIM, seed=seed, **OPTIONS).digest for seed in range(4)]
 
     assert len(dict.fromkeys(digests)) == 4
 
@@ -101,7 +101,7 @@ def test_a_fault_changes_nothing_before_it_begins():
         )
         return await eventful(world)
 
-    plain, late = (play_world(main, seed=5, **OPTIONS).trace for main in (eventful, with_a_late_fault))
+    plain, late = (execute_world(main, seed=5, **OPTIONS).trace for main in (eventful, with_a_late_fault))
 
     assert any(plain.rows.values())
     for table in plain.rows:

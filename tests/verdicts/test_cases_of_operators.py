@@ -12,10 +12,10 @@ import pytest
 
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.judge import broken, judge_run
-from emulator.analysis.report import Service, Verdict, most_severe
+from emulator.analysis.report import RulesVerdict, Service, most_severe
 from emulator.run import run_scenario
 from emulator.spec import loads
-from emulator.spec.checks import check
+from emulator.spec.warnings.harmful_settings import check
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from emulator.why.worst import worst_of_run
@@ -161,12 +161,12 @@ def run(scenario, runs):
 
 
 def kinds(report):
-    return {one.kind for one in most_severe(report)}
+    return {item.kind for item in most_severe(report)}
 
 
 def symptom_of(report, kind):
-    (one,) = [one for one in most_severe(report) if one.kind == kind]
-    return one
+    (item,) = [element for element in most_severe(report) if element.kind == kind]
+    return item
 
 
 def answered(report, run, kind):
@@ -190,14 +190,14 @@ def test_what_harms_the_business_is_a_symptom_that_why_explains_and_its_twin_has
     report, directory = run(case.scenario(), tmp_path)
     twin, _ = run(case.twin(), tmp_path)
 
-    assert report.verdict is Verdict.VALID
+    assert report.verdict is RulesVerdict.VALID
     found = symptom_of(report, case.kind)
     assert case.text in found.text
     question, *answer = answered(report, directory, case.kind)
     assert question.startswith("  $ rmqemu why ")
     assert f" {case.question} " in question
     assert any(case.answer in line for line in answer), answer
-    assert twin.verdict is Verdict.VALID
+    assert twin.verdict is RulesVerdict.VALID
     assert case.kind not in kinds(twin)
 
 
@@ -224,10 +224,10 @@ def test_faults_at_the_start_begin_and_end_at_their_instants_and_hit(name, spans
     path = run_scenario(loads((HERE / f"{name}.toml").read_text(), name), runs=tmp_path).path
     report, _ = judged(path)
 
-    assert report.verdict is Verdict.VALID
-    found = {one.fault_id: one for one in report["faults"]}
-    assert {name: (one.start_ns / SECOND, one.end_ns / SECOND) for name, one in found.items()} == spans
-    assert all(one.hits > 0 and not one.censored for one in found.values())
+    assert report.verdict is RulesVerdict.VALID
+    found = {item.fault_id: item for item in report["faults"]}
+    assert {name: (item.start_ns / SECOND, item.end_ns / SECOND) for name, item in found.items()} == spans
+    assert all(item.hits > 0 and not item.censored for item in found.values())
 
 
 # --- administrators -------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_a_topic_that_is_created_just_before_an_election_is_lost_and_one_that_wa
     lost, directory = administered("lost_topic", created_before(0.5), tmp_path)
     copied, _ = administered("lost_topic", created_before(20), tmp_path)
 
-    assert (lost.verdict, copied.verdict) == (Verdict.VALID, Verdict.VALID)
+    assert (lost.verdict, copied.verdict) == (RulesVerdict.VALID, RulesVerdict.VALID)
     found = symptom_of(lost, SymptomKind.TOPIC_LOST)
     assert "news was lost at broker-a-s1, which became master of broker-a at 60." in found.text
     question, *answer = answered(lost, directory, SymptomKind.TOPIC_LOST)
@@ -288,7 +288,7 @@ def test_topics_that_administrators_change_break_no_rule(name, script, tmp_path)
     report, _ = administered(name, script, tmp_path)
 
     assert broken(report) == ()
-    assert report.verdict is Verdict.VALID
+    assert report.verdict is RulesVerdict.VALID
     assert SymptomKind.LOST not in kinds(report)
 
 
@@ -316,11 +316,11 @@ def test_a_group_that_is_switched_off_waits_by_the_will_of_an_administrator(tmp_
     off, directory = administered("administered", switch_off, tmp_path)
     twin, _ = administered("administered", switch_off_and_on, tmp_path)
 
-    assert (off.verdict, off.service) == (Verdict.VALID, Service.PAGING)
+    assert (off.verdict, off.service) == (RulesVerdict.VALID, Service.PAGING)
     assert "billing was 4" in symptom_of(off, SymptomKind.LAG).text
     _, *answer = answered(off, directory, SymptomKind.LAG)
     switched = "group billing is switched off (consumeEnable false)"
     assert any(switched in line for line in answer), answer
     assert any(switched in line for line in answer_of_run(("lag", "billing"), directory))
-    assert twin.verdict is Verdict.VALID
+    assert twin.verdict is RulesVerdict.VALID
     assert not kinds(twin) & {SymptomKind.LAG, SymptomKind.STALLED}

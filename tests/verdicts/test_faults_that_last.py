@@ -4,7 +4,7 @@ import pytest
 
 from analysis.trace_rows import GROUP, HandMadeTrace, found_in
 from emulator.analysis.judge import judge_run
-from emulator.analysis.report import Verdict, judgements
+from emulator.analysis.report import RulesVerdict, judgements
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run
@@ -112,7 +112,7 @@ def judged(tmp_path):
 
 
 def broken(report):
-    return {one.id for one in judgements(report) if one.violations}
+    return {judgement.id for judgement in judgements(report) if judgement.violations}
 
 
 def test_every_kind_has_a_row_here():
@@ -123,31 +123,31 @@ def test_every_kind_has_a_row_here():
 @pytest.mark.parametrize(("kind", "fields", "cluster", "group"), list(grid()))
 def test_a_fault_that_lasts_is_no_violation_by_itself(judged, kind, fields, cluster, group):
     report = judged(kind, fields, cluster, group)
-    assert (report.verdict, report.reasons) == (Verdict.VALID, ())
+    assert (report.verdict, report.reasons) == (RulesVerdict.VALID, ())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", CLUSTERS)
-@pytest.mark.parametrize("what", OF_SERVERS)
-def test_a_fault_of_a_server_that_lasts_is_no_violation_by_itself(judged, what, cluster):
-    report = judged(*OF_SERVERS[what], cluster)
-    assert (report.verdict, report.reasons) == (Verdict.VALID, ())
+@pytest.mark.parametrize("subject", OF_SERVERS)
+def test_a_fault_of_a_server_that_lasts_is_no_violation_by_itself(judged, subject, cluster):
+    report = judged(*OF_SERVERS[subject], cluster)
+    assert (report.verdict, report.reasons) == (RulesVerdict.VALID, ())
 
 
 @pytest.mark.slow
 def test_a_member_that_broadcasts_and_does_not_reach_a_master_with_a_slave_is_no_violation(judged):
     report = judged("cut", 'from = "shop-1"\nto = "broker-a"', "rip32 with a slave", "broadcasting")
-    assert (report.verdict, report.reasons) == (Verdict.VALID, ())
+    assert (report.verdict, report.reasons) == (RulesVerdict.VALID, ())
 
 
 def test_a_consumer_that_one_of_two_brokers_does_not_see_has_queues_that_others_have(judged):
     report = judged("cut", 'from = "shop-1"\nto = "broker-b"')
-    assert (report.verdict, broken(report)) == (Verdict.INVALID, {"V1", "V6"})
+    assert (report.verdict, broken(report)) == (RulesVerdict.INVALID, {"V1", "V6"})
 
 
 def test_an_owner_that_was_cut_off_for_long_sets_offsets_back_when_it_is_heard_again(judged):
     report = judged("cut", 'from = "shop-1"', for_s=240, end_s=380)
-    assert (report.verdict, broken(report)) == (Verdict.INVALID, {"V4"})
+    assert (report.verdict, broken(report)) == (RulesVerdict.INVALID, {"V4"})
 
 
 # --- by hand --------------------------------------------------------------------------------------

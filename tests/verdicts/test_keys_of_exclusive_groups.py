@@ -10,7 +10,7 @@ from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run
-from nodes.client.producer.keys import Keys
+from nodes.client.producer.keys import MessageKeys
 from nodes.client.tables.queue_selectors import SelectorName
 from nodes.config import ConsumerConfig, Exclusivity
 
@@ -26,7 +26,7 @@ def with_keys(exclusivity):
     return attrs.evolve(
         scenario,
         consumers=(attrs.evolve(group, consume_ms=2_000, config=config),),
-        producers=(attrs.evolve(producer, keys=Keys(4), select=SelectorName.MD5),),
+        producers=(attrs.evolve(producer, keys=MessageKeys(4), select=SelectorName.MD5),),
     )
 
 

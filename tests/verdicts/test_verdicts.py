@@ -1,6 +1,6 @@
 """Verdicts about whole clusters: what is sick is called sick, and its healthy twin healthy.
 
-Each scenario in `played` fooled an earlier definition, or is the twin of one that did.
+Each scenario in `executed` fooled an earlier definition, or is the twin of one that did.
 """
 
 from pathlib import Path
@@ -10,14 +10,14 @@ import pytest
 from emulator.analysis.inputs.offsets import OffsetFault
 from emulator.analysis.judge import judge_run
 from emulator.analysis.rendering.shown_report import as_text
-from emulator.analysis.report import Service, Verdict, judgements
+from emulator.analysis.report import RulesVerdict, Service, judgements
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run
 from emulator.why.worst import explanation, worst_findings
 from support.findings import offset_anomalies_of
 
-HERE = Path(__file__).parent / "played"
+HERE = Path(__file__).parent / "executed"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SECOND = 1_000_000_000
 BROKEN = {
@@ -60,7 +60,7 @@ def reports(tmp_path_factory):
 
 
 def broken(report):
-    return {one.id for one in judgements(report) if one.violations}
+    return {judgement.id for judgement in judgements(report) if judgement.violations}
 
 
 def test_every_scenario_has_a_verdict_here():
@@ -71,7 +71,7 @@ def test_every_scenario_has_a_verdict_here():
 def test_the_verdict_is_right(reports, name):
     report = reports(name)
     assert broken(report) == BROKEN[name]
-    assert report.verdict is (Verdict.INVALID if BROKEN[name] else Verdict.VALID)
+    assert report.verdict is (RulesVerdict.INVALID if BROKEN[name] else RulesVerdict.VALID)
 
 
 def test_queues_that_nobody_ever_owned_are_orphans_and_their_messages_wait(reports):
@@ -88,7 +88,7 @@ def test_what_a_filter_keeps_from_a_group_is_lost_only_if_another_member_subscri
     (lost,) = {(row.lost, row.unsubscribed) for row in reports("different_tags")["losses"][:1]}
     assert lost[0] == lost[1] > 500
     letters = judge_run(open_run(run_scenario(load(EXAMPLES / "dead_letters.toml"), runs=tmp_path).path))
-    assert (letters.verdict, letters["losses"]) == (Verdict.VALID, ())
+    assert (letters.verdict, letters["losses"]) == (RulesVerdict.VALID, ())
 
 
 def test_a_group_that_broadcasts_shares_nothing(reports):
@@ -184,14 +184,14 @@ def test_a_group_whose_members_divide_in_different_ways_is_told_with_the_ways_of
     def ways(name):
         (row,) = [row for row in reports(name)["assigner_disagreements"] if row.violation]
         assert (row.kind, row.censored) == ("rebalance_mode", True)
-        return row.subject, {camp.value: camp.nodes for camp in row.holders}, round(row.start_ns / SECOND)
+        return row.subject, {holders.value: holders.nodes for holders in row.holders}, round(row.start_ns / SECOND)
 
     different = {'"assigner"': ("c1", "c2"), '"client"': ("c3",)}
     assert ways("two_ways_to_divide") == ("shop", different, 2)
     assert ways("a_broker_that_did_not_hear") == ("shop", different, 206)
-    told = as_text(reports("two_ways_to_divide"))
-    assert "c1, c2: one broker divides, the assigner" in told
-    assert "c3: each member divides for itself" in told
+    reported = as_text(reports("two_ways_to_divide"))
+    assert "c1, c2: one broker divides, the assigner" in reported
+    assert "c3: each member divides for itself" in reported
 
 
 def test_a_member_that_cannot_hear_its_assigner_follows_an_old_division_until_it_can(reports):
@@ -204,7 +204,9 @@ def test_a_member_that_cannot_hear_its_assigner_follows_an_old_division_until_it
 
 def test_the_worst_finding_about_assigners_is_told_in_a_sentence_with_its_chain_of_causes(tmp_path):
     run = open_run(run_scenario(load(HERE / "assigner_out_of_reach.toml"), runs=tmp_path).path)
-    found = next(one for one in worst_findings(judge_run(run), run) if one.invariant == "V13")
+    found = next(
+        worst_finding for worst_finding in worst_findings(judge_run(run), run) if worst_finding.invariant == "V13"
+    )
     words, lines = explanation(found.questions, run)
 
     assert found.words.startswith(

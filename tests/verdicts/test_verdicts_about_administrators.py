@@ -4,7 +4,7 @@ import pytest
 
 from analysis.trace_rows import GROUP, TOPIC, HandMadeTrace, found_in
 from emulator.analysis.judge import broken, judge_run
-from emulator.analysis.report import Verdict, symptoms
+from emulator.analysis.report import RulesVerdict, symptoms
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import TraceLevel
 from nodes.protocol.administration import ADMIN_REQUESTS
@@ -34,24 +34,24 @@ def administered(example, runs):
 
     async def act(stage):
         await stage.at_ms(READY_MS)
-        await example.play(await an_administrator(stage))
+        await example.execute(await an_administrator(stage))
 
     path, trace = run_administered(example.scenario(), runs, act, level=TraceLevel.FINDINGS)
     return judge_run(open_run(path)), [row.request for row in trace.select("admin")]
 
 
 def test_there_is_an_example_of_every_request_and_the_quick_ones_change_everything():
-    assert {one.code for one in EXAMPLES} == set(map(RequestCode, ADMIN_REQUESTS))
-    every = {changed for one in ADMIN_REQUESTS.values() for changed in one.changes}
+    assert {item.code for item in EXAMPLES} == set(map(RequestCode, ADMIN_REQUESTS))
+    every = {changed for item in ADMIN_REQUESTS.values() for changed in item.changes}
     assert {changed for code in QUICK for changed in ADMIN_REQUESTS[code].changes} == every
 
 
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(one, id=one.code.name, marks=[pytest.mark.slow] * (one.code not in QUICK))
-        for one in EXAMPLES
-        if one.code is not LOSES
+        pytest.param(item, id=item.code.name, marks=[pytest.mark.slow] * (item.code not in QUICK))
+        for item in EXAMPLES
+        if item.code is not LOSES
     ],
 )
 def test_an_act_of_an_administrator_breaks_no_rule(example, tmp_path):
@@ -59,20 +59,20 @@ def test_an_act_of_an_administrator_breaks_no_rule(example, tmp_path):
 
     assert example.code.name in acts
     assert broken(report) == ()
-    assert report.verdict is Verdict.VALID
+    assert report.verdict is RulesVerdict.VALID
 
 
 def test_a_topic_that_is_deleted_while_producers_send_loses_messages(
     tmp_path,
 ):
     """RocketMQ loses them: a pull above the end of the new queue is answered with this end as the next offset."""
-    (example,) = [one for one in EXAMPLES if one.code is LOSES]
+    (example,) = [item for item in EXAMPLES if item.code is LOSES]
     report, acts = administered(example, tmp_path)
 
     assert acts == [LOSES.name]
     assert broken(report) == ("V7",)
     assert all(row.reused == row.lost > 0 for row in report["losses"])
-    assert [one.kind for one in symptoms(report)][:1] == ["lost messages"]
+    assert [symptom.kind for symptom in symptoms(report)][:1] == ["lost messages"]
 
 
 # --- the same without the act ---------------------------------------------------------------
@@ -129,12 +129,12 @@ ACTS = [
 ]
 
 
-@pytest.mark.parametrize(("harm", "node", "request_name", "topic", "group", "detail"), ACTS)
-def test_the_act_explains_what_would_break_a_rule_without_it(harm, node, request_name, topic, group, detail):
-    without = broken(found_in(harm(a_group_of_two()), 900))
+@pytest.mark.parametrize(("impact", "node", "request_name", "topic", "group", "detail"), ACTS)
+def test_the_act_explains_what_would_break_a_rule_without_it(impact, node, request_name, topic, group, detail):
+    without = broken(found_in(impact(a_group_of_two()), 900))
     act = a_group_of_two().admin(node, request_name, topic, group, **detail)
     of_another = a_group_of_two().admin(node, request_name, "another" if topic else "", "another", **detail)
 
-    assert BROKEN[harm] in without
-    assert broken(found_in(harm(act), 900)) == ()
-    assert topic + group == "" or BROKEN[harm] in broken(found_in(harm(of_another), 900))
+    assert BROKEN[impact] in without
+    assert broken(found_in(impact(act), 900)) == ()
+    assert topic + group == "" or BROKEN[impact] in broken(found_in(impact(of_another), 900))

@@ -3,11 +3,11 @@
 import attrs
 import pytest
 
-from emulator.testing import ConsoleUser, a_scenario, play_at_console
+from emulator.testing import ConsoleUser, a_scenario, run_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from emulator.why.question import WhyError
-from why.traced_by_hand import TracedByHand, address, client_id
+from why.written_traces import TracedByHand, address, client_id
 
 HEART_BEAT = 34
 SUBSCRIBED = {"expression": "*", "type": "TAG", "model": "CLUSTERING"}
@@ -34,7 +34,7 @@ def subscribe(traced, *nodes, group="g"):
         traced.belief(node, "subscription", f"{group}/orders", SUBSCRIBED)
 
 
-def divided(traced, node, *others, broker_a=8):
+def allocated(traced, node, *others, broker_a=8):
     traced.belief(node, "view", "g/orders", view(node, *others, broker_a=broker_a), source=address("broker-a"))
 
 
@@ -44,9 +44,9 @@ def divided(traced, node, *others, broker_a=8):
 def test_a_member_that_was_never_heard_of(traced):
     subscribe(traced, "c1", "c2")
     traced.at(1).belief("broker-a", "consumer_ids", "g", members("c1"))
-    told = traced.why("no c2 in consumer_ids g at 40s")
+    reported = traced.why("no c2 in consumer_ids g at 40s")
 
-    assert told == (
+    assert reported == (
         "at 40.000 s broker-a does not have c2 in consumer_ids g",
         "  broker-a never had it",
         "",
@@ -64,41 +64,41 @@ def test_a_member_that_was_removed_and_of_whom_the_list_is_told_on(traced):
     scan = traced.at(130).timer("broker-a", "scanExceptionChannel")
     traced.belief("broker-a", "consumer_ids", "g", members("c1"), cause=scan)
     traced.at(131).belief("c1", "view", "g/orders", view("c1", broker_a=8), source=address("broker-a"))
-    told = traced.why("no c2 in view g/orders of c1")
+    reported = traced.why("no c2 in view g/orders of c1")
 
-    assert told[:4] == (
+    assert reported[:4] == (
         "c1 does not have c2 in view g/orders",
         "  c1 had it until 131.000 s",
         "  broker-a, which told c1 so at 131.000 s, does not have it either",
         "  broker-a had it until 130.000 s",
     )
-    assert " 130.000 s  broker-a  consumer_ids g: 1 members: c1 (c2 gone)" in told
-    assert sum("the last HEART_BEAT (34) of c2 reached broker-a at 1.000 s" in line for line in told) == 1
+    assert " 130.000 s  broker-a  consumer_ids g: 1 members: c1 (c2 gone)" in reported
+    assert sum("the last HEART_BEAT (34) of c2 reached broker-a at 1.000 s" in line for line in reported) == 1
 
 
 def test_a_node_that_has_not_asked_again_since_the_other_one_knows(traced):
     traced.at(1).belief("broker-a", "consumer_ids", "g", members("c1"))
     traced.at(2).belief("c1", "view", "g/orders", view("c1", broker_a=8), source=address("broker-a"))
     traced.at(3).belief("broker-a", "consumer_ids", "g", members("c1", "c2"))
-    told = traced.why("no c2 in view g/orders at 9s")
+    reported = traced.why("no c2 in view g/orders at 9s")
 
-    assert told[2] == ("  broker-a, which told c1 so at 2.000 s, has it since 3.000 s: c1 has not heard since")
+    assert reported[2] == ("  broker-a, which told c1 so at 2.000 s, has it since 3.000 s: c1 has not heard since")
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "answer"),
     [
         ("killed", "  the process of c2 ended at 5.000 s (killed)"),
         ("suspended", "  c2 stands still since 5.000 s"),
         ("resumed", "  c2 is no member of g: it consumes for h"),
     ],
 )
-def test_the_state_of_the_node_that_is_missing(traced, event, said):
+def test_the_state_of_the_node_that_is_missing(traced, event, answer):
     subscribe(traced, "c2", group="h")
     traced.belief("broker-a", "consumer_ids", "g", members("c1"))
     traced.at(5).life("c2", event)
 
-    assert said in traced.why("no c2 in consumer_ids g")
+    assert answer in traced.why("no c2 in consumer_ids g")
 
 
 def test_what_is_there_is_said_to_be_there(traced):
@@ -142,11 +142,11 @@ def test_an_unknown_item_or_subject_gets_one_line(traced):
 def test_who_counts_a_member_that_is_dead_leaves_the_queue_to_it(traced):
     subscribe(traced, "c1", "c2")
     traced.at(1).owned("c2", "acquired")
-    divided(traced, "c1", "c2")
+    allocated(traced, "c1", "c2")
     traced.at(5).life("c2", "killed")
-    told = traced.why("queue orders/broker-a/3 at 9s")
+    reported = traced.why("queue orders/broker-a/3 at 9s")
 
-    assert told[:2] == (
+    assert reported[:2] == (
         "at 9.000 s queue orders/broker-a/3 of group g has no owner: c2 lost it last, at 5.000 s",
         "  c1: it leaves the queue to others; since 1.000 s it counts 2 members, also c2 (killed at 5.000 s)",
     )
@@ -158,9 +158,9 @@ def test_the_member_that_should_have_the_queue_comes_first_and_one_that_sleeps_s
     traced.at(2).owned("c1", "dropped")
     traced.at(3).life("c1", "suspended")
     traced.belief("c2", "assignment", "g/orders", [["broker-a", 3]])
-    told = traced.why("queue orders/broker-a/3")
+    reported = traced.why("queue orders/broker-a/3")
 
-    assert told[1:3] == (
+    assert reported[1:3] == (
         "  c2: it should have the queue since 3.000 s, and has not taken it; no pass has ended",
         "  c1: suspended since 3.000 s, so it makes no pass",
     )
@@ -171,7 +171,7 @@ def test_a_member_that_does_not_know_the_queue_says_what_it_knows(traced):
     traced.at(1).owned("c1", "acquired")
     traced.at(2).owned("c1", "dropped")
     for node in ("c1", "c2"):
-        divided(traced, node, broker_a=2)
+        allocated(traced, node, broker_a=2)
 
     assert traced.why("queue orders/broker-a/3")[1] == (
         "  c1 and c2: it does not know the queue; since 2.000 s it divides 2 of broker-a"
@@ -189,11 +189,11 @@ def test_a_group_whose_members_are_all_gone(traced):
 def test_nobody_ever_owned_it_since_a_member_of_the_group_does_not_consume_the_topic(traced):
     subscribe(traced, "c1")
     traced.at(1).owned("c1", "acquired", queue="orders/broker-a/0")
-    divided(traced, "c1", "c2")
-    told = traced.why("queue orders/broker-a/3")
+    allocated(traced, "c1", "c2")
+    reported = traced.why("queue orders/broker-a/3")
 
-    assert told[1].endswith("it counts 2 members, also c2 (which does not consume orders)")
-    assert any("view g/orders: 2 members: c1 c2" in line for line in told)
+    assert reported[1].endswith("it counts 2 members, also c2 (which does not consume orders)")
+    assert any("view g/orders: 2 members: c1 c2" in line for line in reported)
 
 
 # --- whole clusters ----------------------------------------------------------------------------
@@ -205,9 +205,9 @@ def test_a_cluster_explains_a_member_that_one_broker_does_not_count(tmp_path):
         await me.say("cut c2 broker-b one-way")
 
     scenario = attrs.evolve(a_scenario(consumers=2, brokers=("broker-a", "broker-b")), run_for_ms=170_000)
-    path, _ = play_at_console(scenario, tmp_path, sitting)
-    told = answer_of_run(["no c2 in consumer_ids g at 165s"], open_run(path))
+    path, _ = run_at_console(scenario, tmp_path, sitting)
+    reported = answer_of_run(["no c2 in consumer_ids g at 165s"], open_run(path))
 
-    assert told[0] == "at 165.000 s broker-b does not have c2 in consumer_ids g"
-    assert any(line.startswith("  cut-1 (cut c2 -> broker-b)") for line in told)
-    assert any("the last HEART_BEAT (34) of c2 reached broker-b" in line for line in told)
+    assert reported[0] == "at 165.000 s broker-b does not have c2 in consumer_ids g"
+    assert any(line.startswith("  cut-1 (cut c2 -> broker-b)") for line in reported)
+    assert any("the last HEART_BEAT (34) of c2 reached broker-b" in line for line in reported)

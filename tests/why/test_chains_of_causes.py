@@ -6,7 +6,7 @@ from emulator.analysis.rows.lookup import TraceRows, UnreadableTraceError
 from emulator.why.answer import answer
 from emulator.why.question import WhyError
 from emulator.why.words import TIMERS, NodeNames
-from why.traced_by_hand import IPS, TracedByHand, address, client_id
+from why.written_traces import IPS, TracedByHand, address, client_id
 
 HEART_BEAT, GET_CONSUMER_LIST, QUERY_OFFSET, NOTIFY, PULL = 34, 38, 14, 40, 11
 
@@ -54,11 +54,11 @@ def test_behind_a_view_stands_the_list_of_the_broker_that_gave_it(traced):
     )
     traced.belief("c1", "view", "g/orders", view("c1"), cause=second, source=address("broker-b"))
     traced.owned("c1", "acquired", cause=second)
-    told = traced.why("queue orders/broker-a/3")
+    reported = traced.why("queue orders/broker-a/3")
 
-    assert "broker-b gave these members, which it held since:" in told
-    assert " 160.000 s  broker-b  consumer_ids g: 1 members: c1 (c2 gone)" in told
-    assert any("since its timer scanExceptionChannel (the broker's scan for clients" in line for line in told)
+    assert "broker-b gave these members, which it held since:" in reported
+    assert " 160.000 s  broker-b  consumer_ids g: 1 members: c1 (c2 gone)" in reported
+    assert any("since its timer scanExceptionChannel (the broker's scan for clients" in line for line in reported)
 
 
 def test_behind_a_view_of_another_broker_stands_whichever_list_changed_last(traced):
@@ -70,12 +70,13 @@ def test_behind_a_view_of_another_broker_stands_whichever_list_changed_last(trac
     traced.at(170).belief("c1", "view", "g/orders", view("c1"), source=address("broker-b"))
     traced.at(190).belief("c1", "view", "g/orders", view("c1", "c2"), source=address("broker-a"))
     traced.owned("c1", "dropped")
-    told = traced.why("queue orders/broker-a/3")
+    reported = traced.why("queue orders/broker-a/3")
 
     assert (
-        "c1 had its members from broker-a this time, and from broker-b before (170.000 s); broker-b held since:" in told
+        "c1 had its members from broker-a this time, and from broker-b before (170.000 s); broker-b held since:"
+        in reported
     )
-    assert " 160.000 s  broker-b  consumer_ids g: 1 members: c1 (c2 gone)" in told
+    assert " 160.000 s  broker-b  consumer_ids g: 1 members: c1 (c2 gone)" in reported
 
 
 def test_calls_of_one_kind_one_after_the_other_are_one_line(traced):
@@ -96,10 +97,10 @@ def test_of_a_very_long_chain_both_ends_are_told(traced):
         src, dst = ("c1", "broker-a") if number % 2 else ("broker-a", "c1")
         cause = traced.at(1 + number).frame(src, dst, NOTIFY, kind="oneway", cause=cause)
     traced.owned("c1", "acquired", cause=cause)
-    told = traced.why("queue orders/broker-a/3")
+    reported = traced.why("queue orders/broker-a/3")
 
-    assert "         …  40 more links" in told
-    assert any("RebalanceService" in line for line in told)
+    assert "         …  40 more links" in reported
+    assert any("RebalanceService" in line for line in reported)
 
 
 def test_a_chain_without_end_is_followed_for_a_while_and_says_so(traced):
@@ -123,16 +124,18 @@ def test_a_closed_connection_leads_to_the_call_that_timed_out_and_to_the_fault_t
     )
     closed = traced.at(474.001).frame("c2", "broker-a", 0, kind="connection", event="closed", connection=9)
     traced.belief("broker-a", "consumer_ids", "g", members("c1"), cause=closed)
-    told = traced.why("consumer_ids g")
+    reported = traced.why("consumer_ids g")
     gave_up = "gave up waiting for the answer to GET_CONSUMER_LIST_BY_GROUP (38) from broker-a"
 
-    assert told[:4] == (
+    assert reported[:4] == (
         " 474.001 s  broker-a  consumer_ids g: 1 members: c1",
         " 474.001 s  broker-a    since c2 closed its connection (sent 474.000 s)",
         f" 474.000 s  c2          since it {gave_up}: lossy took the request (sent 470.999 s)",
         " 470.000 s  operator    since the operator began lossy (loss all links, percent=20)",
     )
-    assert told[6].startswith("  lossy (loss all links, percent=20), from 470.000 s, still under way; it took 1 x GET_")
+    assert reported[6].startswith(
+        "  lossy (loss all links, percent=20), from 470.000 s, still under way; it took 1 x GET_"
+    )
 
 
 def test_a_closed_connection_leads_to_the_end_of_the_process_and_the_operator(traced):
@@ -162,10 +165,10 @@ def test_what_has_no_cause_comes_from_the_start_of_its_process(traced):
     traced.at(9).life("c1", "started")
     heard = traced.at(9.5).frame("c1", "broker-a", HEART_BEAT)
     traced.belief("broker-a", "consumer_ids", "g", members("c1"), cause=heard)
-    told = traced.why("g")
+    reported = traced.why("g")
 
-    assert told[1] == "   9.500 s  broker-a    since HEART_BEAT (34) of c1 arrived (sent 9.499 s)"
-    assert told[2] == "   9.000 s  c1          since its process 1 started"
+    assert reported[1] == "   9.500 s  broker-a    since HEART_BEAT (34) of c1 arrived (sent 9.499 s)"
+    assert reported[2] == "   9.000 s  c1          since its process 1 started"
 
 
 def test_a_failed_answer_is_told_with_its_response_code_and_remark(traced):
@@ -186,10 +189,10 @@ def test_owners_are_told_newest_first_and_why_each_keeps_the_queue(traced):
     traced.at(50).owned("c2", "acquired")
     traced.belief("c2", "view", "g/orders", view("c2"), source=address("broker-b"))
     traced.life("c2", "suspended")
-    told = traced.why("queue orders/broker-a/3")
+    reported = traced.why("queue orders/broker-a/3")
 
-    assert told[0] == "queue orders/broker-a/3 of group g has 2 owners: c1 since 1.000 s, c2 since 50.000 s"
-    assert told.index("c2 keeps it: it stands still since 50.000 s, and makes no pass") < told.index(
+    assert reported[0] == "queue orders/broker-a/3 of group g has 2 owners: c1 since 1.000 s, c2 since 50.000 s"
+    assert reported.index("c2 keeps it: it stands still since 50.000 s, and makes no pass") < reported.index(
         "c1 keeps it: no pass since has seen other members or queues than at 1.000 s"
     )
 
@@ -233,9 +236,9 @@ def test_only_faults_of_the_time_and_of_the_nodes_are_blamed(traced):
     traced.fault("begin", "here", "suspend", "c2")
     scan = traced.at(200).timer("broker-a", "scanExceptionChannel")
     traced.belief("broker-a", "consumer_ids", "g", members("c1"), cause=scan)
-    told = traced.why("consumer_ids g")
+    reported = traced.why("consumer_ids g")
 
-    assert told[-4:] == (
+    assert reported[-4:] == (
         "what kept it from hearing otherwise (80.000 s - 200.000 s; broker-a, c2):",
         "  here (suspend c2), from 150.000 s, still under way; it hit c2 itself",
         "  elsewhere: elsewhere",

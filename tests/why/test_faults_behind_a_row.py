@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.why.question import WhyError
-from why.traced_by_hand import TracedByHand, address, client_id
+from why.written_traces import TracedByHand, address, client_id
 
 HEART_BEAT, GET_CONSUMER_LIST = 34, 38
 

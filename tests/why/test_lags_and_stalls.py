@@ -11,8 +11,8 @@ from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.headers_admin import UpdateGroupForbiddenRequestHeader
 from nodes.protocol.model import MessageModel, SubscriptionGroupConfig
-from why.traced_by_hand import TracedByHand
-from why.why_runs import Asked, administrator, asked, has
+from why.why_runs import Requested, administrator, has, requested
+from why.written_traces import TracedByHand
 
 BROKERS = ("broker-a", "broker-b")
 DEAF = {50: "cut c1 ns-1", 51: "cut c2 ns-1"}
@@ -34,32 +34,32 @@ async def switch_off(me, *brokers, at_s=60):
 @pytest.fixture(scope="module")
 def switched_off(tmp_path_factory):
     folder = tmp_path_factory.mktemp("switched_off")
-    return asked(busy(), folder, act=lambda me: switch_off(me, "broker-a"), for_s=120)
+    return requested(busy(), folder, act=lambda me: switch_off(me, "broker-a"), for_s=120)
 
 
 def test_a_group_that_is_switched_off_is_named_first_with_its_broker_and_the_request_that_did_it(switched_off):
-    told = switched_off.why("lag g at 110s")
+    reported = switched_off.why("lag g at 110s")
 
-    assert told[0].startswith("at 110.000 s 2")
-    assert "messages wait for group g in 4 queues: pulls get NO_PERMISSION since 60.0" in told[0]
-    assert told[0].endswith("because group g is switched off (consumeEnable false) at broker-a")
-    assert has(told, "broker-a refused", "pulls of c")
-    assert has(told, "orders/broker-a/0:", "the first, offset", "nothing has moved since 60.")
-    assert has(told, "broker-a    since UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200) of probe arrived")
+    assert reported[0].startswith("at 110.000 s 2")
+    assert "messages wait for group g in 4 queues: pulls get NO_PERMISSION since 60.0" in reported[0]
+    assert reported[0].endswith("because group g is switched off (consumeEnable false) at broker-a")
+    assert has(reported, "broker-a refused", "pulls of c")
+    assert has(reported, "orders/broker-a/0:", "the first, offset", "nothing has moved since 60.")
+    assert has(reported, "broker-a    since UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200) of probe arrived")
 
 
 def test_before_it_was_switched_off_nothing_waits(switched_off):
-    told = switched_off.why("lag g at 55s")
+    reported = switched_off.why("lag g at 55s")
 
-    assert len(told) == 1
-    assert told[0].startswith("at 55.000 s nothing of group g waits")
+    assert len(reported) == 1
+    assert reported[0].startswith("at 55.000 s nothing of group g waits")
 
 
 def test_the_stalled_queue_begins_with_what_stalls_it_and_the_other_broker_is_calm(switched_off):
     for question in ("stall orders/broker-a/0 at 110s", "stalled queue orders/broker-a/0 of g at 110s"):
-        told = switched_off.why(question)
-        assert "messages of queue orders/broker-a/0 wait for group g, and none has moved since 60." in told[0]
-        assert told[0].endswith("because group g is switched off (consumeEnable false) at broker-a")
+        reported = switched_off.why(question)
+        assert "messages of queue orders/broker-a/0 wait for group g, and none has moved since 60." in reported[0]
+        assert reported[0].endswith("because group g is switched off (consumeEnable false) at broker-a")
 
     calm = switched_off.why("stall orders/broker-b/0 at 110s")
     assert len(calm) == 1
@@ -67,11 +67,11 @@ def test_the_stalled_queue_begins_with_what_stalls_it_and_the_other_broker_is_ca
 
 
 def test_a_stalled_queue_leads_to_its_stall_before_its_start(switched_off):
-    told = switched_off.why("queue orders/broker-a/0 at 110s")
+    reported = switched_off.why("queue orders/broker-a/0 at 110s")
 
-    assert "has one owner: c" in told[0]
-    assert "because group g is switched off" in told[1]
-    assert not has(told, "acquired queue")
+    assert "has one owner: c" in reported[0]
+    assert "because group g is switched off" in reported[1]
+    assert not has(reported, "acquired queue")
     assert has(switched_off.why("queue orders/broker-b/0 at 110s"), "acquired queue")
 
 
@@ -81,28 +81,28 @@ def test_a_group_that_is_switched_off_is_named_where_answers_are_only_counted(tm
 
     scenario = attrs.evolve(busy(), run_for_ms=100_000)
     path = run_scenario(scenario, runs=tmp_path, level=TraceLevel.FINDINGS, session_tasks=(act,)).path
-    told = Asked(path).why("lag g")
+    reported = Requested(path).why("lag g")
 
-    assert "pulls get NO_PERMISSION since 60." in told[0]
-    assert "group g is switched off (consumeEnable false) at broker-a" in told[0]
+    assert "pulls get NO_PERMISSION since 60." in reported[0]
+    assert "group g is switched off (consumeEnable false) at broker-a" in reported[0]
 
 
 def test_a_topic_that_may_not_be_read_is_named_and_not_the_group(tmp_path):
-    run = asked(busy(), tmp_path, {60: "permission broker-a 2 topic orders"}, for_s=110)
-    told = run.why("lag g")
+    run = requested(busy(), tmp_path, {60: "permission broker-a 2 topic orders"}, for_s=110)
+    reported = run.why("lag g")
 
-    assert "the permission of orders at broker-a lacks read, so no consumer owns its queues" in told[0]
-    assert has(told, "operator", "since the operator began permission-1 (permission broker-a")
+    assert "the permission of orders at broker-a lacks read, so no consumer owns its queues" in reported[0]
+    assert has(reported, "operator", "since the operator began permission-1 (permission broker-a")
 
 
 def test_a_pull_of_a_topic_that_may_not_be_read_names_the_topic(tmp_path):
-    run = asked(busy(), tmp_path, {**DEAF, 60: "permission broker-a 2 topic orders"}, for_s=90)
+    run = requested(busy(), tmp_path, {**DEAF, 60: "permission broker-a 2 topic orders"}, for_s=90)
 
     assert "because the permission of topic orders lacks read at broker-a" in run.why("lag g")[0]
 
 
 def test_a_broker_that_may_not_be_read_is_named(tmp_path):
-    run = asked(busy(), tmp_path, {**DEAF, 60: "permission broker-a 2"}, for_s=90)
+    run = requested(busy(), tmp_path, {**DEAF, 60: "permission broker-a 2"}, for_s=90)
 
     assert run.why("lag g")[0].endswith(
         "because the permission of the broker lacks read (brokerPermission) at broker-a"
@@ -116,17 +116,17 @@ def test_a_group_that_is_forbidden_to_read_one_topic_is_named(tmp_path):
         header = UpdateGroupForbiddenRequestHeader("g", "orders", readable=False)
         await admin.ask("broker-a", RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN, header)
 
-    told = asked(busy(), tmp_path, act=forbid, for_s=110).why("lag g")
+    reported = requested(busy(), tmp_path, act=forbid, for_s=110).why("lag g")
 
-    assert "because group g is forbidden to read topic orders at broker-a" in told[0]
+    assert "because group g is forbidden to read topic orders at broker-a" in reported[0]
 
 
 def test_a_suspended_owner_is_named_with_the_fault_while_and_just_after_it_sleeps(tmp_path):
-    run = asked(busy(), tmp_path, {60: "suspend c1", 90: "resume c1"}, for_s=120)
-    told = run.why("lag g at 85s")
+    run = requested(busy(), tmp_path, {60: "suspend c1", 90: "resume c1"}, for_s=120)
+    reported = run.why("lag g at 85s")
 
-    assert told[0].endswith("its owner does not run: c1 (suspended at 60.000 s)")
-    assert has(told, "operator", "since the operator began suspend-1 (suspend c1)")
+    assert reported[0].endswith("its owner does not run: c1 (suspended at 60.000 s)")
+    assert has(reported, "operator", "since the operator began suspend-1 (suspend c1)")
     assert "was suspended from 60.000 s to 90.000 s" in run.why("lag g at 90000.5ms")[0]
     calm = run.why("lag g at 119s")
     assert calm[0].startswith("at 119.000 s nothing of group g waits")
@@ -134,46 +134,46 @@ def test_a_suspended_owner_is_named_with_the_fault_while_and_just_after_it_sleep
 
 
 def test_an_owner_that_does_not_reach_its_broker_is_named_with_the_cut(tmp_path):
-    run = asked(busy(consumers=1), tmp_path, {40: "cut c1 broker-a"}, for_s=110)
-    told = run.why("lag g at 100s")
+    run = requested(busy(consumers=1), tmp_path, {40: "cut c1 broker-a"}, for_s=110)
+    reported = run.why("lag g at 100s")
 
-    assert "c1 does not reach broker-a since" in told[0]
-    assert has(told, "cut-1 (cut c1 <-> broker-a), from 40.000 s", "it took")
+    assert "c1 does not reach broker-a since" in reported[0]
+    assert has(reported, "cut-1 (cut c1 <-> broker-a), from 40.000 s", "it took")
 
 
 def test_a_queue_without_owner_lists_what_its_members_do(tmp_path):
-    run = asked(busy(consumers=1), tmp_path, {60: "kill c1"}, for_s=90)
-    told = run.why("lag g")
+    run = requested(busy(consumers=1), tmp_path, {60: "kill c1"}, for_s=90)
+    reported = run.why("lag g")
 
-    assert "it has no owner: c1 lost it last, at 60.000 s" in told[0]
-    assert has(told, "g has no member: the process of c1 at 60.000 s (killed) ended")
-    assert has(told, "operator", "since the operator began kill-1 (kill c1)")
+    assert "it has no owner: c1 lost it last, at 60.000 s" in reported[0]
+    assert has(reported, "g has no member: the process of c1 at 60.000 s (killed) ended")
+    assert has(reported, "operator", "since the operator began kill-1 (kill c1)")
 
 
 def test_a_slow_listener_is_named_with_its_rate_and_a_fast_one_is_calm(tmp_path):
-    slow = asked(busy(consumers=1, brokers=("broker-a",), consume_ms=10_000), tmp_path, for_s=120)
+    slow = requested(busy(consumers=1, brokers=("broker-a",), consume_ms=10_000), tmp_path, for_s=120)
 
     assert "the listener of c1 is slow: in the last 30 s" in slow.why("lag g")[0]
     assert "a second are consumed and 2.5 a second stored" in slow.why("lag g")[0]
 
 
 def test_several_causes_each_have_their_own_lines(tmp_path):
-    run = asked(busy(), tmp_path, {70: "suspend c2"}, act=lambda me: switch_off(me, "broker-a"), for_s=100)
-    told = run.why("lag g at 99s")
+    run = requested(busy(), tmp_path, {70: "suspend c2"}, act=lambda me: switch_off(me, "broker-a"), for_s=100)
+    reported = run.why("lag g at 99s")
 
-    assert "of them: pulls get NO_PERMISSION" in told[0]
-    assert has(told, "messages in 4 queues: pulls get NO_PERMISSION")
-    assert has(told, "messages in 4 queues: its owner does not run: c2 (suspended at 70.000 s)")
+    assert "of them: pulls get NO_PERMISSION" in reported[0]
+    assert has(reported, "messages in 4 queues: pulls get NO_PERMISSION")
+    assert has(reported, "messages in 4 queues: its owner does not run: c2 (suspended at 70.000 s)")
 
 
 def test_a_member_that_broadcasts_is_judged_alone(tmp_path):
     consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
-    run = asked(busy(consumer=consumer, brokers=("broker-a",)), tmp_path, {60: "suspend c2"}, for_s=90)
-    told = run.why("lag g at 89s")
+    run = requested(busy(consumer=consumer, brokers=("broker-a",)), tmp_path, {60: "suspend c2"}, for_s=90)
+    reported = run.why("lag g at 89s")
 
-    assert "its owner does not run: c2 (suspended at 60.000 s)" in told[0]
-    assert has(told, "orders/broker-a/0 for c2:")
-    assert not has(told, "for c1:")
+    assert "its owner does not run: c2 (suspended at 60.000 s)" in reported[0]
+    assert has(reported, "orders/broker-a/0 for c2:")
+    assert not has(reported, "for c1:")
 
 
 # --- traces by hand ---------------------------------------------------------------------------
@@ -196,10 +196,10 @@ def test_an_owner_that_lost_its_lock_is_named_with_the_one_that_has_it(traced):
     traced.belief("broker-a", "queue_locks", "g", {"orders@broker-a@3": "127.1.10.2@1401#7"})
     traced.at(21).message("broker-a", "stored", offset=0)
     traced.at(60).timer("c1", "RebalanceService")
-    told = traced.why("lag g")
+    reported = traced.why("lag g")
 
-    assert "c1 owns it and lost its lock at 20.000 s, so it does not consume in order" in told[0]
-    assert has(told, "broker-a still holds a lock of c2")
+    assert "c1 owns it and lost its lock at 20.000 s, so it does not consume in order" in reported[0]
+    assert has(reported, "broker-a still holds a lock of c2")
 
 
 def test_a_queue_that_a_dead_member_has_locked_is_named_with_its_lock(traced):
@@ -209,9 +209,9 @@ def test_a_queue_that_a_dead_member_has_locked_is_named_with_its_lock(traced):
     traced.at(20).message("broker-a", "stored", offset=0)
     traced.life("c2", "killed")
     traced.at(60).timer("c1", "RebalanceService")
-    told = traced.why("lag g")
+    reported = traced.why("lag g")
 
-    assert told[0].endswith("c2 lost it last, at 20.000 s, and broker-a still holds a lock of c2")
+    assert reported[0].endswith("c2 lost it last, at 20.000 s, and broker-a still holds a lock of c2")
 
 
 def test_a_message_that_the_owner_does_not_subscribe_to_is_named(traced):
@@ -250,7 +250,7 @@ def test_unknown_groups_queues_and_topics_lead_to_the_nearest_question(traced):
     traced.at(1).owned("c1", "acquired", offset=0)
     traced.message("broker-a", "stored", offset=0)
     traced.message("broker-a", "stored", offset=0, queue="logs/broker-a/0")
-    for question, told in {
+    for question, reported in {
         "lag gg": "there is no group gg; ask `lag g`",
         "stall orders/broker-a/4": "there is no queue orders/broker-a/4; ask `stall orders/broker-a/3`",
         "stall ordrs/broker-a/3": "there is no topic ordrs; ask `topic orders`",
@@ -259,4 +259,4 @@ def test_unknown_groups_queues_and_topics_lead_to_the_nearest_question(traced):
     }.items():
         with pytest.raises(WhyError) as refused:
             traced.why(question)
-        assert str(refused.value) == told
+        assert str(refused.value) == reported

@@ -10,8 +10,8 @@ from emulator.spec import load, loads
 from emulator.testing import a_scenario
 from emulator.trace.schema import TraceLevel
 from emulator.why.question import WhyError
-from why.traced_by_hand import TracedByHand
-from why.why_runs import Asked, asked, has
+from why.why_runs import Requested, has, requested
+from why.written_traces import TracedByHand
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SLOW_POP = """
@@ -50,8 +50,8 @@ def traced(tmp_path):
 
 
 def test_a_message_that_was_consumed_once_is_calm_and_one_popped_too_slowly_is_followed_through_its_copies(tmp_path):
-    calm = asked(loads(SLOW_POP.format(consume_ms=100), "calm"), tmp_path).why("message orders/broker-a/2@0")
-    slow = asked(loads(SLOW_POP.format(consume_ms=15_000), "slow"), tmp_path).why("message orders/broker-a/2@0")
+    calm = requested(loads(SLOW_POP.format(consume_ms=100), "calm"), tmp_path).why("message orders/broker-a/2@0")
+    slow = requested(loads(SLOW_POP.format(consume_ms=15_000), "slow"), tmp_path).why("message orders/broker-a/2@0")
 
     assert calm[0] == "message orders/broker-a/2@0 was consumed once by group billing (consumer-1)"
     assert has(calm, "acknowledged for group billing")
@@ -62,10 +62,10 @@ def test_a_message_that_was_consumed_once_is_calm_and_one_popped_too_slowly_is_f
 
 def test_a_message_that_a_listener_could_not_consume_is_sent_back(tmp_path):
     scenario = load(EXAMPLES / "dead_letters.toml")
-    told = asked(scenario, tmp_path, for_s=20).why("message orders/broker-a/0@0")
+    reported = requested(scenario, tmp_path, for_s=20).why("message orders/broker-a/0@0")
 
-    assert has(told, "consumer-1", "sent it back: stored for later as SCHEDULE_TOPIC_XXXX/broker-a/2@0")
-    assert has(told, "consumer-2", "sent it back: stored for later as SCHEDULE_TOPIC_XXXX/broker-a/2@2")
+    assert has(reported, "consumer-1", "sent it back: stored for later as SCHEDULE_TOPIC_XXXX/broker-a/2@0")
+    assert has(reported, "consumer-2", "sent it back: stored for later as SCHEDULE_TOPIC_XXXX/broker-a/2@2")
 
 
 def test_a_message_is_found_by_one_of_its_keys_and_by_its_unique_id(traced):
@@ -83,7 +83,7 @@ def test_a_message_is_found_by_one_of_its_keys_and_by_its_unique_id(traced):
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "reported"),
     [
         ("recalled", "was recalled by its producer"),
         ("dropped", "was given up, as it could not be delivered"),
@@ -92,11 +92,11 @@ def test_a_message_is_found_by_one_of_its_keys_and_by_its_unique_id(traced):
         ("filtered", "was left out by a filter"),
     ],
 )
-def test_a_message_that_no_consumer_gets_says_why(traced, event, told):
+def test_a_message_that_no_consumer_gets_says_why(traced, event, reported):
     traced.at(1).message("broker-a", "stored", offset=4)
     traced.at(2).message("broker-a", event, group="g", offset=4)
 
-    assert traced.why("message orders/broker-a/3@4")[0].endswith(f"no consumer has consumed it; {told}")
+    assert traced.why("message orders/broker-a/3@4")[0].endswith(f"no consumer has consumed it; {reported}")
 
 
 def test_a_place_that_was_used_again_and_a_group_that_began_behind_it_are_named(traced):
@@ -104,10 +104,10 @@ def test_a_place_that_was_used_again_and_a_group_that_began_behind_it_are_named(
     traced.message("c2", "consumed", group="h", offset=4)
     traced.at(2).message("broker-a", "stored", offset=4, stored_ms=2_000)
     traced.at(3).owned("c1", "acquired", offset=5)
-    told = traced.why("message orders/broker-a/3@4")
+    reported = traced.why("message orders/broker-a/3@4")
 
-    assert told[0].endswith("another message took its place at 2.000 s, which no consumer has consumed")
-    assert told[1] == "  group g began behind it, at offset 5, at 3.000 s"
+    assert reported[0].endswith("another message took its place at 2.000 s, which no consumer has consumed")
+    assert reported[1] == "  group g began behind it, at offset 5, at 3.000 s"
 
 
 def test_unknown_messages_lead_to_one_that_is_there(traced):
@@ -115,10 +115,10 @@ def test_unknown_messages_lead_to_one_that_is_there(traced):
     refusals = {"message orders/broker-a/3@9": "its last message is orders/broker-a/3@4; ask `message orders/bro"}
     refusals["message abc"] = "no message of this run has a key: ask by place, such as `message orders/broker-a/3@4`"
     refusals["message orders/broker-a/3@4 at 1ms"] = "came later, at 1.000 s; ask `message orders/broker-a/3@4`"
-    for question, told in refusals.items():
+    for question, reported in refusals.items():
         with pytest.raises(WhyError) as refused:
             traced.why(question)
-        assert told in str(refused.value)
+        assert reported in str(refused.value)
     traced.at(2).message("broker-a", "stored", offset=5, key="order-7")
     with pytest.raises(WhyError, match="there is no message order-8; ask `message order-7`"):
         traced.why("message order-8")
@@ -128,15 +128,15 @@ def test_unknown_messages_lead_to_one_that_is_there(traced):
 
 
 def test_the_storm_at_an_acting_slave_leads_to_the_death_of_its_master_in_one_command(tmp_path):
-    run = asked(load(EXAMPLES / "pull_storm.toml"), tmp_path, for_s=100)
-    told = run.why("storm")
+    run = requested(load(EXAMPLES / "pull_storm.toml"), tmp_path, for_s=100)
+    reported = run.why("storm")
 
-    assert told[0].startswith("consumer-1 asked ba-s1 PULL_MESSAGE, answered PULL_RETRY_IMMEDIATELY, 57,")
-    assert told[1].startswith("  why: it pulls at offsets that the log of this slave does not have yet")
-    assert told[2].startswith("  what ends it: offsetCheckInSlave = true")
-    assert has(told, "ba is away: killed at 45.000 s")
-    assert has(told, "ba-s1 acts for the master of ba since 45.0")
-    assert has(told, "operator", "since the operator began master-away (kill ba)")
+    assert reported[0].startswith("consumer-1 asked ba-s1 PULL_MESSAGE, answered PULL_RETRY_IMMEDIATELY, 57,")
+    assert reported[1].startswith("  why: it pulls at offsets that the log of this slave does not have yet")
+    assert reported[2].startswith("  what ends it: offsetCheckInSlave = true")
+    assert has(reported, "ba is away: killed at 45.000 s")
+    assert has(reported, "ba-s1 acts for the master of ba since 45.0")
+    assert has(reported, "operator", "since the operator began master-away (kill ba)")
 
     calm = run.why("storm at 20s")
     assert calm[0] == (
@@ -148,14 +148,14 @@ def test_the_storm_at_an_acting_slave_leads_to_the_death_of_its_master_in_one_co
 
 
 def test_a_healthy_run_has_no_storm(tmp_path):
-    told = asked(a_scenario(consumers=1, rate_per_s=2), tmp_path, for_s=40).why("storm")
+    reported = requested(a_scenario(consumers=1, rate_per_s=2), tmp_path, for_s=40).why("storm")
 
-    assert told == ("there is no request storm: no client asks a server ten times as much as a healthy one",)
+    assert reported == ("there is no request storm: no client asks a server ten times as much as a healthy one",)
 
 
 def test_a_storm_is_found_where_answers_are_only_counted(tmp_path):
     scenario = attrs.evolve(load(EXAMPLES / "pull_storm.toml"), run_for_ms=100_000)
-    run = Asked(run_scenario(scenario, runs=tmp_path, level=TraceLevel.FINDINGS).path)
+    run = Requested(run_scenario(scenario, runs=tmp_path, level=TraceLevel.FINDINGS).path)
 
     assert run.why("storm")[0].startswith("consumer-1 asked ba-s1 PULL_MESSAGE, answered PULL_RETRY_IMMEDIATELY, 57,")
 
@@ -168,6 +168,6 @@ def test_a_storm_is_fifty_requests_a_second_without_messages_for_half_a_minute(t
         traced.at(second)
         for _ in range(per_s):
             traced.frame("broker-a", "c1", PULL, kind="response", status=status)
-    told = traced.why("storm of c1")
+    reported = traced.why("storm of c1")
 
-    assert told[0].startswith("c1 asked broker-a PULL_MESSAGE") is is_storm
+    assert reported[0].startswith("c1 asked broker-a PULL_MESSAGE") is is_storm

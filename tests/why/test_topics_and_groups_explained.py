@@ -10,8 +10,8 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.headers import DeleteTopicFromNamesrvRequestHeader
 from nodes.protocol.headers_admin import CreateTopicRequestHeader, TopicHeader
 from nodes.protocol.model import ConsumeFromWhere, MessageModel, SubscriptionGroupConfig
-from why.traced_by_hand import TracedByHand, client_id
-from why.why_runs import administrator, asked, has
+from why.why_runs import administrator, has, requested
+from why.written_traces import TracedByHand, client_id
 
 ELECTED = """
 [scenario]
@@ -41,8 +41,8 @@ async def create_news(me, at_s=60):
 
 def test_a_topic_that_is_lost_at_an_election_is_named_and_one_that_was_copied_before_is_calm(tmp_path):
     plan = loads(ELECTED, "elected")
-    lost = asked(plan, tmp_path, {60.02: "kill broker-a"}, act=create_news).why("topic news at 100s")
-    copied = asked(plan, tmp_path, {90: "kill broker-a"}, act=create_news).why("topic news at 120s")
+    lost = requested(plan, tmp_path, {60.02: "kill broker-a"}, act=create_news).why("topic news at 100s")
+    copied = requested(plan, tmp_path, {90: "kill broker-a"}, act=create_news).why("topic news at 120s")
 
     assert lost[0].startswith(
         "at 100.000 s topic news: ns-1 lists it at broker-a, and no broker of broker-a has it: it was created at 60.0"
@@ -52,7 +52,7 @@ def test_a_topic_that_is_lost_at_an_election_is_named_and_one_that_was_copied_be
 
 
 def test_a_topic_of_the_scenario_is_calm_and_one_that_came_later_leads_to_the_request(tmp_path):
-    run = asked(a_scenario(consumers=1, rate_per_s=1), tmp_path, act=create_news, for_s=80)
+    run = requested(a_scenario(consumers=1, rate_per_s=1), tmp_path, act=create_news, for_s=80)
     calm, created = run.why("topic orders"), run.why("topic news")
 
     assert calm[0] == "topic orders: ns-1 lists broker-a (4 queues, perm 6)"
@@ -70,7 +70,7 @@ def test_a_topic_that_was_deleted_is_said_to_be_gone(tmp_path):
         await ask("broker-a", RequestCode.DELETE_TOPIC_IN_BROKER, TopicHeader("news"))
         await ask("ns-1", RequestCode.DELETE_TOPIC_IN_NAMESRV, DeleteTopicFromNamesrvRequestHeader("news"))
 
-    run = asked(a_scenario(), tmp_path, act=delete, for_s=90)
+    run = requested(a_scenario(), tmp_path, act=delete, for_s=90)
 
     assert run.why("topic news")[0].startswith("topic news: no nameserver lists it since 70.")
     assert run.why("topic news at 65s")[0] == "at 65.000 s topic news: ns-1 lists broker-a (4 queues, perm 6)"
@@ -81,11 +81,11 @@ def test_a_topic_that_was_deleted_is_said_to_be_gone(tmp_path):
 
 
 def test_a_topic_that_may_not_be_written_says_so_first_and_leads_to_who_changed_it(tmp_path):
-    run = asked(a_scenario(), tmp_path, {20: "permission broker-a 4 topic orders"}, for_s=50)
-    told = run.why("topic orders at 40s")
+    run = requested(a_scenario(), tmp_path, {20: "permission broker-a 4 topic orders"}, for_s=50)
+    reported = run.why("topic orders at 40s")
 
-    assert told[0] == "at 40.000 s topic orders: it may not be written at broker-a"
-    assert has(told, "operator", "since the operator began permission-1 (permission broker-a")
+    assert reported[0] == "at 40.000 s topic orders: it may not be written at broker-a"
+    assert has(reported, "operator", "since the operator began permission-1 (permission broker-a")
 
 
 # --- groups -----------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_a_topic_that_may_not_be_written_says_so_first_and_leads_to_who_changed_
 
 def test_a_healthy_group_is_calm_and_a_member_that_one_broker_does_not_list_is_named(tmp_path):
     scenario = a_scenario(consumers=2, brokers=("broker-a", "broker-b"), rate_per_s=2)
-    run = asked(scenario, tmp_path, {60: "cut c2 broker-b one-way"}, for_s=230)
+    run = requested(scenario, tmp_path, {60: "cut c2 broker-b one-way"}, for_s=230)
     calm, split = run.why("group g at 50s"), run.why("group g at 225s")
 
     assert calm[0] == "at 50.000 s group g: 2 members of mode CLUSTERING, and nothing is wrong with it"
@@ -110,11 +110,11 @@ def test_a_group_that_is_switched_off_says_so_first(tmp_path):
         body = SubscriptionGroupConfig("g", consume_enable=False)
         await (await administrator(me)).ask("broker-a", RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, body)
 
-    told = asked(a_scenario(consumers=1, rate_per_s=2), tmp_path, act=switch_off, for_s=60).why("group g")
+    reported = requested(a_scenario(consumers=1, rate_per_s=2), tmp_path, act=switch_off, for_s=60).why("group g")
 
-    assert told[0].startswith("group g: group g is switched off (consumeEnable false) at broker-a since ")
-    assert has(told, "messages wait; ask `lag g at 60s`")
-    assert has(told, "broker-a    since UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200) of probe arrived")
+    assert reported[0].startswith("group g: group g is switched off (consumeEnable false) at broker-a since ")
+    assert has(reported, "messages wait; ask `lag g at 60s`")
+    assert has(reported, "broker-a    since UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200) of probe arrived")
 
 
 def test_members_with_different_subscriptions_and_a_group_without_members(tmp_path):
@@ -140,7 +140,7 @@ def test_members_with_different_subscriptions_and_a_group_without_members(tmp_pa
 def new_group(tmp_path, where, *, late):
     consumer = ConsumerConfig(consume_from_where=where)
     scenario = a_scenario(consumers=1, consumer=consumer, rate_per_s=10, brokers=("broker-a",))
-    return asked(scenario, tmp_path, {0.1: "kill c1", 60: "start c1"} if late else {}, for_s=90)
+    return requested(scenario, tmp_path, {0.1: "kill c1", 60: "start c1"} if late else {}, for_s=90)
 
 
 @pytest.mark.parametrize("where", ["CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_TIMESTAMP"])
@@ -164,11 +164,11 @@ def test_a_group_that_meant_to_or_that_was_there_first_says_nothing_of_it(tmp_pa
 def test_a_member_that_broadcasts_and_begins_at_the_end_misses_what_came_since_it_started(tmp_path):
     consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
     scenario = a_scenario(consumers=1, consumer=consumer, rate_per_s=50, brokers=("broker-a",))
-    run = asked(scenario, tmp_path, {0.1: "kill c1", 60: "start c1"}, for_s=70)
-    told = run.why("group g")
+    run = requested(scenario, tmp_path, {0.1: "kill c1", 60: "start c1"}, for_s=70)
+    reported = run.why("group g")
 
-    assert told[0].startswith("group g: c1 misses 5")
-    assert "its process started at 60.000 s, and it began at the end of the queue at 61.0" in told[0]
+    assert reported[0].startswith("group g: c1 misses 5")
+    assert "its process started at 60.000 s, and it began at the end of the queue at 61.0" in reported[0]
     assert has(run.why("queue orders/broker-a/0"), "c1 misses 1")
 
 
@@ -176,4 +176,4 @@ def test_a_member_that_broadcasts_from_the_start_on_misses_nothing(tmp_path):
     consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
     scenario = a_scenario(consumers=1, consumer=consumer, brokers=("broker-a",))
 
-    assert "nothing is wrong with it" in asked(scenario, tmp_path, for_s=20).why("group g")[0]
+    assert "nothing is wrong with it" in requested(scenario, tmp_path, for_s=20).why("group g")[0]

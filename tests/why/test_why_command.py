@@ -36,11 +36,11 @@ def test_words_may_be_quoted_as_one(run):
 
 
 def test_who_took_the_queues_of_a_killed_consumer_is_led_to_the_kill(run):
-    told = why(run, "consumer_ids", "g", "of", "broker-a", "at", "45s").stdout
+    output = why(run, "consumer_ids", "g", "of", "broker-a", "at", "45s").stdout
 
-    assert "(consumer-2 gone)" in told
-    assert "since consumer-2 closed its connection" in told
-    assert "since the operator began kill-2 (kill consumer-2)" in told
+    assert "(consumer-2 gone)" in output
+    assert "since consumer-2 closed its connection" in output
+    assert "since the operator began kill-2 (kill consumer-2)" in output
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from emulator.why.question import (
     LagQuestion,
     MessageQuestion,
     NodeQuestion,
-    Place,
     QueueQuestion,
     StallQuestion,
+    StoredAt,
     StormQuestion,
     TopicQuestion,
     TransactionQuestion,
@@ -27,7 +27,7 @@ S = 1_000_000_000
 
 
 @pytest.mark.parametrize(
-    ("text", "asked"),
+    ("text", "requested"),
     [
         ("queue orders/broker-a/3", QueueQuestion("orders", "broker-a", 3)),
         ("queue %RETRY%g/broker-a/0 of g at 31.2s", QueueQuestion("%RETRY%g", "broker-a", 0, "g", 31_200_000_000)),
@@ -46,18 +46,18 @@ S = 1_000_000_000
         ("stall queue orders/broker-a/3 at 5s", StallQuestion(QueueQuestion("orders", "broker-a", 3, None, 5 * S))),
         ("transaction 7F01 at 2s", TransactionQuestion("7F01", 2 * S)),
         ("message order-17", MessageQuestion("order-17")),
-        ("message orders/broker-a/3@17", MessageQuestion(Place("orders", "broker-a", 3, 17))),
+        ("message orders/broker-a/3@17", MessageQuestion(StoredAt("orders", "broker-a", 3, 17))),
         ("storm", StormQuestion()),
         ("storm of c1 at 30s", StormQuestion("c1", 30 * S)),
     ],
 )
-def test_words_become_a_question(text, asked):
-    if asked is None:
+def test_words_become_a_question(text, requested):
+    if requested is None:
         with pytest.raises(WhyError, match="expected a time behind at"):
             question([text])
     else:
-        assert question([text]) == asked
-        assert question(text.split()) == asked
+        assert question([text]) == requested
+        assert question(text.split()) == requested
 
 
 @pytest.mark.parametrize("kind", list(BeliefKind))
@@ -113,15 +113,15 @@ def test_the_example_of_each_form_is_a_question(form):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "known", "told"),
+    ("wrong", "known", "reported"),
     [
         ("billng", ("audit", "billing"), "there is no group billng; ask `lag billing`"),
         ("zzz", ("audit", "billing"), "there is no group zzz; groups are audit, billing; ask `lag audit`"),
         ("zzz", (), "there is no group zzz, as this run has no group; ask `storm` or `node NODE`"),
     ],
 )
-def test_an_unknown_name_leads_to_the_nearest_question_that_has_an_answer(wrong, known, told):
-    assert str(no_question_about("group", wrong, known, "lag {}")) == told
+def test_an_unknown_name_leads_to_the_nearest_question_that_has_an_answer(wrong, known, reported):
+    assert str(no_question_about("group", wrong, known, "lag {}")) == reported
 
 
 def test_the_readme_has_the_table_of_all_questions():

@@ -10,7 +10,7 @@ from emulator.spec import load
 from emulator.trace.run_directory import open_run
 from emulator.why.worst import explanation, likely_faults, worst_findings
 
-PLAYED = Path(__file__).parents[1] / "verdicts" / "played"
+EXECUTED = Path(__file__).parents[1] / "verdicts" / "executed"
 EXPECTED = {
     "offsets_again": (
         {"V4": "node broker-a at 123s", "V7": "node broker-a at 123.012s"},
@@ -37,9 +37,9 @@ pytestmark = pytest.mark.clusters
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_worst_finding_of_each_broken_invariant_is_explained(tmp_path, name):
-    run = open_run(run_scenario(load(PLAYED / f"{name}.toml"), runs=tmp_path).path)
+    run = open_run(run_scenario(load(EXECUTED / f"{name}.toml"), runs=tmp_path).path)
     found = worst_findings(judge_run(run), run)
-    explained = {one.invariant: explanation(one.questions, run) for one in found}
+    explained = {item.invariant: explanation(item.questions, run) for item in found}
     questions, faults = EXPECTED[name]
 
     assert {invariant: " ".join(words) for invariant, (words, _) in explained.items()} == questions

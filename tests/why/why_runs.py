@@ -5,8 +5,8 @@ from pathlib import Path
 
 import attrs
 
-from emulator.spec.model import Scenario
-from emulator.testing import Caller, ConsoleUser, Stage, Trace, play_at_console
+from emulator.spec.model.scenario import Scenario
+from emulator.testing import Caller, ConsoleUser, Stage, Trace, run_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 
@@ -16,7 +16,7 @@ def has(lines, *parts):
     return any(all(part in line for part in parts) for line in lines)
 
 
-class Asked:
+class Requested:
     """A run that has ended, and its answers."""
 
     def __init__(self, path: Path) -> None:
@@ -34,13 +34,13 @@ async def administrator(me: ConsoleUser) -> Caller:
     return await Stage(session.cluster.world, session.cluster, session.operator, Trace()).probe()
 
 
-def asked(
+def requested(
     scenario: Scenario,
     runs: Path,
     lines: dict[float, str] | None = None,
     act: Callable[[ConsoleUser], Awaitable[object]] | None = None,
     for_s: float | None = None,
-) -> Asked:
+) -> Requested:
     """Run a scenario to its end.
 
     Args:
@@ -59,5 +59,5 @@ def asked(
             await me.say(line)
 
     length = {} if for_s is None else {"run_for_ms": round(for_s * 1_000)}
-    path, _ = play_at_console(attrs.evolve(scenario, **length), runs, sitting)
-    return Asked(path)
+    path, _ = run_at_console(attrs.evolve(scenario, **length), runs, sitting)
+    return Requested(path)

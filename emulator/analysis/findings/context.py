@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from emulator.spec.service_limits import ServiceLimits
-from emulator.trace.schema import Table
+from emulator.spec.model.service_limits import ServiceLimits
+from emulator.trace.schema import TraceTable
 
 
 class StoredRow(Protocol):
@@ -26,7 +26,7 @@ class StoredRow(Protocol):
 class RowLookup(Protocol):
     """Looks rows up by their values."""
 
-    def select(self, table: Table, /, **wanted: Any) -> Sequence[StoredRow]:
+    def select(self, table: TraceTable, /, **wanted: Any) -> Sequence[StoredRow]:
         """The rows of a table with these values, in order."""
 
 

@@ -51,7 +51,7 @@ class Explained:
 
 
 @attrs.frozen(kw_only=True)
-class Judged:
+class JudgedFinding:
     """A finding that no cause can explain."""
 
     violation: bool = False

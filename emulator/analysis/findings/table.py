@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, g
 
 import attrs
 
-from emulator.analysis.findings.finding import Explained, Judged
+from emulator.analysis.findings.finding import Explained, JudgedFinding
 from emulator.state.event_lines import with_names
 from emulator.state.owners import GroupQueue
 
@@ -55,24 +55,26 @@ class FindingTable(Generic[F]):
 
     def plain(self, rows: Iterable[F]) -> list[dict[str, Any]]:
         """Rows as plain values, ready for JSON."""
-        return [{one.name: _plain(getattr(row, one.name)) for one in _columns(self.row_class)} for row in rows]
+        return [{column.name: _plain(getattr(row, column.name)) for column in _columns(self.row_class)} for row in rows]
 
 
 def _columns(row_class: type[Any]) -> Iterator["attrs.Attribute[Any]"]:
-    every = [one for one in attrs.fields(row_class) if one.metadata.get("column", True)]
-    common = [one.name for base in (Explained, Judged) if issubclass(row_class, base) for one in attrs.fields(base)]
-    yield from (one for one in every if one.name not in common)
-    yield from (one for one in every if one.name in common)
+    every = [field for field in attrs.fields(row_class) if field.metadata.get("column", True)]
+    common = [
+        field.name for base in (Explained, JudgedFinding) if issubclass(row_class, base) for field in attrs.fields(base)
+    ]
+    yield from (item for item in every if item.name not in common)
+    yield from (item for item in every if item.name in common)
 
 
 def _types(row_class: type[Any]) -> Iterator[tuple[str, Any]]:
     hints = get_type_hints(row_class)
-    for one in _columns(row_class):
-        hint = hints[one.name]
+    for column in _columns(row_class):
+        hint = hints[column.name]
         if hint is GroupQueue:
             yield from _types(GroupQueue)
         else:
-            yield one.name, _arrow_type(hint)
+            yield column.name, _arrow_type(hint)
 
 
 def _arrow_type(hint: Any) -> Any:
@@ -87,28 +89,28 @@ def _arrow_type(hint: Any) -> Any:
 
 
 def _cells(row: Any, names: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    for one in _columns(type(row)):
-        value = getattr(row, one.name)
+    for column in _columns(type(row)):
+        value = getattr(row, column.name)
         if isinstance(value, GroupQueue):
             yield from attrs.asdict(value).items()
         elif isinstance(value, StrEnum):
-            yield one.name, value.value
+            yield column.name, value.value
         elif isinstance(value, tuple):
-            yield one.name, _of_tuple(value, one, names)
-        elif one.metadata.get("names"):
-            yield one.name, with_names(value, names)
+            yield column.name, _of_tuple(value, column, names)
+        elif column.metadata.get("names"):
+            yield column.name, with_names(value, names)
         else:
-            yield one.name, value
+            yield column.name, value
 
 
 def _of_tuple(value: tuple[Any, ...], field: "attrs.Attribute[Any]", names: Mapping[str, str]) -> Any:
     if field.name != "holders":
         return list(value)
-    held = [{"nodes": list(one.nodes), "value": json.loads(with_names(one.value, names))} for one in value]
+    held = [{"nodes": list(item.nodes), "value": json.loads(with_names(item.value, names))} for item in value]
     return json.dumps(held)
 
 
 def _plain(value: Any) -> Any:
     if attrs.has(type(value)):
         return attrs.asdict(value)
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -21,9 +21,9 @@ def exact_seconds(t_ns: int) -> str:
     return f"{t_ns / _NS:.3f} s"
 
 
-def count(number: int, what: str) -> str:
+def count(number: int, subject: str) -> str:
     """`1 queue`, `3 queues`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number} {subject}" if number == 1 else f"{number} {subject}s"
 
 
 def queue_words(queue: GroupQueue) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from emulator.analysis.inputs.steps import Steps
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow
-from emulator.trace.schema import ADMIN, Table
+from emulator.trace.schema import ADMIN, TraceTable
 from nodes.protocol.administration import ADMIN_REQUESTS, Changed
 from nodes.protocol.codes import RequestCode
 
@@ -28,7 +28,7 @@ class Administrators(Watcher):
         self._off: dict[tuple[str, str], Steps[bool]] = {}
         """Mapping group and brokerName -> whether consumption is switched off."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads acts of administrators."""
         return {ADMIN: self._read}
 

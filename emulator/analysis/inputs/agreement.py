@@ -27,7 +27,7 @@ def first_agreement(begun_ns: int | None, divergent: Iterable[Interval]) -> int 
     if begun_ns is None:
         return None
     reached_ns = begun_ns
-    for interval in sorted(divergent, key=lambda one: (one.start_ns, one.end_ns)):
+    for interval in sorted(divergent, key=lambda item: (item.start_ns, item.end_ns)):
         if interval.end_ns <= begun_ns:
             continue
         if interval.start_ns > reached_ns:

@@ -18,7 +18,7 @@ from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import Overlap, QueueOwners
 from emulator.analysis.rows.row_classes import Process, Span
-from emulator.spec.model import BROKER, NAMESERVER
+from emulator.spec.model.scenario import BROKER, NAMESERVER
 from emulator.state.owners import GroupQueue
 from faults.disturbance import Frame
 from nodes.protocol.codes import RequestCode
@@ -68,11 +68,11 @@ class Blocked:
                 return True
             there = self._presence.members(queue.group, queue.topic, t_ns)
             able = [process for process in there if node in ("", process[0])]
-            consuming = [one for one in able if self._consumes(one, queue, t_ns)]
+            consuming = [item for item in able if self._consumes(item, queue, t_ns)]
             if not consuming or len(consuming) == len(able):
                 return bool(able) and not consuming
-            holding = [one for one in self._owners.at(queue, t_ns) if self._reaches(one, queue.broker_name, t_ns)]
-            return bool(holding) and not any(one in consuming for one in holding)
+            holding = [item for item in self._owners.at(queue, t_ns) if self._reaches(item, queue.broker_name, t_ns)]
+            return bool(holding) and not any(item in consuming for item in holding)
 
         return self._spans(start_ns, end_ns, processes, no_member_can, switched)
 
@@ -81,7 +81,7 @@ class Blocked:
         owners = [(node, number) for node in row.owners for number in self._presence.processes.incarnations(node)]
 
         def one_can(t_ns: int) -> bool:
-            reaching = [one[0] for one in owners if self._reaches(one, row.queue.broker_name, t_ns)]
+            reaching = [owner[0] for owner in owners if self._reaches(owner, row.queue.broker_name, t_ns)]
             return len(dict.fromkeys(reaching)) <= 1
 
         return self._spans(row.start_ns, row.end_ns, owners, one_can) if self._causes.lasting else ()
@@ -90,7 +90,11 @@ class Blocked:
         """When the nodes that reached a server held one value, of those in the longest constellation."""
 
         def agree(t_ns: int) -> bool:
-            values = [one.value_hash for one in row.holders if any(self.is_connected(node, t_ns) for node in one.nodes)]
+            values = [
+                holder.value_hash
+                for holder in row.holders
+                if any(self.is_connected(node, t_ns) for node in holder.nodes)
+            ]
             return len(values) <= 1
 
         return self._spans(row.start_ns, row.end_ns, (), agree) if self._causes.lasting else ()
@@ -141,7 +145,7 @@ class Blocked:
         if not active or not self._has_master(queue.broker_name, t_ns):
             return True
         requests = (Frame(process[0], queue.broker_name, code, queue.group) for code in _CONSUMING)
-        return not any(_prevents(active, one) for one in requests)
+        return not any(_prevents(active, request) for request in requests)
 
     def _masters_of(self, broker_name: str) -> Sequence[Process]:
         """The processes of the master, which has the name of its group; none where controllers elect masters."""
@@ -151,7 +155,7 @@ class Blocked:
     def _has_master(self, broker_name: str, t_ns: int) -> bool:
         processes = self._presence.processes
         masters = self._masters_of(broker_name)
-        return any(processes.has_begun(one, t_ns) and processes.is_awake(one, t_ns) for one in masters)
+        return any(processes.has_begun(master, t_ns) and processes.is_awake(master, t_ns) for master in masters)
 
     def _reaches(
         self, process: Process, broker_name: str, t_ns: int, code: int | None = None, group: str | None = None
@@ -162,7 +166,7 @@ class Blocked:
             return False
         servers = self.nodes_of(broker_name)
         requests = (Frame(process[0], server, code, group) for server in servers)
-        return not active or any(not _prevents(active, one) for one in requests)
+        return not active or any(not _prevents(active, request) for request in requests)
 
     def _active(self, t_ns: int) -> list[LastingFault]:
         return [fault for fault in self._causes.lasting.values() if fault.lasts_at(t_ns)]

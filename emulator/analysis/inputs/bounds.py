@@ -11,7 +11,7 @@ import attrs
 
 from emulator.analysis.findings.finding import Cause
 from emulator.spec import Scenario
-from emulator.spec.changes import changes
+from emulator.spec.model.changes import changes
 from nodes.config import BrokerConfig, ConsumerConfig
 
 BROKER_SCAN_MS = 10_000
@@ -54,7 +54,7 @@ class Bounds:
     """Time between two copies of a slave: more than 60 s since the last one, or 10 s where masters are elected."""
     master_silent_ms: int = 15_000
     """Silence of a master after which controllers elect another one."""
-    told_ms: int = 18_000
+    reported_ms: int = 18_000
     """From an election until a broker knows of it: a search for the leading controller, then a poll, then 3 s."""
     grace_ms: int = 20_000
     """How long a new assigner collects claims."""
@@ -91,7 +91,7 @@ class Bounds:
     @property
     def election_ms(self) -> int:
         """From the silence of a master until one member serves as the new one, if the leading controller dies, too."""
-        return self.master_silent_ms + _MISSED_MS + _LEADER_LOST_MS + self.told_ms
+        return self.master_silent_ms + _MISSED_MS + _LEADER_LOST_MS + self.reported_ms
 
     def stall_ms(self, consume_ms: int) -> int:
         """How long a queue may stand still without a cause.
@@ -119,16 +119,17 @@ def bounds_of(scenario: Scenario) -> Bounds:
     scans = (spec.config.scan_not_active_broker_interval for spec in scenario.all_controllers())
     scan_ms = max(scans, default=NAMESERVER_SCAN_MS)
     return Bounds(
-        wait_interval_ms=max(one.rebalance_wait_interval_ms for one in consumers),
-        min_interval_ms=max(one.rebalance_min_interval_ms for one in consumers),
-        route_poll_ms=max(one.poll_name_server_interval for one in consumers),
-        heartbeat_ms=max(one.heartbeat_broker_interval for one in consumers),
-        channel_expired_ms=max(one.channel_expired_timeout for one in brokers),
-        broker_silent_ms=max(one.broker_not_active_timeout_millis for one in brokers) if beats else 120_000,
-        persist_ms=max(one.flush_consumer_offset_interval for one in brokers),
+        wait_interval_ms=max(consumer.rebalance_wait_interval_ms for consumer in consumers),
+        min_interval_ms=max(consumer.rebalance_min_interval_ms for consumer in consumers),
+        route_poll_ms=max(consumer.poll_name_server_interval for consumer in consumers),
+        heartbeat_ms=max(consumer.heartbeat_broker_interval for consumer in consumers),
+        channel_expired_ms=max(item.channel_expired_timeout for item in brokers),
+        broker_silent_ms=max(item.broker_not_active_timeout_millis for item in brokers) if beats else 120_000,
+        persist_ms=max(item.flush_consumer_offset_interval for item in brokers),
         copy_ms=_ELECTED_COPY_MS if elected else 61_000,
-        master_silent_ms=max(one.controller_heart_beat_timeout_mills for one in brokers) + scan_ms,
-        told_ms=max(one.sync_controller_metadata_period + one.sync_broker_metadata_period for one in brokers) + _RPC_MS,
-        grace_ms=max(one.assigner_grace_period_ms for one in brokers),
-        asks_ms=max(one.transaction_time_out + 2 * one.transaction_check_interval for one in brokers) + _CHECK_MS,
+        master_silent_ms=max(item.controller_heart_beat_timeout_mills for item in brokers) + scan_ms,
+        reported_ms=max(item.sync_controller_metadata_period + item.sync_broker_metadata_period for item in brokers)
+        + _RPC_MS,
+        grace_ms=max(item.assigner_grace_period_ms for item in brokers),
+        asks_ms=max(item.transaction_time_out + 2 * item.transaction_check_interval for item in brokers) + _CHECK_MS,
     )

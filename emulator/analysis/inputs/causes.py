@@ -21,8 +21,8 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
-from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
-from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, Table
+from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, TraceTable
 from faults.disturbance import Concerns, Frame, Learns
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind, LifecycleEvent
@@ -40,7 +40,7 @@ _CAUSES = {Learns.RETURN: Cause.RETURNED, Learns.ROUTE: Cause.ROUTE, Learns.ASSI
 
 
 @attrs.frozen
-class Window:
+class CauseWindow:
     """A time in which a cause explains differences."""
 
     start_ns: int
@@ -106,7 +106,7 @@ class Causes(Watcher):
     def __init__(self, bounds: Bounds, presence: Presence) -> None:
         self._bounds = bounds
         self._presence = presence
-        self._windows: dict[str, list[Window]] = {}
+        self._windows: dict[str, list[CauseWindow]] = {}
         """Mapping group -> windows; an empty name stands for all groups."""
         self.roles: dict[str, str] = {}
         """Mapping node -> its role."""
@@ -116,7 +116,7 @@ class Causes(Watcher):
         self._hindering: dict[str, None] = {}
         """Ids of the faults that hinder frames now."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads processes, faults, administrators, members, locks and assigners."""
         return {LIFECYCLE: self._life, FAULTS: self._fault, BELIEFS: self._belief, ADMIN: self._administer}
 
@@ -131,43 +131,43 @@ class Causes(Watcher):
             cause = Cause.ROUND if slow else Cause.NOTIFIED
             self._open([row.subject], row.t_ns, cause, f"{row.node} counts other members", external=False)
         elif row.kind == BeliefKind.DIVISION:
-            what = f"{row.node} allocated the queues again"
-            self._open([_group_of(row)], row.t_ns, Cause.ROUND, what, external=False)
+            subject = f"{row.node} allocated the queues again"
+            self._open([_group_of(row)], row.t_ns, Cause.ROUND, subject, external=False)
         elif row.kind == BeliefKind.ASSIGNER and row.value_hash:
-            what = f"{row.node} asks another assigner"
-            self._open([_group_of(row)], row.t_ns, Cause.ASSIGNER, what, external=False)
+            subject = f"{row.node} asks another assigner"
+            self._open([_group_of(row)], row.t_ns, Cause.ASSIGNER, subject, external=False)
 
     def _life(self, row: LifeRow) -> None:
-        event, what = LifecycleEvent(row.event), f"{row.node} {row.event}"
+        event, subject = LifecycleEvent(row.event), f"{row.node} {row.event}"
         if event is LifecycleEvent.NOT_EMULATED:
             return
         self.roles[row.node] = row.role
         if event is LifecycleEvent.CONFIGURED:
             return
         if row.role == CONSUMER:
-            self._consumer(row, event, what)
+            self._consumer(row, event, subject)
         elif row.role == BROKER:
             cause = Cause.RETURNED if event in _RETURNS else Cause.ROUTE
-            self._open([""], row.t_ns, cause, what)
+            self._open([""], row.t_ns, cause, subject)
             if event in _SILENT:
-                self._silence([""], row.t_ns, what)
+                self._silence([""], row.t_ns, subject)
         elif row.role == NAMESERVER:
-            self._open([""], row.t_ns, Cause.ROUTE, what)
+            self._open([""], row.t_ns, Cause.ROUTE, subject)
 
-    def _consumer(self, row: LifeRow, event: LifecycleEvent, what: str) -> None:
+    def _consumer(self, row: LifeRow, event: LifecycleEvent, subject: str) -> None:
         groups = list(self._presence.groups_of(row.node, row.seq + 1))
         if event in _SILENT:
-            self._open(groups, row.t_ns, Cause.SILENT, what)
+            self._open(groups, row.t_ns, Cause.SILENT, subject)
         elif event in _RETURNS:
-            self._open(groups, row.t_ns, Cause.RETURNED, what)
+            self._open(groups, row.t_ns, Cause.RETURNED, subject)
         else:
-            self._open(groups, row.t_ns, Cause.ROUND if self._hindering else Cause.NOTIFIED, what)
+            self._open(groups, row.t_ns, Cause.ROUND if self._hindering else Cause.NOTIFIED, subject)
         if event in _NO_UNLOCK:
-            self._open([group for group in groups if group in self._ordered], row.t_ns, Cause.ORDER_LOCK, what)
+            self._open([group for group in groups if group in self._ordered], row.t_ns, Cause.ORDER_LOCK, subject)
 
     def _fault(self, row: FaultRow) -> None:
         declared, begins = disturbance_of(row), row.event == Phase.BEGIN
-        what = f"{row.kind} {row.subject} {row.event}s"
+        subject = f"{row.kind} {row.subject} {row.event}s"
         groups = [row.subject] if declared.concerns is Concerns.GROUP else self._groups_of(row)
         if begins:
             self.lasting[row.fault_id] = LastingFault(row, tuple(groups))
@@ -180,19 +180,19 @@ class Causes(Watcher):
                 self._hindering.pop(row.fault_id, None)
         learns = declared.begins if begins else declared.ends
         if learns is Learns.SILENCE:
-            self._silence(groups, row.t_ns, what)
+            self._silence(groups, row.t_ns, subject)
         elif learns in _CAUSES:
-            self._open(groups, row.t_ns, _CAUSES[learns], what)
+            self._open(groups, row.t_ns, _CAUSES[learns], subject)
 
     def _administer(self, row: AdminRow) -> None:
         """An administrator changed something: clients learn it with their polls, members of a group in a round."""
         of = row.topic or row.group or row.broker_name
-        what = f"an administrator sent {row.request}{f' about {of}' if of else ''}"
+        subject = f"an administrator sent {row.request}{f' about {of}' if of else ''}"
         changes = changes_of(row)
-        if any(one in changes for one in _SEEN_IN_ROUTES):
-            self._open(self._groups_of_admin(row), row.began_ns, Cause.ROUTE, what)
+        if any(item in changes for item in _SEEN_IN_ROUTES):
+            self._open(self._groups_of_admin(row), row.began_ns, Cause.ROUTE, subject)
         if Changed.MODE in changes or Changed.GROUP in changes:
-            self._open([row.group], row.began_ns, Cause.ASSIGNER, what)
+            self._open([row.group], row.began_ns, Cause.ASSIGNER, subject)
 
     def _groups_of_admin(self, row: AdminRow) -> list[str]:
         if row.group:
@@ -210,30 +210,30 @@ class Causes(Watcher):
         hits_groups = not named or any(self.roles[word] in (BROKER, NAMESERVER) for word in named)
         return [""] if hits_groups else []
 
-    def _silence(self, groups: Sequence[str], t_ns: int, what: str) -> None:
+    def _silence(self, groups: Sequence[str], t_ns: int, subject: str) -> None:
         """Brokers expel a silent member; of a silent broker nameservers and clients learn later still."""
         bounds = self._bounds
         bound_ms = max(bounds.of(Cause.SILENT), bounds.broker_silence_ms) if "" in groups else bounds.of(Cause.SILENT)
-        self._open(groups, t_ns, Cause.SILENT, what, bound_ms)
+        self._open(groups, t_ns, Cause.SILENT, subject, bound_ms)
 
     def _open(
         self,
         groups: Iterable[str],
         t_ns: int,
         cause: Cause,
-        what: str,
+        subject: str,
         bound_ms: int | None = None,
         *,
         external: bool = True,
     ) -> None:
         length_ns = (self._bounds.of(cause) if bound_ms is None else bound_ms) * _MS
         for group in groups:
-            self._windows.setdefault(group, []).append(Window(t_ns, t_ns + length_ns, cause, what, external))
+            self._windows.setdefault(group, []).append(CauseWindow(t_ns, t_ns + length_ns, cause, subject, external))
 
     # --- questions ------------------------------------------------------------------------
 
     @property
-    def opened(self) -> Mapping[str, Sequence[Window]]:
+    def opened(self) -> Mapping[str, Sequence[CauseWindow]]:
         """Mapping group -> its windows without that of the start; an empty name stands for all groups."""
         return self._windows
 
@@ -244,17 +244,17 @@ class Causes(Watcher):
             group: the consumer group.
             agreed_ns: first agreement of the run; None: it never agreed.
         """
-        start = Window(0, (agreed_ns or 0) + self._bounds.of(Cause.START) * _MS, Cause.START, "", external=True)
+        start = CauseWindow(0, (agreed_ns or 0) + self._bounds.of(Cause.START) * _MS, Cause.START, "", external=True)
         of_group = self._windows.get(group, []) if group else []
         every = sorted((start, *self._windows.get("", ()), *of_group), key=lambda window: window.start_ns)
-        lasting = [one for one in self.lasting.values() if "" in one.groups or group in one.groups]
+        lasting = [item for item in self.lasting.values() if "" in item.groups or group in item.groups]
         return Windows(self._bounds, tuple(every), lasting)
 
 
 class Windows:
     """The windows of one group, in order of time."""
 
-    def __init__(self, bounds: Bounds, windows: Sequence[Window], lasting: Sequence[LastingFault] = ()) -> None:
+    def __init__(self, bounds: Bounds, windows: Sequence[CauseWindow], lasting: Sequence[LastingFault] = ()) -> None:
         self._bounds = bounds
         self._lasting = lasting
         self._windows = windows
@@ -292,17 +292,17 @@ class Windows:
 
     def _lasting_at(self, t_ns: int) -> str:
         """The fault that began last of those that are active; empty for none."""
-        active = [one for one in self._lasting if one.lasts_at(t_ns)]
-        return max(active, key=lambda one: one.row.t_ns).what if active else ""
+        active = [item for item in self._lasting if item.lasts_at(t_ns)]
+        return max(active, key=lambda item: item.row.t_ns).what if active else ""
 
     def unexplained_ns(self, spans: Iterable[Span]) -> int:
         """How much of some intervals lies outside of all external windows."""
         return sum(uncovered_ns(span, self._external) for span in spans)
 
-    def _reaching_furthest(self, start_ns: int, *, external: bool) -> Window | None:
+    def _reaching_furthest(self, start_ns: int, *, external: bool) -> CauseWindow | None:
         """The window that reaches furthest from an instant."""
         before = self._windows[: bisect_right(self._starts, start_ns)]
-        open_then = [one for one in before if one.end_ns > start_ns and (one.external or not external)]
+        open_then = [item for item in before if item.end_ns > start_ns and (item.external or not external)]
         return max(open_then, key=lambda window: (window.end_ns, window.start_ns), default=None)
 
 

@@ -8,7 +8,7 @@ import attrs
 
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import FaultRow, LifeRow
-from emulator.trace.schema import FAULTS, LIFECYCLE, Table
+from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from faults.catalogue import FAULTS as KINDS
 from faults.catalogue import scope_of
 from faults.disturbance import IN_LIVES, Disturbance, Frame
@@ -87,11 +87,11 @@ class Disturbances(Watcher):
         self._faults: list[FaultRow] = []
         self._life: list[LifeRow] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads faults and processes."""
-        return {FAULTS: self._faults.append, LIFECYCLE: self._note}
+        return {FAULTS: self._faults.append, LIFECYCLE: self._on_change}
 
-    def _note(self, row: LifeRow) -> None:
+    def _on_change(self, row: LifeRow) -> None:
         if row.event in DISTURBING:
             self._life.append(row)
 
@@ -111,9 +111,9 @@ class Disturbances(Watcher):
         if agreed_ns is not None:
             rows += [(row.seq, row.t_ns, f"{row.node} {row.event}") for row in self._life if row.t_ns > agreed_ns]
         found: dict[int, list[str]] = {}
-        for _, t_ns, what in sorted(rows):
-            found.setdefault(t_ns, []).append(what)
-        return [(t_ns, tuple(what)) for t_ns, what in sorted(found.items())]
+        for _, t_ns, subject in sorted(rows):
+            found.setdefault(t_ns, []).append(subject)
+        return [(t_ns, tuple(description)) for t_ns, description in sorted(found.items())]
 
     def spans(self, end_ns: int) -> tuple[FaultSpan, ...]:
         """The faults, by begin."""

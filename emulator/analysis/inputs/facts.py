@@ -31,7 +31,7 @@ class RunFacts:
 
 def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
     """The facts of a run of a scenario."""
-    pushing = [one for one in scenario.consumers if not one.lite_pull]
+    pushing = [consumer for consumer in scenario.consumers if not consumer.lite_pull]
     return RunFacts(
         end_ns,
         bounds_of(scenario),
@@ -39,6 +39,6 @@ def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
         all(broker.config.enable_slave_acting_master for broker in scenario.brokers),
         all(broker.config.enable_controller_mode for broker in scenario.brokers),
         {group.group: group.consume_ms for group in scenario.consumers},
-        tuple(one.group for one in pushing if one.config.consume_orderly),
-        tuple(one.group for one in pushing if one.config.exclusivity is not Exclusivity.NONE),
+        tuple(item.group for item in pushing if item.config.consume_orderly),
+        tuple(item.group for item in pushing if item.config.exclusivity is not Exclusivity.NONE),
     )

@@ -19,9 +19,9 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.processes import Processes
 from emulator.analysis.inputs.steps import SpansAwake, length_ns
 from emulator.analysis.rows.row_classes import BeliefRow, PassRow, Process, Span
-from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
+from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.analysis.rows.sweeps import SettlingSweeps
-from emulator.trace.schema import BELIEFS, PASSES, Table
+from emulator.trace.schema import BELIEFS, PASSES, TraceTable
 from nodes.beliefs import BeliefKind
 from nodes.protocol.assigning import RebalanceMode
 
@@ -56,7 +56,7 @@ class HoldersOfValue:
 
 
 @attrs.frozen(order=True)
-class Subject:
+class HeldSubject:
     """What nodes of a role hold values of."""
 
     kind: str
@@ -109,7 +109,7 @@ class SubjectSweep:
         processes: who lives and sleeps.
     """
 
-    def __init__(self, about: Subject, processes: Processes) -> None:
+    def __init__(self, about: HeldSubject, processes: Processes) -> None:
         self._about = about
         self._processes = processes
         self.held: dict[Process, Value] = {}
@@ -143,7 +143,7 @@ class SubjectSweep:
             for process in (*self.held, *self._changes):
                 if self._processes.has_ended(process, t_ns):
                     self._changes[process] = NOTHING
-        changes = {who: value for who, value in self._changes.items() if self.held.get(who, NOTHING)[0] != value[0]}
+        changes = {node: value for node, value in self._changes.items() if self.held.get(node, NOTHING)[0] != value[0]}
         self._changes.clear()
         if changes:
             self._change(changes, t_ns)
@@ -178,7 +178,7 @@ class SubjectSweep:
         awake: Collection[str] = self._nodes_of
         if self._processes.anybody_sleeps(t_ns):
             is_awake = self._processes.is_awake
-            awake = {value_hash: None for who, (value_hash, _) in self.held.items() if is_awake(who, t_ns)}
+            awake = {value_hash: None for node, (value_hash, _) in self.held.items() if is_awake(node, t_ns)}
         self._current.active.look(t_ns, len(awake))
 
     def _found(self, current: _OpenDivergence, end_ns: int, *, censored: bool) -> None:
@@ -199,7 +199,7 @@ class SubjectSweep:
             self._found(current, end_ns, censored=True)
 
 
-class Holdings(SettlingSweeps[Subject, SubjectSweep]):
+class Holdings(SettlingSweeps[HeldSubject, SubjectSweep]):
     """The values of all subjects.
 
     Args:
@@ -210,7 +210,7 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         share: the part of the run that is read.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.SUBJECT
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.SUBJECT
     settles_after_messages: ClassVar[bool] = False
 
     def __init__(
@@ -219,7 +219,7 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         *kinds: BeliefKind,
         parts: bool = False,
         modes: bool = False,
-        share: Share = WHOLE,
+        share: RunShare = WHOLE,
     ) -> None:
         super().__init__(partial(SubjectSweep, processes=presence.processes), share)
         self._processes = presence.processes
@@ -228,23 +228,23 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         self._modes = modes
         self._mode_of: dict[tuple[Process, str], str] = {}
         """(process, group) -> mode of its last round."""
-        self._held_by: dict[Process, dict[Subject, None]] = {}
+        self._held_by: dict[Process, dict[HeldSubject, None]] = {}
         self.first_ns: dict[str, int] = {}
         """Mapping kind -> first instant at which a node recorded a value."""
 
     def found(self, *kinds: str) -> list[Divergence]:
         """When nodes held several values of subjects of some kinds."""
-        return [one for about, sweep in self.of.items() if about.kind in kinds for one in sweep.found]
+        return [item for about, sweep in self.of.items() if about.kind in kinds for item in sweep.found]
 
-    def holders(self, about: Subject) -> tuple[HoldersOfValue, ...]:
+    def holders(self, about: HeldSubject) -> tuple[HoldersOfValue, ...]:
         """The nodes that hold each value of a subject, ordered by hash, after the instant that was settled last."""
         return _holders(self.of[about].held)
 
-    def part(self) -> tuple[dict[str, int], dict[Subject, list[Divergence]]]:
+    def part(self) -> tuple[dict[str, int], dict[HeldSubject, list[Divergence]]]:
         """The first instant of each kind in the run; mapping subject -> what was found."""
-        return self.first_ns, {about: one.found for about, one in self.of.items() if one.found}
+        return self.first_ns, {about: item.found for about, item in self.of.items() if item.found}
 
-    def merge(self, part: tuple[dict[str, int], dict[Subject, list[Divergence]]]) -> None:
+    def merge(self, part: tuple[dict[str, int], dict[HeldSubject, list[Divergence]]]) -> None:
         """Take over the subjects of a share."""
         first_ns, found = part
         self.first_ns = first_ns
@@ -255,11 +255,11 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         """Forget the divergences that are over, and what processes held that ended in an instant before."""
         for sweep in self.of.values():
             sweep.forget()
-        of_living = {one: held for one, held in self._held_by.items() if not self._processes.is_gone(one)}
+        of_living = {item: held for item, held in self._held_by.items() if not self._processes.is_gone(item)}
         self._held_by = of_living
         self._mode_of = {key: mode for key, mode in self._mode_of.items() if key[0] in of_living}
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs, and rebalance rounds if it follows their modes."""
         return {BELIEFS: self._belief} | ({PASSES: self._round} if self._modes else {})
 
@@ -271,10 +271,10 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
         if not self.share.has_text(row.subject):
             return
         value = (row.value_hash, row.value) if row.value_hash else NOTHING
-        self._note(Subject(row.kind, row.role, row.subject), process, value)
+        self._on_change(HeldSubject(row.kind, row.role, row.subject), process, value)
         if self._parts and row.kind == BeliefKind.VIEW:
             for part, of_part in _parts(row):
-                self._note(Subject(part.kind, row.role, row.subject), process, of_part)
+                self._on_change(HeldSubject(part.kind, row.role, row.subject), process, of_part)
 
     def _round(self, row: PassRow) -> None:
         """A member records with each round what allocated; that it did so by itself is a value, too."""
@@ -284,13 +284,13 @@ class Holdings(SettlingSweeps[Subject, SubjectSweep]):
             return
         self._mode_of[process, row.group] = row.mode
         text = json.dumps(row.mode)
-        self._note(Subject(BeliefKind.REBALANCE_MODE, row.role, row.group), process, (text, text))
+        self._on_change(HeldSubject(BeliefKind.REBALANCE_MODE, row.role, row.group), process, (text, text))
 
-    def _note(self, about: Subject, process: Process, value: Value) -> None:
+    def _on_change(self, about: HeldSubject, process: Process, value: Value) -> None:
         self.feed(about, (process, value))
         self._held_by.setdefault(process, {})[about] = None
 
-    def concerned(self, t_ns: int) -> Iterable[Subject]:  # noqa: ARG002 - what stirred is known
+    def concerned(self, t_ns: int) -> Iterable[HeldSubject]:  # noqa: ARG002 - what stirred is known
         """Subjects of processes that ended, were suspended or resumed."""
         stirred = self._processes.stirred
         return [about for process in stirred for about in self._held_by.get(process, ())] if stirred else ()

@@ -18,16 +18,16 @@ from typing import Any, ClassVar
 
 import attrs
 
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.inputs.facts import RunFacts
-from emulator.analysis.inputs.messages import Identity, Messages, TopicQueue, place_of
+from emulator.analysis.inputs.messages import Identity, TopicQueue, TracedMessages, place_of
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import length_ns
 from emulator.analysis.rows.row_classes import MessageRow, Process, Span
-from emulator.analysis.rows.shares import DividedBy
+from emulator.analysis.rows.shares import PartitionedBy
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, Table
+from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.protocol.names import is_system_topic
@@ -36,7 +36,7 @@ _MS = 1_000_000
 
 
 @attrs.frozen
-class KeyAnomaly(Judged):
+class KeyAnomaly(JudgedFinding):
     """What concerned one key was consumed out of order, or at several consumers at once (V12)."""
 
     group: str
@@ -114,7 +114,7 @@ class _Consumed:
 
 
 @attrs.define
-class _Stored:
+class _StoredMessages:
     """Where the messages of the key in a topic were stored."""
 
     queue: TopicQueue
@@ -134,14 +134,14 @@ class KeySweep:
         facts: of the run.
     """
 
-    def __init__(self, key: str, presence: Presence, messages: Messages, facts: RunFacts) -> None:
+    def __init__(self, key: str, presence: Presence, messages: TracedMessages, facts: RunFacts) -> None:
         self._key = key
         self._presence = presence
         self._messages = messages
         self._facts = facts
         self._seqs: dict[tuple[TopicQueue, Identity], int] = {}
         """Seq of the row with which each message was stored."""
-        self._stored: dict[str, _Stored] = {}
+        self._stored: dict[str, _StoredMessages] = {}
         """Mapping topic -> its messages."""
         self._consumed: dict[tuple[str, str], _Consumed] = {}
         """Mapping (group, consumer of a group that broadcasts) -> what it did."""
@@ -167,7 +167,7 @@ class KeySweep:
         self._seqs[queue, (row.offset, row.stored_ms)] = row.seq
         known = self._stored.get(row.topic)
         if known is None:
-            self._stored[row.topic] = _Stored(queue, {queue: None})
+            self._stored[row.topic] = _StoredMessages(queue, {queue: None})
             return
         known.messages += 1
         if queue != known.queue:
@@ -236,7 +236,7 @@ class KeySweep:
     def _find(self, group: str, node: str, known: _Consumed, two: Sequence[Span], span: Span) -> None:
         in_queue_ns, is_ordered = 0, group in self._facts.ordered
         if two:
-            queues = dict.fromkeys(one.queue for one in known.inside)
+            queues = dict.fromkeys(item.queue for item in known.inside)
             in_queue_ns = sum(length_ns(together(i for i in known.inside if i.queue == queue)) for queue in queues)
         overtaken = len(known.overtaken_ns), known.overtaken_in_queue
         amounts = known.messages, *overtaken, known.again, len(known.late_ns), known.retried
@@ -250,7 +250,7 @@ KeysPart = dict[str, tuple[list[KeyAnomaly], list[MovedKey], list[int], list[Spa
 """Mapping key -> its anomalies and moves, when messages were overtaken, and when it was at several consumers."""
 
 
-class Keys(Sweeps[str, KeySweep]):
+class KeyedMessages(Sweeps[str, KeySweep]):
     """The messages of all keys.
 
     Args:
@@ -258,15 +258,15 @@ class Keys(Sweeps[str, KeySweep]):
         facts: of the run.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.KEY
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.KEY
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, MessageEvent.CONSUMED)
 
-    def __init__(self, presence: Presence, messages: Messages, facts: RunFacts) -> None:
+    def __init__(self, presence: Presence, messages: TracedMessages, facts: RunFacts) -> None:
         super().__init__(lambda key: KeySweep(key, presence, messages, facts))
 
     def part(self) -> "KeysPart":
         """What was found in a share."""
-        found = {key: (one.found, one.moved, one.overtaken_ns, one.two) for key, one in self.of.items()}
+        found = {key: (item.found, item.moved, item.overtaken_ns, item.two) for key, item in self.of.items()}
         return {key: lists for key, lists in found.items() if any(lists)}
 
     def merge(self, part: "KeysPart") -> None:
@@ -275,7 +275,7 @@ class Keys(Sweeps[str, KeySweep]):
             sweep = self.sweep(key)
             sweep.found, sweep.moved, sweep.overtaken_ns, sweep.two = lists
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
         return {MESSAGES: self._message}
 
@@ -295,10 +295,10 @@ def _is_passed_through(topic: str) -> bool:
 def together(inside: Iterable[_Inside]) -> Iterator[Span]:
     """When listeners of at least two consumers ran, in order of time."""
     listed = list(inside)
-    if len(dict.fromkeys(one.process for one in listed)) < 2:
+    if len(dict.fromkeys(item.process for item in listed)) < 2:
         return
     # At one instant ends come before begins.
-    steps = [(one.end_ns, 0, one.process) for one in listed] + [(one.start_ns, 1, one.process) for one in listed]
+    steps = [(item.end_ns, 0, item.process) for item in listed] + [(item.start_ns, 1, item.process) for item in listed]
     running: dict[Process, int] = {}
     since_ns: int | None = None
     for t_ns, begins, process in sorted(steps):

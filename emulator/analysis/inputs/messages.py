@@ -13,9 +13,9 @@ import attrs
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
-from emulator.analysis.rows.shares import DividedBy
+from emulator.analysis.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 from nodes.filter.filter_api import is_tag_type
 
@@ -164,7 +164,9 @@ class QueueMessages:
     def _matches_another(self, row: MessageRow) -> bool:
         """Whether a live member subscribes by tags to a message that another one's subscription leaves out."""
         subscriptions = self._presence.subscriptions(row.group, row.topic, row.seq)
-        expressions = [one["expression"] for one in subscriptions if is_tag_type(one["type"])]
+        expressions = [
+            subscription["expression"] for subscription in subscriptions if is_tag_type(subscription["type"])
+        ]
         differ = len(dict.fromkeys(expressions)) > 1
         return differ and self._presence.is_wanted(row.group, row.topic, row.tags, row.seq)
 
@@ -182,14 +184,14 @@ class QueueMessages:
         return known
 
 
-class Messages(Watcher):
+class TracedMessages(Watcher):
     """The messages of all queues.
 
     Args:
         presence: reads the same rows before.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
 
     def __init__(self, presence: Presence) -> None:
         self._presence = presence
@@ -199,7 +201,7 @@ class Messages(Watcher):
         self.unacknowledged: dict[str, None] = {}
         """Sender and when it was sent, of messages whose sender did not receive SEND_OK."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages, and where owners start."""
         return {OWNERSHIP: self._feed, MESSAGES: self._message}
 

@@ -18,16 +18,16 @@ from typing import Any, ClassVar
 
 import attrs
 
-from emulator.analysis.findings.finding import Cause, Judged
+from emulator.analysis.findings.finding import Cause, JudgedFinding
 from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import Steps
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, MessageRow, OwnershipRow, Process
-from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
+from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
 from nodes.protocol.administration import Changed
 
@@ -64,7 +64,7 @@ _SET = {
 
 
 @attrs.frozen
-class OffsetAnomaly(Judged):
+class OffsetAnomaly(JudgedFinding):
     """An offset that fell, or a start that differs from the last commit (V4, V5)."""
 
     queue: GroupQueue
@@ -209,8 +209,8 @@ class OffsetSweep:
     def _begin(self, row: OwnershipRow) -> None:
         self._healthy_start = self._settled <= row.offset <= self._last or self._last < 0
         if 0 <= self._last != row.offset:
-            what = OffsetFault.REPLAYS if row.offset < self._last else OffsetFault.SKIPS
-            self._find(row, what, row.node, self._last, violation=not self._healthy_start)
+            subject = OffsetFault.REPLAYS if row.offset < self._last else OffsetFault.SKIPS
+            self._find(row, subject, row.node, self._last, violation=not self._healthy_start)
         self._start, self._started_ns = row.offset, row.t_ns
         if self._last < 0:
             self._last = self._settled = row.offset
@@ -236,23 +236,23 @@ class OffsetSweep:
         young = self._started_ns >= 0 and row.t_ns - self._started_ns <= self._bounds.round_ms * _MS
         return young and self._healthy_start and row.offset >= self._start
 
-    def _set(self, row: MessageRow, what: OffsetFault) -> None:
+    def _set(self, row: MessageRow, offset_fault: OffsetFault) -> None:
         """A broker's offset was set by no client: compare it with what the same broker held before."""
         held = self._at_brokers.get(row.node, [])
         if held and row.offset < held[-1][1]:
-            self._find(row, what, row.node, held[-1][1], violation=self._is_too_old(row, what, held))
+            self._find(row, offset_fault, row.node, held[-1][1], violation=self._is_too_old(row, offset_fault, held))
             # Reported once. A master that became a slave takes commits until clients poll their routes, and the next
             # copy removes them again: they are compared with this copy, not with what was there before.
             held.clear()
-        if what is OffsetFault.RESET:
+        if offset_fault is OffsetFault.RESET:
             self._last = self._settled = row.offset
             self._recent.clear()
         self._hold(row)
 
-    def _is_too_old(self, row: MessageRow, what: OffsetFault, held: list[tuple[int, int]]) -> bool:
-        if what is OffsetFault.RESET:
+    def _is_too_old(self, row: MessageRow, offset_fault: OffsetFault, held: list[tuple[int, int]]) -> bool:
+        if offset_fault is OffsetFault.RESET:
             return False
-        is_copied = what is OffsetFault.COPIED
+        is_copied = offset_fault is OffsetFault.COPIED
         # What is loaded was written before the last process ended.
         ended_ns = self._processes.ended_ns(row.node, row.seq)
         as_of_ns = row.t_ns if is_copied or ended_ns is None else ended_ns
@@ -266,9 +266,9 @@ class OffsetSweep:
     def _administer(self, act: Administered) -> None:
         """What happened since the request arrived follows from it, too: the row is written when it was carried out."""
         self._administered_until_ns = max(self._administered_until_ns, act.until_ns)
-        for place, one in enumerate(self.found):
-            if one.t_ns >= act.began_ns:
-                self.found[place] = attrs.evolve(one, violation=False)
+        for place, item in enumerate(self.found):
+            if item.t_ns >= act.began_ns:
+                self.found[place] = attrs.evolve(item, violation=False)
 
     def _switch(self, event: BecameMaster) -> None:
         """Another broker became master: compare its offset with that of the master before it."""
@@ -284,9 +284,9 @@ class OffsetSweep:
             old_ms += self._bounds.master_silent_ms
         settled = [at for t_ns, at in held if t_ns < as_of_ns - old_ms * _MS]
         violation = bool(settled) and offset < settled[-1]
-        what, expected = OffsetFault.SWITCHED, held[-1][1]
+        subject, expected = OffsetFault.SWITCHED, held[-1][1]
         self.found.append(
-            OffsetAnomaly(self._queue, what, event.t_ns, event.node, expected, offset, violation=violation)
+            OffsetAnomaly(self._queue, subject, event.t_ns, event.node, expected, offset, violation=violation)
         )
 
     def _hold(self, row: MessageRow) -> None:
@@ -298,10 +298,12 @@ class OffsetSweep:
             held.pop(0)
 
     def _find(
-        self, row: MessageRow | OwnershipRow, what: OffsetFault, who: str, expected: int, *, violation: bool
+        self, row: MessageRow | OwnershipRow, offset_fault: OffsetFault, node: str, expected: int, *, violation: bool
     ) -> None:
         violation = violation and row.t_ns > self._administered_until_ns
-        self.found.append(OffsetAnomaly(self._queue, what, row.t_ns, who, expected, row.offset, violation=violation))
+        self.found.append(
+            OffsetAnomaly(self._queue, offset_fault, row.t_ns, node, expected, row.offset, violation=violation)
+        )
 
 
 class Offsets(Sweeps[GroupQueue, OffsetSweep]):
@@ -313,10 +315,10 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
         share: the part of the run that is read.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.COMMITTED, *_SET)
 
-    def __init__(self, bounds: Bounds, presence: Presence, share: Share = WHOLE) -> None:
+    def __init__(self, bounds: Bounds, presence: Presence, share: RunShare = WHOLE) -> None:
         super().__init__(lambda queue: OffsetSweep(queue, bounds, presence, self._roles_of(queue.broker_name)), share)
         self._bounds = bounds
         self._presence = presence
@@ -325,8 +327,8 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
     @property
     def found(self) -> list[OffsetAnomaly]:
         """All anomalies, in order of time."""
-        every = (one for sweep in self.of.values() for one in sweep.found)
-        return sorted(every, key=lambda one: (one.t_ns, one.queue, one.offset))
+        every = (item for sweep in self.of.values() for item in sweep.found)
+        return sorted(every, key=lambda item: (item.t_ns, item.queue, item.offset))
 
     def has(self, key: GroupQueue) -> bool:
         """Whether a queue belongs to the share of the run that is read."""
@@ -334,14 +336,14 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
 
     def part(self) -> dict[GroupQueue, list[OffsetAnomaly]]:
         """Mapping queue -> its anomalies."""
-        return {queue: one.found for queue, one in self.of.items() if one.found}
+        return {queue: item.found for queue, item in self.of.items() if item.found}
 
     def merge(self, part: Mapping[GroupQueue, list[OffsetAnomaly]]) -> None:
         """Take over the queues of a share."""
         for queue, found in part.items():
             self.sweep(queue).found = found
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads offsets, where owners start, and which broker becomes master."""
         return {BELIEFS: self._belief, OWNERSHIP: self._own, MESSAGES: self._message, ADMIN: self._administer}
 

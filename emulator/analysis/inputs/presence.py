@@ -14,9 +14,9 @@ from emulator.analysis.inputs.processes import ENDS, NEVER, Processes
 from emulator.analysis.inputs.steps import Steps
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
-from emulator.spec.model import BROKER, CONSUMER, NAMESERVER
+from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import BeliefKind, LifecycleEvent
 from nodes.filter.filter_api import SUB_ALL, SubscriptionError, build_subscription_data, client_keeps, is_tag_type
 from nodes.protocol.model import MessageModel, is_readable
@@ -83,7 +83,7 @@ class Holders(Generic[_V]):
 
 
 @attrs.define
-class _Group:
+class _PresentGroup:
     """A consumer group."""
 
     members: Holders[bool] = attrs.Factory(Holders)
@@ -120,7 +120,7 @@ class Presence(Watcher):
     def __init__(self, broker_names: Mapping[str, str]) -> None:
         self.processes = Processes()
         self._broker_names = broker_names
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, _PresentGroup] = {}
         self._groups_of: dict[str, dict[str, int]] = {}
         """Mapping node -> group -> seq of the row that named them first."""
         self._subscribers: dict[str, dict[str, int]] = {}
@@ -133,7 +133,7 @@ class Presence(Watcher):
         """Mapping topic -> groups that have recorded a subscription to it, or a view of it."""
         self._routed: dict[str, dict[str, int]] = {}
         """Mapping topic -> brokerName -> most queues that a nameserver has listed."""
-        self._most: dict[tuple[str, str], dict[str, int]] = {}
+        self._maximum: dict[tuple[str, str], dict[str, int]] = {}
         """Mapping group and topic -> brokerName -> most queues that a member has seen, or a nameserver has listed."""
         self.changed: dict[str, None] = {}
         """Groups whose state may have changed in the instant that is being read; an empty name stands for all."""
@@ -142,7 +142,7 @@ class Presence(Watcher):
         self.appeared: dict[str, list[GroupQueue]] = {}
         """Mapping group -> its queues that were seen or listed first in this instant."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads processes and beliefs."""
         return {LIFECYCLE: self._life, BELIEFS: self._belief}
 
@@ -156,7 +156,7 @@ class Presence(Watcher):
     def forget(self) -> None:
         """Forget what was before the present instant: who follows a run asks about no other one."""
         self.processes.forget()
-        for holders in (*self._routes.values(), *(one for known in self._groups.values() for one in known.every())):
+        for holders in (*self._routes.values(), *(item for known in self._groups.values() for item in known.every())):
             holders.forget()
 
     # --- groups -----------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Presence(Watcher):
 
     def is_wanted(self, group: str, topic: str, tags: str, seq: int) -> bool:
         """Whether a live member subscribed to messages with these tags before a row; SQL92 selects all of them."""
-        return any(_selects(one, tags) for one in self.subscriptions(group, topic, seq))
+        return any(_selects(subscription, tags) for subscription in self.subscriptions(group, topic, seq))
 
     def consumer_groups(self, topic: str, seq: int) -> Iterator[str]:
         """Groups with a member that subscribed to a topic before a row."""
@@ -237,18 +237,18 @@ class Presence(Watcher):
         if known is None or known.known_ns.get(queue.topic, NEVER) > t_ns:
             return None
         counts = self._listed(known, queue.topic, t_ns)
-        return any(one.get(queue.broker_name, 0) > queue.queue_id for one in counts) if counts else None
+        return any(count.get(queue.broker_name, 0) > queue.queue_id for count in counts) if counts else None
 
     def is_readable(self, topic: str, broker_name: str, t_ns: int) -> bool:
         """Whether a broker of the group runs and nameservers give the topic read permission there."""
-        begun = [one for one in self._brokers.get(broker_name, ()) if self.processes.has_begun(one, t_ns)]
-        if begun and not any(self.processes.is_awake(one, t_ns) for one in begun):
+        begun = [broker for broker in self._brokers.get(broker_name, ()) if self.processes.has_begun(broker, t_ns)]
+        if begun and not any(self.processes.is_awake(item, t_ns) for item in begun):
             return False
         routes = self._routes[topic].at(t_ns).values() if topic in self._routes else ()
         known = [route[broker_name] for route in routes if broker_name in route]
         return not known or any(is_readable(entry["queues"][2]) and entry["queues"][0] for entry in known)
 
-    def _listed(self, known: _Group, topic: str, t_ns: int) -> list[_Counts]:
+    def _listed(self, known: _PresentGroup, topic: str, t_ns: int) -> list[_Counts]:
         """The numbers of queues that live members see, and that nameservers list."""
         views = known.views[topic].at(t_ns).values() if topic in known.views else ()
         routes = self._routes[topic].at(t_ns).values() if topic in self._routes else ()
@@ -307,7 +307,7 @@ class Presence(Watcher):
         # Members without any subscription may own queues of all topics.
         self.changed.update((group, None) for group, known in self._groups.items() if known.subscribed_ns == NEVER)
 
-    def _know(self, known: _Group, group: str, topic: str, t_ns: int) -> None:
+    def _know(self, known: _PresentGroup, group: str, topic: str, t_ns: int) -> None:
         """A group records something about a topic."""
         if topic not in known.known_ns:
             known.known_ns[topic] = t_ns
@@ -316,8 +316,8 @@ class Presence(Watcher):
 
     def _appear(self, group: str, topic: str, counts: _Counts) -> None:
         """A member sees queues, or a nameserver lists them."""
-        most = self._most.setdefault((group, topic), {})
-        for broker_name, first, count in _grown(most, counts):
+        maximum = self._maximum.setdefault((group, topic), {})
+        for broker_name, first, count in _grown(maximum, counts):
             queues = (GroupQueue(group, topic, broker_name, number) for number in range(first, count))
             self.appeared.setdefault(group, []).extend(queues)
 
@@ -346,11 +346,11 @@ class Presence(Watcher):
             known.broadcasts_seq, known.broadcasts_ns = row.seq, row.t_ns
         self.changed[group] = None
 
-    def _group_of(self, group: str, row: BeliefRow | LifeRow) -> _Group:
+    def _group_of(self, group: str, row: BeliefRow | LifeRow) -> _PresentGroup:
         self._groups_of.setdefault(row.node, {}).setdefault(group, row.seq)
         known = self._groups.get(group)
         if known is None:
-            known = self._groups[group] = _Group()
+            known = self._groups[group] = _PresentGroup()
         return known
 
 
@@ -368,10 +368,10 @@ def _matches(expression: str, expression_type: str, tags: str) -> bool:
         return True
 
 
-def _grown(most: dict[str, int], counts: _Counts) -> list[tuple[str, int, int]]:
+def _grown(maximum: dict[str, int], counts: _Counts) -> list[tuple[str, int, int]]:
     """Raise the numbers of queues; returns what grew: (brokerName, number before, number now)."""
-    found = [(name, most.get(name, 0), count) for name, count in counts.items() if count > most.get(name, 0)]
-    most.update((name, count) for name, _, count in found)
+    found = [(name, maximum.get(name, 0), count) for name, count in counts.items() if count > maximum.get(name, 0)]
+    maximum.update((name, count) for name, _, count in found)
     return found
 
 

@@ -8,7 +8,7 @@ import attrs
 from emulator.analysis.inputs.steps import Steps
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import LifeRow, Process
-from emulator.trace.schema import LIFECYCLE, Table
+from emulator.trace.schema import LIFECYCLE, TraceTable
 from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 
 ENDS = tuple(event.value for event in PROCESS_ENDS)
@@ -42,7 +42,7 @@ class Processes(Watcher):
         self.stirred: dict[Process, None] = {}
         """Processes that ended, were suspended or resumed in the instant that is being read."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads lives."""
         return {LIFECYCLE: self._read}
 

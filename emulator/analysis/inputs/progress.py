@@ -19,11 +19,11 @@ from emulator.analysis.findings.finding import Explained
 from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process
-from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
+from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.analysis.rows.sweeps import SettlingSweeps
-from emulator.spec.model import BROKER
+from emulator.spec.model.scenario import BROKER
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
 SHORTEST_NS = 1_000_000_000
@@ -108,7 +108,7 @@ class QueueProgress:
         """Tags of the last message; None: there is none."""
         self._positions: dict[Consumer, _Position] = {}
         self.joined: list[str] = []
-        """Groups that have a position, and are not known to `Progress` yet."""
+        """Groups that have a position, and are not known to `GroupProgress` yet."""
         self._touched: dict[Consumer, None] = {}
         self.found: list[Stall] = []
         self.passed: list[Passed] = []
@@ -285,7 +285,7 @@ class QueueProgress:
                 self._close(key, position, end_ns, censored=True)
 
 
-class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
+class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
     """How far all groups have come in all queues.
 
     Args:
@@ -294,10 +294,10 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
         stored_max: see `QueueProgress`; 0: what consumers miss at a start is not asked for.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, *_PROGRESS, *_GIVE_UP)
 
-    def __init__(self, presence: Presence, share: Share = WHOLE, stored_max: int = _STORED_MAX) -> None:
+    def __init__(self, presence: Presence, share: RunShare = WHOLE, stored_max: int = _STORED_MAX) -> None:
         super().__init__(partial(QueueProgress, presence=presence, stored_max=stored_max), share)
         self._presence = presence
         self._fed: dict[TopicQueue, None] = {}
@@ -308,14 +308,14 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
     @property
     def found(self) -> list[Stall]:
         """All stalls of a second or more."""
-        return [one for sweep in self.of.values() for one in sweep.found]
+        return [item for sweep in self.of.values() for item in sweep.found]
 
     @property
     def passed(self) -> list[Passed]:
         """Messages that groups passed without consuming them."""
-        return [one for sweep in self.of.values() for one in sweep.passed]
+        return [item for sweep in self.of.values() for item in sweep.passed]
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages, and where owners start."""
         return {OWNERSHIP: self._own, MESSAGES: self._message}
 
@@ -343,7 +343,7 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
 
     def part(self) -> dict[TopicQueue, tuple[list[Stall], list[Passed]]]:
         """Mapping queue -> its stalls, and what was passed."""
-        return {place: (one.found, one.passed) for place, one in self.of.items() if one.found or one.passed}
+        return {place: (item.found, item.passed) for place, item in self.of.items() if item.found or item.passed}
 
     def merge(self, part: Mapping[TopicQueue, tuple[list[Stall], list[Passed]]]) -> None:
         """Take over the queues of a share."""
@@ -371,8 +371,8 @@ class Progress(SettlingSweeps[TopicQueue, QueueProgress]):
 
     def done(self) -> Iterator[tuple[Consumer, int]]:
         """How far each group, or consumer that broadcasts, has come in each queue: everything below is done."""
-        return (one for sweep in self.of.values() for one in sweep.done())
+        return (item for sweep in self.of.values() for item in sweep.done())
 
     def waiting(self) -> Iterator[tuple[Consumer, int]]:
         """Messages that wait in each queue of which a row came in this instant."""
-        return (one for place in self._fed for one in self.of[place].waiting())
+        return (item for place in self._fed for item in self.of[place].waiting())

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.finding import Explained, active_spans
-from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Holders, Presence
 from emulator.analysis.inputs.steps import SpansAwake, length_ns
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process, Span
-from emulator.analysis.rows.shares import WHOLE, DividedBy, Share
+from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.analysis.rows.sweeps import SettlingSweeps
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
@@ -152,7 +152,7 @@ class QueueSweep:
         """Compare the queue with its state before."""
         processes = self._presence.processes
         if processes.any_ended_at(t_ns):
-            for process in [one for one in self.owners if processes.has_ended(one, t_ns)]:
+            for process in [owner for owner in self.owners if processes.has_ended(owner, t_ns)]:
                 self._drop(process, t_ns)
         if self._presence.broadcasts_at(self._queue.group, t_ns):
             return
@@ -167,7 +167,7 @@ class QueueSweep:
     def _look_for_overlap(self, t_ns: int) -> None:
         if len(self.owners) > 1:
             self._overlap = self._overlap or _OpenOverlap(t_ns)
-            awake = sum(self._presence.processes.is_awake(one, t_ns) for one in self.owners)
+            awake = sum(self._presence.processes.is_awake(owner, t_ns) for owner in self.owners)
             self._overlap.look(t_ns, self.owners, awake)
         elif self._overlap is not None:
             self.overlaps.append(self._overlap.found(self._queue, t_ns, censored=False))
@@ -212,11 +212,11 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
         share: the part of the run that is read.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
     settles_after_messages: ClassVar[bool] = False
 
-    def __init__(self, presence: Presence, messages: Messages, share: Share = WHOLE) -> None:
+    def __init__(self, presence: Presence, messages: TracedMessages, share: RunShare = WHOLE) -> None:
         super().__init__(self._sweep_of, share)
         self._presence = presence
         self._messages = messages
@@ -239,22 +239,22 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
     @property
     def holds(self) -> list[Hold]:
         """Who owned each queue from when to when."""
-        return [one for sweep in self.of.values() for one in sweep.holds]
+        return [hold for sweep in self.of.values() for hold in sweep.holds]
 
     @property
     def overlaps(self) -> list[Overlap]:
         """When queues had several owners."""
-        return [one for sweep in self.of.values() for one in sweep.overlaps]
+        return [overlap for sweep in self.of.values() for overlap in sweep.overlaps]
 
     @property
     def orphans(self) -> list[Orphan]:
         """When queues that were owed an owner had none."""
-        return [one for sweep in self.of.values() for one in sweep.orphans]
+        return [orphan for sweep in self.of.values() for orphan in sweep.orphans]
 
     def at(self, queue: GroupQueue, t_ns: int) -> list[Process]:
         """Who owned a queue at an instant; known once all rows have been read."""
         holds = self.of[queue].holds if queue in self.of else ()
-        return [(one.node, one.incarnation) for one in holds if one.start_ns <= t_ns < one.end_ns]
+        return [(hold.node, hold.incarnation) for hold in holds if hold.start_ns <= t_ns < hold.end_ns]
 
     # --- shares ---------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
 
     def part(self) -> "OwnersPart":
         """What was found in a share."""
-        found = {queue: (one.holds, one.overlaps, one.orphans) for queue, one in self.of.items()}
+        found = {queue: (item.holds, item.overlaps, item.orphans) for queue, item in self.of.items()}
         return self.first_ns, {queue: lists for queue, lists in found.items() if any(lists)}
 
     def merge(self, part: "OwnersPart") -> None:
@@ -277,7 +277,7 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
 
     # --- rows -----------------------------------------------------------------------------
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads ownership, and messages that were consumed."""
         return {OWNERSHIP: self._own, MESSAGES: self._message}
 

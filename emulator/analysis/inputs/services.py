@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import attrs
 
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.processes import Processes
 from emulator.analysis.rows.row_classes import BeliefRow, Process, Span
 from emulator.analysis.rows.sweeps import SettlingSweeps
-from emulator.trace.schema import BELIEFS, Table
+from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 
 
@@ -32,7 +32,7 @@ class Servers(StrEnum):
 
 
 @attrs.frozen
-class ServiceSpan(Judged):
+class ServiceSpan(JudgedFinding):
     """The members of a broker group that ran the special services, from one change to the next (V10)."""
 
     broker_name: str
@@ -71,7 +71,7 @@ class ServiceSweep:
 
     def settle(self, t_ns: int) -> None:
         """Compare the members that run them with those before."""
-        nodes = tuple(sorted(one[0] for one in self._running if self._processes.is_awake(one, t_ns)))
+        nodes = tuple(sorted(item[0] for item in self._running if self._processes.is_awake(item, t_ns)))
         if nodes == self._shown or (self._shown is None and not nodes):
             return
         self._found(t_ns, censored=False)
@@ -89,7 +89,7 @@ class ServiceSweep:
         self.found.append(ServiceSpan(self._broker_name, servers, self._start_ns, end_ns, censored, self._shown))
 
 
-class SpecialServices(SettlingSweeps[str, ServiceSweep]):
+class ServiceSpans(SettlingSweeps[str, ServiceSweep]):
     """The special services of every broker group.
 
     Args:
@@ -105,9 +105,9 @@ class SpecialServices(SettlingSweeps[str, ServiceSweep]):
     @property
     def found(self) -> list[ServiceSpan]:
         """The spans of all broker groups."""
-        return [one for sweep in self.of.values() for one in sweep.found]
+        return [item for sweep in self.of.values() for item in sweep.found]
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs of brokers."""
         return {BELIEFS: self._belief}
 

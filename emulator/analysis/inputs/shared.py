@@ -10,15 +10,15 @@ from emulator.analysis.inputs.causes import Causes, Windows
 from emulator.analysis.inputs.disturbances import Disturbances
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence, Holdings
-from emulator.analysis.inputs.keys import Keys
-from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.keys import KeyedMessages
+from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.offsets import Offsets
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap, QueueOwners
-from emulator.analysis.inputs.services import Served, SpecialServices
+from emulator.analysis.inputs.services import Served, ServiceSpans
 from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.shares import WHOLE, Share
+from emulator.analysis.rows.shares import WHOLE, RunShare
 from nodes.beliefs import BeliefKind
 
 MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)
@@ -64,21 +64,21 @@ class SharedInputs:
         share: the part of the run that is read.
     """
 
-    def __init__(self, facts: RunFacts, share: Share = WHOLE) -> None:
+    def __init__(self, facts: RunFacts, share: RunShare = WHOLE) -> None:
         self.facts = facts
         self.presence = Presence(facts.broker_names)
-        self.messages = Messages(self.presence)
+        self.messages = TracedMessages(self.presence)
         self.causes = Causes(facts.bounds, self.presence)
         self.disturbances = Disturbances()
         self.administrators = Administrators()
         self.owners = QueueOwners(self.presence, self.messages, share)
         self.blocked = Blocked(facts, self.presence, self.causes, self.administrators, self.owners)
-        self.progress = Progress(self.presence, share)
+        self.progress = GroupProgress(self.presence, share)
         kinds = (*VIEWS, *MEMBERSHIP, *SHOWN)
         self.holdings = Holdings(self.presence, *kinds, parts=True, modes=True, share=share)
-        self.keys = Keys(self.presence, self.messages, facts)
+        self.keys = KeyedMessages(self.presence, self.messages, facts)
         self.offsets = Offsets(facts.bounds, self.presence, share)
-        self.services = SpecialServices(self.presence)
+        self.services = ServiceSpans(self.presence)
         self._windows: dict[str, Windows] = {}
         self._agreed_ns: int | None = None
 
@@ -93,7 +93,7 @@ class SharedInputs:
     def on_read(self) -> None:
         """All rows of the run have been read, and all watchers have finished."""
         every = (*self.divergent_views, *self.divergent_owners)
-        intervals = [Interval(one.start_ns, one.end_ns, one.censored) for one in every]
+        intervals = [Interval(item.start_ns, item.end_ns, item.censored) for item in every]
         self._agreed_ns = first_agreement(self._begun_ns(), intervals)
 
     # --- after the run has been read ------------------------------------------------------

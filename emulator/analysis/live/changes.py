@@ -5,9 +5,9 @@ question is another one. Changes follow from the rows alone: however the rows ar
 are the same. An instant counts when a row of a later one has come, since more rows of it might; or when none has come
 for a while (`rest`), for a quiet cluster has no row for seconds.
 
-The lag of a group is what its queues hold beyond what it has done (`Progress`). Every message waits a little, so only
-those count that are older than half a second. The lag is taken at every half second of emulated time, not when a row
-happens to come.
+The lag of a group is what its queues hold beyond what it has done (`GroupProgress`). Every message waits a little, so
+only those count that are older than half a second. The lag is taken at every half second of emulated time, not when a
+row happens to come.
 
 A run can be divided into shares, as for the judge: a watch of a share reads the rows that concern all shares (lives,
 beliefs, owners, stored messages), and of the rest those of its groups, and finds what differs in its views, queues and
@@ -22,17 +22,17 @@ from enum import StrEnum
 
 import attrs
 
-from emulator.analysis.inputs.holdings import HoldersOfValue, Holdings, Subject
-from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.holdings import HeldSubject, HoldersOfValue, Holdings
+from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import QueueOwners
-from emulator.analysis.rows.feed import Feed
+from emulator.analysis.rows.feed import RowFeed
 from emulator.analysis.rows.row_classes import maker
-from emulator.analysis.rows.shares import WHOLE, Share, share_of_text
+from emulator.analysis.rows.shares import WHOLE, RunShare, share_of_text
 from emulator.base.own_values import ForeignValueError, unpickled
 from emulator.base.text import shortened
-from emulator.spec.model import NAMESERVER
+from emulator.spec.model.scenario import NAMESERVER
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
@@ -58,7 +58,7 @@ _VALUE_CHARS = 110
 _TIME_CHARS, _WHAT_CHARS = 10, 10
 
 
-class Difference(StrEnum):
+class WatchedDifference(StrEnum):
     """What may be wrong in a run."""
 
     DIVERGENCE = "divergence"
@@ -72,11 +72,11 @@ class Difference(StrEnum):
 
 
 @attrs.frozen
-class Change:
+class DifferenceChange:
     """A difference that began, became another one, or ended."""
 
     t_ns: int
-    what: Difference
+    what: WatchedDifference
     about: str
     """`g/orders`, `g orders/broker-a/3`, or `g`."""
     since_ns: int
@@ -98,12 +98,12 @@ class Change:
 
 
 @attrs.define
-class _Lag:
+class _LiveLag:
     """The lag of a group."""
 
     since_ns: int
-    told: int
-    most: int
+    reported: int
+    maximum: int
 
 
 def shares_of_row(table: str, row: Row, of: int) -> Sequence[int]:
@@ -147,20 +147,20 @@ class LiveWatch:
         share: the part of the run that is watched.
     """
 
-    def __init__(self, broker_names: Mapping[str, str], share: Share = WHOLE) -> None:
+    def __init__(self, broker_names: Mapping[str, str], share: RunShare = WHOLE) -> None:
         self._share = share
         self._presence = Presence(broker_names)
         # No message reaches these: whether one is consumed again is not asked for.
-        self._queues = QueueOwners(self._presence, Messages(self._presence), share)
-        self._progress = Progress(self._presence, stored_max=0)
+        self._queues = QueueOwners(self._presence, TracedMessages(self._presence), share)
+        self._progress = GroupProgress(self._presence, stored_max=0)
         self._views = Holdings(self._presence, BeliefKind.VIEW, share=share)
-        self._feed = Feed((self._presence, self._queues, self._progress, self._views))
+        self._feed = RowFeed((self._presence, self._queues, self._progress, self._views))
         self._lag_at_ns = LAG_EVERY_NS
         """When the lag is taken next: a multiple of `LAG_EVERY_NS`."""
         self._ends: dict[GroupQueue, int] = {}
         """Mapping queue -> its end when the lag was taken last."""
-        self._lags: dict[str, _Lag] = {}
-        self._open: dict[tuple[Difference, str], Change] = {}
+        self._lags: dict[str, _LiveLag] = {}
+        self._open: dict[tuple[WatchedDifference, str], DifferenceChange] = {}
         self.rows: Counter[str] = Counter({table.name: 0 for table in TABLES})
         """Mapping table -> number of rows that have been read."""
         self.reached_ns = 0
@@ -168,11 +168,11 @@ class LiveWatch:
         self._rests = False
 
     @property
-    def differences(self) -> tuple[Change, ...]:
+    def differences(self) -> tuple[DifferenceChange, ...]:
         """What differs now, what changed last at the end."""
         return tuple(self._open.values())
 
-    def take(self, table: str, t_ns: int, row: Row | None) -> Iterator[Change]:
+    def take(self, table: str, t_ns: int, row: Row | None) -> Iterator[DifferenceChange]:
         """Read the next row; yields what has changed in the instants before it.
 
         Args:
@@ -186,7 +186,7 @@ class LiveWatch:
             for _ in self._feed.read((_MAKERS[table](row),)):
                 pass  # it was settled above
 
-    def reach(self, t_ns: int) -> Iterator[Change]:
+    def reach(self, t_ns: int) -> Iterator[DifferenceChange]:
         """Emulated time has come to an instant, by a row of this share or of another one.
 
         Yields what has changed in the instants before it.
@@ -197,7 +197,7 @@ class LiveWatch:
             yield from self._look(settled_ns)
         yield from self._look_at_lags_before(t_ns)
 
-    def rest(self, *, time_passes: bool) -> Iterator[Change]:
+    def rest(self, *, time_passes: bool) -> Iterator[DifferenceChange]:
         """No row has come for a while, or none will come any more; yields what has changed in the last instant.
 
         The same rows with or without rests give the same changes, unless more rows of the last instant come after all.
@@ -215,8 +215,8 @@ class LiveWatch:
 
     def state(self) -> bytes:
         """What `restored` goes on with; only the same release can read it. What is over is forgotten."""
-        for one in (self._presence, self._queues, self._progress, self._views):
-            one.forget()
+        for item in (self._presence, self._queues, self._progress, self._views):
+            item.forget()
         return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
 
     @staticmethod
@@ -233,27 +233,27 @@ class LiveWatch:
 
     # --- after an instant -----------------------------------------------------------------
 
-    def _look(self, t_ns: int) -> Iterator[Change]:
+    def _look(self, t_ns: int) -> Iterator[DifferenceChange]:
         for about in self._views.changed:
             yield from self._look_at_views(about, t_ns)
         for queue in self._queues.changed:
             now = self._queues.of[queue].now()
             name = f"{queue.group} {queue.name}"
             owners = ", ".join(now.owners)
-            yield from self._told(
-                t_ns, Difference.OVERLAP, name, now.overlap_since_ns, owners, f"now {owners or 'no owner'}"
+            yield from self._reported(
+                t_ns, WatchedDifference.OVERLAP, name, now.overlap_since_ns, owners, f"now {owners or 'no owner'}"
             )
             then = f"now {owners}" if owners else "it needs none now"
-            yield from self._told(t_ns, Difference.ORPHAN, name, now.orphan_since_ns, "no owner", then)
+            yield from self._reported(t_ns, WatchedDifference.ORPHAN, name, now.orphan_since_ns, "no owner", then)
 
-    def _look_at_views(self, about: Subject, t_ns: int) -> Iterator[Change]:
+    def _look_at_views(self, about: HeldSubject, t_ns: int) -> Iterator[DifferenceChange]:
         since_ns = self._views.of[about].divergent_since_ns
         text = " | ".join(map(_held, self._views.holders(about))) if since_ns >= 0 else ""
-        yield from self._told(t_ns, Difference.DIVERGENCE, about.subject, since_ns, text, "all agree")
+        yield from self._reported(t_ns, WatchedDifference.DIVERGENCE, about.subject, since_ns, text, "all agree")
 
-    def _told(
-        self, t_ns: int, what: Difference, about: str, since_ns: int, text: str, afterwards: str
-    ) -> Iterator[Change]:
+    def _reported(
+        self, t_ns: int, watched_difference: WatchedDifference, about: str, since_ns: int, text: str, afterwards: str
+    ) -> Iterator[DifferenceChange]:
         """Tell a difference if it has begun, is another one than before, or has ended.
 
         Args:
@@ -261,20 +261,22 @@ class LiveWatch:
             text: what is told of it.
             afterwards: what is told when it has ended.
         """
-        before = self._open.get((what, about))
+        before = self._open.get((watched_difference, about))
         if since_ns < 0:
             if before is not None:
-                del self._open[what, about]
-                said = f"ended after {(t_ns - before.since_ns) / _NS:.3f} s, {afterwards}"
-                yield Change(t_ns, what, about, before.since_ns, said, ended=True)
+                del self._open[watched_difference, about]
+                answer = f"ended after {(t_ns - before.since_ns) / _NS:.3f} s, {afterwards}"
+                yield DifferenceChange(t_ns, watched_difference, about, before.since_ns, answer, ended=True)
         elif before is None or before.text != text or before.since_ns != since_ns:
-            self._open.pop((what, about), None)
-            self._open[what, about] = change = Change(t_ns, what, about, since_ns, text)
+            self._open.pop((watched_difference, about), None)
+            self._open[watched_difference, about] = change = DifferenceChange(
+                t_ns, watched_difference, about, since_ns, text
+            )
             yield change
 
     # --- lag ------------------------------------------------------------------------------
 
-    def _look_at_lags_before(self, t_ns: int) -> Iterator[Change]:
+    def _look_at_lags_before(self, t_ns: int) -> Iterator[DifferenceChange]:
         """Take the lag at each half second before an instant; all rows of these half seconds have been read."""
         # Nothing more changes without a row after two of them: then all that was stored is old enough.
         for _ in range(2):
@@ -283,7 +285,7 @@ class LiveWatch:
                 self._lag_at_ns += LAG_EVERY_NS
         self._lag_at_ns = max(self._lag_at_ns, -(-t_ns // LAG_EVERY_NS) * LAG_EVERY_NS)
 
-    def _look_at_lags(self, t_ns: int) -> Iterator[Change]:
+    def _look_at_lags(self, t_ns: int) -> Iterator[DifferenceChange]:
         waiting: dict[str, Counter[str]] = {}
         ends: dict[GroupQueue, int] = {}
         for place in self._progress.of.values():
@@ -299,18 +301,18 @@ class LiveWatch:
         for group in dict.fromkeys((*self._lags, *waiting)):
             yield from self._look_at_lag(group, waiting.get(group, Counter()), t_ns)
 
-    def _look_at_lag(self, group: str, waiting: Counter[str], t_ns: int) -> Iterator[Change]:
+    def _look_at_lag(self, group: str, waiting: Counter[str], t_ns: int) -> Iterator[DifferenceChange]:
         """A lag is told when it begins, whenever it has doubled, and when it is over."""
         messages = waiting.total()
         if not messages:
-            most = self._lags.pop(group).most
-            yield from self._told(t_ns, Difference.LAG, group, -1, "", f"{most:,} messages at most")
+            maximum = self._lags.pop(group).maximum
+            yield from self._reported(t_ns, WatchedDifference.LAG, group, -1, "", f"{maximum:,} messages at most")
             return
-        lag = self._lags.setdefault(group, _Lag(t_ns, 0, 0))
-        lag.most = max(lag.most, messages)
-        if messages >= 2 * lag.told:
-            lag.told = messages
-            yield from self._told(t_ns, Difference.LAG, group, lag.since_ns, _amount(waiting), "")
+        lag = self._lags.setdefault(group, _LiveLag(t_ns, 0, 0))
+        lag.maximum = max(lag.maximum, messages)
+        if messages >= 2 * lag.reported:
+            lag.reported = messages
+            yield from self._reported(t_ns, WatchedDifference.LAG, group, lag.since_ns, _amount(waiting), "")
 
 
 _MAKERS = {table.name: maker(table) for table in (LIFECYCLE, BELIEFS, OWNERSHIP, MESSAGES)}
@@ -321,14 +323,16 @@ def reached_by(table: str, t_ns: int) -> int:
     return t_ns + _NS if table == COUNTS.name else t_ns
 
 
-def _held(one: HoldersOfValue) -> str:
-    value = value_in_words(BeliefKind.VIEW, json.loads(one.value))
-    return f"{', '.join(one.nodes)}: {shortened(value, _VALUE_CHARS)}"
+def _held(holders_of_value: HoldersOfValue) -> str:
+    value = value_in_words(BeliefKind.VIEW, json.loads(holders_of_value.value))
+    return f"{', '.join(holders_of_value.nodes)}: {shortened(value, _VALUE_CHARS)}"
 
 
 def _amount(waiting: Counter[str]) -> str:
-    queue, most = min(waiting.items(), key=lambda one: (-one[1], one[0]))  # the first one by name of equally long ones
-    return f"{_count(waiting.total(), 'message')} of {_count(len(waiting), 'queue')}, most in {queue} ({most:,})"
+    queue, maximum = min(
+        waiting.items(), key=lambda item: (-item[1], item[0])
+    )  # the first one by name of equally long ones
+    return f"{_count(waiting.total(), 'message')} of {_count(len(waiting), 'queue')}, most in {queue} ({maximum:,})"
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.lag import LagTotals
-from emulator.analysis.measures.traffic import FAILED_SENDS, Exchange, exchange_of, send_of, series_of
-from emulator.analysis.rows.feed import Feed
+from emulator.analysis.measures.traffic import FAILED_SENDS, StormRequest, exchange_of, send_of, series_of
+from emulator.analysis.rows.feed import RowFeed
 from emulator.analysis.rows.reader import frame_counts
 from emulator.analysis.rows.row_classes import maker
 from emulator.trace.batches import Row
-from emulator.trace.schema import COUNTS, MESSAGES, RPC, Table
+from emulator.trace.schema import COUNTS, MESSAGES, RPC, TraceTable
 from nodes.beliefs import MessageEvent
 
 STORED = "messages stored"
@@ -38,9 +38,9 @@ class SecondOfLoad:
     """Mapping series -> how many; series without any are left out."""
     lag: Mapping[tuple[str, str], int]
     """Mapping (group, topic) -> the most messages that waited; without those for which none did."""
-    busiest: Exchange | None
+    busiest: StormRequest | None
     """What was asked most often without messages."""
-    most: int
+    maximum: int
     """How often that was asked."""
 
 
@@ -53,16 +53,16 @@ class LiveLoad:
 
     def __init__(self, broker_names: Mapping[str, str]) -> None:
         presence = Presence(broker_names)
-        self._progress = Progress(presence)
+        self._progress = GroupProgress(presence)
         self._lag = LagTotals(self._progress)
-        self._feed = Feed((presence, self._progress, self._lag))
+        self._feed = RowFeed((presence, self._progress, self._lag))
         self._makers = {table: maker(table) for table in self._feed.tables}
         self._counts: dict[int, Counter[str]] = {}
-        self._overhead: dict[int, Counter[Exchange]] = {}
+        self._overhead: dict[int, Counter[StormRequest]] = {}
         self._next = 0
         """The first second that was not taken."""
 
-    def note(self, table: Table, row: Row) -> None:
+    def note(self, table: TraceTable, row: Row) -> None:
         """Read the next row of a table of nodes; rows of all tables come in order."""
         if table is MESSAGES and row[_EVENT] == MessageEvent.STORED:
             self._count(int(row[_T_NS]) // _NS, STORED, 1)
@@ -71,16 +71,16 @@ class LiveLoad:
             for _ in self._feed.read((self._makers[table](row),)):
                 pass  # it was settled above
 
-    def take_frames(self, table: Table, rows: Sequence[Row]) -> None:
+    def take_frames(self, table: TraceTable, rows: Sequence[Row]) -> None:
         """Read a batch of frames, or of their counts; rows of other tables are left out."""
-        for one in frame_counts(table, rows) if table in (RPC, COUNTS) else ():
-            exchange, sent = exchange_of(one), send_of(one)
+        for frame_count in frame_counts(table, rows) if table in (RPC, COUNTS) else ():
+            exchange, sent = exchange_of(frame_count), send_of(frame_count)
             if exchange is not None:
-                self._count(one.second, series_of(exchange), one.frames)
-                if exchange.overhead and one.second >= self._next:
-                    self._overhead.setdefault(one.second, Counter())[exchange] += one.frames
+                self._count(frame_count.second, series_of(exchange), frame_count.frames)
+                if exchange.overhead and frame_count.second >= self._next:
+                    self._overhead.setdefault(frame_count.second, Counter())[exchange] += frame_count.frames
             if sent is not None and sent.failed:
-                self._count(one.second, FAILED_SENDS, one.frames)
+                self._count(frame_count.second, FAILED_SENDS, frame_count.frames)
 
     def take(self, now_ns: int) -> list[SecondOfLoad]:
         """The seconds that are over, and of which the frames are known; each is told once."""
@@ -101,6 +101,6 @@ class LiveLoad:
     def _second(self, second: int) -> SecondOfLoad:
         counts = self._counts.pop(second, Counter())
         overhead = self._overhead.pop(second, None)
-        ((busiest, most),) = overhead.most_common(1) if overhead else ((None, 0),)
+        ((busiest, maximum),) = overhead.most_common(1) if overhead else ((None, 0),)
         lag = {(group, topic): waiting for group, topic, waiting in self._lag.take(second) if waiting}
-        return SecondOfLoad(second, counts, lag, busiest, most)
+        return SecondOfLoad(second, counts, lag, busiest, maximum)

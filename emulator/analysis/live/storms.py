@@ -7,11 +7,11 @@ from operator import attrgetter
 
 import attrs
 
-from emulator.analysis.measures.traffic import WINDOW_S, Exchange, HeldQueues, exchange_of
+from emulator.analysis.measures.traffic import WINDOW_S, HeldQueues, StormRequest, exchange_of
 from emulator.analysis.rows.reader import frame_counts
 from emulator.analysis.rows.row_classes import maker
 from emulator.trace.batches import Row
-from emulator.trace.schema import COUNTS, OWNERSHIP, RPC, Table
+from emulator.trace.schema import COUNTS, OWNERSHIP, RPC, TraceTable
 
 _QUIET_S = 3
 """A storm has ended when so many seconds were below its limit."""
@@ -24,7 +24,7 @@ class StormChange:
 
     second: int
     """When that was noticed, or the first second without the storm."""
-    exchange: Exchange
+    exchange: StormRequest
     text: str
     ended: bool = False
 
@@ -44,7 +44,7 @@ class _Recent:
     inside: int = 0
     """Sum of them."""
     storms: bool = False
-    loud_s: int = -1
+    severe_s: int = -1
     """The last second above the limit."""
 
     def add(self, second: int, exchanges: int) -> None:
@@ -72,10 +72,10 @@ class LiveStorms:
 
     def __init__(self) -> None:
         self._held = HeldQueues()
-        self._recent: dict[Table, dict[Exchange, _Recent]] = {RPC: {}, COUNTS: {}}
+        self._recent: dict[TraceTable, dict[StormRequest, _Recent]] = {RPC: {}, COUNTS: {}}
         """By table: the counts of a second come later than its rows, and no exchange is in both."""
 
-    def take(self, table: Table, rows: Sequence[Row]) -> Iterator[StormChange]:
+    def take(self, table: TraceTable, rows: Sequence[Row]) -> Iterator[StormChange]:
         """Read the next rows of a table, which reach `recorder.BatchListener`."""
         if table is OWNERSHIP:
             for row in rows:
@@ -85,29 +85,29 @@ class LiveStorms:
             for second, counts in groupby(frame_counts(table, rows), key=attrgetter("second")):
                 # Only what is asked in this second can begin a storm, and only a storm can end.
                 looked_at = {exchange: None for exchange, recent in of_table.items() if recent.storms}
-                for one in counts:
-                    exchange = exchange_of(one)
+                for count in counts:
+                    exchange = exchange_of(count)
                     if exchange is not None and exchange.overhead:
-                        of_table.setdefault(exchange, _Recent()).add(second, one.frames)
+                        of_table.setdefault(exchange, _Recent()).add(second, count.frames)
                         looked_at[exchange] = None
                 yield from self._changes(of_table, looked_at, second)
 
     def _changes(
-        self, of_table: dict[Exchange, _Recent], looked_at: Iterable[Exchange], now_s: int
+        self, of_table: dict[StormRequest, _Recent], looked_at: Iterable[StormRequest], now_s: int
     ) -> Iterator[StormChange]:
         for exchange in looked_at:
             recent = of_table[exchange]
             recent.forget(now_s)
             limit_per_s = self._held.limit_per_s(exchange.client)
-            recent.loud_s = max([recent.loud_s, *(at for at, number in recent.seconds if number > limit_per_s)])
+            recent.severe_s = max([recent.severe_s, *(at for at, number in recent.seconds if number > limit_per_s)])
             if not recent.storms and recent.inside > limit_per_s * WINDOW_S:
                 recent.storms = True
-                most = max(number for _, number in recent.seconds)
-                what = f"{exchange.request} answered {exchange.answer}, {most:,} a second"
+                maximum = max(number for _, number in recent.seconds)
+                subject = f"{exchange.request} answered {exchange.answer}, {maximum:,} a second"
                 healthy = f"healthy is {self._held.healthy_per_s(exchange.client):g}"
-                yield StormChange(now_s, exchange, f"{what}, {healthy}")
-            elif recent.storms and recent.loud_s < now_s - _QUIET_S:
+                yield StormChange(now_s, exchange, f"{subject}, {healthy}")
+            elif recent.storms and recent.severe_s < now_s - _QUIET_S:
                 recent.end()
-                yield StormChange(recent.loud_s + 1, exchange, f"{exchange.request} is over", ended=True)
+                yield StormChange(recent.severe_s + 1, exchange, f"{exchange.request} is over", ended=True)
             if not recent.seconds:
                 del of_table[exchange]

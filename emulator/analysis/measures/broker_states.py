@@ -16,8 +16,8 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
-from emulator.spec.model import BROKER, NAMESERVER
-from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from emulator.spec.model.scenario import BROKER, NAMESERVER
+from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import PROCESS_ENDS, BeliefKind
 from nodes.protocol.model import is_writeable
 
@@ -74,7 +74,7 @@ class BrokerStates(Watcher):
         """Topics; an empty one stands for all."""
         self._found: list[BrokerSpan] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads routes, and the processes of brokers and nameservers."""
         return {BELIEFS: self._belief, LIFECYCLE: self._life}
 
@@ -103,17 +103,17 @@ class BrokerStates(Watcher):
             if routes:  # without a nameserver clients keep their routes
                 listed = {name: None for route in routes.values() for name in route}
                 for name in {**known, **listed}:
-                    self._note(topic, name, self._state(topic, name, t_ns), t_ns)
+                    self._on_change(topic, name, self._state(topic, name, t_ns), t_ns)
 
     def _state(self, topic: str, broker_name: str, t_ns: int) -> BrokerState:
         processes = self._processes.get(broker_name, ())
         listed = [route[broker_name] for route in self._routes[topic].values() if broker_name in route]
-        if not listed or not any(self._presence.processes.is_awake(one, t_ns) for one in processes):
+        if not listed or not any(self._presence.processes.is_awake(process, t_ns) for process in processes):
             return BrokerState.AWAY
-        takes = any(_MASTER_ID in one["addrs"] and is_writeable(one["queues"][2]) for one in listed)
+        takes = any(_MASTER_ID in item["addrs"] and is_writeable(item["queues"][2]) for item in listed)
         return BrokerState.WHOLE if takes else BrokerState.READ_ONLY
 
-    def _note(self, topic: str, broker_name: str, state: BrokerState, t_ns: int) -> None:
+    def _on_change(self, topic: str, broker_name: str, state: BrokerState, t_ns: int) -> None:
         known = self._known[topic]
         before = known.get(broker_name)
         if before is None and state is not BrokerState.WHOLE:
@@ -135,4 +135,4 @@ class BrokerStates(Watcher):
 
     def found(self) -> tuple[BrokerSpan, ...]:
         """All of them, in order of topic, brokerName and time."""
-        return tuple(sorted(self._found, key=lambda one: (one.topic, one.broker_name, one.start_ns)))
+        return tuple(sorted(self._found, key=lambda item: (item.topic, item.broker_name, item.start_ns)))

@@ -22,13 +22,13 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.messages import Messages, place_of
+from emulator.analysis.inputs.messages import TracedMessages, place_of
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
-from emulator.analysis.rows.shares import DividedBy
+from emulator.analysis.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, OWNERSHIP, Table
+from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
 _SECOND = 1_000_000_000
@@ -112,7 +112,7 @@ class _OpenHandOver:
 
 
 @attrs.define
-class _Queue:
+class _HandedQueue:
     """The state of a queue so far."""
 
     offsets: list[int] = attrs.Factory(list)
@@ -162,23 +162,23 @@ class HandOvers(Watcher):
         presence, messages: read the same rows before.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
 
-    def __init__(self, presence: Presence, messages: Messages) -> None:
+    def __init__(self, presence: Presence, messages: TracedMessages) -> None:
         self._presence = presence
         self._messages = messages
-        self._queues: dict[GroupQueue, _Queue] = {}
+        self._queues: dict[GroupQueue, _HandedQueue] = {}
         self.found: list[HandOver] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads acquisitions, and messages that were consumed."""
         return {OWNERSHIP: self._own, MESSAGES: self._message}
 
     def _own(self, row: OwnershipRow) -> None:
         if row.event == OwnershipEvent.ACQUIRED and not self._presence.broadcasts(row.group, row.seq):
             key = row.queue
-            queue = self._queues.setdefault(key, _Queue())
+            queue = self._queues.setdefault(key, _HandedQueue())
             if queue.current is not None:
                 self.found.append(queue.current.found(key, row.t_ns))
             queue.acquire(row.t_ns, row.node, row.offset)
@@ -187,7 +187,7 @@ class HandOvers(Watcher):
         if row.event != MessageEvent.CONSUMED or self._presence.broadcasts(row.group, row.seq):
             return
         key = row.queue
-        queue = self._queues.setdefault(key, _Queue())
+        queue = self._queues.setdefault(key, _HandedQueue())
         times = self._messages.times_consumed(row)
         queue.consume(row.t_ns, row.node, row.offset, times=times, end=self._messages.end(place_of(row)))
 

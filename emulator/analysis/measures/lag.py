@@ -19,13 +19,13 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.messages import Consumer, Messages, TopicQueue, place_of
-from emulator.analysis.inputs.progress import Progress
+from emulator.analysis.inputs.messages import Consumer, TopicQueue, TracedMessages, place_of
+from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow
-from emulator.analysis.rows.shares import DividedBy
+from emulator.analysis.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, Table
+from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 
 _NS = 1_000_000_000
@@ -39,9 +39,9 @@ class Lag:
     queue: GroupQueue
     node: str
     """The consumer, in a group that broadcasts; else empty."""
-    most: int
+    maximum: int
     """Most messages that waited at once."""
-    most_ns: int
+    max_ns: int
     """First instant at which so many waited."""
     end: int
     """Messages that waited at the end of the run."""
@@ -59,7 +59,7 @@ class Latency:
     """Half of the messages took at most so long."""
     p99_ms: float
     """All but one in a hundred took at most so long."""
-    most_ms: float
+    max_ms: float
     """What the slowest message took."""
     slowest_ns: int
     """When that message was stored."""
@@ -85,9 +85,9 @@ class LagSeries:
             begin = second - seconds + 1
             if falling[0] < begin:
                 falling.popleft()
-            least = self.per_s[falling[0]]
-            if begin >= 0 and least > found[0]:
-                found = (least, begin)
+            minimum = self.per_s[falling[0]]
+            if begin >= 0 and minimum > found[0]:
+                found = (minimum, begin)
         return found
 
 
@@ -103,7 +103,7 @@ class _Total:
     now: int = 0
     before: int = 0
     """Its value before the seconds that it keeps."""
-    most: dict[int, int] = attrs.Factory(dict)
+    maximum: dict[int, int] = attrs.Factory(dict)
     """Mapping second in which it changed -> the most in it."""
     after: dict[int, int] = attrs.Factory(dict)
     """Mapping second in which it changed -> its value at the end."""
@@ -112,7 +112,7 @@ class _Total:
         """So many more wait from now on."""
         before = self.now
         self.now += change
-        self.most[second] = max(self.most.get(second, before), self.now)
+        self.maximum[second] = max(self.maximum.get(second, before), self.now)
         self.after[second] = self.now
 
     def per_s(self, seconds: Iterable[int]) -> tuple[int, ...]:
@@ -120,13 +120,13 @@ class _Total:
         found: list[int] = []
         now = self.before
         for second in seconds:
-            found.append(max(now, self.most.get(second, 0)))
+            found.append(max(now, self.maximum.get(second, 0)))
             now = self.after.get(second, now)
         return tuple(found)
 
     def forget(self, second: int) -> None:
         """Forget the first second that it keeps."""
-        self.most.pop(second, None)
+        self.maximum.pop(second, None)
         self.before = self.after.pop(second, self.before)
 
 
@@ -143,7 +143,7 @@ class LagTotals(Watcher):
         progress: reads the same rows before.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: GroupProgress) -> None:
         self._progress = progress
         self._now: dict[Consumer, int] = {}
         self._totals: dict[tuple[str, str], _Total] = {}
@@ -183,16 +183,16 @@ class LagTotals(Watcher):
     def take(self, second: int) -> Iterator[tuple[str, str, int]]:
         """The (group, topic, most) of a second that is over, which is forgotten; each second is taken, in order."""
         for (group, topic), total in self._totals.items():
-            (most,) = total.per_s((second,))
+            (maximum,) = total.per_s((second,))
             total.forget(second)
-            yield group, topic, most
+            yield group, topic, maximum
 
 
 @attrs.define
-class _Queue:
+class _LaggingQueue:
     now: int = 0
-    most: int = 0
-    most_ns: int = -1
+    maximum: int = 0
+    max_ns: int = -1
 
 
 class _Times:
@@ -239,13 +239,13 @@ class Lags(Watcher):
         in_share: whether the rows are those of a share of the run, so that the messages that wait are added up later.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, MessageEvent.CONSUMED)
 
-    def __init__(self, messages: Messages, progress: Progress, *, in_share: bool = False) -> None:
+    def __init__(self, messages: TracedMessages, progress: GroupProgress, *, in_share: bool = False) -> None:
         self._messages = messages
         self._progress = progress
-        self._queues: dict[Consumer, _Queue] = {}
+        self._queues: dict[Consumer, _LaggingQueue] = {}
         self._totals = LagTotals(progress)
         self._changes: list[LagChange] = []
         """Of all shares."""
@@ -256,7 +256,7 @@ class Lags(Watcher):
         self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
         """Latency of the slowest message, and when it was stored."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
         return {MESSAGES: self._message}
 
@@ -284,20 +284,20 @@ class Lags(Watcher):
         for key, waiting in every:
             known = self._queues.get(key)
             if known is None:
-                known = self._queues[key] = _Queue()
+                known = self._queues[key] = _LaggingQueue()
             known.now = waiting
-            if waiting > known.most:
-                known.most, known.most_ns = waiting, t_ns
+            if waiting > known.maximum:
+                known.maximum, known.max_ns = waiting, t_ns
         self._totals.look(every, t_ns)
 
     # --- shares ---------------------------------------------------------------------------
 
-    def part(self) -> tuple[dict[Consumer, "_Queue"], list[LagChange], Latencies]:
+    def part(self) -> tuple[dict[Consumer, "_LaggingQueue"], list[LagChange], Latencies]:
         """What was found in a share."""
         latencies = {of: (took_ns, self._slowest_ns[of]) for of, took_ns in self._latencies_ns.items()}
-        return {key: one for key, one in self._queues.items() if one.most}, self._changes, latencies
+        return {key: queue for key, queue in self._queues.items() if queue.maximum}, self._changes, latencies
 
-    def merge(self, part: tuple[dict[Consumer, "_Queue"], list[LagChange], Latencies]) -> None:
+    def merge(self, part: tuple[dict[Consumer, "_LaggingQueue"], list[LagChange], Latencies]) -> None:
         """Take over what was found in a share."""
         queues, changes, latencies = part
         self._queues.update(queues)
@@ -305,14 +305,16 @@ class Lags(Watcher):
         for of, (took_ns, slowest) in latencies.items():
             self._latencies_ns.setdefault(of, array("q")).extend(took_ns)
             # Of equally slow messages the first one counts.
-            self._slowest_ns[of] = max(self._slowest_ns.get(of, slowest), slowest, key=lambda one: (one[0], -one[1]))
+            self._slowest_ns[of] = max(
+                self._slowest_ns.get(of, slowest), slowest, key=lambda slowest_n: (slowest_n[0], -slowest_n[1])
+            )
 
     # --- findings -------------------------------------------------------------------------
 
     def lags(self) -> tuple[Lag, ...]:
         """Of each queue in which a message has waited."""
-        found = sorted((key, known) for key, known in self._queues.items() if known.most)
-        return tuple(Lag(*key, known.most, known.most_ns, known.now) for key, known in found)
+        found = sorted((key, known) for key, known in self._queues.items() if known.maximum)
+        return tuple(Lag(*key, known.maximum, known.max_ns, known.now) for key, known in found)
 
     def latencies(self) -> tuple[Latency, ...]:
         """Of each group and topic."""
@@ -326,8 +328,8 @@ class Lags(Watcher):
 
 
 def _latency(group: str, topic: str, ordered_ns: list[int], slowest_ns: int) -> Latency:
-    p50, p99, most = (round(_quantile(ordered_ns, share) / _MS, 3) for share in (0.5, 0.99, 1.0))
-    return Latency(group, topic, len(ordered_ns), p50, p99, most, slowest_ns)
+    p50, p99, maximum = (round(_quantile(ordered_ns, share) / _MS, 3) for share in (0.5, 0.99, 1.0))
+    return Latency(group, topic, len(ordered_ns), p50, p99, maximum, slowest_ns)
 
 
 def _quantile(ordered: list[int], share: float) -> int:

@@ -15,9 +15,9 @@ import attrs
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, MessageRow
-from emulator.analysis.rows.shares import DividedBy
-from emulator.spec.model import BROKER, NAMESERVER
-from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, Table
+from emulator.analysis.rows.shares import PartitionedBy
+from emulator.spec.model.scenario import BROKER, NAMESERVER
+from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.protocol.codes import RequestCode
 
@@ -63,7 +63,7 @@ class LostTopics(Watcher):
         self._open: dict[tuple[str, str], LostTopic] = {}
         self._found: list[LostTopic] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads routes, versions and roles, stored messages, and acts of administrators."""
         return {BELIEFS: self._belief, MESSAGES: self._message, ADMIN: self._act}
 
@@ -119,13 +119,13 @@ class LostTopics(Watcher):
 class FirstStored(Watcher):
     """The messages of a share that `LostTopics` reads: the first of each topic after a broker became master."""
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], None] = {}
         self.rows: list[MessageRow] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads roles, and stored messages."""
         return {BELIEFS: self._belief, MESSAGES: self._message}
 

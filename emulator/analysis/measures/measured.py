@@ -92,7 +92,7 @@ class Measured:
         inputs = self._inputs
         holds = sorted(inputs.owners.holds, key=attrgetter("start_ns", "end_ns", "queue", "node"))
         of_members = queues_of_members(holds, inputs.presence, inputs.facts.end_ns)
-        moved = (one for sweep in inputs.keys.of.values() for one in sweep.moved)
+        moved = (item for sweep in inputs.keys.of.values() for item in sweep.moved)
         return {
             HOLDS: tuple(holds),
             HAND_OVERS: tuple(sorted(self._hand_overs.found, key=attrgetter("resume_ns", "queue"))),
@@ -123,16 +123,16 @@ class Measured:
         views, owners, keys = inputs.divergent_views, inputs.divergent_owners, inputs.keys.of.values()
         overlaps, orphans = inputs.owners.overlaps, inputs.owners.orphans
         integrals = {
-            "view_ns": [(one.start_ns, one.end_ns) for one in views],
-            "overlap_ns": [(one.start_ns, one.end_ns) for one in overlaps],
-            "active_overlap_ns": [span for one in overlaps for span in one.active or ()],
-            "orphan_ns": [(one.start_ns, one.end_ns) for one in orphans],
+            "view_ns": [(view.start_ns, view.end_ns) for view in views],
+            "overlap_ns": [(overlap.start_ns, overlap.end_ns) for overlap in overlaps],
+            "active_overlap_ns": [span for overlap in overlaps for span in overlap.active or ()],
+            "orphan_ns": [(orphan.start_ns, orphan.end_ns) for orphan in orphans],
             "keys_two_ns": [span for sweep in keys for span in sweep.two],
         }
         counts = {"keys_overtaken": [t_ns for sweep in keys for t_ns in sweep.overtaken_ns]}
         divergent = {phased.Layer.VIEWS: views, phased.Layer.OWNERSHIP: owners}
         intervals = {
-            layer: [Interval(one.start_ns, one.end_ns, one.censored) for one in found]
+            layer: [Interval(item.start_ns, item.end_ns, item.censored) for item in found]
             for layer, found in divergent.items()
         }
         return {
@@ -148,7 +148,7 @@ class Measured:
         kinds = SHOWN if inputs.facts.acting else (*SHOWN, BeliefKind.LIVE_BROKERS)
         windows = inputs.windows("")
         found = []
-        for one in inputs.holdings.found(*kinds):
-            by = windows.explain(one.start_ns, one.end_ns, one.active)
-            found.append(attrs.evolve(one, cause=by.cause, explained_by=by.explained_by, excess_ns=by.excess_ns))
+        for item in inputs.holdings.found(*kinds):
+            by = windows.explain(item.start_ns, item.end_ns, item.active)
+            found.append(attrs.evolve(item, cause=by.cause, explained_by=by.explained_by, excess_ns=by.excess_ns))
         return tuple(sorted(found, key=attrgetter("start_ns", "end_ns", "kind", "role", "subject")))

@@ -35,41 +35,41 @@ def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
 
 
 def _storms(found: Findings, _context: Context) -> Iterator[Symptom]:
-    what = attrgetter("request", "answer", "server")
-    for (request, answer, server), same in groupby(sorted(found.of(STORMS), key=what), key=what):
+    subject = attrgetter("request", "answer", "server")
+    for (request, answer, server), same in groupby(sorted(found.of(STORMS), key=subject), key=subject):
         storms = list(same)
-        clients = list(dict.fromkeys(one.client for one in storms))
-        exchanges, start_ns = sum(one.exchanges for one in storms), min(one.start_ns for one in storms)
-        lasted_s = (max(one.end_ns for one in storms) - start_ns) / NS_PER_S
+        clients = list(dict.fromkeys(storm.client for storm in storms))
+        exchanges, start_ns = sum(storm.exchanges for storm in storms), min(storm.start_ns for storm in storms)
+        lasted_s = (max(storm.end_ns for storm in storms) - start_ns) / NS_PER_S
         often = f"{_each(storms, clients)}, healthy is {storms[0].healthy_per_s:g}"
         text = (
             f"{_listed(clients)} asked {server} {exchanges:,} times in {lasted_s:.0f} s ({often}), "
             f"from {start_ns / NS_PER_S:.0f} s on: {request} answered {answer}"
         )
-        severity = sum(one.per_s / one.healthy_per_s for one in storms)
+        severity = sum(storm.per_s / storm.healthy_per_s for storm in storms)
         question = ("storm", "of", clients[0], "at", instant(start_ns + NS_PER_S))
         yield Symptom(SymptomKind.STORM, severity, start_ns, text, question)
 
 
 def _each(storms: list[Storm], clients: list[str]) -> str:
-    per_s = sum(one.per_s for one in storms) / len(storms)
+    per_s = sum(storm.per_s for storm in storms) / len(storms)
     return f"{per_s:,.0f} a second" if len(clients) == 1 else f"{per_s:,.0f} a second each"
 
 
 def _lost_topics(found: Findings, context: Context) -> Iterator[Symptom]:
-    for one in found.of(LOST_TOPICS):
+    for item in found.of(LOST_TOPICS):
         text = (
-            f"{one.topic} was lost at {one.new_master}, which became master of {one.broker_name} at "
-            f"{one.start_ns / NS_PER_S:.1f} s without it; nameservers list it since {one.created_ns / NS_PER_S:.1f} s"
+            f"{item.topic} was lost at {item.new_master}, which became master of {item.broker_name} at "
+            f"{item.start_ns / NS_PER_S:.1f} s without it; nameservers list it since {item.created_ns / NS_PER_S:.1f} s"
         )
-        question = about_topic(one.topic, instant(one.start_ns))
-        yield Symptom(SymptomKind.TOPIC_LOST, 2.0 * context.limits.paging_times, one.start_ns, text, question)
+        question = about_topic(item.topic, instant(item.start_ns))
+        yield Symptom(SymptomKind.TOPIC_LOST, 2.0 * context.limits.paging_times, item.start_ns, text, question)
 
 
 def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
     for topic, rows in groupby(found.of(UNWRITABLE), key=attrgetter("topic")):
         spans = list(rows)
-        lasted_s = sum(one.end_ns - one.start_ns for one in spans) / NS_PER_S
+        lasted_s = sum(span.end_ns - span.start_ns for span in spans) / NS_PER_S
         text = f"{topic} had no writable queue for {lasted_s:.1f} s from {spans[0].start_ns / NS_PER_S:.1f} s on"
         severity = lasted_s * 1_000 / context.limits.unwritable_ms
         question = about_topic(topic, inside(spans[0]))
@@ -78,52 +78,52 @@ def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
 
 def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
     limits = context.limits
-    consumed = {(one.group, one.topic): one.messages for one in found.of(LATENCIES)}
-    for one in found.of(LAG_SERIES):
-        lasting, since_s = one.lasting(limits.lag_s)
-        per_s = (consumed.get((one.group, one.topic), 0) + one.per_s[-1]) * NS_PER_S / context.end_ns
+    consumed = {(element.group, element.topic): element.messages for element in found.of(LATENCIES)}
+    for item in found.of(LAG_SERIES):
+        lasting, since_s = item.lasting(limits.lag_s)
+        per_s = (consumed.get((item.group, item.topic), 0) + item.per_s[-1]) * NS_PER_S / context.end_ns
         behind_s = lasting / per_s if per_s and lasting >= limits.lag_messages else 0.0
         text = (
-            f"{one.group} was {lasting:,} messages of {one.topic} behind, or more, for {limits.lag_s} s "
+            f"{item.group} was {lasting:,} messages of {item.topic} behind, or more, for {limits.lag_s} s "
             f"from {since_s} s on: as many as arrive in {behind_s:.0f} s"
         )
-        question = ("lag", one.group, "at", instant((2 * since_s + limits.lag_s) * NS_PER_S // 2))
+        question = ("lag", item.group, "at", instant((2 * since_s + limits.lag_s) * NS_PER_S // 2))
         yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text, question)
 
 
 def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
-    for one in found.of(LATENCIES):
+    for item in found.of(LATENCIES):
         text = (
-            f"a message of {one.topic}, stored at {one.slowest_ns / NS_PER_S:.1f} s, took {one.most_ms / 1_000:.1f} s "
-            f"to {one.group}, one in a hundred {one.p99_ms / 1_000:.1f} s or more"
+            f"a message of {item.topic}, stored at {item.slowest_ns / NS_PER_S:.1f} s, took "
+            f"{item.max_ms / 1_000:.1f} s to {item.group}, one in a hundred {item.p99_ms / 1_000:.1f} s or more"
         )
-        severity = one.p99_ms / context.limits.late_p99_ms
-        question = ("lag", one.group, "at", instant(round(one.slowest_ns + round(one.most_ms) * 500_000, -8)))
-        yield Symptom(SymptomKind.LATENCY, severity, one.slowest_ns, text, question)
+        severity = item.p99_ms / context.limits.late_p99_ms
+        question = ("lag", item.group, "at", instant(round(item.slowest_ns + round(item.max_ms) * 500_000, -8)))
+        yield Symptom(SymptomKind.LATENCY, severity, item.slowest_ns, text, question)
 
 
 def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
-    for one in found.of(ATTEMPTS):
-        attempts = one.acknowledged + one.failed
-        share_pct = 100 * one.failed / attempts
+    for item in found.of(ATTEMPTS):
+        attempts = item.acknowledged + item.failed
+        share_pct = 100 * item.failed / attempts
         text = (
-            f"{one.failed:,} of {attempts:,} attempts of {one.producer} to send failed "
-            f"({one.refused:,} refused, {one.unanswered:,} unanswered), most of them at {one.most_s} s"
+            f"{item.failed:,} of {attempts:,} attempts of {item.producer} to send failed "
+            f"({item.refused:,} refused, {item.unanswered:,} unanswered), most of them at {item.max_s} s"
         )
         yield Symptom(
             SymptomKind.FAILED_SENDS,
             10 * share_pct / context.limits.failed_sends_per_mille,
-            max(0, one.most_s) * NS_PER_S,
+            max(0, item.max_s) * NS_PER_S,
             text,
         )
 
 
 def _again(found: Findings, context: Context) -> Iterator[Symptom]:
-    rows = sorted(found.of(DUPLICATES), key=lambda one: one.queue.group)
-    for group, same in groupby(rows, key=lambda one: one.queue.group):
+    rows = sorted(found.of(DUPLICATES), key=lambda item: item.queue.group)
+    for group, same in groupby(rows, key=lambda row: row.queue.group):
         of_queues = list(same)
-        again, worst = sum(one.duplicates for one in of_queues), max(of_queues, key=attrgetter("duplicates"))
-        messages = sum(one.messages for one in found.of(LATENCIES) if one.group == group)
+        again, worst = sum(of_queue.duplicates for of_queue in of_queues), max(of_queues, key=attrgetter("duplicates"))
+        messages = sum(item.messages for item in found.of(LATENCIES) if item.group == group)
         if again >= context.limits.again_messages and messages:
             share_pct = 100 * again / messages
             text = f"{group} consumed {again:,} messages again, {share_pct:.1f} for each 100 messages"
@@ -133,7 +133,7 @@ def _again(found: Findings, context: Context) -> Iterator[Symptom]:
 
 def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
     for (group, topic), rows in groupby(found.of(REBALANCES), key=attrgetter("group", "topic")):
-        worst = max(rows, key=lambda one: one.acquired / _takes(one))
+        worst = max(rows, key=lambda row: row.acquired / _takes(row))
         text = (
             f"{group} took queues of {topic} {worst.acquired:,} times from {worst.start_ns / NS_PER_S:.1f} s to "
             f"{worst.end_ns / NS_PER_S:.1f} s; {worst.moved} of {worst.queues} had to move"
@@ -142,39 +142,38 @@ def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
         yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.end_ns - 1, text, question)
 
 
-def _takes(one: RebalanceCost) -> float:
+def _takes(rebalance_cost: RebalanceCost) -> float:
     """How often queues are taken at most in a healthy rebalance.
 
     Queues that must move are taken once. Members that join one after the other divide all queues by one, by two, by
     three. And each queue may once come to a wrong member, since members ask different brokers.
     """
-    joins = sum(1 / number for number in range(1, len(one.joined) + 1))
-    return one.moved + one.queues * (1 + joins) or 1.0
+    joins = sum(1 / number for number in range(1, len(rebalance_cost.joined) + 1))
+    return rebalance_cost.moved + rebalance_cost.queues * (1 + joins) or 1.0
 
 
 def _spread(found: Findings, context: Context) -> Iterator[Symptom]:
-    for one in found.of(QUEUE_BALANCE):
-        if one.topics > 1 and one.most - one.least > 1:
-            text = (
-                f"at the end a member of {one.group} had {one.most} queues of {one.topics} topics, another {one.least}"
-            )
-            severity = one.most / max(1, one.least) / context.limits.balance_times
-            yield Symptom(SymptomKind.SPREAD, severity, context.end_ns, text, about_group(one.group))
+    for item in found.of(QUEUE_BALANCE):
+        if item.topics > 1 and item.maximum - item.minimum > 1:
+            text = f"at the end a member of {item.group} had {item.maximum} queues of {item.topics} "
+            text += f"topics, another {item.minimum}"
+            severity = item.maximum / max(1, item.minimum) / context.limits.balance_times
+            yield Symptom(SymptomKind.SPREAD, severity, context.end_ns, text, about_group(item.group))
 
 
 def _idle(found: Findings, context: Context) -> Iterator[Symptom]:
     """A member without a queue, where there are enough: it cannot be that RocketMQ has none to give."""
-    for one in found.of(IDLE):
-        avoidable = one.idle - one.unavoidable
-        text = f"{avoidable} of {one.members} members of {one.group} had no queue of {one.topic} at the end"
-        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, context.end_ns, text, about_group(one.group))
+    for item in found.of(IDLE):
+        avoidable = item.idle - item.unavoidable
+        text = f"{avoidable} of {item.members} members of {item.group} had no queue of {item.topic} at the end"
+        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, context.end_ns, text, about_group(item.group))
 
 
 def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
     rows = sorted(found.of(STALE_ROUTES), key=attrgetter("topic"))
     for topic, same in groupby(rows, key=attrgetter("topic")):
         stale = list(same)
-        longest = max(stale, key=lambda one: one.end_ns - one.start_ns)
+        longest = max(stale, key=lambda item: item.end_ns - item.start_ns)
         lasted_s = (longest.end_ns - longest.start_ns) / NS_PER_S
         text = (
             f"{longest.node} used a route of {topic} that no nameserver gave any more for {lasted_s:.1f} s from "
@@ -187,15 +186,15 @@ def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
 
 def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:
     limits = context.limits
-    for one in found.of(REQUESTS):
-        is_notification = one.request == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED.name
-        if is_notification and one.most_per_s >= limits.notifications_per_s:
+    for item in found.of(REQUESTS):
+        is_notification = item.request == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED.name
+        if is_notification and item.max_per_s >= limits.notifications_per_s:
             text = (
-                f"brokers notified members {one.exchanges:,} times that their group had changed: "
-                f"{one.share_pct:.0f} % of all requests, and {one.most_per_s:,} in second {one.most_s}"
+                f"brokers notified members {item.exchanges:,} times that their group had changed: "
+                f"{item.share_pct:.0f} % of all requests, and {item.max_per_s:,} in second {item.max_s}"
             )
-            severity = one.share_pct / limits.notifications_percent
-            yield Symptom(SymptomKind.FAN_OUT, severity, one.most_s * NS_PER_S, text)
+            severity = item.share_pct / limits.notifications_percent
+            yield Symptom(SymptomKind.FAN_OUT, severity, item.max_s * NS_PER_S, text)
 
 
 def _listed(names: list[str]) -> str:

@@ -78,25 +78,27 @@ def agreement(
         divergent: intervals of each layer.
         end_ns: end of the run.
     """
-    found = [one for layer, intervals in divergent.items() for one in _agreement_of(layer, instants, intervals, end_ns)]
-    return tuple(sorted(found, key=lambda one: (one.t_ns, one.layer)))
+    found = [
+        item for layer, intervals in divergent.items() for item in _agreement_of(layer, instants, intervals, end_ns)
+    ]
+    return tuple(sorted(found, key=lambda item: (item.t_ns, item.layer)))
 
 
 def _agreement_of(
     layer: Layer, instants: Sequence[tuple[int, tuple[str, ...]]], intervals: Sequence[Interval], end_ns: int
 ) -> Iterable[Agreement]:
-    ordered = sorted(intervals, key=lambda one: one.start_ns)
-    starts = [one.start_ns for one in ordered]
+    ordered = sorted(intervals, key=lambda interval: interval.start_ns)
+    starts = [item.start_ns for item in ordered]
     # At each interval: the latest end so far, and whether it is that of an interval without end.
-    reached = list(accumulate(((one.end_ns, one.censored) for one in ordered), max))
-    for number, (t_ns, what) in enumerate(instants):
+    reached = list(accumulate(((item.end_ns, item.censored) for item in ordered), max))
+    for number, (t_ns, subject) in enumerate(instants):
         is_last = number == len(instants) - 1
         next_ns = end_ns if is_last else instants[number + 1][0]
         before = bisect_left(starts, next_ns)
         rest_ns, never = reached[before - 1] if before else (t_ns, False)
         beyond = never or (not is_last and rest_ns >= next_ns)
         took_ns = max(0, min(rest_ns, next_ns) - t_ns)
-        yield Agreement(layer, t_ns, next_ns, what, took_ns, rest_ns > t_ns and beyond)
+        yield Agreement(layer, t_ns, next_ns, subject, took_ns, rest_ns > t_ns and beyond)
 
 
 class Totals:
@@ -136,18 +138,18 @@ def phases(
     """
     if not end_ns:
         return ()
-    begins = [(t_ns, what) for t_ns, what in instants if t_ns < end_ns]
+    begins = [(t_ns, subject) for t_ns, subject in instants if t_ns < end_ns]
     if not begins or begins[0][0] > 0:
         begins.insert(0, (0, ()))
     totals = {name: Totals(spans) for name, spans in measures.items()}
     ends = [t_ns for t_ns, _ in begins[1:]] + [end_ns]
     sorted_instants = {name: sorted(counted) for name, counted in counts.items()}
 
-    def phase(start: int, end: int, what: tuple[str, ...]) -> RunPhase:
+    def phase(start: int, end: int, subject: tuple[str, ...]) -> RunPhase:
         integrals = {name: sums.until(end) - sums.until(start) for name, sums in totals.items()}
         # An instant belongs to the phase that begins with it; that of the end to the last one.
         until = end if end < end_ns else end + 1
         numbers = {name: bisect_left(at, until) - bisect_left(at, start) for name, at in sorted_instants.items()}
-        return RunPhase(start, end, what, **integrals, **numbers)
+        return RunPhase(start, end, subject, **integrals, **numbers)
 
-    return tuple(phase(start, end, what) for (start, what), end in zip(begins, ends, strict=True))
+    return tuple(phase(start, end, subject) for (start, subject), end in zip(begins, ends, strict=True))

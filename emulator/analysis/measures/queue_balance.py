@@ -45,9 +45,9 @@ class QueueBalance:
     """Topics of the group, without its retry topic."""
     members: int
     """Live members of the group."""
-    least: int
+    minimum: int
     """Fewest queues of a member."""
-    most: int
+    maximum: int
     """Most queues of a member."""
 
 
@@ -84,7 +84,7 @@ def idle(of_members: QueuesOfMembers) -> tuple[Idle, ...]:
         queues = sum(members.values())
         without = sum(1 for count in members.values() if not count)
         found.append(Idle(group, topic, len(members), queues, without, max(0, len(members) - queues)))
-    return tuple(one for one in found if one.members)
+    return tuple(item for item in found if item.members)
 
 
 def balance(of_members: QueuesOfMembers) -> tuple[QueueBalance, ...]:

@@ -21,13 +21,13 @@ import attrs
 
 from emulator.analysis.findings.finding import NO_COLUMN
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.messages import Messages
+from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, PassRow, Process
-from emulator.analysis.rows.shares import DividedBy
+from emulator.analysis.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, OWNERSHIP, PASSES, Table
+from emulator.trace.schema import MESSAGES, OWNERSHIP, PASSES, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
@@ -94,7 +94,7 @@ REBALANCES = FindingTable("rebalances", RebalanceCost, "a change of a group's me
 
 
 @attrs.define
-class _Topic:
+class _RebalancedTopic:
     """A group and topic at the present instant, and what has happened since its members changed last."""
 
     members: tuple[Process, ...] = ()
@@ -124,8 +124,8 @@ class _Topic:
     def begin(self, t_ns: int) -> None:
         """The members change: forget what the last change has cost."""
         owned = {queue: next(iter(owners)) for queue, owners in self.owners.items() if owners}
-        fresh = _Topic(self.members, self.owners, t_ns, t_ns, before=owned, last_change_ns=t_ns)
-        for field in attrs.fields(_Topic):
+        fresh = _RebalancedTopic(self.members, self.owners, t_ns, t_ns, before=owned, last_change_ns=t_ns)
+        for field in attrs.fields(_RebalancedTopic):
             setattr(self, field.name, getattr(fresh, field.name))
 
 
@@ -136,14 +136,14 @@ class Rebalances(Watcher):
         presence, messages: read the same rows before.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
 
-    def __init__(self, presence: Presence, messages: Messages) -> None:
+    def __init__(self, presence: Presence, messages: TracedMessages) -> None:
         self._presence = presence
         self._messages = messages
-        self._topics: dict[str, dict[str, _Topic]] = {}
-        self._kept: list[tuple[_Topic, OwnershipRow | PassRow | MessageRow, bool]] = []
+        self._topics: dict[str, dict[str, _RebalancedTopic]] = {}
+        self._retained: list[tuple[_RebalancedTopic, OwnershipRow | PassRow | MessageRow, bool]] = []
         """Rows of this instant, and whether a message was consumed again."""
         self._first_seen: dict[str, None] = {}
         """Groups with a topic that no row has named before this instant."""
@@ -155,13 +155,13 @@ class Rebalances(Watcher):
 
     def merge(self, part: list[RebalanceCost]) -> None:
         """Add the messages of a share; all shares have the other rows."""
-        known = {(one.group, one.topic, one.start_ns): one for one in self.found}
-        for one in part:
-            key = one.group, one.topic, one.start_ns
-            known[key] = _added(known[key], one) if key in known else one
+        known = {(element.group, element.topic, element.start_ns): element for element in self.found}
+        for item in part:
+            key = item.group, item.topic, item.start_ns
+            known[key] = _added(known[key], item) if key in known else item
         self.found = list(known.values())
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads ownership, passes, and messages that were consumed."""
         return dict.fromkeys((OWNERSHIP, PASSES, MESSAGES), self._keep)
 
@@ -170,17 +170,17 @@ class Rebalances(Watcher):
         if isinstance(row, MessageRow):
             topic = self._topics.get(row.group, {}).get(row.topic)
             if topic is not None and row.event == MessageEvent.CONSUMED:
-                self._kept.append((topic, row, self._is_again(row)))
+                self._retained.append((topic, row, self._is_again(row)))
             return
         is_of_dead = self._presence.processes.is_dead((row.node, row.incarnation), row.seq)
         counts = isinstance(row, PassRow) or (row.event in _HOLDS and not is_of_dead)
         if counts and not _is_retry(row.topic):
-            self._kept.append((self._topic(row.group, row.topic), row, False))
+            self._retained.append((self._topic(row.group, row.topic), row, False))
 
     def _is_again(self, row: MessageRow) -> bool:
         return self._messages.times_consumed(row) > 1
 
-    def _own(self, topic: _Topic, row: OwnershipRow) -> None:
+    def _own(self, topic: _RebalancedTopic, row: OwnershipRow) -> None:
         process = row.node, row.incarnation
         topic.pass_time(row.t_ns)
         owners = topic.owners.setdefault(row.queue, {})
@@ -192,24 +192,24 @@ class Rebalances(Watcher):
             owners.pop(process, None)
         topic.last_change_ns = row.t_ns
 
-    def _topic(self, group: str, topic: str) -> _Topic:
+    def _topic(self, group: str, topic: str) -> _RebalancedTopic:
         topics = self._topics.setdefault(group, {})
         if topic not in topics:
-            topics[topic] = _Topic()
+            topics[topic] = _RebalancedTopic()
             self._first_seen[group] = None
         return topics[topic]
 
     def settle(self, t_ns: int) -> None:
         """Compare the members of each group that may have changed with those before."""
         changed = self._presence.changed
-        if not (changed or self._kept or self._first_seen or self._presence.processes.stirred):
+        if not (changed or self._retained or self._first_seen or self._presence.processes.stirred):
             return
         for group in self._topics if "" in changed else {**changed, **self._first_seen}:
             for name, topic in self._topics.get(group, {}).items():
                 self._look(group, name, topic, t_ns)
         self._first_seen.clear()
         self._bury(t_ns)
-        for topic, row, again in self._kept:
+        for topic, row, again in self._retained:
             match row:
                 case OwnershipRow():
                     self._own(topic, row)
@@ -220,7 +220,7 @@ class Rebalances(Watcher):
                     topic.passes += 1
                     topic.requests += row.requests
                     topic.bytes += row.bytes
-        self._kept.clear()
+        self._retained.clear()
 
     def _bury(self, t_ns: int) -> None:
         """A process that has ended owns nothing more."""
@@ -233,7 +233,7 @@ class Rebalances(Watcher):
                 if any(owners.pop(process, 0) is None for process in dead):
                     topic.last_change_ns = t_ns
 
-    def _look(self, group: str, name: str, topic: _Topic, t_ns: int) -> None:
+    def _look(self, group: str, name: str, topic: _RebalancedTopic, t_ns: int) -> None:
         members = tuple(self._presence.members(group, name, t_ns))
         if members == topic.members:
             return
@@ -253,22 +253,22 @@ class Rebalances(Watcher):
                 topic.pass_time(end_ns)
                 self._end(group, name, topic, topic.members, end_ns)
 
-    def _end(self, group: str, name: str, topic: _Topic, members: tuple[Process, ...], end_ns: int) -> None:
+    def _end(self, group: str, name: str, topic: _RebalancedTopic, members: tuple[Process, ...], end_ns: int) -> None:
         """A change has had all the time that it gets; `members` are those that it led to."""
         if topic.start_ns < 0 or end_ns <= topic.start_ns or self._presence.broadcasts(group):
             return
         # Whoever is gone by now owned its queues until then.
         now = {queue: tuple(owners) for queue, owners in topic.owners.items()}
         counts = [sum(process in owners for owners in now.values()) for process in members]
-        kept = sum(topic.before.get(queue) in owners for queue, owners in now.items() if queue in topic.before)
-        keepable = most_kept(topic.before.values(), members, len(now))
+        retained = sum(topic.before.get(queue) in owners for queue, owners in now.items() if queue in topic.before)
+        keepable = max_retained(topic.before.values(), members, len(now))
         moved = [
             (queue, process)
             for queue, owners in now.items()
             for process in owners
             if topic.before.get(queue, process) != process
         ]
-        resumed = [topic.first_consumed_ns[one] - topic.start_ns for one in moved if one in topic.first_consumed_ns]
+        resumed = [topic.first_consumed_ns[item] - topic.start_ns for item in moved if item in topic.first_consumed_ns]
         self.found.append(
             RebalanceCost(
                 group,
@@ -280,8 +280,8 @@ class Rebalances(Watcher):
                 len(members),
                 len(now),
                 round(balance_degree(counts), _DIGITS),
-                round(kept / len(now), _DIGITS) if topic.before else -1.0,
-                round(min(1.0, kept / keepable), _DIGITS) if keepable else -1.0,
+                round(retained / len(now), _DIGITS) if topic.before else -1.0,
+                round(min(1.0, retained / keepable), _DIGITS) if keepable else -1.0,
                 len(dict.fromkeys(queue for queue, _ in moved)),
                 topic.acquired,
                 topic.last_change_ns - topic.start_ns,
@@ -300,15 +300,15 @@ class Rebalances(Watcher):
         )
 
 
-def _added(one: RebalanceCost, other: RebalanceCost) -> RebalanceCost:
+def _added(rebalance_cost: RebalanceCost, other: RebalanceCost) -> RebalanceCost:
     """The same change of members with the messages of two shares."""
-    resumes = one.resumes + other.resumes
+    resumes = rebalance_cost.resumes + other.resumes
     return attrs.evolve(
-        one,
-        resumed_ns=max(one.resumed_ns, other.resumed_ns),
-        resumed=resumes == one.moves,
+        rebalance_cost,
+        resumed_ns=max(rebalance_cost.resumed_ns, other.resumed_ns),
+        resumed=resumes == rebalance_cost.moves,
         resumes=resumes,
-        duplicates=one.duplicates + other.duplicates,
+        duplicates=rebalance_cost.duplicates + other.duplicates,
     )
 
 
@@ -321,7 +321,7 @@ def balance_degree(counts: Iterable[int]) -> float:
     return sqrt(sum((number - mean) ** 2 for number in numbers) / len(numbers))
 
 
-def most_kept(owners: Iterable[Process], members: Iterable[Process], queues: int) -> int:
+def max_retained(owners: Iterable[Process], members: Iterable[Process], queues: int) -> int:
     """How many queues could keep their owner at most if the members are to have the same numbers, or one more.
 
     Args:

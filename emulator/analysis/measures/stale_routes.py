@@ -16,8 +16,8 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.processes import ENDS
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
-from emulator.spec.model import NAMESERVER
-from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from emulator.spec.model.scenario import NAMESERVER
+from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import BeliefKind
 
 
@@ -36,7 +36,7 @@ STALE_ROUTES = FindingTable("stale_routes", StaleRoute, "a client used a route t
 
 
 @attrs.define
-class _Topic:
+class _StaleTopic:
     given: dict[Process, str] = attrs.Factory(dict)
     """Mapping nameserver -> hash of the route that it gives."""
     used: dict[Process, str] = attrs.Factory(dict)
@@ -55,11 +55,11 @@ class Staleness(Watcher):
 
     def __init__(self, presence: Presence) -> None:
         self._processes = presence.processes
-        self._topics: dict[str, _Topic] = {}
+        self._topics: dict[str, _StaleTopic] = {}
         self._touched: dict[str, None] = {}
         self.found: list[StaleRoute] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads routes and ends of processes."""
         return {BELIEFS: self._belief, LIFECYCLE: self._life}
 
@@ -67,7 +67,7 @@ class Staleness(Watcher):
         process = row.node, row.incarnation
         if row.kind != BeliefKind.ROUTE or self._processes.is_dead(process, row.seq):
             return
-        topic = self._topics.setdefault(row.subject, _Topic())
+        topic = self._topics.setdefault(row.subject, _StaleTopic())
         held = topic.given if row.role == NAMESERVER else topic.used
         if row.value_hash:
             held[process] = row.value_hash
@@ -91,15 +91,15 @@ class Staleness(Watcher):
             self._look(name, self._topics[name], t_ns)
         self._touched.clear()
 
-    def _look(self, name: str, topic: _Topic, t_ns: int) -> None:
+    def _look(self, name: str, topic: _StaleTopic, t_ns: int) -> None:
         given = dict.fromkeys(topic.given.values())
-        stale = {who: None for who, route in topic.used.items() if given and route not in given}
-        for who in [who for who in topic.stale_since if who not in stale]:
-            since_ns = topic.stale_since.pop(who)
+        stale = {client: None for client, route in topic.used.items() if given and route not in given}
+        for node in [client for client in topic.stale_since if client not in stale]:
+            since_ns = topic.stale_since.pop(node)
             if since_ns < t_ns:
-                self.found.append(StaleRoute(name, who[0], since_ns, t_ns, censored=False))
-        for who in stale:
-            topic.stale_since.setdefault(who, t_ns)
+                self.found.append(StaleRoute(name, node[0], since_ns, t_ns, censored=False))
+        for node in stale:
+            topic.stale_since.setdefault(node, t_ns)
 
     def finish(self, end_ns: int) -> None:
         """Close what is open."""

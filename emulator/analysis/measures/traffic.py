@@ -24,9 +24,9 @@ import attrs
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import FrameCount, OwnershipRow, Process
-from emulator.trace.schema import OWNERSHIP, Table
+from emulator.trace.schema import OWNERSHIP, TraceTable
 from nodes.beliefs import OwnershipEvent
-from nodes.broker.tables.ha_frames import HaFrame
+from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _NS = 1_000_000_000
@@ -34,7 +34,7 @@ WINDOW_S = 30
 """The longest period of a client's tasks."""
 STORM_TIMES = 10
 """A storm has so many times the overhead of a healthy client."""
-LEAST_PER_S = 50.0
+MIN_PER_S = 50.0
 """Of a storm, so that a client with one queue is not blamed for little."""
 QUEUE_PERIOD_S = 5
 """In this time a healthy client needs at most one exchange without messages for each of its queues."""
@@ -75,15 +75,15 @@ class RequestRate:
     """Whether no messages move with it."""
     share_pct: float
     """Of all exchanges of the run."""
-    most_per_s: int
+    max_per_s: int
     """In the busiest second, of all nodes together."""
-    most_s: int
+    max_s: int
     """Which second that was, counted from the begin of the run."""
     client: str
     """Of the busiest pair."""
     server: str
     """Of the busiest pair."""
-    pair_most_per_s: int
+    pair_max_per_s: int
     """What that pair had in its busiest second."""
 
 
@@ -104,7 +104,7 @@ class Storm:
     censored: bool
     exchanges: int
     """In that time."""
-    most_per_s: int
+    max_per_s: int
     """In the busiest second."""
     healthy_per_s: float
     """What a healthy client with as many queues has at most."""
@@ -127,9 +127,9 @@ class Sends:
     """Answered with anything but SUCCESS."""
     unanswered: int
     """Given up after the producer's timeout."""
-    most_failed_per_s: int
+    max_failed_per_s: int
     """Refused and unanswered ones in the worst second."""
-    most_s: int
+    max_s: int
     """Which second that was."""
 
     @property
@@ -153,7 +153,7 @@ ATTEMPTS = FindingTable("attempts", Sends, "what became of the attempts of a pro
 REQUEST_SERIES = FindingTable("request_series", Series, "requests of the whole cluster in each second")
 
 
-class Exchange(NamedTuple):
+class StormRequest(NamedTuple):
     """What a client asks of a server, and how that is answered."""
 
     request: str
@@ -168,7 +168,7 @@ class HeldQueues:
 
     def __init__(self) -> None:
         self._held: dict[Process, dict[tuple[str, ...], None]] = {}
-        self._most: dict[str, int] = {}
+        self._maximum: dict[str, int] = {}
 
     def note(self, row: OwnershipRow) -> None:
         """A queue has another owner."""
@@ -176,17 +176,17 @@ class HeldQueues:
         queue = (row.group, row.topic, row.broker_name, str(row.queue_id))
         if row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.POP_ACQUIRED):
             held[queue] = None
-            self._most[row.node] = max(len(held), self._most.get(row.node, 0))
+            self._maximum[row.node] = max(len(held), self._maximum.get(row.node, 0))
         elif row.event in (OwnershipEvent.DROPPED, OwnershipEvent.POP_DROPPED):
             held.pop(queue, None)
 
     def healthy_per_s(self, client: str) -> float:
         """The overhead of a healthy client with so many queues, to one server."""
-        return max(1.0, self._most.get(client, 0) / QUEUE_PERIOD_S)
+        return max(1.0, self._maximum.get(client, 0) / QUEUE_PERIOD_S)
 
     def limit_per_s(self, client: str) -> float:
         """Average of a storm over `WINDOW_S`."""
-        return max(LEAST_PER_S, STORM_TIMES * self.healthy_per_s(client))
+        return max(MIN_PER_S, STORM_TIMES * self.healthy_per_s(client))
 
 
 class Traffic(Watcher):
@@ -196,24 +196,24 @@ class Traffic(Watcher):
         self._end_ns = end_ns
         self._seconds = max(1, -(-end_ns // _NS))
         self._held = HeldQueues()
-        self._exchanges: dict[Exchange, dict[int, int]] = {}
+        self._exchanges: dict[StormRequest, dict[int, int]] = {}
         self._sends: dict[str, dict[str, dict[int, int]]] = {}
-        for one in sorted(frames):
-            self._count(one)
+        for frame in sorted(frames):
+            self._count(frame)
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads who holds which queue."""
         return {OWNERSHIP: self._held.note}
 
-    def _count(self, one: FrameCount) -> None:
-        sent = send_of(one)
+    def _count(self, frame_count: FrameCount) -> None:
+        sent = send_of(frame_count)
         if sent is not None:
             seconds = self._sends.setdefault(sent.producer, {}).setdefault(sent.became, {})
-            seconds[one.second] = seconds.get(one.second, 0) + one.frames
-        exchange = exchange_of(one)
+            seconds[frame_count.second] = seconds.get(frame_count.second, 0) + frame_count.frames
+        exchange = exchange_of(frame_count)
         if exchange is not None:
             seconds = self._exchanges.setdefault(exchange, {})
-            seconds[one.second] = seconds.get(one.second, 0) + one.frames
+            seconds[frame_count.second] = seconds.get(frame_count.second, 0) + frame_count.frames
 
     # --- findings -------------------------------------------------------------------------
 
@@ -251,12 +251,12 @@ class Traffic(Watcher):
                 _add(named[FAILED_SENDS], became.get(name, {}))
         return tuple(Series(name, tuple(per_s)) for name, per_s in named.items())
 
-    def _storm(self, what: Exchange, seconds: dict[int, int], span: tuple[int, int]) -> Storm:
+    def _storm(self, storm_request: StormRequest, seconds: dict[int, int], span: tuple[int, int]) -> Storm:
         start_s, end_s = span
         counts = [count for second, count in seconds.items() if start_s <= second < end_s]
-        names = (what.client, what.server, what.request, what.answer)
+        names = (storm_request.client, storm_request.server, storm_request.request, storm_request.answer)
         end_ns = min(end_s * _NS, self._end_ns)
-        amounts = sum(counts), max(counts), self._held.healthy_per_s(what.client)
+        amounts = sum(counts), max(counts), self._held.healthy_per_s(storm_request.client)
         return Storm(*names, start_s * _NS, end_ns, end_s >= self._seconds, *amounts)
 
 
@@ -289,18 +289,24 @@ def storm_spans(seconds: Mapping[int, int], limit_per_s: float) -> list[tuple[in
     return spans
 
 
-def exchange_of(one: FrameCount) -> Exchange | None:
+def exchange_of(frame_count: FrameCount) -> StormRequest | None:
     """The exchange that a frame ends; None: it ends none."""
-    if one.event in _FAILED_DIALS:
-        return Exchange(DIAL, one.event, one.src, one.dst, overhead=True)
-    if one.event != "delivered":
+    if frame_count.event in _FAILED_DIALS:
+        return StormRequest(DIAL, frame_count.event, frame_count.src, frame_count.dst, overhead=True)
+    if frame_count.event != "delivered":
         return None
-    moves = one.code in _MOVES_MESSAGES
-    if one.kind == "response":
-        answer = _name(ResponseCode, one.status)
-        return Exchange(_request(one.code), answer, one.dst, one.src, overhead=one.status != 0 or not moves)
-    if one.kind == ONEWAY:
-        return Exchange(_request(one.code), ONEWAY, one.src, one.dst, overhead=not moves)
+    moves = frame_count.code in _MOVES_MESSAGES
+    if frame_count.kind == "response":
+        answer = _name(ResponseCode, frame_count.status)
+        return StormRequest(
+            _request(frame_count.code),
+            answer,
+            frame_count.dst,
+            frame_count.src,
+            overhead=frame_count.status != 0 or not moves,
+        )
+    if frame_count.kind == ONEWAY:
+        return StormRequest(_request(frame_count.code), ONEWAY, frame_count.src, frame_count.dst, overhead=not moves)
     return None
 
 
@@ -317,18 +323,18 @@ class Sent(NamedTuple):
         return self.became in _FAILED
 
 
-def send_of(one: FrameCount) -> Sent | None:
+def send_of(frame_count: FrameCount) -> Sent | None:
     """The attempt to send that a frame ends, or whose time is over; None: it ends none."""
-    if one.code not in _SENDS:
+    if frame_count.code not in _SENDS:
         return None
-    if one.event == "timed_out":
-        return Sent(one.src, "unanswered")
-    if one.event == "delivered" and one.kind == "response":
-        return Sent(one.dst, "refused" if one.status else "acknowledged")
+    if frame_count.event == "timed_out":
+        return Sent(frame_count.src, "unanswered")
+    if frame_count.event == "delivered" and frame_count.kind == "response":
+        return Sent(frame_count.dst, "refused" if frame_count.status else "acknowledged")
     return None
 
 
-def series_of(exchange: Exchange) -> str:
+def series_of(exchange: StormRequest) -> str:
     """The series in which an exchange is counted."""
     return WITHOUT_MESSAGES if exchange.overhead else WITH_MESSAGES
 
@@ -347,18 +353,18 @@ def _name(codes: Any, code: int) -> str:
         return str(code)
 
 
-def _rate(request: str, answer: str, of: list[tuple[Exchange, dict[int, int]]], every: int) -> RequestRate:
+def _rate(request: str, answer: str, of: list[tuple[StormRequest, dict[int, int]]], every: int) -> RequestRate:
     total: dict[int, int] = {}
     for _, seconds in of:
         for second, count in seconds.items():
             total[second] = total.get(second, 0) + count
-    busiest, most = max(((pair, max(seconds.values())) for pair, seconds in of), key=lambda entry: entry[1])
-    most_s, most_per_s = _worst(total)
+    busiest, maximum = max(((pair, max(seconds.values())) for pair, seconds in of), key=lambda entry: entry[1])
+    max_s, max_per_s = _worst(total)
     exchanges = sum(total.values())
     share_pct = round(100 * exchanges / every, 2)
     overhead = busiest.overhead
     pair = busiest.client, busiest.server
-    return RequestRate(request, answer, exchanges, overhead, share_pct, most_per_s, most_s, *pair, most)
+    return RequestRate(request, answer, exchanges, overhead, share_pct, max_per_s, max_s, *pair, maximum)
 
 
 def _sends(producer: str, became: Mapping[str, Mapping[int, int]]) -> Sends:
@@ -367,8 +373,8 @@ def _sends(producer: str, became: Mapping[str, Mapping[int, int]]) -> Sends:
         for second, count in became.get(name, {}).items():
             failed[second] = failed.get(second, 0) + count
     acknowledged, refused, unanswered = (sum(became.get(name, {}).values()) for name in _BECAME)
-    most_s, most = _worst(failed) if failed else (-1, 0)
-    return Sends(producer, acknowledged, refused, unanswered, most, most_s)
+    max_s, maximum = _worst(failed) if failed else (-1, 0)
+    return Sends(producer, acknowledged, refused, unanswered, maximum, max_s)
 
 
 def _worst(seconds: Mapping[int, int]) -> tuple[int, int]:

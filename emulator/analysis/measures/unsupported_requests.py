@@ -8,7 +8,7 @@ import attrs
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import LifeRow
-from emulator.trace.schema import LIFECYCLE, Table
+from emulator.trace.schema import LIFECYCLE, TraceTable
 from nodes.beliefs import LifecycleEvent
 
 
@@ -33,7 +33,7 @@ class UnsupportedRequests(Watcher):
     def __init__(self) -> None:
         self.found: list[UnsupportedRequest] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads the lives of guests."""
         return {LIFECYCLE: self._life}
 

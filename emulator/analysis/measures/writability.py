@@ -18,8 +18,8 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.processes import ENDS
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
-from emulator.spec.model import NAMESERVER, PRODUCER
-from emulator.trace.schema import BELIEFS, LIFECYCLE, Table
+from emulator.spec.model.scenario import NAMESERVER, PRODUCER
+from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import BeliefKind
 from nodes.protocol.model import is_writeable
 
@@ -54,7 +54,7 @@ class Writability(Watcher):
         self._touched: dict[str, None] = {}
         self._found: list[Unwritable] = []
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads routes, and which nameservers live."""
         return {BELIEFS: self._belief, LIFECYCLE: self._life}
 
@@ -101,5 +101,5 @@ class Writability(Watcher):
 
     def found(self) -> tuple[Unwritable, ...]:
         """Of the topics to which producers send, by topic and time."""
-        found = [one for one in self._found if one.topic in self._sent_to]
+        found = [item for item in self._found if item.topic in self._sent_to]
         return tuple(sorted(found, key=attrgetter("topic", "start_ns")))

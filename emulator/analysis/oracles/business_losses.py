@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_group, about_topic
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
@@ -19,7 +19,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.row_classes import MessageRow
 from emulator.analysis.rows.sweeps import Sweeps
-from emulator.trace.schema import MESSAGES, Table
+from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import DiscardReason, MessageEvent, TransactionEnd
 
 
@@ -57,7 +57,7 @@ _TEXTS: Mapping[GivenUpBy, tuple[SymptomKind, str]] = {
 
 
 @attrs.frozen
-class BusinessLoss(Judged):
+class BusinessLoss(JudgedFinding):
     """Messages of a topic that a group will not get, given up for one reason (V18)."""
 
     group: str
@@ -115,7 +115,7 @@ class GivenUp(Sweeps[_Key, GivenUpSweep]):
         self.delivered: dict[str, None] = {}
         """Unique ids of transactions whose message has been stored for consumers."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
         return {MESSAGES: self._message}
 
@@ -157,10 +157,10 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
         for (group, topic), sweep in watched.of.items():
             for t_ns, reason, key in sweep.given_up:
                 found.setdefault((group, "", topic, reason), []).append((t_ns, 1, int(key in watched.committed)))
-        for one in inputs.progress.passed:
-            queue, node = one.consumer
-            key_of = queue.group, node, queue.topic, GivenUpBy(one.by.value)
-            found.setdefault(key_of, []).append((one.t_ns, one.messages, 0))
+        for item in inputs.progress.passed:
+            queue, node = item.consumer
+            key_of = queue.group, node, queue.topic, GivenUpBy(item.by.value)
+            found.setdefault(key_of, []).append((item.t_ns, item.messages, 0))
         return [_loss(*key, given_up) for key, given_up in found.items()]
 
     def order(self, row: BusinessLoss) -> Any:
@@ -195,8 +195,8 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
             row = attrs.evolve(
                 first,
                 node=first.node if len(losses) == 1 else "",
-                messages=sum(one.messages for one in losses),
-                committed=sum(one.committed for one in losses),
+                messages=sum(loss.messages for loss in losses),
+                committed=sum(loss.committed for loss in losses),
             )
             severity = 1 + row.messages / context.limits.given_up_messages
             if row.messages < context.limits.given_up_messages:
@@ -209,7 +209,7 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
 
 def _loss(group: str, node: str, topic: str, reason: GivenUpBy, given_up: list[tuple[int, int, int]]) -> BusinessLoss:
     times_ns = [t_ns for t_ns, _, _ in given_up]
-    messages, committed = sum(number for _, number, _ in given_up), sum(one for _, _, one in given_up)
+    messages, committed = sum(number for _, number, _ in given_up), sum(item for _, _, item in given_up)
     violation = reason is GivenUpBy.ESCAPE_FAILED
     return BusinessLoss(
         group, node, topic, reason, min(times_ns), max(times_ns), messages, committed, violation=violation

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_topic, instant
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
@@ -17,7 +17,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.row_classes import MessageRow
 from emulator.analysis.rows.sweeps import Sweeps
-from emulator.trace.schema import MESSAGES, Table
+from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 
 _MS = 1_000_000
@@ -36,7 +36,7 @@ class WaitingIn(StrEnum):
 
 
 @attrs.frozen
-class Waits(Judged):
+class DelayedMessagesFinding(JudgedFinding):
     """The messages of a topic that one broker group put aside until their time (V15)."""
 
     broker_name: str
@@ -108,7 +108,7 @@ class WaitSweeps(Sweeps[str, WaitSweep]):
     def __init__(self) -> None:
         super().__init__(lambda _: WaitSweep())
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
         return {MESSAGES: self._message}
 
@@ -131,25 +131,25 @@ class _Sums:
     late_ns: int = 0
     late_from_ns: int = -1
 
-    def add(self, one: WaitSweep, row: MessageRow, served: Served, end_ns: int) -> None:
-        due_ns, times = sorted(one.due_ns), len(one.delivered_ns)
+    def add(self, wait_sweep: WaitSweep, row: MessageRow, served: Served, end_ns: int) -> None:
+        due_ns, times = sorted(wait_sweep.due_ns), len(wait_sweep.delivered_ns)
         missing = len(due_ns) - min(len(due_ns), times)
         self.messages += len(due_ns)
         self.delivered += len(due_ns) - missing
         self.again += max(0, times - len(due_ns))
-        for due, at_ns in zip(due_ns, one.delivered_ns, strict=False):
+        for due, at_ns in zip(due_ns, wait_sweep.delivered_ns, strict=False):
             self.early += at_ns < due - _ROUNDING_NS
             if at_ns - due > self.late_ns or self.late_from_ns < 0:
                 self.late_ns, self.late_from_ns = max(self.late_ns, at_ns - due), due
-        if one.recalled:
+        if wait_sweep.recalled:
             self.recalled += missing
             return
         broker_name, node = row.broker_name, row.node
         overdue = sum(served.between_ns(broker_name, node, due, end_ns) > OVERDUE_NS for due in due_ns[times:])
-        self.lost += min(missing, max(one.dropped, overdue))
+        self.lost += min(missing, max(wait_sweep.dropped, overdue))
 
 
-class DelayedMessages(Oracle[Waits, WaitSweeps]):
+class DelayedMessages(Oracle[DelayedMessagesFinding, WaitSweeps]):
     """V15: a message that waits is delivered, and not before its time."""
 
     id: ClassVar[str] = "V15"
@@ -161,40 +161,42 @@ class DelayedMessages(Oracle[Waits, WaitSweeps]):
         "delivery after a take-over is to be expected: a slave's copy of its master's progress is 3 s old."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES, Input.DISTURBANCES)
-    table = FindingTable("waits", Waits, "the messages of a topic that one broker group put aside until their time")
+    table = FindingTable(
+        "waits", DelayedMessagesFinding, "the messages of a topic that one broker group put aside until their time"
+    )
 
     def watch(self, inputs: SharedInputs) -> WaitSweeps:  # noqa: ARG002
         """A sweep for each message."""
         return WaitSweeps()
 
-    def find(self, inputs: SharedInputs, watched: WaitSweeps) -> Iterable[Waits]:
+    def find(self, inputs: SharedInputs, watched: WaitSweeps) -> Iterable[DelayedMessagesFinding]:
         """What became of all messages, by broker group, topic and way of waiting."""
         groups: dict[tuple[str, str, str], list[tuple[WaitSweep, MessageRow]]] = {}
-        for one in watched.of.values():
-            if one.row is not None:
-                key = one.row.broker_name, one.row.topic, one.row.client_id
-                groups.setdefault(key, []).append((one, one.row))
+        for item in watched.of.values():
+            if item.row is not None:
+                key = item.row.broker_name, item.row.topic, item.row.client_id
+                groups.setdefault(key, []).append((item, item.row))
         served, moves_clock = inputs.served(), inputs.disturbances.moves_clock
         return [_waits(key, groups[key], served, inputs.facts.end_ns, moves_clock=moves_clock) for key in groups]
 
-    def order(self, row: Waits) -> Any:
+    def order(self, row: DelayedMessagesFinding) -> Any:
         """By broker group, topic and way of waiting."""
         return row.broker_name, row.topic, row.waiting_in
 
-    def is_notable(self, row: Waits) -> bool:
+    def is_notable(self, row: DelayedMessagesFinding) -> bool:
         """Whether any message came wrong."""
         return bool(row.lost or row.early or row.again)
 
-    def summary(self, rows: Sequence[Waits]) -> str:
+    def summary(self, rows: Sequence[DelayedMessagesFinding]) -> str:
         """How many, and what is wrong."""
         lost, early, again = (sum(getattr(row, kind) for row in rows) for kind in ("lost", "early", "again"))
         return f"{lost} lost, {early} early, {again} once more"
 
-    def amount(self, row: Waits) -> float:
+    def amount(self, row: DelayedMessagesFinding) -> float:
         """Lost and early ones."""
         return row.lost + row.early
 
-    def describe(self, row: Waits, context: Context) -> str:
+    def describe(self, row: DelayedMessagesFinding, context: Context) -> str:
         """Where, and how many."""
         text = f"{row.waiting_in} of {row.broker_name}, topic {row.topic}: of {row.messages:,} messages that waited "
         text += f"{row.lost:,} are lost and {row.early:,} came early"
@@ -203,17 +205,17 @@ class DelayedMessages(Oracle[Waits, WaitSweeps]):
             if context.rows is None
             else context.rows.select(MESSAGES, event=MessageEvent.DROPPED.value, topic=row.topic)
         )
-        for one in dropped:
-            if one.text("broker_name") == row.broker_name:
-                return f"{text}; the first was dropped at {exact_seconds(one.t_ns)}"
+        for item in dropped:
+            if item.text("broker_name") == row.broker_name:
+                return f"{text}; the first was dropped at {exact_seconds(item.t_ns)}"
         return text
 
-    def questions(self, row: Waits, context: Context) -> Iterable[Words]:  # noqa: ARG002
+    def questions(self, row: DelayedMessagesFinding, context: Context) -> Iterable[Words]:  # noqa: ARG002
         """The topic, while its latest message was due and not delivered; else at the end of the run."""
         is_late = row.late_ns > 0
         yield about_topic(row.topic, instant(round(row.late_from_ns + row.late_ns // 2, -6)) if is_late else "")
 
-    def symptoms(self, rows: Sequence[Waits], context: Context) -> Iterator[Symptom]:
+    def symptoms(self, rows: Sequence[DelayedMessagesFinding], context: Context) -> Iterator[Symptom]:
         """The latest delivery of each topic."""
         for row in rows:
             late_s, due_s = row.late_ns / NS_PER_S, row.late_from_ns / NS_PER_S
@@ -233,17 +235,17 @@ def _waits(
     end_ns: int,
     *,
     moves_clock: bool,
-) -> Waits:
+) -> DelayedMessagesFinding:
     broker_name, topic, waiting_in = key
     sums = _Sums()
-    for one, row in found:
-        sums.add(one, row, served, end_ns)
-    return Waits(
+    for item, row in found:
+        sums.add(item, row, served, end_ns)
+    return DelayedMessagesFinding(
         broker_name,
         topic,
         WaitingIn(waiting_in),
         min(row.t_ns for _, row in found),
-        max([found[0][1].t_ns, *(at_ns for one, _ in found for at_ns in one.delivered_ns)]),
+        max([found[0][1].t_ns, *(at_ns for element, _ in found for at_ns in element.delivered_ns)]),
         sums.messages,
         sums.delivered,
         sums.recalled,

@@ -53,7 +53,7 @@ class DivergenceOracle(Oracle[Divergence, Watcher]):
     def questions(self, row: Divergence, context: Context) -> Iterable[Words]:  # noqa: ARG002
         """Why the fewest held their value, then why any did."""
         at, kind = inside(row), row.kind.partition(".")[0]
-        few = min(row.holders, key=lambda one: len(one.nodes)).nodes[0] if row.holders else ""
+        few = min(row.holders, key=lambda holder: len(holder.nodes)).nodes[0] if row.holders else ""
         if few:
             yield kind, row.subject, "of", few, "at", at
         yield kind, row.subject, "at", at
@@ -61,7 +61,7 @@ class DivergenceOracle(Oracle[Divergence, Watcher]):
 
 def values_held(row: Divergence, context: Context) -> str:
     """Who held what: `c1 and c2: value; c3: value`."""
-    return with_names("; ".join(_held(row.kind, one) for one in row.holders), context.names)
+    return with_names("; ".join(_held(row.kind, holder) for holder in row.holders), context.names)
 
 
 def _held(kind: str, holders: HoldersOfValue) -> str:

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_node, instant
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.row_classes import BeliefRow, Process
 from emulator.analysis.rows.sweeps import Sweeps
-from emulator.trace.schema import BELIEFS, Table
+from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 
 
@@ -32,7 +32,7 @@ class ElectionFlaw(StrEnum):
 
 
 @attrs.frozen
-class FlawedElection(Judged):
+class FlawedElection(JudgedFinding):
     """A flaw, found once for each node and epoch (V17)."""
 
     broker_name: str
@@ -100,9 +100,9 @@ class ElectionSweep:
             self._find(row, ElectionFlaw.EPOCH_FELL, epoch, f"epoch {known}")
         self._epochs[process] = max(known, epoch)
 
-    def _find(self, row: BeliefRow, what: ElectionFlaw, epoch: int, known: str) -> None:
-        one = FlawedElection(self._broker_name, what, row.node, epoch, known, row.t_ns, violation=True)
-        self._found.setdefault((what, row.node, epoch), one)
+    def _find(self, row: BeliefRow, election_flaw: ElectionFlaw, epoch: int, known: str) -> None:
+        item = FlawedElection(self._broker_name, election_flaw, row.node, epoch, known, row.t_ns, violation=True)
+        self._found.setdefault((election_flaw, row.node, epoch), item)
 
 
 class ElectionSweeps(Sweeps[str, ElectionSweep]):
@@ -111,7 +111,7 @@ class ElectionSweeps(Sweeps[str, ElectionSweep]):
     def __init__(self) -> None:
         super().__init__(ElectionSweep)
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs of brokers and of controllers."""
         return {BELIEFS: self._belief}
 
@@ -139,7 +139,7 @@ class Elections(Oracle[FlawedElection, ElectionSweeps]):
 
     def find(self, inputs: SharedInputs, watched: ElectionSweeps) -> Iterable[FlawedElection]:  # noqa: ARG002
         """All flaws."""
-        return [one for sweep in watched.of.values() for one in sweep.found]
+        return [item for sweep in watched.of.values() for item in sweep.found]
 
     def order(self, row: FlawedElection) -> Any:
         """By time."""
@@ -148,7 +148,7 @@ class Elections(Oracle[FlawedElection, ElectionSweeps]):
     def summary(self, rows: Sequence[FlawedElection]) -> str:
         """How often each."""
         times = Counter(row.what for row in rows)
-        return ", ".join(f"{times[what]} times {what}" for what in ElectionFlaw if times[what])
+        return ", ".join(f"{times[subject]} times {subject}" for subject in ElectionFlaw if times[subject])
 
     def amount(self, row: FlawedElection) -> float:  # noqa: ARG002
         """All are equally bad."""

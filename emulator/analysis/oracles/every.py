@@ -43,11 +43,11 @@ ORACLES: tuple[Oracle[Any, Any], ...] = (
     BUSINESS_LOSSES,
 )
 """All oracles, by number."""
-TITLES = {one.id: one.title for one in ORACLES}
+TITLES = {item.id: item.title for item in ORACLES}
 """Mapping id -> the invariant in RocketMQ's terms."""
 
 
 def oracle_table() -> str:
     """The table for the README, in Markdown: id, invariant, and when it is violated."""
-    rows = [f"| {one.id} | {one.title} | {one.definition} |" for one in ORACLES]
+    rows = [f"| {item.id} | {item.title} | {item.definition} |" for item in ORACLES]
     return "\n".join(["| | invariant | what is found, and when it is a violation |", "|---|---|---|", *rows])

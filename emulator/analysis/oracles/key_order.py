@@ -33,7 +33,7 @@ class KeyOrder(Oracle[KeyAnomaly, Watcher]):
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[KeyAnomaly]:  # noqa: ARG002
         """Keys out of order, or at two consumers."""
-        return [one for sweep in inputs.keys.of.values() for one in sweep.found]
+        return [item for sweep in inputs.keys.of.values() for item in sweep.found]
 
     def order(self, row: KeyAnomaly) -> Any:
         """By time."""
@@ -65,7 +65,7 @@ class KeyOrder(Oracle[KeyAnomaly, Watcher]):
         if context.rows is None:
             return
         rows = context.rows.select(MESSAGES, event=MessageEvent.CONSUMED.value, group=row.group, key=row.key)
-        first = next((one for one in rows if one.t_ns >= row.start_ns), None)
+        first = next((item for item in rows if item.t_ns >= row.start_ns), None)
         if first is not None:
             queue = GroupQueue(row.group, first.text("topic"), first.text("broker_name"), first.number("queue_id"))
             yield about_queue(queue, instant(first.t_ns))

@@ -16,10 +16,10 @@ from emulator.analysis.inputs.presence import Holders, Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
 from emulator.analysis.rows.row_classes import BeliefRow, MessageRow
-from emulator.analysis.rows.shares import DividedBy
+from emulator.analysis.rows.shares import PartitionedBy
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import BELIEFS, MESSAGES, Table
+from emulator.trace.schema import BELIEFS, MESSAGES, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent
 
 _Locks = Holders[Mapping[str, str]]
@@ -95,7 +95,7 @@ class LockSweeps(Sweeps[tuple[GroupQueue, str], LockSweep]):
         presence: reads the same rows before.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
 
     def __init__(self, presence: Presence) -> None:
@@ -108,9 +108,9 @@ class LockSweeps(Sweeps[tuple[GroupQueue, str], LockSweep]):
     @property
     def found(self) -> list[Disorder]:
         """Those of groups for which any broker has locked queues."""
-        return [one for key, sweep in self.of.items() if key[0].group in self._ordered for one in sweep.found]
+        return [item for key, sweep in self.of.items() if key[0].group in self._ordered for item in sweep.found]
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads locks, and messages that were consumed."""
         return {BELIEFS: self._belief, MESSAGES: self._message}
 
@@ -165,8 +165,8 @@ class LockOrder(Oracle[Disorder, LockSweeps]):
 
     def describe(self, row: Disorder, context: Context) -> str:  # noqa: ARG002
         """Who consumed how many messages, and when."""
-        what = f"{row.node} consumed {row.messages:,} messages of {queue_words(row.queue)} without the broker's lock"
-        return f"{what} {span_words(row)}"
+        subject = f"{row.node} consumed {row.messages:,} messages of {queue_words(row.queue)} without the broker's lock"
+        return f"{subject} {span_words(row)}"
 
     def questions(self, row: Disorder, context: Context) -> Iterable[Words]:  # noqa: ARG002
         """Who owned the queue."""

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.context import Context, RowLookup
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_node, about_queue, instant
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_words
-from emulator.analysis.inputs.messages import Consumption, Identity, Messages, QueueMessages, queue_place
+from emulator.analysis.inputs.messages import Consumption, Identity, QueueMessages, TracedMessages, queue_place
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.feed import Watcher
@@ -40,7 +40,7 @@ class LossReason(StrEnum):
 
 
 @attrs.frozen
-class LostMessages(Judged):
+class LostMessages(JudgedFinding):
     """Messages of a queue that will never be consumed (V7)."""
 
     queue: GroupQueue
@@ -67,9 +67,9 @@ class LostMessages(Judged):
 _COUNTED = tuple(reason.value for reason in LossReason if reason is not LossReason.UNKNOWN)
 
 
-def losses(messages: Messages) -> Iterator[LostMessages]:
+def losses(messages: TracedMessages) -> Iterator[LostMessages]:
     """The messages that will not be consumed, by queue and consumer."""
-    for (queue, node), known in sorted(messages.consumers(), key=lambda one: (bool(one[0][1]), one[0])):
+    for (queue, node), known in sorted(messages.consumers(), key=lambda consumer: (bool(consumer[0][1]), consumer[0])):
         of_queue = messages.queues[queue_place(queue)]
         lost = list(_lost(of_queue, known, messages.unacknowledged))
         if lost:
@@ -186,8 +186,8 @@ def _lost_with_a_disk(row: LostMessages, rows: RowLookup) -> Iterator[Words]:
 def _cut(row: LostMessages, rows: RowLookup) -> Iterator[Words]:
     """The broker when it cut its log."""
     if row.cut:
-        for one in rows.select(MESSAGES, event=MessageEvent.CUT.value, **_place(row)):
-            yield about_node(one.text("node"), instant(one.t_ns))
+        for item in rows.select(MESSAGES, event=MessageEvent.CUT.value, **_place(row)):
+            yield about_node(item.text("node"), instant(item.t_ns))
             return
 
 

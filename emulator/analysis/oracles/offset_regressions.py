@@ -37,7 +37,7 @@ class OffsetRegressions(Oracle[OffsetAnomaly, Watcher]):
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[OffsetAnomaly]:  # noqa: ARG002
         """Offsets that fell."""
-        return [one for one in inputs.offsets.found if one.what not in STARTS]
+        return [item for item in inputs.offsets.found if item.what not in STARTS]
 
     def order(self, row: OffsetAnomaly) -> Any:
         """By time."""
@@ -49,7 +49,7 @@ class OffsetRegressions(Oracle[OffsetAnomaly, Watcher]):
         for row in rows:
             amounts[row.what] += abs(row.expected - row.offset)
         back = [f"{amounts[OffsetFault.REGRESSED]} offsets back by commits"]
-        back += [f"{amounts[what]} {words}" for what, words in _FELL.items() if amounts[what]]
+        back += [f"{amounts[subject]} {words}" for subject, words in _FELL.items() if amounts[subject]]
         return ", ".join(back)
 
     def amount(self, row: OffsetAnomaly) -> float:

@@ -94,7 +94,7 @@ def explained(rows: Iterable[F], by: Explanation[F], inputs: SharedInputs) -> It
         if not times:
             yield attrs.evolve(row, violation=by.is_violation(row, exceeds=False, facts=inputs.facts))  # type: ignore[misc]
             continue
-        worst, start_ns, end_ns = max(times, key=lambda one: one[0].excess_ns)
+        worst, start_ns, end_ns = max(times, key=lambda time: time[0].excess_ns)
         excess_ns = by.excess_ns(row, worst.excess_ns, inputs)
         exceeds = excess_ns > by.limit_ns(row, worst.limit_ns, inputs.facts)
         yield attrs.evolve(

@@ -17,12 +17,12 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
 from emulator.analysis.rows.row_classes import MessageRow, Span
-from emulator.analysis.rows.shares import DividedBy
+from emulator.analysis.rows.shares import PartitionedBy
 from emulator.analysis.rows.sweeps import SettlingSweeps
 from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, Table
+from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
-from nodes.broker.tables.pop_check_point import PopOutcome
+from nodes.broker.tables.pop.check_point import PopOutcome
 from nodes.protocol.extra_info import parse_extra_info
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
@@ -87,7 +87,7 @@ class _Popped:
 
 
 @attrs.define
-class _Message:
+class _PoppedMessage:
     popped_ns: int
     pop_time_ms: int
     """The same instant on the clock of the broker."""
@@ -113,10 +113,10 @@ class PopSweep:
         self._there: list[Span] = []
         """When the queue could be read, but for the time that lasts."""
         self._there_since_ns: int | None = None
-        self._messages: dict[int, _Message] = {}
+        self._messages: dict[int, _PoppedMessage] = {}
         self._counts = _Popped()
         self._waits: list[PopWait] = []
-        self._of_popped: Mapping[str, Callable[[MessageRow, _Message], None]] = {
+        self._of_popped: Mapping[str, Callable[[MessageRow, _PoppedMessage], None]] = {
             MessageEvent.CONSUMED: self._consume,
             MessageEvent.ACKED: self._ack,
             MessageEvent.INVISIBLE_CHANGED: self._hide,
@@ -150,26 +150,26 @@ class PopSweep:
         if self._there_since_ns is None:
             self._there_since_ns = row.t_ns
         until_ns = row.t_ns + _invisible_ns(row)
-        self._messages[row.offset] = _Message(row.t_ns, _pop_time_ms(row), until_ns, consumed=consumed)
+        self._messages[row.offset] = _PoppedMessage(row.t_ns, _pop_time_ms(row), until_ns, consumed=consumed)
 
-    def _consume(self, _row: MessageRow, message: _Message) -> None:
+    def _consume(self, _row: MessageRow, message: _PoppedMessage) -> None:
         message.consumed = True
         self._counts.consumed_after_revival += message.revived
 
-    def _ack(self, row: MessageRow, message: _Message) -> None:
+    def _ack(self, row: MessageRow, message: _PoppedMessage) -> None:
         if row.tags in _COUNTS and message.is_open:
             self._counts.acked += 1
             message.acked = True
             self._end(message, row.t_ns)
 
-    def _hide(self, row: MessageRow, message: _Message) -> None:
+    def _hide(self, row: MessageRow, message: _PoppedMessage) -> None:
         if row.tags in _COUNTS:
             self._end_wait(message, row.t_ns)
             message.popped_ns, message.pop_time_ms = row.t_ns, _pop_time_ms(row)
             message.hidden_until_ns = row.t_ns + _invisible_ns(row)
             message.is_open = True
 
-    def _revive(self, row: MessageRow, message: _Message) -> None:
+    def _revive(self, row: MessageRow, message: _PoppedMessage) -> None:
         if row.tags != PopOutcome.STORED:
             return
         self._counts.revived += 1
@@ -178,7 +178,7 @@ class PopSweep:
         message.revived = True
         self._end(message, row.t_ns)
 
-    def _re_put(self, row: MessageRow, message: _Message) -> None:
+    def _re_put(self, row: MessageRow, message: _PoppedMessage) -> None:
         if row.tags == PopOutcome.REFUSED:
             self._lose(row, message)
         elif message.is_open:
@@ -186,17 +186,17 @@ class PopSweep:
             later_ns = (_pop_time_ms(row) - message.pop_time_ms) * _NS_PER_MS
             message.hidden_until_ns = message.popped_ns + later_ns + _invisible_ns(row)
 
-    def _lose(self, row: MessageRow, message: _Message) -> None:
+    def _lose(self, row: MessageRow, message: _PoppedMessage) -> None:
         """A message whose acknowledgement was taken is no loss."""
         if message.is_open:
             self._counts.lost += 1
         self._end(message, row.t_ns)
 
-    def _end(self, message: _Message, t_ns: int) -> None:
+    def _end(self, message: _PoppedMessage, t_ns: int) -> None:
         self._end_wait(message, t_ns)
         message.is_open = False
 
-    def _end_wait(self, message: _Message, t_ns: int) -> None:
+    def _end_wait(self, message: _PoppedMessage, t_ns: int) -> None:
         if not message.is_open or t_ns - message.hidden_until_ns <= REVIVED_WITHIN_NS:
             return
         start_ns = message.hidden_until_ns
@@ -233,14 +233,14 @@ class PopSweeps(SettlingSweeps[GroupQueue, PopSweep]):
         presence: reads the same rows before.
     """
 
-    divided_by: ClassVar[DividedBy] = DividedBy.QUEUE
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.POPPED, *_OF_POPPED)
 
     def __init__(self, presence: Presence) -> None:
         super().__init__(lambda queue: PopSweep(queue, presence))
         self._presence = presence
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
         return {MESSAGES: self._message}
 
@@ -262,7 +262,7 @@ class _OfWaits(Explanation[PoppedMessages]):
         super().__init__(external=True)
 
     def intervals(self, row: PoppedMessages) -> Iterable[tuple[int, int, Sequence[Span] | None]]:
-        return [(one.start_ns, one.end_ns, one.active) for one in row.waits]
+        return [(wait.start_ns, wait.end_ns, wait.active) for wait in row.waits]
 
     def of_worst(self, row: PoppedMessages, start_ns: int, end_ns: int) -> PoppedMessages:
         return attrs.evolve(row, start_ns=start_ns, end_ns=end_ns)
@@ -332,13 +332,13 @@ class Popped(Oracle[PoppedMessages, PopSweeps]):
             []
             if context.rows is None
             else [
-                one
+                item
                 for event in (MessageEvent.LOST, MessageEvent.RE_PUT)
-                for one in context.rows.select(MESSAGES, event=event.value, **attrs.asdict(row.queue))
-                if event is MessageEvent.LOST or one.text("tags") == PopOutcome.REFUSED
+                for item in context.rows.select(MESSAGES, event=event.value, **attrs.asdict(row.queue))
+                if event is MessageEvent.LOST or item.text("tags") == PopOutcome.REFUSED
             ]
         )
-        yield from (about_node(one.text("node"), instant(one.t_ns)) for one in given_up[:1])
+        yield from (about_node(item.text("node"), instant(item.t_ns)) for item in given_up[:1])
         yield about_queue(row.queue, inside(row) if row.late else "")
 
     def symptoms(self, rows: Sequence[PoppedMessages], context: Context) -> Iterator[Symptom]:

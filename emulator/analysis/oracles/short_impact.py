@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_queue, inside
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_words, span_words
@@ -19,12 +19,12 @@ from emulator.state.owners import GroupQueue
 
 _NS_PER_S = 1_000_000_000
 _HOUR_NS = 3_600 * _NS_PER_S
-_OBSERVED_LEAST_NS = 600 * _NS_PER_S
+_OBSERVED_MIN_NS = 600 * _NS_PER_S
 """Impact is divided by ten minutes at least: a single rebalance in a short run is no impact that returns."""
 
 
 @attrs.frozen
-class Budget(Judged):
+class Budget(JudgedFinding):
     """Short times with two owners or none that no fault explains, added up for one group (V11)."""
 
     group: str
@@ -65,9 +65,9 @@ class ShortImpact(Oracle[Budget, Watcher]):
             *explained(inputs.owners.overlaps, Explanation[Overlap](), inputs),
             *explained(inputs.owners.orphans, Explanation[Orphan](), inputs),
         )
-        for one in every:
-            if not one.violation:
-                found.setdefault(one.queue.group, []).append(one)
+        for item in every:
+            if not item.violation:
+                found.setdefault(item.queue.group, []).append(item)
         return [_budget(inputs, group, len(queues[group]), found.get(group, [])) for group in sorted(queues)]
 
     def order(self, row: Budget) -> Any:
@@ -104,21 +104,21 @@ class ShortImpact(Oracle[Budget, Watcher]):
 def _budget(inputs: SharedInputs, group: str, queues: int, found: Sequence[Overlap | Orphan]) -> Budget:
     windows, facts = inputs.windows(group), inputs.facts
     observed_ns = windows.unexplained_ns([(0, facts.end_ns)])
-    overlap_ns = windows.unexplained_ns(_spans(one for one in found if isinstance(one, Overlap)))
-    orphan_ns = windows.unexplained_ns(_spans(one for one in found if isinstance(one, Orphan)))
-    queue_hours = queues * max(observed_ns, _OBSERVED_LEAST_NS) / _HOUR_NS
+    overlap_ns = windows.unexplained_ns(_spans(item for item in found if isinstance(item, Overlap)))
+    orphan_ns = windows.unexplained_ns(_spans(item for item in found if isinstance(item, Orphan)))
+    queue_hours = queues * max(observed_ns, _OBSERVED_MIN_NS) / _HOUR_NS
     per_hour_s = (overlap_ns + orphan_ns) / _NS_PER_S / queue_hours
     is_broken = per_hour_s > facts.bounds.budget_s
     # Of equally long ones the first by time and name: a run that is read in shares has them in another order.
-    in_order = sorted((one for one in found if one.excess_ns), key=lambda one: (one.start_ns, one.queue))
-    longest = max(in_order, key=lambda one: one.excess_ns, default=None)
+    in_order = sorted((item for item in found if item.excess_ns), key=lambda item: (item.start_ns, item.queue))
+    longest = max(in_order, key=lambda item: item.excess_ns, default=None)
     amounts = queues, observed_ns, overlap_ns, orphan_ns, round(per_hour_s, 3)
     return Budget(group, *amounts, violation=is_broken, longest=longest)
 
 
 def _spans(found: Iterable[Overlap | Orphan]) -> Iterable[Span]:
-    for one in found:
-        yield from (one.active or ()) if isinstance(one, Overlap) else ((one.start_ns, one.end_ns),)
+    for item in found:
+        yield from (item.active or ()) if isinstance(item, Overlap) else ((item.start_ns, item.end_ns),)
 
 
 SHORT_IMPACT = ShortImpact()

@@ -36,8 +36,8 @@ class ServiceOracle(Oracle[ServiceSpan, Watcher]):
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[ServiceSpan]:  # noqa: ARG002
         """The spans of groups with more than one span; a single span from start to end says nothing."""
         spans = inputs.services.found
-        of_group = Counter(one.broker_name for one in spans)
-        return [_judged(one, inputs) for one in spans if of_group[one.broker_name] > 1]
+        of_group = Counter(span.broker_name for span in spans)
+        return [_judged(span, inputs) for span in spans if of_group[span.broker_name] > 1]
 
     def order(self, row: ServiceSpan) -> Any:
         """By time."""
@@ -68,15 +68,19 @@ class ServiceOracle(Oracle[ServiceSpan, Watcher]):
         return [about_node(node, inside(row)) for node in row.nodes[-1:]]
 
 
-def _judged(one: ServiceSpan, inputs: SharedInputs) -> ServiceSpan:
+def _judged(service_span: ServiceSpan, inputs: SharedInputs) -> ServiceSpan:
     """Without RIP-32 and controllers no member takes over; one that faults isolate cannot hear that another did."""
     facts = inputs.facts
-    isolated = merged(inputs.blocked.without(inputs.blocked.nodes_of(one.broker_name), one.start_ns, one.end_ns))
-    lasted_ns = uncovered_ns((one.start_ns, one.end_ns), isolated)
+    isolated = merged(
+        inputs.blocked.without(
+            inputs.blocked.nodes_of(service_span.broker_name), service_span.start_ns, service_span.end_ns
+        )
+    )
+    lasted_ns = uncovered_ns((service_span.start_ns, service_span.end_ns), isolated)
     limit_ms = facts.bounds.group_ms if facts.acting else facts.bounds.election_ms
     is_long = lasted_ns > limit_ms * _MS
-    violation = (facts.acting or facts.elected) and is_long and one.servers is not Servers.ONE
-    return attrs.evolve(one, violation=violation)
+    violation = (facts.acting or facts.elected) and is_long and service_span.servers is not Servers.ONE
+    return attrs.evolve(service_span, violation=violation)
 
 
 SERVICES = ServiceOracle()

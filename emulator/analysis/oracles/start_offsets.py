@@ -27,7 +27,7 @@ class StartOffsets(Oracle[OffsetAnomaly, Watcher]):
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[OffsetAnomaly]:  # noqa: ARG002
         """Starts elsewhere."""
-        return [one for one in inputs.offsets.found if one.what in STARTS]
+        return [item for item in inputs.offsets.found if item.what in STARTS]
 
     def order(self, row: OffsetAnomaly) -> Any:
         """By time."""
@@ -35,7 +35,9 @@ class StartOffsets(Oracle[OffsetAnomaly, Watcher]):
 
     def summary(self, rows: Sequence[OffsetAnomaly]) -> str:
         """How many offsets were replayed and skipped."""
-        amounts = {what: sum(abs(row.expected - row.offset) for row in rows if row.what is what) for what in STARTS}
+        amounts = {
+            subject: sum(abs(row.expected - row.offset) for row in rows if row.what is subject) for subject in STARTS
+        }
         return f"{amounts[OffsetFault.REPLAYS]} offsets replayed, {amounts[OffsetFault.SKIPS]} skipped"
 
     def amount(self, row: OffsetAnomaly) -> float:

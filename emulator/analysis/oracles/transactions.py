@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.finding import Judged
+from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import about_topic
 from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
@@ -15,7 +15,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.row_classes import MessageRow
 from emulator.analysis.rows.sweeps import Sweeps
-from emulator.trace.schema import MESSAGES, Table
+from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent, TransactionEnd
 
 _COMMIT, _ROLLBACK = TransactionEnd
@@ -23,7 +23,7 @@ _MS = 1_000_000
 
 
 @attrs.frozen
-class Transactions(Judged):
+class TransactionFinding(JudgedFinding):
     """The transactions of a topic whose half messages one broker group stored first (V16)."""
 
     broker_name: str
@@ -105,7 +105,7 @@ class TransactionSweeps(Sweeps[str, TransactionSweep]):
     def __init__(self) -> None:
         super().__init__(lambda _: TransactionSweep())
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
         return {MESSAGES: self._message}
 
@@ -115,7 +115,7 @@ class TransactionSweeps(Sweeps[str, TransactionSweep]):
             self.sweep(row.key).feed(row)
 
 
-class TransactionOracle(Oracle[Transactions, TransactionSweeps]):
+class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
     """V16: a committed transaction is delivered, and no other."""
 
     id: ClassVar[str] = "V16"
@@ -128,58 +128,66 @@ class TransactionOracle(Oracle[Transactions, TransactionSweeps]):
         "that is stored twice is to be expected: RocketMQ promises at least once."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES, Input.DISTURBANCES)
-    table = FindingTable("transactions", Transactions, "the transactions of a topic, by broker group")
+    table = FindingTable("transactions", TransactionFinding, "the transactions of a topic, by broker group")
 
     def watch(self, inputs: SharedInputs) -> TransactionSweeps:  # noqa: ARG002
         """A sweep for each transaction."""
         return TransactionSweeps()
 
-    def find(self, inputs: SharedInputs, watched: TransactionSweeps) -> Iterable[Transactions]:
+    def find(self, inputs: SharedInputs, watched: TransactionSweeps) -> Iterable[TransactionFinding]:
         """What became of all transactions, by broker group and topic."""
         served, end_ns = inputs.served(), inputs.facts.end_ns
         asks_within_ns = inputs.facts.bounds.asks_ms * _MS
         """After so long a broker that works has asked about a half message once more."""
 
-        def is_lost(one: TransactionSweep) -> bool:
-            if one.half is None or one.committed_ns or one.rolled_back_ns or _COMMIT not in one.decided_ns:
+        def is_lost(transaction_sweep: TransactionSweep) -> bool:
+            if (
+                transaction_sweep.half is None
+                or transaction_sweep.committed_ns
+                or transaction_sweep.rolled_back_ns
+                or _COMMIT not in transaction_sweep.decided_ns
+            ):
                 return False
-            half, since_ns = one.half, max(one.half.t_ns, one.decided_ns[_COMMIT])
+            half, since_ns = (
+                transaction_sweep.half,
+                max(transaction_sweep.half.t_ns, transaction_sweep.decided_ns[_COMMIT]),
+            )
             return served.between_ns(half.broker_name, half.node, since_ns, end_ns) > asks_within_ns
 
         groups: dict[tuple[str, str], list[TransactionSweep]] = {}
-        for one in watched.of.values():
-            if one.first is not None:
-                groups.setdefault((one.first.broker_name, one.first.topic), []).append(one)
+        for item in watched.of.values():
+            if item.first is not None:
+                groups.setdefault((item.first.broker_name, item.first.topic), []).append(item)
         moves_clock = inputs.disturbances.moves_clock
         return [_sums(place, found, is_lost, moves_clock=moves_clock) for place, found in groups.items()]
 
-    def order(self, row: Transactions) -> Any:
+    def order(self, row: TransactionFinding) -> Any:
         """By broker group and topic."""
         return row.broker_name, row.topic
 
-    def is_notable(self, row: Transactions) -> bool:
+    def is_notable(self, row: TransactionFinding) -> bool:
         """Whether anything is wrong."""
         return bool(row.lost or row.unasked or row.again or row.both)
 
-    def summary(self, rows: Sequence[Transactions]) -> str:
+    def summary(self, rows: Sequence[TransactionFinding]) -> str:
         """How many, and what is wrong."""
         lost, unasked, again = (sum(getattr(row, kind) for row in rows) for kind in ("lost", "unasked", "again"))
         both = sum(row.both for row in rows)
         ends = f", {both} rolled back and committed" if both else ""
         return f"{lost} lost, {unasked} unasked, {again} once more{ends}"
 
-    def amount(self, row: Transactions) -> float:
+    def amount(self, row: TransactionFinding) -> float:
         """Lost and unasked ones."""
         return row.lost + row.unasked
 
-    def describe(self, row: Transactions, context: Context) -> str:  # noqa: ARG002
+    def describe(self, row: TransactionFinding, context: Context) -> str:  # noqa: ARG002
         """Where, and how many."""
         text = (
             f"topic {row.topic} of {row.broker_name}: of {row.transactions:,} transactions {row.lost:,} were committed "
         )
         return f"{text}and are lost, and {row.unasked:,} came although no producer had committed them"
 
-    def symptoms(self, rows: Sequence[Transactions], context: Context) -> Iterator[Symptom]:
+    def symptoms(self, rows: Sequence[TransactionFinding], context: Context) -> Iterator[Symptom]:
         """Transactions with both ends, and those that were delivered twice."""
         for row in rows:
             if row.both:
@@ -199,8 +207,8 @@ class TransactionOracle(Oracle[Transactions, TransactionSweeps]):
 
 
 def _both(found: Sequence[TransactionSweep]) -> dict[str, Any]:
-    both = [one for one in found if one.committed_ns and one.rolled_back_ns]
-    first = min(both, key=lambda one: one.rolled_back_ns[0], default=None)
+    both = [item for item in found if item.committed_ns and item.rolled_back_ns]
+    first = min(both, key=lambda item: item.rolled_back_ns[0], default=None)
     ends = (-1, -1) if first is None else (first.rolled_back_ns[0], first.committed_ns[0])
     return {"both": len(both), "both_rolled_back_ns": ends[0], "both_committed_ns": ends[1]}
 
@@ -211,26 +219,26 @@ def _sums(
     is_lost: Callable[[TransactionSweep], bool],
     *,
     moves_clock: bool,
-) -> Transactions:
-    firsts = {id(one): one.first for one in found if one.first is not None}
-    done = [one for one in found if one.committed_ns]
-    rolled_back = sum(bool(one.rolled_back_ns) and not one.committed_ns for one in found)
-    lost, unasked = sum(map(is_lost, found)), sum(one.unasked for one in found)
+) -> TransactionFinding:
+    firsts = {id(item): item.first for item in found if item.first is not None}
+    done = [item for item in found if item.committed_ns]
+    rolled_back = sum(bool(item.rolled_back_ns) and not item.committed_ns for item in found)
+    lost, unasked = sum(map(is_lost, found)), sum(item.unasked for item in found)
     start_ns = min(row.t_ns for row in firsts.values())
-    return Transactions(
+    return TransactionFinding(
         *place,
         start_ns,
-        max((at_ns for one in done for at_ns in one.committed_ns), default=start_ns),
+        max((at_ns for item in done for at_ns in item.committed_ns), default=start_ns),
         transactions=len(found),
         committed=len(done),
         rolled_back=rolled_back,
         lost=lost,
         open=len(found) - len(done) - rolled_back - lost,
-        again=sum(len(one.committed_ns) - 1 for one in done),
+        again=sum(len(item.committed_ns) - 1 for item in done),
         unasked=unasked,
         **_both(found),
         wrong_clock=moves_clock,
-        late_ns=max((one.committed_ns[0] - firsts[id(one)].t_ns for one in done), default=0),
+        late_ns=max((item.committed_ns[0] - firsts[id(item)].t_ns for item in done), default=0),
         violation=bool(lost or unasked) and not moves_clock,
     )
 

@@ -113,20 +113,20 @@ def area(axis: Axis, per_s: Sequence[int], top: float, bottom: float, class_: st
         bottom: y coordinate of 0.
         class_: of the path.
     """
-    most = max(per_s, default=0) or 1
+    maximum = max(per_s, default=0) or 1
     columns: dict[float, int] = {}
     for second, number in enumerate(per_s):
         x = round(axis.x(second * _NS))
         columns[x] = max(number, columns.get(x, 0))
     ends = [*list(columns)[1:], axis.x(len(per_s) * _NS)]
     steps = "".join(
-        f"V{round(bottom - (bottom - top) * number / most, 1)}H{end}"
+        f"V{round(bottom - (bottom - top) * number / maximum, 1)}H{end}"
         for number, end in zip(columns.values(), ends, strict=True)
     )
     return element("path", d=f"M{next(iter(columns), axis.left)} {bottom}{steps}V{bottom}Z", class_=class_)
 
 
-def titled(content: str, title: str, asked: Sequence[str] = ()) -> str:
-    """Content with a tooltip; `asked` are the words of the question that explains it."""
-    why = {"data-why": " ".join(asked)} if asked else {}
+def titled(content: str, title: str, requested: Sequence[str] = ()) -> str:
+    """Content with a tooltip; `requested` are the words of the question that explains it."""
+    why = {"data-why": " ".join(requested)} if requested else {}
     return element("g", f"<title>{escape(title)}</title>{content}", **why)

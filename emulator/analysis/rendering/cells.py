@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 
-from emulator.base.rich_texts import Table, Text
+from emulator.base.rich_texts import Text, TextTable
 
 ROWS_MAX = 12
 """Rows of a table; further rows are only counted."""
@@ -21,15 +21,15 @@ def queue_ranges(queue_ids: Iterable[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
 
 
-def headed(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+def headed(title: str, *columns: str, right: Sequence[str] = ()) -> TextTable:
     """An empty table; `right` are the columns of numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = TextTable(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return table
 
 
-def cut(table: Table, left_out: int) -> RenderableType:
+def cut(table: TextTable, left_out: int) -> RenderableType:
     """A table, and how many rows it leaves out."""
     if left_out <= 0:
         return Group("", table)

@@ -32,16 +32,16 @@ def render_load(report: Report) -> RenderableType:
 
 
 def _storms(report: Report) -> RenderableType | None:
-    rows = sorted(report.of(STORMS), key=lambda one: -one.exchanges)
+    rows = sorted(report.of(STORMS), key=lambda item: -item.exchanges)
     if not rows:
         return None
     numbers = ("from", "for", "times", "a second", "most", "healthy")
     table = headed("Request storms", "who", "asked", "what", "answered", *numbers, right=numbers)
-    for one in rows[:ROWS_MAX]:
-        lasted = seconds(one.end_ns - one.start_ns, censored=one.censored)
-        amounts = (f"{one.exchanges:,}", f"{one.per_s:,.0f}", f"{one.most_per_s:,}", f"{one.healthy_per_s:g}")
-        who = (one.client, one.server, one.request, one.answer)
-        table.add_row(*who, seconds(one.start_ns), lasted, *amounts)
+    for row in rows[:ROWS_MAX]:
+        lasted = seconds(row.end_ns - row.start_ns, censored=row.censored)
+        amounts = (f"{row.exchanges:,}", f"{row.per_s:,.0f}", f"{row.max_per_s:,}", f"{row.healthy_per_s:g}")
+        key = (row.client, row.server, row.request, row.answer)
+        table.add_row(*key, seconds(row.start_ns), lasted, *amounts)
     return cut(table, len(rows) - ROWS_MAX)
 
 
@@ -51,37 +51,42 @@ def _requests(report: Report) -> RenderableType | None:
         return None
     numbers = ("times", "share", "most a second", "at")
     table = headed("Requests (not judged)", "request", "answer", *numbers, "busiest pair", "messages", right=numbers)
-    for one in rows[:RATES_MAX]:
-        table.add_row(one.request, one.answer, *_amounts(one), _pair(one), "-" if one.overhead else "yes")
+    for row in rows[:RATES_MAX]:
+        table.add_row(row.request, row.answer, *_amounts(row), _pair(row), "-" if row.overhead else "yes")
     more = len(rows) - RATES_MAX
     return Group("", table, Text(f"… and {more} more, all rarer", style="dim")) if more > 0 else Group("", table)
 
 
-def _amounts(one: RequestRate) -> tuple[str, ...]:
-    return f"{one.exchanges:,}", f"{one.share_pct:.1f} %", f"{one.most_per_s:,}", f"{one.most_s} s"
+def _amounts(request_rate: RequestRate) -> tuple[str, ...]:
+    return (
+        f"{request_rate.exchanges:,}",
+        f"{request_rate.share_pct:.1f} %",
+        f"{request_rate.max_per_s:,}",
+        f"{request_rate.max_s} s",
+    )
 
 
-def _pair(one: RequestRate) -> str:
-    return f"{one.client} -> {one.server}, {one.pair_most_per_s:,} a second"
+def _pair(request_rate: RequestRate) -> str:
+    return f"{request_rate.client} -> {request_rate.server}, {request_rate.pair_max_per_s:,} a second"
 
 
 def _lag(report: Report) -> RenderableType | None:
-    latencies = {(one.group, one.topic): one for one in report.of(LATENCIES)}
-    rows = sorted(report.of(LAG_SERIES), key=lambda one: (-max(one.per_s), one.group, one.topic))
+    latencies = {(item.group, item.topic): item for item in report.of(LATENCIES)}
+    rows = sorted(report.of(LAG_SERIES), key=lambda item: (-max(item.per_s), item.group, item.topic))
     if not rows:
         return None
     numbers = ("most behind", "at", "at the end", "consumed", "p50", "p99", "longest")
     table = headed("Lag and latency (not judged)", "group", "topic", *numbers, right=numbers)
-    for one in rows[:ROWS_MAX]:
-        known = latencies.get((one.group, one.topic))
-        took = (f"{known.messages:,}", *map(_ms, (known.p50_ms, known.p99_ms, known.most_ms))) if known else ("0",)
-        table.add_row(one.group, one.topic, *_behind(one), *took)
+    for row in rows[:ROWS_MAX]:
+        known = latencies.get((row.group, row.topic))
+        took = (f"{known.messages:,}", *map(_ms, (known.p50_ms, known.p99_ms, known.max_ms))) if known else ("0",)
+        table.add_row(row.group, row.topic, *_behind(row), *took)
     return cut(table, len(rows) - ROWS_MAX)
 
 
-def _behind(one: LagSeries) -> tuple[str, ...]:
-    most = max(one.per_s)
-    return f"{most:,}", f"{one.per_s.index(most)} s", f"{one.per_s[-1]:,}"
+def _behind(lag_series: LagSeries) -> tuple[str, ...]:
+    maximum = max(lag_series.per_s)
+    return f"{maximum:,}", f"{lag_series.per_s.index(maximum)} s", f"{lag_series.per_s[-1]:,}"
 
 
 def _ms(duration_ms: float) -> str:
@@ -89,14 +94,14 @@ def _ms(duration_ms: float) -> str:
 
 
 def _sends(report: Report) -> RenderableType | None:
-    rows = sorted((one for one in report.of(ATTEMPTS) if one.failed), key=lambda one: (-one.failed, one.producer))
+    rows = sorted((item for item in report.of(ATTEMPTS) if item.failed), key=lambda item: (-item.failed, item.producer))
     if not rows:
         return None
     numbers = ("acknowledged", "refused", "unanswered", "most failed a second", "at")
     table = headed("Sends that failed (not judged)", "producer", *numbers, right=numbers)
-    for one in rows[:ROWS_MAX]:
-        amounts = (f"{one.acknowledged:,}", f"{one.refused:,}", f"{one.unanswered:,}", f"{one.most_failed_per_s:,}")
-        table.add_row(one.producer, *amounts, f"{one.most_s} s")
+    for row in rows[:ROWS_MAX]:
+        amounts = (f"{row.acknowledged:,}", f"{row.refused:,}", f"{row.unanswered:,}", f"{row.max_failed_per_s:,}")
+        table.add_row(row.producer, *amounts, f"{row.max_s} s")
     return cut(table, len(rows) - ROWS_MAX)
 
 
@@ -108,14 +113,14 @@ def render_rebalances(report: Report) -> RenderableType | None:
     headings = ("from", "group", "who", "queues of members", "kept", "moved", "settled", "resumed", "no owner", "asked")
     table = headed("Changes of members (not judged)", *headings)
     for row in rows[:ROWS_MAX]:
-        who = [f"+{node}" for node in row.joined] + [f"-{node}" for node in row.left]
-        kept = "" if row.normalised_stickiness < 0 else f"{row.normalised_stickiness:.0%}"
+        names = [f"+{node}" for node in row.joined] + [f"-{node}" for node in row.left]
+        retained = "" if row.normalised_stickiness < 0 else f"{row.normalised_stickiness:.0%}"
         table.add_row(
             seconds(row.start_ns),
             f"{row.group} {row.topic}",
-            shortened(" ".join(who), _WHO_CHARACTERS_MAX),
+            shortened(" ".join(names), _WHO_CHARACTERS_MAX),
             f"{row.queues} of {row.members}, deviation {row.balance_degree:.2f}",
-            kept,
+            retained,
             str(row.moved),
             seconds(row.settled_ns, censored=not row.settled),
             "" if row.resumed_ns < 0 else seconds(row.resumed_ns, censored=not row.resumed),
@@ -129,7 +134,7 @@ def render_rebalances(report: Report) -> RenderableType | None:
 def render_limits(report: Report) -> RenderableType:
     """A table of the limits: the maximum, and where."""
     table = headed("Limits of rebalancing (not judged)", "limit", "most", "where")
-    for limit, most, where in (
+    for limit, maximum, where in (
         *_of_duplicates(report),
         *_of_hand_overs(report),
         *_of_routes(report),
@@ -137,7 +142,7 @@ def render_limits(report: Report) -> RenderableType:
         *_of_waits(report),
         *_of_shares(report),
     ):
-        table.add_row(limit, most, where)
+        table.add_row(limit, maximum, where)
     return Group("", table) if table.row_count else Text("")
 
 
@@ -205,22 +210,22 @@ def _of_moved_keys(report: Report) -> list[_Line]:
     rows = report.of(MOVED_KEYS)
     if not rows:
         return []
-    most = max(rows, key=lambda row: row.moves)
-    words = f"{count(most.moves, 'time')}; {count(len(rows), 'key')}"
-    return [("key that moved to another queue", words, f"{most.topic}, key {most.key}, {most.queues} queues")]
+    maximum = max(rows, key=lambda row: row.moves)
+    words = f"{count(maximum.moves, 'time')}; {count(len(rows), 'key')}"
+    return [("key that moved to another queue", words, f"{maximum.topic}, key {maximum.key}, {maximum.queues} queues")]
 
 
 def _of_waits(report: Report) -> list[_Line]:
     rows = [row for row in report.of(DELAYED.table) if row.delivered]
     if not rows:
         return []
-    most = max(rows, key=lambda row: row.late_ns)
-    count = f"{most.delivered:,} of {most.messages:,} messages delivered"
+    maximum = max(rows, key=lambda row: row.late_ns)
+    count = f"{maximum.delivered:,} of {maximum.messages:,} messages delivered"
     return [
         (
             "delay error of a message that waits",
-            f"{most.late_ns / 1e9:.1f} s",
-            f"{most.topic}, {most.waiting_in}; {count}",
+            f"{maximum.late_ns / 1e9:.1f} s",
+            f"{maximum.topic}, {maximum.waiting_in}; {count}",
         )
     ]
 
@@ -232,8 +237,8 @@ def _of_shares(report: Report) -> list[_Line]:
         if row.idle
     ]
     lines += [
-        ("queue balance over topics", f"{row.least} to {row.most} queues", f"{row.group}, {row.topics} topics")
+        ("queue balance over topics", f"{row.minimum} to {row.maximum} queues", f"{row.group}, {row.topics} topics")
         for row in report.of(QUEUE_BALANCE)
-        if row.topics > 1 and row.most > row.least
+        if row.topics > 1 and row.maximum > row.minimum
     ]
     return lines

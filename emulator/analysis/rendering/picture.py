@@ -119,7 +119,9 @@ def charts_by_group(report: Report) -> GroupCharts:
 def _of_group(report: Report, group: str) -> Report:
     """What a report says of one group, and of the whole cluster."""
     tables: tuple[FindingTable[Any], ...] = (HOLDS, OVERLAPS.table, ORPHANS.table)
-    return report.only({table: tuple(one for one in report.of(table) if one.queue.group == group) for table in tables})
+    return report.only(
+        {table: tuple(item for item in report.of(table) if item.queue.group == group) for table in tables}
+    )
 
 
 def page_of_two(first: Report, second: Report) -> str:
@@ -159,14 +161,14 @@ def _document(title: str, owners: _Owners, body: str) -> str:
 
 def _heading(level: str, report: Report, name: str = "") -> str:
     """Run, verdicts, what it was, and why it is not valid."""
-    what = f"{escape(report.scenario)} · seed {report.seed} · {report.mode} · {seconds(report.end_ns)} emulated"
+    subject = f"{escape(report.scenario)} · seed {report.seed} · {report.mode} · {seconds(report.end_ns)} emulated"
     reasons = "".join(f"<p>{escape(reason)}</p>" for reason in report.reasons)
     verdict = "".join(
         f'<span class="verdict {word}">{name} {word}</span>'
         for name, word in (("rules", report.verdict), ("service", report.service))
     )
-    severe = "".join(f"<p><b>{one.kind}:</b> {escape(one.text)}</p>" for one in most_severe(report))
-    return f"<{level}>{name}{escape(report.run_id)}{verdict}</{level}>{severe}<p>{what}</p>{reasons}"
+    severe = "".join(f"<p><b>{item.kind}:</b> {escape(item.text)}</p>" for item in most_severe(report))
+    return f"<{level}>{name}{escape(report.run_id)}{verdict}</{level}>{severe}<p>{subject}</p>{reasons}"
 
 
 def _natural(name: str) -> tuple[str, int]:
@@ -389,8 +391,8 @@ class _Chart:
 
     def _storm(self, storm: Storm, bottom: int) -> str:
         bar = band(self.axis, storm.start_ns, storm.end_ns, bottom - STRIP_PX, bottom - 3, "storm")
-        what = f"{storm.exchanges:,} {storm.request} answered {storm.answer}, {storm.per_s:,.0f} a second"
-        return titled(bar, f"request storm\n{storm.client} -> {storm.server}\n{what}\n{_when(storm)}")
+        subject = f"{storm.exchanges:,} {storm.request} answered {storm.answer}, {storm.per_s:,.0f} a second"
+        return titled(bar, f"request storm\n{storm.client} -> {storm.server}\n{subject}\n{_when(storm)}")
 
     def _lag(self, section: _Section, y: int) -> int:
         for series in self.report.of(LAG_SERIES):
@@ -400,10 +402,10 @@ class _Chart:
 
     def _strip(self, name: str, per_s: tuple[int, ...], unit: str, y: int) -> int:
         """Draw one series; returns the y coordinate below it."""
-        most, low = max(per_s), y + STRIP_PX - 3
+        maximum, low = max(per_s), y + STRIP_PX - 3
         drawn = area(self.axis, per_s, y, low, "load")
-        self.front.append(titled(drawn, f"{name}\nat most {most:,} {unit}, at {per_s.index(most)} s"))
-        self.front.append(text(LEFT - 8, low - 3, f"{name}, to {most:,}", anchor="end", class_="small"))
+        self.front.append(titled(drawn, f"{name}\nat most {maximum:,} {unit}, at {per_s.index(maximum)} s"))
+        self.front.append(text(LEFT - 8, low - 3, f"{name}, to {maximum:,}", anchor="end", class_="small"))
         return y + STRIP_PX
 
     def _views(self, section: _Section, y: int) -> int:
@@ -477,21 +479,21 @@ class _Chart:
 
     def _broker_states(self, queue: GroupQueue, y: int, low: int) -> Iterator[str]:
         """Hatch the time in which the broker was away or read only, so that the owner's colour stays visible."""
-        for one in self.report.of(BROKER_STATES):
-            if (one.topic, one.broker_name) == (queue.topic, queue.broker_name):
-                pattern = f"url(#{self.name}{_PATTERN_OF[one.state]})"
-                bar = band(self.axis, one.start_ns, one.end_ns, y, low, "hatched", fill=pattern)
-                about = f"{one.broker_name} is {one.state}\n{_when(one)}"
-                yield titled(bar, about, about_route(queue.topic, inside(one)))
+        for item in self.report.of(BROKER_STATES):
+            if (item.topic, item.broker_name) == (queue.topic, queue.broker_name):
+                pattern = f"url(#{self.name}{_PATTERN_OF[item.state]})"
+                bar = band(self.axis, item.start_ns, item.end_ns, y, low, "hatched", fill=pattern)
+                about = f"{item.broker_name} is {item.state}\n{_when(item)}"
+                yield titled(bar, about, about_route(queue.topic, inside(item)))
 
 
 def _queue_order(queue: GroupQueue) -> tuple[bool, str, str, str, int]:
     return queue.topic.startswith(RETRY_PREFIX), queue.group, queue.topic, queue.broker_name, queue.queue_id
 
 
-def _about(row: Hold | Overlap | Orphan, who: str) -> str:
+def _about(row: Hold | Overlap | Orphan, node: str) -> str:
     queue = row.queue
-    return f"{who}\n{queue.topic} {queue.broker_name} q{queue.queue_id}\n{_when(row)}"
+    return f"{node}\n{queue.topic} {queue.broker_name} q{queue.queue_id}\n{_when(row)}"
 
 
 def _when(row: Hold | Overlap | Orphan | Divergence | Storm | BrokerSpan) -> str:

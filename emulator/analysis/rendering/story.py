@@ -44,17 +44,17 @@ def ownership(report: Report, since_ns: int, before_ns: int) -> str:
     pieces = []
     overlaps, orphans = report.of(OVERLAPS.table), report.of(ORPHANS.table)
     judged: tuple[tuple[Sequence[Overlap | Orphan], str], ...] = ((overlaps, "had two owners"), (orphans, "had none"))
-    for rows, what in judged:
+    for rows, subject in judged:
         found = [row for row in rows if since_ns <= row.start_ns < before_ns]
         queues = {row.queue: None for row in found}
         if found:
             longest = max(found, key=length_ns)
             pieces.append(
-                f"{count(len(queues), 'queue')} {what}, longest {in_words(longest)} for {seconds(length_ns(longest))} "
-                f"from {seconds(longest.start_ns)} on"
+                f"{count(len(queues), 'queue')} {subject}, longest {in_words(longest)} for "
+                f"{seconds(length_ns(longest))} from {seconds(longest.start_ns)} on"
             )
         else:
-            pieces.append(f"no queue {what}")
+            pieces.append(f"no queue {subject}")
     sentence = "; ".join(pieces)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -98,9 +98,9 @@ def _inside(phase: RunPhase, t_ns: int) -> bool:
 
 
 def _symptoms(phase: RunPhase, severe: Sequence[Symptom]) -> Iterator[str]:
-    for one in severe:
-        if _inside(phase, one.start_ns):
-            yield f"{one.kind[0].upper()}{one.kind[1:]}: {one.text}."
+    for item in severe:
+        if _inside(phase, item.start_ns):
+            yield f"{item.kind[0].upper()}{item.kind[1:]}: {item.text}."
 
 
 def _views(report: Report, phase: RunPhase) -> Iterator[str]:
@@ -127,8 +127,8 @@ def _services(report: Report, phase: RunPhase) -> Iterator[str]:
     for broker_name, of_group in groupby(
         sorted(rows, key=attrgetter("broker_name", "start_ns")), attrgetter("broker_name")
     ):
-        who = " then ".join(" and ".join(row.nodes) or "no member" for row in of_group)
-        yield f"The special services of {broker_name} are run by {who}."
+        names = " then ".join(" and ".join(row.nodes) or "no member" for row in of_group)
+        yield f"The special services of {broker_name} are run by {names}."
 
 
 def _agreed(report: Report, phase: RunPhase) -> Iterator[str]:

@@ -27,7 +27,7 @@ from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.cells import ROWS_MAX, cut, headed, queue_ranges
 from emulator.analysis.rendering.measured_tables import render_limits, render_load, render_rebalances
 from emulator.analysis.rendering.quantiles import half_and_p90
-from emulator.analysis.report import Report, Service, Verdict, judgements, most_severe
+from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe
 from emulator.base.rich_texts import Console, Text
 from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
@@ -46,7 +46,11 @@ LACKING_MAX = 2
 VALUE_CHARACTERS_MAX = 48
 _WHO_CHARACTERS_MAX = 24
 
-_VERDICT_STYLE = {Verdict.VALID: "bold green", Verdict.INVALID: "bold red", Verdict.UNKNOWN: "bold yellow"}
+_VERDICT_STYLE = {
+    RulesVerdict.VALID: "bold green",
+    RulesVerdict.INVALID: "bold red",
+    RulesVerdict.UNKNOWN: "bold yellow",
+}
 _SERVICE_STYLE = {Service.CALM: "green", Service.DEGRADED: "yellow", Service.PAGING: "bold red"}
 
 
@@ -97,18 +101,18 @@ def describe_holders(holders: Sequence[HoldersOfValue], names: Mapping[str, str]
         holders: to describe.
         names: mapping address -> node; a member with an unknown address is shown by its client id.
     """
-    values = [json.loads(one.value) for one in holders]
+    values = [json.loads(item.value) for item in holders]
     members = [cids for cids in map(_members, values) if cids is not None]
     if len(members) < len(holders):
-        return [f"{_names(one)}: {shortened(one.value, VALUE_CHARACTERS_MAX)}" for one in holders]
+        return [f"{_names(item)}: {shortened(item.value, VALUE_CHARACTERS_MAX)}" for item in holders]
     all_members = sorted({cid: None for cids in members for cid in cids})
     lines = []
-    for one, cids, value in zip(holders, members, values, strict=True):
+    for holder, cids, value in zip(holders, members, values, strict=True):
         lacking = [cid for cid in all_members if cid not in cids]
         few = 0 < len(lacking) <= LACKING_MAX
         without = f" without {', '.join(_member(cid, names or {}) for cid in lacking)}" if few else ""
         queues = f", {count(sum(value['queues'].values()), 'queue')}" if "queues" in value else ""
-        lines.append(f"{_names(one)}: {count(len(cids), 'member')}{without}{queues}")
+        lines.append(f"{_names(holder)}: {count(len(cids), 'member')}{without}{queues}")
     return lines
 
 
@@ -122,14 +126,14 @@ def _members(value: object) -> list[str] | None:
     return [str(cid) for cid in cids] if isinstance(cids, list) else None
 
 
-def _names(one: HoldersOfValue) -> str:
-    return ", ".join(one.nodes)
+def _names(holders_of_value: HoldersOfValue) -> str:
+    return ", ".join(holders_of_value.nodes)
 
 
 def _symptoms(report: Report) -> Iterator[RenderableType]:
     """A line for each kind of symptom, the most severe first."""
-    for number, one in enumerate(most_severe(report)):
-        yield Text.assemble((f"{one.kind}: ", "bold" if number else "bold red"), one.text)
+    for number, item in enumerate(most_severe(report)):
+        yield Text.assemble((f"{item.kind}: ", "bold" if number else "bold red"), item.text)
 
 
 def _headline(report: Report) -> RenderableType:
@@ -157,14 +161,14 @@ def _faults(report: Report) -> Iterator[RenderableType]:
     if named:
         more = [f"{len(named) - FAULTS_MAX} more"] if len(named) > FAULTS_MAX else []
         yield Text(f"  faults: {'; '.join([*named[:FAULTS_MAX], *more])}")
-    in_vain = [f"{span.kind} {span.subject} at {seconds(span.start_ns)}" for span in spans if span.hits == 0]
-    if in_vain:
-        yield Text(f"  without a single hit: {'; '.join(in_vain)}", style="yellow")
+    without_hits = [f"{span.kind} {span.subject} at {seconds(span.start_ns)}" for span in spans if span.hits == 0]
+    if without_hits:
+        yield Text(f"  without a single hit: {'; '.join(without_hits)}", style="yellow")
 
 
 def _pointer(report: Report, run: Path | None) -> RenderableType | None:
     """How to ask for the causes, if there is anything to explain."""
-    if run is None or (report.verdict is Verdict.VALID and report.service is Service.CALM):
+    if run is None or (report.verdict is RulesVerdict.VALID and report.service is Service.CALM):
         return None
     return Text.assemble("  why, and what ends it: ", (f"rmqemu why {run}", "bold"))
 
@@ -216,8 +220,8 @@ def _divergences(
 
 def values_in_words(row: Divergence, names: Mapping[str, str]) -> list[str]:
     """One line per value, in words, with the nodes that hold it."""
-    texts = [with_names(value_in_words(row.kind, json.loads(one.value)), names) for one in row.holders]
-    return [f"{_names(one)}: {value}" for one, value in zip(row.holders, texts, strict=True)]
+    texts = [with_names(value_in_words(row.kind, json.loads(holder.value)), names) for holder in row.holders]
+    return [f"{_names(holder)}: {value}" for holder, value in zip(row.holders, texts, strict=True)]
 
 
 def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> RenderableType | None:
@@ -240,7 +244,7 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
             *([queue.group] if group_column else []),
             queue.topic,
             queue.broker_name,
-            queue_ranges(one.queue.queue_id for one in same),
+            queue_ranges(item.queue.queue_id for item in same),
             seconds(row.start_ns),
             seconds(row.end_ns - row.start_ns, censored=row.censored),
             *([seconds(row.active_ns), _again(same)] if isinstance(row, Overlap) else []),
@@ -361,10 +365,10 @@ def _phases(report: Report) -> RenderableType | None:
     return cut(table, len(ranked) - ROWS_MAX)
 
 
-def _without_stages(what: Sequence[str], report: Report) -> list[str]:
+def _without_stages(subject: Sequence[str], report: Report) -> list[str]:
     """Leave out the stages of a process that a fault of the same instant already describes."""
-    subjects = [fault.subject for fault in report.of(FAULTS) if any(fault.subject in one.split() for one in what)]
-    return [one for one in what if one.endswith((" begins", " ends")) or one.split()[0] not in subjects]
+    subjects = [fault.subject for fault in report.of(FAULTS) if any(fault.subject in item.split() for item in subject)]
+    return [item for item in subject if item.endswith((" begins", " ends")) or item.split()[0] not in subjects]
 
 
 def _footnote(report: Report) -> RenderableType:
@@ -381,9 +385,9 @@ def _footnote(report: Report) -> RenderableType:
 def render_invariants(report: Report) -> RenderableType:
     """A table of the invariants: what was found, and whether it is a violation."""
     table = headed("Invariants of RocketMQ", "invariant", "found", "violations", "")
-    for one in judgements(report):
-        calm = Text("baseline" if one.rows else "holds", style="dim")
-        mark = Text("violation", style="red") if one.violations else calm
-        found = (one.summary, str(len(one.violations))) if one.rows else ("-", "-")
-        table.add_row(f"{one.id} {one.title}", *found, mark)
+    for judgement in judgements(report):
+        calm = Text("baseline" if judgement.rows else "holds", style="dim")
+        mark = Text("violation", style="red") if judgement.violations else calm
+        found = (judgement.summary, str(len(judgement.violations))) if judgement.rows else ("-", "-")
+        table.add_row(f"{judgement.id} {judgement.title}", *found, mark)
     return Group("", table)

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from emulator.analysis.rows.row_classes import ROWS, FrameCount, MessageRow
-from emulator.analysis.rows.shares import EVERYWHERE, WHOLE, DividedBy, Share
-from emulator.trace.schema import Table
+from emulator.analysis.rows.shares import EVERYWHERE, WHOLE, PartitionedBy, RunShare
+from emulator.trace.schema import TraceTable
 
 _EVENT = MessageRow._fields.index("event")
 
@@ -19,14 +19,14 @@ _EVENT = MessageRow._fields.index("event")
 class Watcher:
     """What reads rows: an oracle, or something that oracles ask."""
 
-    divided_by: ClassVar[DividedBy] = DividedBy.NOTHING
+    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.NOTHING
     """How its work is divided among the shares of a run."""
     message_events: ClassVar[tuple[str, ...] | None] = None
     """The events of the messages that it reads, if it reads any; None: all."""
     settles_after_messages: ClassVar[bool] = True
     """Whether it has to settle after an instant in which only messages came, as nearly all instants are."""
 
-    def readers(self) -> Mapping[Table, Callable[[Any], None]]:
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """Mapping table -> function that takes each of its rows."""
         return {}
 
@@ -45,10 +45,10 @@ class Watcher:
         raise NotImplementedError
 
 
-class TraceRows(Protocol):
+class RowSource(Protocol):
     """A source of rows."""
 
-    def rows(self, table: Table) -> Iterable[Any]:
+    def rows(self, table: TraceTable) -> Iterable[Any]:
         """The rows of a table, in order, as values of its class in `ROWS`."""
 
     def frames(self) -> Iterable[FrameCount]:
@@ -63,13 +63,13 @@ class OrderedRows(Protocol):
         """The rows, as values of the classes in `ROWS`."""
 
     def frames(self) -> Iterable[FrameCount]:
-        """As those of `TraceRows`."""
+        """As those of `RowSource`."""
 
 
-Source = TraceRows | OrderedRows
+Source = RowSource | OrderedRows
 
 
-class Feed:
+class RowFeed:
     """Feeds watchers with the rows of a run as they come.
 
     Args:
@@ -78,30 +78,30 @@ class Feed:
         share: the part of the run whose rows come; a message reaches only those whose share of the run it is.
     """
 
-    def __init__(self, watchers: Iterable[Watcher], share: Share = WHOLE) -> None:
+    def __init__(self, watchers: Iterable[Watcher], share: RunShare = WHOLE) -> None:
         every = tuple(watchers)
-        settling = [one for one in reversed(every) if type(one).settle is not Watcher.settle]
-        self._settle = tuple(one.settle for one in settling)
-        self._settle_messages = tuple(one.settle for one in settling if one.settles_after_messages)
+        settling = [element for element in reversed(every) if type(element).settle is not Watcher.settle]
+        self._settle = tuple(element.settle for element in settling)
+        self._settle_messages = tuple(element.settle for element in settling if element.settles_after_messages)
         self._readers: dict[type[Any], list[Callable[[Any], None]]] = {}
         self._of_messages: list[tuple[tuple[str, ...] | None, Callable[[Any], None]]] = []
         """The events of messages that a reader reads, and the reader."""
         self._of_event: dict[str, list[Callable[[Any], None]]] = {}
-        for one in every:
-            for table, read in one.readers().items():
+        for item in every:
+            for table, read in item.readers().items():
                 row_class = ROWS[table]
-                is_divided = row_class is MessageRow and share.of > 1
-                mine = _of_share(read, one.divided_by, share) if is_divided else read
+                is_partitioned = row_class is MessageRow and share.of > 1
+                mine = _of_share(read, item.partitioned_by, share) if is_partitioned else read
                 self._readers.setdefault(row_class, []).append(mine)
                 if row_class is MessageRow:
-                    self._of_messages.append((one.message_events, mine))
+                    self._of_messages.append((item.message_events, mine))
         self._t_ns = -1
         """The instant that has not been settled yet; -1: there is none."""
         self._only_messages = True
         """Whether only messages have come in that instant."""
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[TraceTable, ...]:
         """The tables that any watcher reads, in the order of `ROWS`."""
         return tuple(table for table, row_class in ROWS.items() if row_class in self._readers)
 
@@ -146,7 +146,7 @@ class Feed:
             yield t_ns
 
 
-def _of_share(read: Callable[[Any], None], by: DividedBy, share: Share) -> Callable[[Any], None]:
+def _of_share(read: Callable[[Any], None], by: PartitionedBy, share: RunShare) -> Callable[[Any], None]:
     """A reader of the messages of a share: one that comes for its queue is not read by its key, too."""
 
     def by_queue(row: MessageRow) -> None:
@@ -157,23 +157,23 @@ def _of_share(read: Callable[[Any], None], by: DividedBy, share: Share) -> Calla
         if share.has_text(row.key):
             read(row)
 
-    return {DividedBy.QUEUE: by_queue, DividedBy.KEY: by_key}.get(by, read)
+    return {PartitionedBy.QUEUE: by_queue, PartitionedBy.KEY: by_key}.get(by, read)
 
 
-def watch(source: Source, watchers: Iterable[Watcher], share: Share = WHOLE) -> None:
+def watch(source: Source, watchers: Iterable[Watcher], share: RunShare = WHOLE) -> None:
     """Feed watchers with all rows of a run, or of a share of it, once, in order of seq.
 
     Args:
         source: of the rows.
-        watchers: in the order of `Feed`.
+        watchers: in the order of `RowFeed`.
         share: whose rows they are.
     """
-    feed = Feed(watchers, share)
+    feed = RowFeed(watchers, share)
     for _ in chain(feed.read(_in_order(source, feed.tables)), feed.settle()):
         pass
 
 
-def _in_order(source: Source, tables: Iterable[Table]) -> Iterable[Any]:
+def _in_order(source: Source, tables: Iterable[TraceTable]) -> Iterable[Any]:
     if not isinstance(source, OrderedRows):
         return merge(*(source.rows(table) for table in tables))
     classes = frozenset(ROWS[table] for table in tables)

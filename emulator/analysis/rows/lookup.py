@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emulator.base.errors import UserError
-from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, Table
+from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, TraceTable
 from emulator.trace.stored import StoredTrace, integers, stored_trace
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
@@ -31,7 +31,7 @@ class UnreadableTraceError(UserError):
 class TraceRow:
     """One row of one table."""
 
-    table: Table
+    table: TraceTable
     fields: dict[str, Any]
 
     @property
@@ -95,7 +95,7 @@ class TraceRows:
 
     def select(
         self,
-        table: Table,
+        table: TraceTable,
         /,
         *,
         until_seq: int | None = None,
@@ -116,7 +116,7 @@ class TraceRows:
 
     def tuples(
         self,
-        table: Table,
+        table: TraceTable,
         columns: Sequence[str],
         /,
         *,
@@ -128,7 +128,7 @@ class TraceRows:
         for batch in found.to_batches():
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    def per_second(self, table: Table, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    def per_second(self, table: TraceTable, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """How many rows have the same values in each second: (second, *values, rows), in no particular order."""
         found = self._read(table)
         seconds = pc.divide(found["t_ns"], _NS_PER_S)
@@ -137,12 +137,12 @@ class TraceRows:
         counted = same.aggregate([("second", "count")]).select([*keys, "second_count"])
         yield from zip(*(column.to_pylist() for column in counted.columns), strict=True)
 
-    def newest(self, table: Table, /, **given: Any) -> TraceRow | None:
+    def newest(self, table: TraceTable, /, **given: Any) -> TraceRow | None:
         """The last row that `select` finds."""
         found = self.select(table, **given)
         return found[-1] if found else None
 
-    def values(self, table: Table, column: str) -> tuple[str, ...]:
+    def values(self, table: TraceTable, column: str) -> tuple[str, ...]:
         """The distinct values of a column, sorted."""
         return tuple(sorted(map(str, pc.unique(self._read(table)[column]).to_pylist())))
 
@@ -150,7 +150,7 @@ class TraceRows:
         """The instant of the newest row."""
         return self._trace.end_ns
 
-    def _between(self, table: Table, until_seq: int | None, after_ns: int, until_ns: int | None) -> Any:
+    def _between(self, table: TraceTable, until_seq: int | None, after_ns: int, until_ns: int | None) -> Any:
         """Slice a table; all tables are sorted by seq and by time."""
         times = self._times_of(table)
         begin = bisect_right(times, after_ns)
@@ -159,19 +159,19 @@ class TraceRows:
             end = min(end, bisect_right(self._seqs_of(table), until_seq))
         return self._read(table).slice(begin, max(0, end - begin))
 
-    def _seqs_of(self, table: Table) -> Sequence[int]:
+    def _seqs_of(self, table: TraceTable) -> Sequence[int]:
         return self._numbers(table, "seq")
 
-    def _times_of(self, table: Table) -> Sequence[int]:
+    def _times_of(self, table: TraceTable) -> Sequence[int]:
         return self._numbers(table, "t_ns")
 
-    def _numbers(self, table: Table, column: str) -> Sequence[int]:
+    def _numbers(self, table: TraceTable, column: str) -> Sequence[int]:
         key = f"{table.name}.{column}"
         if key not in self._seqs:
             self._seqs[key] = integers(self._read(table)[column])
         return self._seqs[key]
 
-    def _read(self, table: Table) -> Any:
+    def _read(self, table: TraceTable) -> Any:
         if table.name not in self._tables:
             parts = [_segment(path) for path in self._trace.paths(table)]
             if self._trace.waiting[table.name]:
@@ -187,7 +187,7 @@ def _segment(path: Path) -> Any:
         raise UnreadableTraceError(f"{path} is not a readable segment: {error}") from None
 
 
-def _rows(table: Table, found: Any) -> Iterator[TraceRow]:
+def _rows(table: TraceTable, found: Any) -> Iterator[TraceRow]:
     for fields in found.to_pylist():
         yield TraceRow(table, fields)
 
@@ -210,5 +210,5 @@ def _first(value: object) -> object:
     return next(iter(value), 0) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
-def _empty(table: Table) -> Any:
+def _empty(table: TraceTable) -> Any:
     return pa.schema([pa.field(c.name, _COLUMN_TYPES[c.type]) for c in table.columns]).empty_table()

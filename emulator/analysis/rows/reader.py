@@ -7,11 +7,11 @@ from typing import Any
 from emulator.analysis.rows.row_classes import ROWS, FrameCount
 from emulator.trace.batches import Row
 from emulator.trace.run_directory import RunDirectory
-from emulator.trace.schema import BELIEFS, COUNTS, RPC, Table
+from emulator.trace.schema import BELIEFS, COUNTS, RPC, TraceTable
 from nodes.beliefs import BeliefKind
 
 _NS = 1_000_000_000
-_KEPT = ("event", "src", "dst", "kind", "code", "status")
+_RETAINED = ("event", "src", "dst", "kind", "code", "status")
 """Columns of `RPC` that say of which frames it tells."""
 _COUNTED = ("event", "node", "peer", "kind", "code", "status")
 """The same of `COUNTS`."""
@@ -27,7 +27,7 @@ class StoredRows:
     def __init__(self, run: RunDirectory) -> None:
         self._trace = run.trace
 
-    def rows(self, table: Table) -> Iterator[Any]:
+    def rows(self, table: TraceTable) -> Iterator[Any]:
         """Read a table segment by segment."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -46,28 +46,28 @@ class StoredRows:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        kept = list(_KEPT)
+        retained = list(_RETAINED)
         parts = []
-        for arrow in self._trace.tables(RPC, columns=["t_ns", *kept]):
+        for arrow in self._trace.tables(RPC, columns=["t_ns", *retained]):
             seconds = arrow.append_column("second", pc.divide(arrow["t_ns"], _NS))
-            counted = seconds.group_by(["second", *kept], use_threads=False).aggregate([("t_ns", "count")])
-            parts.append(counted.rename_columns(["second", *kept, "frames"]))
+            counted = seconds.group_by(["second", *retained], use_threads=False).aggregate([("t_ns", "count")])
+            parts.append(counted.rename_columns(["second", *retained, "frames"]))
         for arrow in self._trace.tables(COUNTS, columns=["t_ns", "table", *_COUNTED, "rows"]):
             of_frames = arrow.filter(pc.equal(arrow["table"], RPC.name))
             seconds = pc.divide(of_frames["t_ns"], _NS)
             columns = (*(of_frames[name] for name in _COUNTED), of_frames["rows"])
-            parts.append(pa.table([seconds, *columns], names=["second", *kept, "frames"]))
+            parts.append(pa.table([seconds, *columns], names=["second", *retained, "frames"]))
         for part in parts:
             yield from map(FrameCount._make, zip(*(column.to_pylist() for column in part.columns), strict=True))
 
 
-_OF_RPC = tuple(map(RPC.index, _KEPT))
+_OF_RPC = tuple(map(RPC.index, _RETAINED))
 _OF_COUNTS = tuple(map(COUNTS.index, _COUNTED))
 _T_NS, _TABLE, _ROWS = COUNTS.index("t_ns"), COUNTS.index("table"), COUNTS.index("rows")
 _RPC_T_NS = RPC.index("t_ns")
 
 
-def frame_counts(table: Table, rows: Sequence[Row]) -> list[FrameCount]:
+def frame_counts(table: TraceTable, rows: Sequence[Row]) -> list[FrameCount]:
     """How many frames of each kind had which fate in each second, in order.
 
     Args:

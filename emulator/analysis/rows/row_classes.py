@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
-from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, Table
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, TraceTable
 
 Process = tuple[str, int]
 """Node and incarnation."""
@@ -150,7 +150,7 @@ class FrameCount(NamedTuple):
     frames: int
 
 
-ROWS: Mapping[Table, type[Any]] = {
+ROWS: Mapping[TraceTable, type[Any]] = {
     BELIEFS: BeliefRow,
     OWNERSHIP: OwnershipRow,
     PASSES: PassRow,
@@ -162,7 +162,7 @@ ROWS: Mapping[Table, type[Any]] = {
 """The tables that oracles read. A row has the columns of its table that any oracle needs."""
 
 
-def maker(table: Table) -> Callable[[Row], Any]:
+def maker(table: TraceTable) -> Callable[[Row], Any]:
     """The function that makes a value of the table's class in `ROWS` from a row with all columns."""
     row_class = ROWS[table]
     columns = itemgetter(*map(table.index, row_class._fields))

@@ -15,7 +15,7 @@ import attrs
 from emulator.analysis.rows.row_classes import MessageRow
 from nodes.beliefs import MessageEvent
 
-DIVIDED = (
+PARTITIONED = (
     *(MessageEvent.STORED, MessageEvent.CONSUMED, MessageEvent.FILTERED, MessageEvent.COMMITTED),
     *(MessageEvent.LOADED, MessageEvent.COPIED, MessageEvent.RESET, MessageEvent.EXPIRED, MessageEvent.CUT),
     *(MessageEvent.POPPED, MessageEvent.ACKED, MessageEvent.INVISIBLE_CHANGED, MessageEvent.REVIVED),
@@ -28,7 +28,7 @@ EVERYWHERE = (MessageEvent.UNACKNOWLEDGED,)
 """Events of messages that go to every share; all others are read once all shares are."""
 
 
-class DividedBy(Enum):
+class PartitionedBy(Enum):
     """By what the work of a watcher is divided."""
 
     NOTHING = "nothing"
@@ -42,7 +42,7 @@ class DividedBy(Enum):
 
 
 @attrs.frozen
-class Share:
+class RunShare:
     """One part of a run.
 
     Attributes:
@@ -62,7 +62,7 @@ class Share:
         return self.of == 1 or share_of_text(text, self.of) == self.number
 
 
-WHOLE = Share()
+WHOLE = RunShare()
 """A run that is not divided."""
 
 
@@ -80,7 +80,7 @@ def shares_of(row: MessageRow, of: int) -> Iterator[int]:
     """
     if row.event in EVERYWHERE:
         yield from range(of)
-    elif row.event in DIVIDED:
+    elif row.event in PARTITIONED:
         by_queue = _of_queue(row.topic, row.broker_name, row.queue_id) % of
         yield by_queue
         if row.key and row.event in WITH_KEYS and (by_key := share_of_text(row.key, of)) != by_queue:

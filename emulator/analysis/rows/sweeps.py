@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.shares import WHOLE, Share
+from emulator.analysis.rows.shares import WHOLE, RunShare
 
 K = TypeVar("K")
 
@@ -39,7 +39,7 @@ class Sweeps(Watcher, Generic[K, S]):
         share: the part of the run that is read.
     """
 
-    def __init__(self, make: Callable[[K], S], share: Share = WHOLE) -> None:
+    def __init__(self, make: Callable[[K], S], share: RunShare = WHOLE) -> None:
         self._make = make
         self.share = share
         self.of: dict[K, S] = {}
@@ -62,8 +62,8 @@ class Sweeps(Watcher, Generic[K, S]):
 
     def finish(self, end_ns: int) -> None:
         """Close all sweeps."""
-        for one in self.of.values():
-            one.close(end_ns)
+        for item in self.of.values():
+            item.close(end_ns)
 
 
 class SettlingSweeps(Sweeps[K, S]):
@@ -74,7 +74,7 @@ class SettlingSweeps(Sweeps[K, S]):
         share: the part of the run that is read.
     """
 
-    def __init__(self, make: Callable[[K], S], share: Share = WHOLE) -> None:
+    def __init__(self, make: Callable[[K], S], share: RunShare = WHOLE) -> None:
         super().__init__(make, share)
         self._touched: dict[K, None] = {}
         self.changed: dict[K, None] = {}

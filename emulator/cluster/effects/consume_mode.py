@@ -1,8 +1,8 @@
 """The effect of `consume_mode`: tells brokers whether the members of a group pull or pop."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.local_session import listening, tell_brokers
-from emulator.spec.model import BrokerSpec, ConsumerGroupSpec
+from emulator.cluster.local_session import listening, send_to_brokers
+from emulator.spec.model.scenario import BrokerSpec, ConsumerGroupSpec
 from faults.consume_mode import ConsumeMode, SetConsumeMode
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.body_codec import encode_body
@@ -16,13 +16,13 @@ class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
 
     async def begin(self, fault_id: str, fault: SetConsumeMode) -> None:
         """Set the mode."""
-        self.scene.count(fault_id, await self._tell(fault))
+        self.scene.count(fault_id, await self._send(fault))
 
     async def end(self, fault_id: str, fault: SetConsumeMode) -> None:  # noqa: ARG002 - the other active ones decide
         """Set what the newest fault that is still active says, or the scenario."""
-        await self._tell(fault)
+        await self._send(fault)
 
-    def expect_possible(self, fault: SetConsumeMode) -> None:
+    def require_possible(self, fault: SetConsumeMode) -> None:
         """Refuse to set what is set already, members that ask no broker, and a mode that no broker would receive."""
         spec = self._spec(fault)
         if spec.config.client_rebalance or spec.config.consume_orderly:
@@ -38,23 +38,25 @@ class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
     def _wanted(self, fault: SetConsumeMode) -> tuple[ConsumeMode, int]:
         """Mode and share that count now at the brokers of a fault."""
         about = (fault.scope.group, fault.broker)
-        active = [it for it in self.scene.active.values() if isinstance(it, SetConsumeMode)]
-        active = [it for it in active if (it.scope.group, it.broker) == about]
+        active = [item for item in self.scene.active.values() if isinstance(item, SetConsumeMode)]
+        active = [item for item in active if (item.scope.group, item.broker) == about]
         spec = self._spec(fault)
         return (active[-1].mode, active[-1].share) if active else (spec.mode, spec.pop_share_queue_num)
 
     def _masters(self, fault: SetConsumeMode) -> list[BrokerSpec]:
         """The brokers that the mode is sent to."""
         brokers = self.scene.cluster.scenario.brokers
-        return [it for it in brokers if it.broker_id == MASTER_ID and fault.broker in (None, it.broker_name)]
+        return [
+            broker for broker in brokers if broker.broker_id == MASTER_ID and fault.broker in (None, broker.broker_name)
+        ]
 
-    async def _tell(self, fault: SetConsumeMode) -> int:
+    async def _send(self, fault: SetConsumeMode) -> int:
         """Send the modes; returns how many brokers were told."""
         scene, spec, brokers = self.scene, self._spec(fault), self._masters(fault)
         mode, share = self._wanted(fault)
-        told = 0
+        reported = 0
         for topic in spec.topics:
             body = SetMessageRequestModeRequestBody(topic, spec.group, MessageRequestMode(mode.upper()), share)
             command = Command(int(RequestCode.SET_MESSAGE_REQUEST_MODE), body=encode_body(body))
-            told = await tell_brokers(scene.world, scene.cluster, brokers, command)
-        return told
+            reported = await send_to_brokers(scene.world, scene.cluster, brokers, command)
+        return reported

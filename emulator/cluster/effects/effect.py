@@ -89,7 +89,7 @@ class Effect(ABC, Generic[F]):
     async def end(self, fault_id: str, fault: F) -> None:
         """End a fault; a node that another fault keeps down stays down."""
 
-    def expect_possible(self, fault: F) -> None:
+    def require_possible(self, fault: F) -> None:
         """Refuse a fault that would have no effect now.
 
         Raises:

@@ -116,15 +116,15 @@ def frame_filter(fault: FrameFault) -> Matches | None:
         request_code = command.request_code if command.is_response else command.code
         return (
             code in (None, request_code)
-            and (group is None or _says(command, _GROUP, _GROUP_V2, group))
-            and (topic is None or _says(command, _TOPIC, _TOPIC_V2, topic))
+            and (group is None or _matches(command, _GROUP, _GROUP_V2, group))
+            and (topic is None or _matches(command, _TOPIC, _TOPIC_V2, topic))
             and (during is None or sender.is_in(during))
         )
 
     return matches
 
 
-def _says(command: Command, names: tuple[str, ...], names_v2: tuple[str, ...], wanted: str) -> bool:
+def _matches(command: Command, names: tuple[str, ...], names_v2: tuple[str, ...], wanted: str) -> bool:
     if command.is_response:
         return False
     fields: Mapping[str, str] = command.ext_fields

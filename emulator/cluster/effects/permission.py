@@ -5,10 +5,10 @@ import attrs
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError, Scene
 from emulator.cluster.local_session import session_with, tell
 from emulator.machine.host import EmulatedHost
-from emulator.spec.model import BrokerSpec
-from faults.permission import Permission
+from emulator.spec.model.scenario import BrokerSpec
+from faults.permission import PermissionFault
 from nodes.broker.files import TOPIC_FILE
-from nodes.live_config import keep_changes, with_kept_changes
+from nodes.live_config import store_changes, with_stored_changes
 from nodes.protocol.bodies import TopicConfigSerializeWrapper
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.codes import RequestCode
@@ -37,7 +37,7 @@ class _Restriction:
     """Mapping fault id -> permission, the newest last."""
 
 
-class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
+class PermissionEffect(HostEffect[PermissionFault], kinds=(PermissionFault,)):
     """Changes permissions as an operator on each broker's machine does.
 
     A running broker gets a request as from mqadmin: it saves the change and registers with the nameservers at once. For
@@ -51,7 +51,7 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
         self._brokers = {spec.name: spec for spec in scene.cluster.scenario.brokers}
         self._restrictions: dict[_Permitted, _Restriction] = {}
 
-    async def begin_on(self, host: EmulatedHost, fault_id: str, fault: Permission) -> None:
+    async def begin_on(self, host: EmulatedHost, fault_id: str, fault: PermissionFault) -> None:
         """Restrict one node; does nothing if it has no such permission."""
         await self._world.clock.idle()
         spec = self._brokers.get(host.name)
@@ -64,7 +64,7 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
             self.scene.count(fault_id)
             self._change(host, fault.topic, fault.perm)
 
-    async def end_on(self, host: EmulatedHost, fault_id: str, fault: Permission) -> None:
+    async def end_on(self, host: EmulatedHost, fault_id: str, fault: PermissionFault) -> None:
         """End the restriction of one node."""
         await self._world.clock.idle()
         permitted = _Permitted(host.name, fault.topic)
@@ -75,7 +75,7 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
             del self._restrictions[permitted]
         self._change(host, fault.topic, next(reversed(restriction.perms.values()), restriction.before))
 
-    def expect_possible(self, fault: Permission) -> None:
+    def require_possible(self, fault: PermissionFault) -> None:
         """Refuse to restrict a topic that does not exist, or that has this permission already."""
         hit = [spec for spec in self._brokers.values() if fault.scope.matches(spec.name)]
         perms = [perm_of(self.scene.cluster.hosts[spec.name], spec, fault.topic) for spec in hit]
@@ -92,10 +92,10 @@ class PermissionEffect(HostEffect[Permission], kinds=(Permission,)):
             return  # deleted meanwhile
         request = _change_broker(perm) if config is None else _change_topic(attrs.evolve(config, perm=perm))
         process, port = host.process, self._brokers[host.name].config.listen_port
-        is_asked = process is not None and session_with(self._world, process, port) is not None
-        if process is None or not is_asked or process.suspended:
+        is_requested = process is not None and session_with(self._world, process, port) is not None
+        if process is None or not is_requested or process.suspended:
             _change_files(host, topic, perm)
-        if process is not None and is_asked:
+        if process is not None and is_requested:
             tell(self._world, process, port, request)
 
 
@@ -111,7 +111,7 @@ def perm_of(host: EmulatedHost, spec: BrokerSpec, topic: str | None) -> int | No
         The permission bits; None if the topic does not exist, or if the broker is a slave, which copies its topics.
     """
     if topic is None:
-        return with_kept_changes(host.disk, spec.config).broker_permission
+        return with_stored_changes(host.disk, spec.config).broker_permission
     config = _topic_config(host, topic) if spec.broker_id == MASTER_ID else None
     return None if config is None else config.perm
 
@@ -141,7 +141,7 @@ def _change_topic(config: TopicConfig) -> Command:
 
 def _change_files(host: EmulatedHost, topic: str | None, perm: int) -> None:
     if topic is None:
-        keep_changes(host.disk, {_OPTION: str(perm)})
+        store_changes(host.disk, {_OPTION: str(perm)})
         return
     topics = decode_body(TopicConfigSerializeWrapper, host.disk.read(TOPIC_FILE) or b"")
     config = attrs.evolve(topics.topic_config_table[topic], perm=perm)

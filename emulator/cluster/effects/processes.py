@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError
 from emulator.machine.host import EmulatedHost, PowerState
-from emulator.spec.targets import guest_names
+from emulator.spec.refusals.targets import guest_names
 from faults.fault import Fault
 from faults.process import DOWN, Kill, NodeFault, PowerOff, Restart, Suspend
 
@@ -37,7 +37,7 @@ class ProcessEffect(HostEffect[NodeFault]):
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:  # noqa: ARG002 - as above
         """Let the process run, unless another fault keeps it down."""
-        if not self.is_kept_down(host.name) and host.power_state in self.undone_by:
+        if not self.stays_down(host.name) and host.power_state in self.undone_by:
             await self.let_run(host)
 
     @abstractmethod
@@ -49,7 +49,7 @@ class ProcessEffect(HostEffect[NodeFault]):
         host.start()
         await host.cpu.wait_for_turn()
 
-    def is_kept_down(self, name: str) -> bool:
+    def stays_down(self, name: str) -> bool:
         """Whether another fault or scaling keeps a process down, or its planned start is to come."""
         return self.scene.must_stay_down(name)
 
@@ -58,7 +58,7 @@ class ProcessEffect(HostEffect[NodeFault]):
         hosts = self.scene.cluster.hosts.items()
         return {name: host.power_state for name, host in hosts if fault.scope.matches(name)}
 
-    def expect_possible(self, fault: NodeFault) -> None:
+    def require_possible(self, fault: NodeFault) -> None:
         """Refuse a fault if no target can be stopped."""
         states = self.states(fault)
         if any(state in self.needs or self._keeps_from_starting(name) for name, state in states.items()):
@@ -143,7 +143,7 @@ class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
         await super().end(fault_id, fault)
         fabric = self.scene.world.fabric
         for name in self._guests(fault):
-            if not self.is_kept_down(name):
+            if not self.stays_down(name):
                 # Its handlers must not set the cause of this task.
                 copy_context().run(fabric.guests.program(name).resume, fabric)
 
@@ -158,7 +158,7 @@ class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
         if self.scene.cluster.is_retired(host.name):
             await host.terminate()
 
-    def is_kept_down(self, name: str) -> bool:
+    def stays_down(self, name: str) -> bool:
         """Whether another fault keeps the process suspended."""
         return self.scene.is_held(name, self.holding)
 

@@ -1,9 +1,9 @@
 """The effect of `rebalance`: tells brokers who divides the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.cluster.local_session import listening, tell_brokers
+from emulator.cluster.local_session import listening, send_to_brokers
 from emulator.time.timeline import EPOCH_MS
-from faults.rebalance import Rebalance
+from faults.rebalance import RebalanceFault
 from nodes.allocation.strategies import strategy_parameters
 from nodes.client.rebalance.rebalance import configured_mode
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
@@ -14,18 +14,18 @@ from nodes.protocol.command import Command
 _NS_PER_MS = 1_000_000
 
 
-class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
+class RebalanceEffect(Effect[RebalanceFault], kinds=(RebalanceFault,)):
     """Sends the setting to every broker that listens; the newest active fault decides, else the scenario."""
 
-    async def begin(self, fault_id: str, fault: Rebalance) -> None:
+    async def begin(self, fault_id: str, fault: RebalanceFault) -> None:
         """Set who divides the queues."""
-        self.scene.count(fault_id, await self._tell(fault.scope.group))
+        self.scene.count(fault_id, await self._send(fault.scope.group))
 
-    async def end(self, fault_id: str, fault: Rebalance) -> None:  # noqa: ARG002 - the other active ones decide
+    async def end(self, fault_id: str, fault: RebalanceFault) -> None:  # noqa: ARG002 - the other active ones decide
         """Set what the newest fault that is still active says, or the scenario."""
-        await self._tell(fault.scope.group)
+        await self._send(fault.scope.group)
 
-    def expect_possible(self, fault: Rebalance) -> None:
+    def require_possible(self, fault: RebalanceFault) -> None:
         """Refuse to set what is set already, and a setting that no broker would receive."""
         mode, strategy = self._wanted(fault.scope.group)
         if (mode, strategy) == (fault.by, fault.strategy or ""):
@@ -36,13 +36,17 @@ class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
 
     def _wanted(self, group: str) -> tuple[RebalanceMode, str]:
         """Mode and strategy that count now."""
-        active = [it for it in self.scene.active.values() if isinstance(it, Rebalance) and it.scope.group == group]
+        active = [
+            item
+            for item in self.scene.active.values()
+            if isinstance(item, RebalanceFault) and item.scope.group == group
+        ]
         if active:
             return active[-1].by, active[-1].strategy or ""
         specs = self.scene.cluster.scenario.consumers
         return configured_mode(next(spec.config for spec in specs if spec.group == group)), ""
 
-    async def _tell(self, group: str) -> int:
+    async def _send(self, group: str) -> int:
         """Send the setting; returns how many brokers were told."""
         world, cluster = self.scene.world, self.scene.cluster
         mode, strategy = self._wanted(group)
@@ -50,4 +54,4 @@ class RebalanceEffect(Effect[Rebalance], kinds=(Rebalance,)):
         config = next(spec.config for spec in cluster.scenario.consumers if spec.group == group)
         body = encode_body(RebalanceSetting(group, mode, strategy, strategy_parameters(config), version_ms))
         command = Command(int(RequestCode.SET_REBALANCE_MODE), body=body)
-        return await tell_brokers(world, cluster, cluster.scenario.brokers, command)
+        return await send_to_brokers(world, cluster, cluster.scenario.brokers, command)

@@ -4,8 +4,8 @@ import trio
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.machine.host import EmulatedHost, PowerState
-from emulator.spec.mistakes import SpecError
-from emulator.spec.restarts import rolling_order
+from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.refusals.restarts import rolling_order
 from faults.reconfigure import Reconfigure, Upgrade
 
 _NS_PER_MS = 1_000_000
@@ -18,18 +18,18 @@ class _Restarts(Effect[Reconfigure | Upgrade]):
     start if this is to come.
     """
 
-    def expect_possible(self, fault: Reconfigure | Upgrade) -> None:
+    def require_possible(self, fault: Reconfigure | Upgrade) -> None:
         """Refuse options that a node may not have now, and a restart of nodes that do not run."""
         hosts = list(self.scene.hosts(fault.scope))
         try:
             for host in hosts if fault.options else ():
-                self.scene.cluster.expect_configurable(host.name, fault.options)
+                self.scene.cluster.require_configurable(host.name, fault.options)
         except SpecError as error:
             raise ImpossibleError(f"{error.key.removeprefix('options.')}: {error.problem}") from None
         waits = fault.options and any(self.scene.cluster.is_start_to_come(host.name) for host in hosts)
         if not waits and not any(host.power_state is PowerState.RUNNING for host in hosts):
-            told = ", ".join(f"{host.name} is {host.power_state.value}" for host in hosts)
-            raise ImpossibleError(f"{told}: there is nothing to restart")
+            text = ", ".join(f"{host.name} is {host.power_state.value}" for host in hosts)
+            raise ImpossibleError(f"{text}: there is nothing to restart")
 
     async def restart(self, fault_id: str, fault: Reconfigure | Upgrade, hosts: list[EmulatedHost]) -> None:
         """Change the options, shut the running processes down, and start them."""

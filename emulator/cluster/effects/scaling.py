@@ -3,7 +3,7 @@
 from emulator.cluster.effects.effect import Effect, ImpossibleError, Scene
 from emulator.cluster.local_session import tell
 from emulator.machine.host import PowerState
-from emulator.spec.model import StatefulSetSpec
+from emulator.spec.model.scenario import StatefulSetSpec
 from faults.scale import Scale
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -34,7 +34,7 @@ class ScaleEffect(Effect[Scale], kinds=(Scale,)):
         """Scale the group to the number of the newest fault that is still active."""
         await self._scale(fault.scope.group)
 
-    def expect_possible(self, fault: Scale) -> None:
+    def require_possible(self, fault: Scale) -> None:
         """Refuse to scale a group to its current number of members."""
         statefulset = self.scene.cluster.scenario.statefulset_of(fault.scope.group)
         if statefulset is None:
@@ -49,7 +49,7 @@ class ScaleEffect(Effect[Scale], kinds=(Scale,)):
     async def _scale(self, group: str) -> int:
         """Scale the group; returns how many members were added or removed."""
         active = list(self.scene.active.values())
-        wanted = [it.members for it in active if isinstance(it, Scale) and it.scope.group == group]
+        wanted = [item.members for item in active if isinstance(item, Scale) and item.scope.group == group]
         statefulset = self.scene.cluster.scenario.statefulset_of(group)
         if statefulset is not None:
             return await self._put_scale(statefulset, wanted[-1] if wanted else statefulset.replicas)

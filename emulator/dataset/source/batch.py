@@ -11,7 +11,7 @@ from emulator.dataset.source.filters import RowFilters, applied, is_applied
 from emulator.dataset.source.run_paths import SourceError, runs_of
 from emulator.trace.row_ranges import RowRange, closed_ranges, rows_between
 from emulator.trace.run_directory import open_run, open_trace
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 from emulator.trace.stored import stored_trace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Ranges(InputPartition):
         self.ranges = tuple(ranges)
 
 
-class _Reader(DataSourceReader):
+class _TableReader(DataSourceReader):
     """What the readers of all tables do with runs and filters."""
 
     def __init__(self, paths: tuple[Path, ...], columns: "pa.Schema") -> None:
@@ -41,7 +41,7 @@ class _Reader(DataSourceReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's
         """Take the filters that the reader applies; the others are returned."""
         self._filters = applied(filters)
-        return [one for one in filters if not is_applied(one)]
+        return [item for item in filters if not is_applied(item)]
 
     def _runs(self) -> dict[str, Path]:
         """The runs whose rows can pass; the others are not opened."""
@@ -51,12 +51,12 @@ class _Reader(DataSourceReader):
             raise SourceError(f"{places}: no run is there; expected a run directory, a folder of runs, or a campaign")
         return {name: run for name, run in found.items() if self._filters.has_run(name)}
 
-    def _passing(self, rows: "pa.Table") -> "pa.Table":
+    def _passing(self, rows: "pa.TraceTable") -> "pa.TraceTable":
         expression = self._filters.expression()
         return rows if expression is None else rows.filter(expression)
 
 
-class TableReader(_Reader):
+class TableReader(_TableReader):
     """Reads a table of the trace.
 
     Args:
@@ -65,20 +65,20 @@ class TableReader(_Reader):
         columns: that the query reads.
     """
 
-    def __init__(self, paths: tuple[Path, ...], table: Table, columns: "pa.Schema") -> None:
+    def __init__(self, paths: tuple[Path, ...], table: TraceTable, columns: "pa.Schema") -> None:
         super().__init__(paths, columns)
         self._table = table
 
     def partitions(self) -> list[InputPartition]:
         """What each task reads: rows of several small runs, or a part of a large one."""
-        ranges = [one for run in self._runs().values() for one in self._ranges(run)]
+        ranges = [item for run in self._runs().values() for item in self._ranges(run)]
         return [Ranges(some) for some in grouped(ranges)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The rows of one task."""
-        for one in partition.ranges if isinstance(partition, Ranges) else ():
-            for rows in rows_between(stored_trace(one.run), self._table, one.start, one.stop):
-                yield from spark_batches(one.run.name, self._passing(rows), self._columns)
+        for item in partition.ranges if isinstance(partition, Ranges) else ():
+            for rows in rows_between(stored_trace(item.run), self._table, item.start, item.stop):
+                yield from spark_batches(item.run.name, self._passing(rows), self._columns)
 
     def _ranges(self, run: Path) -> Iterator[RowRange]:
         trace = open_trace(run)
@@ -93,7 +93,7 @@ class TableReader(_Reader):
             yield RowRange(run, stop, stop + waiting)
 
 
-class RunsReader(_Reader):
+class RunsReader(_TableReader):
     """Reads one row per run.
 
     Args:
@@ -113,7 +113,7 @@ class RunsReader(_Reader):
         """The rows of one task."""
         import pyarrow as pa
 
-        rows = [_run_row(one.run) for one in partition.ranges] if isinstance(partition, Ranges) else []
+        rows = [_run_row(item.run) for item in partition.ranges] if isinstance(partition, Ranges) else []
         if rows:
             columns = [pa.array([row[field.name] for row in rows], field.type) for field in self._columns]
             table = pa.Table.from_arrays(columns, schema=self._columns)
@@ -124,16 +124,16 @@ def grouped(ranges: Iterable[RowRange]) -> Iterator[list[RowRange]]:
     """Ranges in groups of about `ROWS_PER_TASK` rows; ranges of a run that follow each other become one."""
     group: list[RowRange] = []
     rows = 0
-    for one in ranges:
-        if group and (rows + one.rows > ROWS_PER_TASK or len(group) == RUNS_PER_TASK):
+    for item in ranges:
+        if group and (rows + item.rows > ROWS_PER_TASK or len(group) == RUNS_PER_TASK):
             yield group
             group, rows = [], 0
         last = group[-1] if group else None
-        if last is not None and (last.run, last.stop) == (one.run, one.start):
-            group[-1] = RowRange(one.run, last.start, one.stop)
+        if last is not None and (last.run, last.stop) == (item.run, item.start):
+            group[-1] = RowRange(item.run, last.start, item.stop)
         else:
-            group.append(one)
-        rows += one.rows
+            group.append(item)
+        rows += item.rows
     if group:
         yield group
 

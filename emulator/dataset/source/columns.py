@@ -7,7 +7,7 @@ from pyspark.sql.types import DataType, LongType, MapType, StringType, StructFie
 
 from emulator.base.text import nearest
 from emulator.dataset.source.run_paths import SourceError
-from emulator.trace.schema import COUNTS, TABLES, ColumnType, Table, TraceLevel
+from emulator.trace.schema import COUNTS, TABLES, ColumnType, TraceLevel, TraceTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,16 +60,16 @@ def columns_of(name: str) -> StructType:
     if name in (RUNS, ROWS):
         columns = _RUNS_COLUMNS if name == RUNS else _ROWS_COLUMNS
     else:
-        columns = {"run": _TEXT, **{one.name: _TYPES[one.type] for one in trace_table(name).columns}}
+        columns = {"run": _TEXT, **{item.name: _TYPES[item.type] for item in trace_table(name).columns}}
     return StructType([StructField(column, kind) for column, kind in columns.items()])
 
 
-def trace_table(name: str) -> Table:
+def trace_table(name: str) -> TraceTable:
     """The table of the trace with this name."""
     return next(table for table in TABLES if table.name == name)
 
 
-def require_table(run: "Path", trace: "StoredTrace", table: Table) -> None:
+def require_table(run: "Path", trace: "StoredTrace", table: TraceTable) -> None:
     """Check that the trace of a run may have rows of a table.
 
     Raises:
@@ -96,7 +96,7 @@ def arrow_schema(schema: StructType, name: str) -> "pa.Schema":
     return found
 
 
-def spark_batches(run: str, rows: "pa.Table", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+def spark_batches(run: str, rows: "pa.TraceTable", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
     """Rows of a table of a run as Spark takes them.
 
     Args:

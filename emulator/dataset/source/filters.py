@@ -33,15 +33,15 @@ _TEXTS = (StringContains, StringEndsWith, StringStartsWith)
 _NULLS = (IsNotNull, IsNull)
 
 
-def is_applied(one: Filter) -> bool:
+def is_applied(item: Filter) -> bool:
     """Whether the source can apply a filter; no column of a trace is ever null."""
-    if isinstance(one, Not):
-        return is_applied(one.child)
-    if isinstance(one, In):
-        return all(value is not None for value in one.value)
-    if isinstance(one, _COMPARISONS):
-        return one.value is not None
-    return isinstance(one, (*_TEXTS, *_NULLS))
+    if isinstance(item, Not):
+        return is_applied(item.child)
+    if isinstance(item, In):
+        return all(value is not None for value in item.value)
+    if isinstance(item, _COMPARISONS):
+        return item.value is not None
+    return isinstance(item, (*_TEXTS, *_NULLS))
 
 
 @attrs.frozen
@@ -52,7 +52,7 @@ class RowFilters:
 
     def has_run(self, run: str) -> bool:
         """Whether rows of a run can pass."""
-        return all(_passes(one, run) for one in self.filters if _column(one) == RUN)
+        return all(_passes(item, run) for item in self.filters if _column(item) == RUN)
 
     def has_segment(self, entry: SegmentEntry, begins_ns: int) -> bool:
         """Whether rows of a closed segment can pass.
@@ -62,20 +62,20 @@ class RowFilters:
             begins_ns: emulated time before which it has no row.
         """
         bounds = {"seq": (entry.first_seq, entry.last_seq), "t_ns": (begins_ns, entry.t_ns)}
-        return all(_meets(one, *bounds[_column(one)]) for one in self.filters if _column(one) in bounds)
+        return all(_meets(item, *bounds[_column(item)]) for item in self.filters if _column(item) in bounds)
 
     def expression(self) -> pc.Expression | None:
         """What rows must pass as an expression of Arrow; None: all pass."""
         found: pc.Expression | None = None
-        for one in self.filters:
-            if _column(one) != RUN:
-                expression = _expression(one)
+        for item in self.filters:
+            if _column(item) != RUN:
+                expression = _expression(item)
                 found = expression if found is None else found & expression
         return found
 
 
-def _column(one: Filter) -> str:
-    attribute: tuple[str, ...] = one.child.attribute if isinstance(one, Not) else one.attribute  # type: ignore[attr-defined]
+def _column(item: Filter) -> str:
+    attribute: tuple[str, ...] = item.child.attribute if isinstance(item, Not) else item.attribute  # type: ignore[attr-defined]
     return attribute[0]
 
 
@@ -100,34 +100,34 @@ _EXPRESSIONS: Mapping[type[Filter], Callable[[pc.Expression, Any], pc.Expression
 }
 
 
-def _passes(one: Any, value: str | int) -> bool:
-    if isinstance(one, Not):
-        return not _passes(one.child, value)
-    if isinstance(one, _NULLS):
-        return isinstance(one, IsNotNull)
-    return bool(_TESTS[type(one)](value, one.value))
+def _passes(item: Any, value: str | int) -> bool:
+    if isinstance(item, Not):
+        return not _passes(item.child, value)
+    if isinstance(item, _NULLS):
+        return isinstance(item, IsNotNull)
+    return bool(_TESTS[type(item)](value, item.value))
 
 
-def _meets(one: Any, first: int, last: int) -> bool:
+def _meets(item: Any, first: int, last: int) -> bool:
     """Whether a number between two others, these included, can pass."""
-    if isinstance(one, GreaterThan | GreaterThanOrEqual):
-        return _passes(one, last)
-    if isinstance(one, LessThan | LessThanOrEqual):
-        return _passes(one, first)
-    if isinstance(one, EqualTo | EqualNullSafe | In):
-        values = one.value if isinstance(one, In) else (one.value,)
+    if isinstance(item, GreaterThan | GreaterThanOrEqual):
+        return _passes(item, last)
+    if isinstance(item, LessThan | LessThanOrEqual):
+        return _passes(item, first)
+    if isinstance(item, EqualTo | EqualNullSafe | In):
+        values = item.value if isinstance(item, In) else (item.value,)
         return any(first <= value <= last for value in values)
     return True
 
 
-def _expression(one: Any) -> pc.Expression:
-    if isinstance(one, Not):
-        return ~_expression(one.child)
-    if isinstance(one, _NULLS):
-        return pc.scalar(isinstance(one, IsNotNull))
-    return _EXPRESSIONS[type(one)](pc.field(_column(one)), one.value)
+def _expression(value: Any) -> pc.Expression:
+    if isinstance(value, Not):
+        return ~_expression(value.child)
+    if isinstance(value, _NULLS):
+        return pc.scalar(isinstance(value, IsNotNull))
+    return _EXPRESSIONS[type(value)](pc.field(_column(value)), value.value)
 
 
 def applied(filters: Sequence[Filter]) -> RowFilters:
     """Those among the filters of a query that the source applies."""
-    return RowFilters(tuple(one for one in filters if is_applied(one)))
+    return RowFilters(tuple(item for item in filters if is_applied(item)))

@@ -23,10 +23,10 @@ from emulator.trace.batches import Row, columns_of
 from emulator.trace.growing import GrowingTrace
 from emulator.trace.row_ranges import segment_table
 from emulator.trace.run_directory import DamagedRunError
-from emulator.trace.schema import COUNTS, TABLES, Table, TraceLevel
+from emulator.trace.schema import COUNTS, TABLES, TraceLevel, TraceTable
 from emulator.trace.segments import arrow_table
 from emulator.trace.stored import StoredTrace, closed_trace
-from emulator.trace.tail import Place
+from emulator.trace.tail import TracePlace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,15 +42,15 @@ class _Between:
     """The rows of a run between two places."""
 
     run: Path
-    start: Place
-    stop: Place
+    start: TracePlace
+    stop: TracePlace
     waiting: Mapping[str, bytes]
     """Mapping table -> those of its rows that were in the journal when the batch was planned."""
     end_ns: int | None
     """Time of the last row of the run, if the row of its end is among the rows."""
 
 
-class _Part(InputPartition):
+class _RowsOfTask(InputPartition):
     """The rows that one task reads."""
 
     def __init__(self, rows: _Between) -> None:
@@ -58,7 +58,7 @@ class _Part(InputPartition):
         self.rows = rows
 
 
-class RowStreamReader(StreamReader[Place]):
+class RowStreamReader(StreamReader[TracePlace]):
     """Reads the rows of all tables.
 
     Args:
@@ -74,34 +74,34 @@ class RowStreamReader(StreamReader[Place]):
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The rows of one task."""
-        assert isinstance(partition, _Part)
+        assert isinstance(partition, _RowsOfTask)
         yield _spark_rows(partition.rows, self._columns)
 
-    def _place(self, stored: Any) -> Place:
-        return Place(**stored) if stored else Place()
+    def _place(self, stored: Any) -> TracePlace:
+        return TracePlace(**stored) if stored else TracePlace()
 
-    def _stored(self, place: Place) -> dict[str, int]:
+    def _stored(self, place: TracePlace) -> dict[str, int]:
         return attrs.asdict(place)
 
-    def _rows_before(self, place: Place) -> int:
+    def _rows_before(self, place: TracePlace) -> int:
         return place.rows
 
     def _available(self, trace: GrowingTrace) -> int:
         return _count(trace.trace) + (self._end_of_run and trace.ended)
 
-    def _after(self, trace: GrowingTrace, place: Place, rows: int) -> Place:
+    def _after(self, trace: GrowingTrace, place: TracePlace, rows: int) -> TracePlace:
         if trace.trace.level is TraceLevel.FULL:
             if (last_seq := trace.trace.last_seq) != (have := _count(trace.trace)):
                 raise DamagedRunError(
                     (f"{trace.run} is damaged: {last_seq - have} rows before seq {last_seq} are missing",)
                 )
-            return Place(place.rows + rows, min(place.seq + rows, last_seq))
+            return TracePlace(place.rows + rows, min(place.seq + rows, last_seq))
         seq, counted = place.seq, place.counted
-        for one in islice(_orders(trace.trace, place), rows):
-            seq, counted = (seq, one[1]) if one[1] else (one[0], counted)
-        return Place(place.rows + rows, seq, counted)
+        for item in islice(_orders(trace.trace, place), rows):
+            seq, counted = (seq, item[1]) if item[1] else (item[0], counted)
+        return TracePlace(place.rows + rows, seq, counted)
 
-    def _partitions(self, places: Mapping[GrowingTrace, tuple[Place, Place]]) -> list[InputPartition]:
+    def _partitions(self, places: Mapping[GrowingTrace, tuple[TracePlace, TracePlace]]) -> list[InputPartition]:
         found: list[InputPartition] = []
         for trace, (start, stop) in places.items():
             begin = start
@@ -110,7 +110,7 @@ class RowStreamReader(StreamReader[Place]):
                 if stop.rows - begin.rows > _ROWS_PER_TASK:
                     end = self._after(trace, begin, _ROWS_PER_TASK)
                 end_ns = trace.trace.end_ns if end.rows > _count(trace.trace) else None
-                found.append(_Part(_Between(trace.run, begin, end, _waiting(trace.trace, begin, end), end_ns)))
+                found.append(_RowsOfTask(_Between(trace.run, begin, end, _waiting(trace.trace, begin, end), end_ns)))
                 begin = end
         return found
 
@@ -119,7 +119,7 @@ def _count(trace: StoredTrace) -> int:
     return sum(trace.counts().values())
 
 
-def _waiting(trace: StoredTrace, start: Place, stop: Place) -> dict[str, bytes]:
+def _waiting(trace: StoredTrace, start: TracePlace, stop: TracePlace) -> dict[str, bytes]:
     found = {}
     for table in TABLES:
         rows = trace.waiting[table.name]
@@ -129,12 +129,12 @@ def _waiting(trace: StoredTrace, start: Place, stop: Place) -> dict[str, bytes]:
     return found
 
 
-def _orders(trace: StoredTrace, after: Place) -> Iterator[tuple[int, int]]:
+def _orders(trace: StoredTrace, after: TracePlace) -> Iterator[tuple[int, int]]:
     """What orders the rows behind a place, see `_order`."""
     return merge(*(_orders_of(trace, table, after) for table in TABLES))
 
 
-def _orders_of(trace: StoredTrace, table: Table, after: Place) -> Iterator[tuple[int, int]]:
+def _orders_of(trace: StoredTrace, table: TraceTable, after: TracePlace) -> Iterator[tuple[int, int]]:
     columns = ["seq", "until_seq"] if table is COUNTS else ["seq"]
     for entry in trace.segments[table.name]:
         if after.is_before(table.name, entry.last_seq):
@@ -149,12 +149,12 @@ def _orders_of(trace: StoredTrace, table: Table, after: Place) -> Iterator[tuple
             yield _order(table, row)
 
 
-def _order(table: Table, row: Row) -> tuple[int, int]:
+def _order(table: TraceTable, row: Row) -> tuple[int, int]:
     """Orders the rows of all tables as they were recorded; a row of `counts` follows the rows that it is about."""
     return (int(row[_UNTIL_SEQ]), int(row[_SEQ])) if table is COUNTS else (int(row[_SEQ]), 0)
 
 
-def _rows_of(between: _Between) -> Iterator[tuple[tuple[int, int], Table, Row]]:
+def _rows_of(between: _Between) -> Iterator[tuple[tuple[int, int], TraceTable, Row]]:
     """The rows of a task, table by table."""
     import pyarrow.compute as pc
 
@@ -177,7 +177,7 @@ def _rows_of(between: _Between) -> Iterator[tuple[tuple[int, int], Table, Row]]:
                 yield _order(table, row), table, row
 
 
-def _bounds(table: Table, start: Place, stop: Place) -> tuple[int, int]:
+def _bounds(table: TraceTable, start: TracePlace, stop: TracePlace) -> tuple[int, int]:
     """Seqs of a table: of the last row before a place, and of the last row before another one."""
     return (start.counted, stop.counted) if table is COUNTS else (start.seq, stop.seq)
 

@@ -79,9 +79,9 @@ def _runs_in(path: Path) -> Iterator[Path]:
     if is_run(path):
         yield path
         return
-    below = [one for one in path.iterdir() if not one.name.startswith(".") and is_run(one)]
+    below = [item for item in path.iterdir() if not item.name.startswith(".") and is_run(item)]
     if not below and (path / _RUNS).is_dir():
-        below = [one for one in (path / _RUNS).iterdir() if not one.name.startswith(".") and is_run(one)]
+        below = [item for item in (path / _RUNS).iterdir() if not item.name.startswith(".") and is_run(item)]
     yield from below
 
 

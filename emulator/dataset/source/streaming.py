@@ -175,7 +175,7 @@ def shares(rows: Mapping[str, int], rows_max: int) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     left = rows_max
-    for number, (name, new) in enumerate(sorted(rows.items(), key=lambda one: (one[1], one[0]))):
+    for number, (name, new) in enumerate(sorted(rows.items(), key=lambda row: (row[1], row[0]))):
         share = min(new, left // (len(rows) - number))
         left -= share
         if share:

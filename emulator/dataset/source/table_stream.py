@@ -13,7 +13,7 @@ from emulator.dataset.source.streaming import StreamReader, pack, unpack
 from emulator.trace.batches import columns_of
 from emulator.trace.growing import GrowingTrace
 from emulator.trace.row_ranges import RowRange, rows_between
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 from emulator.trace.segments import arrow_table
 from emulator.trace.stored import closed_trace
 
@@ -25,17 +25,17 @@ _ROWS_PER_RANGE = 50_000
 
 
 @attrs.frozen
-class _Waiting:
+class _JournalRows:
     """Rows of the journal of a run."""
 
     run: str
     rows: bytes
 
 
-class _Part(InputPartition):
+class _TableRowsOfTask(InputPartition):
     """The rows that one task reads."""
 
-    def __init__(self, ranges: Sequence[RowRange], waiting: Sequence[_Waiting] = ()) -> None:
+    def __init__(self, ranges: Sequence[RowRange], waiting: Sequence[_JournalRows] = ()) -> None:
         super().__init__(None)
         self.ranges = tuple(ranges)
         self.waiting = tuple(waiting)
@@ -51,16 +51,16 @@ class TableStreamReader(StreamReader[int]):
         rows_per_batch: rows of a batch at most.
     """
 
-    def __init__(self, paths: tuple[Path, ...], table: Table, columns: "pa.Schema", rows_per_batch: int) -> None:
+    def __init__(self, paths: tuple[Path, ...], table: TraceTable, columns: "pa.Schema", rows_per_batch: int) -> None:
         super().__init__(paths, table.name, columns, rows_per_batch)
         self._table = table
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The rows of one task."""
-        assert isinstance(partition, _Part)
-        for one in partition.ranges:
-            for rows in rows_between(closed_trace(one.run), self._table, one.start, one.stop):
-                yield from spark_batches(one.run.name, rows, self._columns)
+        assert isinstance(partition, _TableRowsOfTask)
+        for item in partition.ranges:
+            for rows in rows_between(closed_trace(item.run), self._table, item.start, item.stop):
+                yield from spark_batches(item.run.name, rows, self._columns)
         for waiting in partition.waiting:
             yield from spark_batches(waiting.run, unpack(waiting.rows), self._columns)
 
@@ -84,7 +84,7 @@ class TableStreamReader(StreamReader[int]):
 
     def _partitions(self, places: Mapping[GrowingTrace, tuple[int, int]]) -> list[InputPartition]:
         ranges: list[RowRange] = []
-        waiting: list[_Waiting] = []
+        waiting: list[_JournalRows] = []
         for trace, (start, stop) in places.items():
             rows = trace.trace.waiting[self._table.name]
             closed = trace.rows(self._table) - len(rows)
@@ -94,6 +94,6 @@ class TableStreamReader(StreamReader[int]):
             ]
             if stop > closed:
                 new = columns_of(self._table, rows[max(start - closed, 0) : stop - closed])
-                waiting.append(_Waiting(trace.run.name, pack(arrow_table(self._table, new))))
-        parts: list[InputPartition] = [_Part(some) for some in grouped(ranges)]
-        return [*parts, _Part((), waiting)] if waiting else parts
+                waiting.append(_JournalRows(trace.run.name, pack(arrow_table(self._table, new))))
+        parts: list[InputPartition] = [_TableRowsOfTask(some) for some in grouped(ranges)]
+        return [*parts, _TableRowsOfTask((), waiting)] if waiting else parts

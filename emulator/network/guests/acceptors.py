@@ -13,7 +13,7 @@ import trio
 from emulator.network.endpoint import Listener
 from emulator.network.fabric import Fabric
 from emulator.network.guests.connection import Guest, RunningProcess
-from emulator.network.guests.doors import GuestDoors
+from emulator.network.guests.guest_listeners import GuestListeners
 from emulator.network.guests.hosts import GuestHost
 from nodes.cause import NO_CAUSE
 
@@ -39,14 +39,14 @@ class GuestAcceptor:
         process: RunningProcess,
         nursery: trio.Nursery,
         host: GuestHost,
-        door: socket.socket,
+        guest_listener: socket.socket,
     ) -> None:
         self._fabric = fabric
         self._listener = listener
         self._process = process
         self._nursery = nursery
         self._host = host
-        self._socket = door
+        self._socket = guest_listener
         self._connections = 0
         self._silent: dict[Guest, None] = {}
         """Connections without any byte so far, the longest-silent first."""
@@ -129,20 +129,20 @@ class GuestAcceptors:
     def __init__(
         self,
         fabric: Fabric,
-        doors: GuestDoors,
+        guest_listeners: GuestListeners,
         listener: Listener,
         process: RunningProcess,
         nursery: trio.Nursery,
         port: int,
     ) -> None:
-        self._doors = doors
-        self._open = doors.open(listener, port)
-        for host, door in self._open:
-            acceptor = GuestAcceptor(fabric, listener, process, nursery, host, door)
-            doors.admit(door, acceptor.take)
+        self._doors = guest_listeners
+        self._open = guest_listeners.open(listener, port)
+        for host, guest_listener in self._open:
+            acceptor = GuestAcceptor(fabric, listener, process, nursery, host, guest_listener)
+            guest_listeners.admit(guest_listener, acceptor.take)
             nursery.start_soon(acceptor.serve, name=f"{process.node}/{host.node} at {port}")
 
     def close(self) -> None:
         """Close the doors."""
-        for _, door in self._open:
-            self._doors.close(door)
+        for _, guest_listener in self._open:
+            self._doors.close(guest_listener)

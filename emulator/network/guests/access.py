@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from emulator.network.guests.doors import GuestDoors
+from emulator.network.guests.guest_listeners import GuestListeners
 from emulator.network.guests.watch import WatchGuest, unwatched
-from emulator.spec.guest_limits import GuestLimits
+from emulator.spec.model.guest_limits import GuestLimits
 
 if TYPE_CHECKING:
     from emulator.network.fabric import Fabric
@@ -22,7 +22,7 @@ class GuestAccess:
     """How guests come in, in mode `live`, what they may use, and who watches them."""
 
     names: tuple[str, ...] = ()
-    doors: GuestDoors | None = None
+    guest_listeners: GuestListeners | None = None
     """Where they come in; frames of nodes then stay in memory. None: each dials loopback addresses of its own."""
     limits: GuestLimits = GuestLimits()
     make_watch: Callable[["Fabric"], WatchGuest] = _unwatched

@@ -20,12 +20,12 @@ from typing import Self
 import attrs
 
 from emulator.base.errors import UserError
-from emulator.spec.addresses import NodePorts
+from emulator.spec.model.addresses import NodePorts
 from nodes.fields import shown
 
 LOOPBACK = "127.0.0.1"
 ANY = "0.0.0.0"  # noqa: S104 - it is compared with what a user has chosen, never chosen here
-_PORT_MOST = 65_535
+_PORT_MAX = 65_535
 _EXPECTED = "expected HOST:PORT with a numeric IPv4 address of this machine, such as 127.0.0.1:9876 or 0.0.0.0:9876"
 
 
@@ -54,8 +54,8 @@ class ListenAddress:
         except AddressValueError:
             hint = "; IPv6 is not there" if ":" in host else ""
             raise ListenError(f"listen: {_EXPECTED}, not {shown(text)}{hint}") from None
-        if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= _PORT_MOST):
-            raise ListenError(f"listen: expected a port from 1 to {_PORT_MOST} behind {ip}:, not {shown(port)}")
+        if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= _PORT_MAX):
+            raise ListenError(f"listen: expected a port from 1 to {_PORT_MAX} behind {ip}:, not {shown(port)}")
         return cls(ip, int(port))
 
     def __str__(self) -> str:
@@ -120,11 +120,9 @@ class AddressBook:
                     self._used_for[base + port] = node.node
                 next_port = base + max(node.ports) + 1
             self._pages[guest] = Page(address.host, ports)
-        if next_port - 1 > _PORT_MOST:
+        if next_port - 1 > _PORT_MAX:
             needed = next_port - address.port
-            raise ListenError(
-                f"listen {address}: {needed} ports are needed from there on, and {_PORT_MOST} is the last"
-            )
+            raise ListenError(f"listen {address}: {needed} ports are needed from there on, and {_PORT_MAX} is the last")
 
     @property
     def ports(self) -> tuple[int, ...]:

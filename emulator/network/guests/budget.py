@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from emulator.spec.guest_limits import GuestLimits
+from emulator.spec.model.guest_limits import GuestLimits
 
 _STATM = Path("/proc/self/statm")
 _MEMORY_CHECK_NS = 1_000_000_000
@@ -20,7 +20,7 @@ class Holder(Protocol):
         """Close it: it holds the most of a pool that is empty."""
 
 
-class Pool:
+class BytePool:
     """Bytes that connections hold together.
 
     Args:
@@ -28,9 +28,9 @@ class Pool:
         what: the bytes, for people.
     """
 
-    def __init__(self, bytes_max: int, what: str) -> None:
+    def __init__(self, bytes_max: int, subject: str) -> None:
         self._bytes_max = bytes_max
-        self._what = what
+        self._what = subject
         self._held: dict[Holder, int] = {}
         self.total_bytes = 0
         """Bytes that are held now."""
@@ -44,10 +44,10 @@ class Pool:
             self._held[holder] = held_bytes
         while self.total_bytes > self._bytes_max:
             largest = max(self._held, key=self._held.__getitem__)
-            most = self._held.pop(largest)
-            self.total_bytes -= most
+            maximum = self._held.pop(largest)
+            self.total_bytes -= maximum
             largest.close_over_limit(
-                f"closed: guests hold more than {self._bytes_max} bytes of {self._what}, and this one {most} of them"
+                f"closed: guests hold more than {self._bytes_max} bytes of {self._what}, and this one {maximum} of them"
             )
 
 
@@ -93,8 +93,8 @@ class GuestBudget:
 
     def __init__(self, limits: GuestLimits) -> None:
         self.limits = limits
-        self.unfinished = Pool(limits.unfinished_bytes, "unfinished frames")
-        self.unsent = Pool(limits.all_unsent_bytes, "frames that they do not read")
+        self.unfinished = BytePool(limits.unfinished_bytes, "unfinished frames")
+        self.unsent = BytePool(limits.all_unsent_bytes, "frames that they do not read")
         self._check_due_ns = 0
         self._memory_bytes = 0
 

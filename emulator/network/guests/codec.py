@@ -71,7 +71,7 @@ class GuestAddresses:
         return shown + message_id[ADDRESS_DIGITS:]
 
 
-ASKED_MAX = 1_000
+REQUESTED_CODES_MAX = 1_000
 """Requests to a guest that wait for an answer; beyond that the oldest are forgotten."""
 HEADER_CHARS_MAX = 128 * 1024
 """Most characters in the fields of a header; the properties of a message, by far the longest, have 32 KiB at most."""
@@ -146,7 +146,7 @@ class RemotingCodec:
         self._addresses = addresses
         self._decoder = RemotingDecoder()
         self._serialize_type = SerializeType.JSON
-        self._asked: dict[int, int] = {}
+        self._requested: dict[int, int] = {}
         """Mapping opaque -> code, of requests to the guest."""
 
     @property
@@ -171,9 +171,9 @@ class RemotingCodec:
 
     def _command(self, frame: RemotingCommand) -> Command:
         is_response = bool(frame.flag & CommandFlag.RESPONSE)
-        code = self._asked.pop(frame.opaque, 0) if is_response else frame.code
+        code = self._requested.pop(frame.opaque, 0) if is_response else frame.code
         command = frame.to_command(code if is_response else 0)
-        _expect_usual_header(command.ext_fields)
+        _require_usual_header(command.ext_fields)
         try:
             if is_response:
                 body = body_kinds.response_from_wire(code, frame.body)
@@ -199,9 +199,9 @@ class RemotingCodec:
 
     def _request(self, command: Command) -> Command:
         if not command.is_oneway:
-            if len(self._asked) >= ASKED_MAX:
-                del self._asked[next(iter(self._asked))]
-            self._asked[command.opaque] = int(command.code)
+            if len(self._requested) >= REQUESTED_CODES_MAX:
+                del self._requested[next(iter(self._requested))]
+            self._requested[command.opaque] = int(command.code)
         return command._replace(body=body_kinds.request_to_wire(command.code, command.body, self._addresses.host))
 
 
@@ -219,11 +219,11 @@ def _lenient(command: Command) -> Command:
     if not _fits(command):
         raise FrameError("not a command: a number is beyond 32 bits")
     texts = {_text(name): _text(value) for name, value in command.ext_fields.items()}
-    _expect_usual_header(texts)
+    _require_usual_header(texts)
     return command._replace(ext_fields=texts, cause=NO_CAUSE)
 
 
-def _expect_usual_header(fields: Mapping[str, str]) -> None:
+def _require_usual_header(fields: Mapping[str, str]) -> None:
     """Refuse a header that is longer than any of RocketMQ's: parts of it are kept, and traced.
 
     Raises:

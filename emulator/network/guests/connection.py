@@ -18,9 +18,9 @@ from emulator.network.guests.hosts import GuestHost
 from emulator.network.guests.not_emulated import (
     foreign_protocol,
     is_answered,
-    protocol_told,
-    remark_told,
-    request_told,
+    protocol_remark,
+    remark_text,
+    request_text,
 )
 from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from emulator.network.guests.wide_work import WIDE_REQUESTS
@@ -208,7 +208,7 @@ class Guest(Peer, ChannelHandler):
         """Say what the first bytes of a connection are that is closed now."""
         protocol = foreign_protocol(first)
         if protocol is not None:
-            self._watch.on_not_emulated(protocol.name, protocol_told(protocol, self._process.node))
+            self._watch.on_not_emulated(protocol.name, protocol_remark(protocol, self._process.node))
         look = protocol.name if protocol else next((name for begin, name in _LOOKS if first.startswith(begin)), "")
         self._malformed(f"looks like {look or 'an unknown protocol'}: begins with {first[:8].hex(' ')}")
 
@@ -264,7 +264,7 @@ class Guest(Peer, ChannelHandler):
                     await self._give_way()
                     began_s = perf_counter()
         except Exception as error:  # noqa: BLE001 - whatever bytes from outside raise harms their connection alone
-            self._malformed(self._told("a frame cannot be read", error))
+            self._malformed(self._reported("a frame cannot be read", error))
             return False
         self.cpu.charge(began_s)
         await self._give_way()
@@ -276,7 +276,7 @@ class Guest(Peer, ChannelHandler):
         self._has_joined = self._has_joined or command.code == RequestCode.HEART_BEAT
         end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
         if command.is_oneway and not is_answered(command.code):
-            text = request_told(command.code, self._process.node, oneway=True)
+            text = request_text(command.code, self._process.node, oneway=True)
             self._watch.on_not_emulated(command.code, text)
         return end.last_due_ns
 
@@ -287,11 +287,11 @@ class Guest(Peer, ChannelHandler):
             if await self._process.until_idle(int(self.cpu.owed_s(perf_counter()) * _NS_PER_S)):
                 self.cpu.forgive()
 
-    def _told(self, what: str, error: Exception) -> str:
+    def _reported(self, subject: str, error: Exception) -> str:
         """An error as the detail of a row; one that is no fault of the guest is a bug, and logged."""
         if isinstance(error, FrameError):
             return str(error)
-        detail = f"{what}: {type(error).__name__}: {error}"
+        detail = f"{subject}: {type(error).__name__}: {error}"
         self._process.log.error("a bug of the emulator", guest=self.address, error=detail, traceback=format_exc())
         return detail
 
@@ -339,11 +339,11 @@ class Guest(Peer, ChannelHandler):
                 self._watch.on_frame(command)
             elif command.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and command.is_response:
                 code = command.request_code
-                self._watch.on_not_emulated(code, request_told(code, self._process.node))
-                command = command._replace(remark=remark_told(code, command.remark))
+                self._watch.on_not_emulated(code, request_text(code, self._process.node))
+                command = command._replace(remark=remark_text(code, command.remark))
             return self._codec.encode(command)
         except Exception as error:  # noqa: BLE001 - as in `_deliver`
-            detail = self._told("it cannot be encoded", error)
+            detail = self._reported("it cannot be encoded", error)
             self._malformed(f"{'an answer' if command.is_response else 'a request'} was not sent: {detail}")
             if not command.is_response:
                 return b""

@@ -50,10 +50,10 @@ FOREIGN_PROTOCOLS = (
 
 def foreign_protocol(first: bytes) -> ForeignProtocol | None:
     """The protocol of which these may be the first bytes; None: no known one."""
-    return next((one for one in FOREIGN_PROTOCOLS if first.startswith(one.begins[: len(first)])), None)
+    return next((item for item in FOREIGN_PROTOCOLS if first.startswith(item.begins[: len(first)])), None)
 
 
-def protocol_told(protocol: ForeignProtocol, node: str) -> str:
+def protocol_remark(protocol: ForeignProtocol, node: str) -> str:
     """What a guest spoke, what happened, and what to do."""
     return f"{protocol.name} to {node}: not emulated, the connection was closed; {protocol.instead}"
 
@@ -63,19 +63,19 @@ def is_answered(code: int) -> bool:
     return code in BODIES
 
 
-def remark_told(code: int, remark: str | None) -> str | None:
+def remark_text(code: int, remark: str | None) -> str | None:
     """The remark of an answer REQUEST_CODE_NOT_SUPPORTED: what the node says, and what it is that is not emulated."""
-    about = next((what for codes, what in _ABOUT if code in codes), "")
+    about = next((subject for codes, subject in _ABOUT if code in codes), "")
     if not about or is_answered(code):
         return remark
     why = f", because {_WHY[RequestCode(code)]}" if code in _WHY else ""
     return f"{remark}: {about} are not emulated{why}"
 
 
-def request_told(code: int, node: str, *, oneway: bool = False) -> str:
+def request_text(code: int, node: str, *, oneway: bool = False) -> str:
     """What a guest asked, what it is for, and what happened."""
     name = f"{RequestCode(code).name} ({code})" if code in _KNOWN else f"request {code}"
-    about = next((f", for {what}" for codes, what in _ABOUT if code in codes), "")
+    about = next((f", for {subject}" for codes, subject in _ABOUT if code in codes), "")
     if is_answered(code):
         why = "not for a node of this kind, in RocketMQ neither"
     else:

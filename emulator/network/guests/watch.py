@@ -51,8 +51,8 @@ class GuestWatch(Protocol):
     def on_frame(self, command: Command) -> None:
         """A frame of the node has arrived at the guest."""
 
-    def on_not_emulated(self, what: object, told: str) -> None:
-        """The guest has asked for what is not emulated: `what` it is, and how that is `told`."""
+    def on_not_emulated(self, value: object, reported: str) -> None:
+        """The guest has asked for what is not emulated: `what` it is, and how that is `reported`."""
 
     def on_end(self, *, by_node: bool) -> None:
         """The connection has ended; `by_node`: the node closed it."""
@@ -72,7 +72,7 @@ class _NoWatch:
     def on_frame(self, command: Command) -> None:
         pass
 
-    def on_not_emulated(self, what: object, told: str) -> None:
+    def on_not_emulated(self, value: object, reported: str) -> None:
         pass
 
     def on_end(self, *, by_node: bool) -> None:

@@ -3,10 +3,10 @@
 from nodes.broker.context import BrokerContext
 from nodes.broker.group.membership import SpecialServices
 from nodes.broker.ha.service import HaService
-from nodes.broker.registration.registration import Registration
-from nodes.broker.tables.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem, StatsName
-from nodes.broker.tables.delay_levels import queue_id_of
-from nodes.broker.tables.topics import SCHEDULE_TOPIC
+from nodes.broker.registration.registration import NameserverRegistration
+from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
+from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem, StatsName
+from nodes.broker.tables.timer.delay_levels import queue_id_of
 from nodes.cause import cause
 from nodes.config import BrokerConfig
 from nodes.config.text import to_lines
@@ -45,7 +45,7 @@ class AdminBroker:
     def __init__(
         self,
         broker: BrokerContext,
-        registration: Registration,
+        registration: NameserverRegistration,
         ha: HaService,
         special: SpecialServices,
     ) -> None:
@@ -90,14 +90,14 @@ class AdminBroker:
     def _get_config(self, _channel: Channel, request: Command) -> Command:
         version = headers.GetBrokerConfigResponseHeader(to_json(self._config.data_version))
         broker = self._broker
-        who = {
+        identity = {
             "brokerClusterName": broker.cluster_name,
             "brokerName": broker.broker_name,
             "brokerId": broker.broker_id,
             "brokerIP1": broker.host.ip,
             "namesrvAddr": ";".join(broker.nameservers),
         }
-        return success(request, version, to_lines(self._config.values() | who).encode())
+        return success(request, version, to_lines(self._config.values() | identity).encode())
 
     def _apply(self, config: BrokerConfig) -> None:
         self._broker.config = config

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.clients.client_manage import ClientManage
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.consumers import ConsumerChannel
-from nodes.broker.tables.producers import ProducerChannel
+from nodes.broker.tables.clients.consumers import ConsumerChannel
+from nodes.broker.tables.clients.producers import ProducerChannel
 from nodes.host import Channel
 from nodes.protocol import headers, headers_admin
-from nodes.protocol import headers_message as asked
+from nodes.protocol import headers_message as requested
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.bodies_admin import (
     Connection,
@@ -96,14 +96,14 @@ class AdminClients:
     # Requests that a client answers
 
     async def _get_running_info(self, _channel: Channel, request: Command) -> Command:
-        header = decode_header(asked.GetConsumerRunningInfoRequestHeader, request.ext_fields)
+        header = decode_header(requested.GetConsumerRunningInfoRequestHeader, request.ext_fields)
         return await self._call_consumer(
             request, header.consumer_group, header.client_id, request.ext_fields, request.body
         )
 
     async def _consume_directly(self, _channel: Channel, request: Command) -> Command:
         """Have a consumer consume one message of this broker's log, even if it does not own the queue."""
-        header = decode_header(asked.ConsumeMessageDirectlyResultRequestHeader, request.ext_fields)
+        header = decode_header(requested.ConsumeMessageDirectlyResultRequestHeader, request.ext_fields)
         broker, body = self._broker, request.body
         fields = {**request.ext_fields, "brokerName": broker.broker_name}
         topic = broker.topics.select_topic_config(header.topic or "")
@@ -143,7 +143,7 @@ class AdminClients:
 
     async def _get_consumer_status(self, _channel: Channel, request: Command) -> Command:
         """The offsets of each member of a group, asked one after the other; members that do not answer are left out."""
-        header = decode_header(asked.GetConsumerStatusRequestHeader, request.ext_fields)
+        header = decode_header(requested.GetConsumerStatusRequestHeader, request.ext_fields)
         info = self._broker.consumers.group(header.group)
         if info is None:
             remark = f"No Any Consumer online in the consumer group: [{header.group}]"
@@ -157,9 +157,9 @@ class AdminClients:
         return success(request, None, GetConsumerStatusBody(consumer_table=table))
 
     async def _status_of(
-        self, member: ConsumerChannel, header: asked.GetConsumerStatusRequestHeader
+        self, member: ConsumerChannel, header: requested.GetConsumerStatusRequestHeader
     ) -> Mapping[MessageQueue, int] | None:
-        fields = encode_header(asked.GetConsumerStatusRequestHeader(header.topic, header.group))
+        fields = encode_header(requested.GetConsumerStatusRequestHeader(header.topic, header.group))
         code = RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT
         try:
             answer = await self._to_clients.call_client(member.channel, code, fields, timeout_ms=_STATUS_TIMEOUT_MS)

@@ -2,8 +2,8 @@
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_groups
-from nodes.broker.tables.attributes import AttributeRefusedError
-from nodes.broker.tables.subscription_groups import INDEX_PERM_READ
+from nodes.broker.tables.metadata.attributes import AttributeRefusedError
+from nodes.broker.tables.metadata.subscription_groups import INDEX_PERM_READ
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies_admin import GroupForbidden, SubscriptionGroupList
@@ -47,7 +47,7 @@ class AdminGroups:
         now_ms = self._broker.host.clock.now_ms()
         try:
             for config in configs:
-                self._broker.groups.expect_room(config.group_name)
+                self._broker.groups.require_room(config.group_name)
                 self._broker.groups.update_subscription_group_config(config, now_ms=now_ms)
         except AttributeRefusedError as error:
             return request.answer(ResponseCode.SYSTEM_ERROR, str(error))

@@ -5,10 +5,10 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.offset_records import record_offsets
 from nodes.broker.pop.consumer_service import clear_cache
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.commit_log import size_bytes
-from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
-from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.store.commit_log import size_bytes
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.filter.filter_api import tags_code
 from nodes.host import Channel
 from nodes.protocol import headers_admin
@@ -58,7 +58,7 @@ class AdminOffsets:
         at_server = self._broker.config.use_server_side_reset_offset
         try:
             offsets = self._reset_here(header) if at_server else self._reset_at_clients(header)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         return success(request, None, ResetOffsetBody(offsets))
 
@@ -66,17 +66,17 @@ class AdminOffsets:
         """Overwrite the offsets; the next pull of each queue gets the new one, and commits are ignored until then."""
         broker, topic, group = self._broker, header.topic, header.group
         if broker.broker_id != MASTER_ID:
-            raise RefusedError(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
         config = broker.topics.select_topic_config(topic)
         if config is None:
-            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} does not exist")
+            raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} does not exist")
         if not broker.groups.contains_subscription_group(group):
-            raise RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
-        one = header.queue_id is not None and header.queue_id >= 0
-        queue_ids = [header.queue_id or 0] if one else list(range(config.read_queue_nums))
+            raise RequestRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
+        item = header.queue_id is not None and header.queue_id >= 0
+        queue_ids = [header.queue_id or 0] if item else list(range(config.read_queue_nums))
         if not queue_ids:
-            raise RefusedError(ResponseCode.SYSTEM_ERROR, "No queues to reset.")
-        offsets = {queue_id: self._target(header, queue_id, one=one) for queue_id in queue_ids}
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "No queues to reset.")
+        offsets = {queue_id: self._target(header, queue_id, item=item) for queue_id in queue_ids}
         for queue_id, offset in offsets.items():
             broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
             broker.pop_in_flight.clear_queue(topic, group, queue_id)
@@ -86,15 +86,15 @@ class AdminOffsets:
         record_offsets(broker, MessageEvent.RESET, {f"{topic}{TOPIC_GROUP_SEPARATOR}{group}": offsets})
         return {MessageQueue(topic, broker.broker_name, queue_id): offset for queue_id, offset in offsets.items()}
 
-    def _target(self, header: headers.ResetOffsetRequestHeader, queue_id: int, *, one: bool) -> int:
+    def _target(self, header: headers.ResetOffsetRequestHeader, queue_id: int, *, item: bool) -> int:
         store, topic = self._broker.store, header.topic
-        if not one or header.offset in (None, -1):
+        if not item or header.offset in (None, -1):
             return _offset_at(store, topic, queue_id, header.timestamp)
         offset = header.offset or 0
         low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
         if not low <= offset <= high + 1:
             remark = f"Target offset {offset} not in consume queue range [{low}-{high}]"
-            raise RefusedError(ResponseCode.SYSTEM_ERROR, remark)
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark)
         return offset
 
     def _reset_at_clients(self, header: headers.ResetOffsetRequestHeader) -> dict[MessageQueue, int]:
@@ -103,12 +103,12 @@ class AdminOffsets:
         config = broker.topics.select_topic_config(topic)
         if config is None:
             remark = f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}"
-            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, remark)
+            raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, remark)
         table = {}
         for queue_id in range(config.write_queue_nums):
             known = broker.offsets.query_offset(group, topic, queue_id)
             if known == -1:
-                raise RefusedError(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
+                raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
             wanted = _offset_at(broker.store, topic, queue_id, header.timestamp)
             is_taken = header.is_force or wanted < known
             table[MessageQueue(topic, broker.broker_name, queue_id)] = wanted if is_taken else known
@@ -116,11 +116,11 @@ class AdminOffsets:
         if info is None:
             remark = "Consumer not online, so can not reset offset, "
             remark += f"Group: {group} Topic: {topic} Timestamp: {header.timestamp}"
-            raise RefusedError(ResponseCode.CONSUMER_NOT_ONLINE, remark)
-        told = encode_header(headers.ResetOffsetRequestHeader(group, topic, timestamp=header.timestamp))
+            raise RequestRefusedError(ResponseCode.CONSUMER_NOT_ONLINE, remark)
+        reported = encode_header(headers.ResetOffsetRequestHeader(group, topic, timestamp=header.timestamp))
         body = encode_body(ResetOffsetBody(table))
         for channel_id in info.channels:
-            self._clients.oneway(channel_id, RequestCode.RESET_CONSUMER_CLIENT_OFFSET, told, body)
+            self._clients.oneway(channel_id, RequestCode.RESET_CONSUMER_CLIENT_OFFSET, reported, body)
         return table
 
     # Copies and queries

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.broker_stats import StatsName
-from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.store.broker_stats import StatsName
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies import TopicList
@@ -71,8 +71,8 @@ class AdminProgress:
         listed = [topic for topic in (header.topic_list or "").split(";") if topic]
         topics: Iterable[str] = listed
         if not listed:
-            asked = (header.topic,) if header.topic else self._broker.offsets.which_topic_by_consumer(group)
-            topics = [topic for topic in asked if self._is_still_subscribed(group, topic)]
+            requested = (header.topic,) if header.topic else self._broker.offsets.which_topic_by_consumer(group)
+            topics = [topic for topic in requested if self._is_still_subscribed(group, topic)]
         found = [self._stats_of(group, config) for config in self._configs(topics)]
         table = {queue: offset for stats in found for queue, offset in stats.offset_table.items()}
         return success(request, None, ConsumeStats(table, sum(stats.consume_tps for stats in found)))
@@ -85,12 +85,12 @@ class AdminProgress:
             configs = self._configs(topic for topic in topics if self._is_still_subscribed(group, topic))
             stats = tuple(self._stats_of(group, config) for config in configs if config.order or not is_order)
             every.append((group, stats))
-        flat = [one for _, stats in every for one in stats]
+        flat = [stat for _, stats in every for stat in stats]
         body = ConsumeStatsList(
             tuple({group: stats} for group, stats in every),
             self._broker.address,
-            sum(one.total_diff for one in flat),
-            sum(one.inflight_total_diff for one in flat),
+            sum(item.total_diff for item in flat),
+            sum(item.inflight_total_diff for item in flat),
         )
         return success(request, None, body)
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_topics
-from nodes.broker.registration.registration import Registration
-from nodes.broker.tables.attributes import AttributeRefusedError
+from nodes.broker.registration.registration import NameserverRegistration
+from nodes.broker.tables.metadata.attributes import AttributeRefusedError
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies import TopicList
@@ -29,7 +29,7 @@ class AdminTopics:
         `#deleteTopic`, `#getTopicConfig`, `#getSystemTopicListFromBroker`.
     """
 
-    def __init__(self, broker: BrokerContext, registration: Registration) -> None:
+    def __init__(self, broker: BrokerContext, registration: NameserverRegistration) -> None:
         self._broker = broker
         self._registration = registration
 
@@ -73,7 +73,7 @@ class AdminTopics:
         changed = [config for config in configs if topics.select_topic_config(config.topic_name) != config]
         try:
             for config in changed:
-                topics.expect_room(config)
+                topics.require_room(config)
                 topics.update_topic_config(config, now_ms=now_ms)
         except AttributeRefusedError as error:
             return request.answer(ResponseCode.SYSTEM_ERROR, str(error))

@@ -1,6 +1,6 @@
 """The check of every request that a broker with `aclEnable` gets."""
 
-from nodes.broker.tables.plain_access import AccessRequest, AclError, PlainPermissionManager
+from nodes.broker.tables.clients.plain_access import AccessRequest, AclError, PlainPermissionManager
 from nodes.host import Channel, Logger
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command

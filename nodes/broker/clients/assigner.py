@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from nodes.allocation.division import ALLOCATION, Divide, dividing_by, dividing_sticky, dividing_together
+from nodes.allocation.allocating import ALLOCATION, Allocate, dividing_by, dividing_sticky, dividing_together
 from nodes.allocation.pr_2169 import AllocateSticky2169
 from nodes.allocation.strategies import UnknownStrategyError, strategy_named
 from nodes.allocation.strategy import AllocationError
@@ -11,7 +11,7 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import REBALANCE_SETTINGS_FILE, persist_rebalance_settings
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
-from nodes.broker.tables.pinned_assignments import AssignmentAnswer, AssignmentQuestion
+from nodes.broker.tables.clients.pinned_assignments import AssignmentAnswer, AssignmentQuestion
 from nodes.config import STATEFUL, AllocateStrategy
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -53,33 +53,37 @@ class Assigner:
         if content is not None:
             self._broker.rebalance_settings.decode(content)
 
-    async def assign(self, asked: QueryAssignmentRequestBody, claim: AssignmentClaim) -> QueryAssignmentResponseBody:
+    async def assign(
+        self, requested: QueryAssignmentRequestBody, claim: AssignmentClaim
+    ) -> QueryAssignmentResponseBody:
         """Answer a member; the route of an unknown topic is fetched from the nameserver while it waits."""
-        broker, group = self._broker, asked.consumer_group
+        broker, group = self._broker, requested.consumer_group
         setting = broker.rebalance_settings.of(group)
-        strategy, parameters = asked.strategy_name, claim.parameters
+        strategy, parameters = requested.strategy_name, claim.parameters
         if setting is not None and setting.strategy_name:
             strategy, parameters = setting.strategy_name, setting.parameters or parameters
-        queues = await self._routes.topic_subscribe_info(asked.topic)
+        queues = await self._routes.topic_subscribe_info(requested.topic)
         members = broker.consumers.group(group)
         if queues is None or members is None:
             return QueryAssignmentResponseBody(None, setting=setting)
         if strategy == AllocateStrategy.PR2169:
-            return QueryAssignmentResponseBody(self._as_prototype(asked, claim, members.client_ids), setting=setting)
-        merged = await self._queues_of_group(members.topics) if _is_merged(strategy, asked.topic) else {}
+            return QueryAssignmentResponseBody(
+                self._as_prototype(requested, claim, members.client_ids), setting=setting
+            )
+        merged = await self._queues_of_group(members.topics) if _is_merged(strategy, requested.topic) else {}
         try:
-            divide = _divide(strategy, parameters, asked, merged)
+            allocate_queues = _allocate_queues(strategy, parameters, requested, merged)
         except UnknownStrategyError as error:
             broker.host.log.warning("QueryLoad: unsupported strategy", strategy=strategy, error=str(error))
             return QueryAssignmentResponseBody(None, setting=setting)
         # What other topics have decides, too: with another text the topic is divided anew.
         label = " ".join((strategy, *(f"{topic}:{len(others)}" for topic, others in merged.items())))
         question = AssignmentQuestion(
-            group, asked.topic, asked.client_id, label, parameters, claim, tuple(queues), members.client_ids
+            group, requested.topic, requested.client_id, label, parameters, claim, tuple(queues), members.client_ids
         )
         with broker.host.stopwatch(ALLOCATION):
-            answer = broker.pinned.ask(question, divide, now_ms=broker.host.clock.now_ms())
-        self._follow_up(asked, answer)
+            answer = broker.pinned.ask(question, allocate_queues, now_ms=broker.host.clock.now_ms())
+        self._follow_up(requested, answer)
         assigned = None if answer.queues is None else tuple(map(MessageQueueAssignment, answer.queues))
         return QueryAssignmentResponseBody(assigned, answer.epoch, setting)
 
@@ -89,26 +93,28 @@ class Assigner:
         return {topic: tuple(await self._routes.topic_subscribe_info(topic) or ()) for topic in merged}
 
     def _as_prototype(
-        self, asked: QueryAssignmentRequestBody, claim: AssignmentClaim, client_ids: Sequence[str]
+        self, requested: QueryAssignmentRequestBody, claim: AssignmentClaim, client_ids: Sequence[str]
     ) -> tuple[MessageQueueAssignment, ...]:
         """What pull request #2169 answers: its client took no answer and an error for no queue at all."""
-        prototype = self._prototypes.setdefault(asked.consumer_group, AllocateSticky2169())
+        prototype = self._prototypes.setdefault(requested.consumer_group, AllocateSticky2169())
         try:
             with self._broker.host.stopwatch(ALLOCATION):
-                mine = prototype.allocate(asked.client_id, claim.mq_all or (), java_sorted(client_ids))
+                mine = prototype.allocate(requested.client_id, claim.mq_all or (), java_sorted(client_ids))
         except AllocationError as error:
             self._broker.host.log.warning("a strategy failed", strategy="PR2169", error=str(error))
             return ()
         return tuple(map(MessageQueueAssignment, mine or ()))
 
-    def _follow_up(self, asked: QueryAssignmentRequestBody, answer: AssignmentAnswer) -> None:
-        group, host = asked.consumer_group, self._broker.host
-        if answer.division is not None:
-            shares = {cid: [[q.broker_name, q.queue_id] for q in share] for cid, share in answer.division.items()}
+    def _follow_up(self, requested: QueryAssignmentRequestBody, answer: AssignmentAnswer) -> None:
+        group, host = requested.consumer_group, self._broker.host
+        if answer.allocated_queues is not None:
+            shares = {
+                cid: [[q.broker_name, q.queue_id] for q in share] for cid, share in answer.allocated_queues.items()
+            }
             value = {"epoch": answer.epoch, "shares": shares}
-            host.record(Belief(BeliefKind.DIVISION, f"{group}/{asked.topic}", value))
+            host.record(Belief(BeliefKind.DIVISION, f"{group}/{requested.topic}", value))
         if answer.problem:
-            host.log.warning("a strategy divides badly", group=group, topic=asked.topic, problem=answer.problem)
+            host.log.warning("a strategy divides badly", group=group, topic=requested.topic, problem=answer.problem)
         for client_id in answer.heirs:
             self._notify(group, client_id)
 
@@ -139,12 +145,12 @@ def _is_merged(strategy: str, topic: str) -> bool:
     return strategy == AllocateStrategy.KAFKA_ROUND_ROBIN and not topic.startswith(RETRY_TOPIC_PREFIX)
 
 
-def _divide(
+def _allocate_queues(
     strategy: str,
     parameters: StrategyParameters,
-    asked: QueryAssignmentRequestBody,
+    requested: QueryAssignmentRequestBody,
     merged: Mapping[str, Sequence[MessageQueue]],
-) -> Divide:
+) -> Allocate:
     """How the queues of a topic are divided.
 
     Args:
@@ -159,5 +165,5 @@ def _divide(
     if strategy == AllocateStrategy.STICKY:
         return dividing_sticky
     if merged:
-        return dividing_together(merged, asked.topic)
-    return dividing_by(strategy_named(strategy, parameters), asked.consumer_group)
+        return dividing_together(merged, requested.topic)
+    return dividing_by(strategy_named(strategy, parameters), requested.consumer_group)

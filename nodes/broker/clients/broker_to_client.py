@@ -7,7 +7,7 @@ Mirrors:
 from collections.abc import Callable, Hashable, Mapping
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.transaction_messages import message_to_check
+from nodes.broker.tables.store.transaction_messages import message_to_check
 from nodes.host import Channel
 from nodes.protocol import headers_message as headers
 from nodes.protocol.bodies import PullMessageResponseBody

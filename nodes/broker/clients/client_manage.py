@@ -8,9 +8,9 @@ import trio
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_groups
-from nodes.broker.registration.registration import Registration, provide_topic
-from nodes.broker.tables.consumers import ConsumerEvent, ConsumerGroupEvent
-from nodes.broker.tables.message_filter import filter_refusal
+from nodes.broker.registration.registration import NameserverRegistration, provide_topic
+from nodes.broker.tables.clients.consumers import ConsumerEvent, ConsumerGroupEvent
+from nodes.broker.tables.store.message_filter import filter_refusal
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -73,7 +73,7 @@ class ClientManage:
         CONSUMER_IDS whenever the members of a group change.
     """
 
-    def __init__(self, broker: BrokerContext, registration: Registration) -> None:
+    def __init__(self, broker: BrokerContext, registration: NameserverRegistration) -> None:
         self._broker = broker
         self._registration = registration
         self._channels: dict[Hashable, Channel] = {}
@@ -128,7 +128,7 @@ class ClientManage:
 
     def _heartbeat(self, channel: Channel, request: Command) -> Command | InTask:
         data = decode_body_cached(HeartbeatData, request.body)
-        _expect_usual_names(data)
+        _require_usual_names(data)
         if channel.id not in self._channels:
             self._channels[channel.id] = channel
             self._clients[channel.id] = ConnectedClient(channel.remote_address, request.language, request.version)
@@ -155,14 +155,14 @@ class ClientManage:
 
     def _register_producers(self, channel: Channel, request: Command, data: HeartbeatData) -> Command:
         """The last part of a heartbeat; returns the answer to it."""
-        is_sub_change = self._note_fingerprint(data)
+        is_sub_change = self._on_fingerprint(data)
         if data.producer_data_set:
             now_ms = self._broker.host.clock.now_ms()
             for producer in data.producer_data_set:
                 self._broker.producers.register_producer(producer.group_name, channel.id, data.client_id, now_ms)
         return request.answer(ResponseCode.SUCCESS, None, _SUB_CHANGED if is_sub_change else _SUB_UNCHANGED)
 
-    def _note_fingerprint(self, data: HeartbeatData) -> bool:
+    def _on_fingerprint(self, data: HeartbeatData) -> bool:
         """Remember the fingerprint of a heartbeat; returns whether it tells of other subscriptions."""
         is_v2 = data.heartbeat_fingerprint != 0
         is_sub_change = not is_v2
@@ -290,21 +290,21 @@ class ClientManage:
             self._broker.host.record(Belief(BeliefKind.CONSUMER_IDS, group, list(members) or None))
 
 
-def _expect_usual_names(data: HeartbeatData) -> None:
+def _require_usual_names(data: HeartbeatData) -> None:
     """Refuse a heartbeat with a name that no client would use: each is kept, told to others, and traced.
 
     Raises:
         ProtocolError: a name is too long.
     """
-    _expect_usual_name(data.client_id)
+    _require_usual_name(data.client_id)
     for producer in data.producer_data_set:
-        _expect_usual_name(producer.group_name)
+        _require_usual_name(producer.group_name)
     for consumer in data.consumer_data_set:
-        _expect_usual_name(consumer.group_name)
+        _require_usual_name(consumer.group_name)
         for subscription in consumer.subscription_data_set:
-            _expect_usual_name(subscription.topic)
+            _require_usual_name(subscription.topic)
 
 
-def _expect_usual_name(name: str) -> None:
+def _require_usual_name(name: str) -> None:
     if len(name) > _NAME_CHARS_MAX:
         raise ProtocolError(f"a name of {len(name)} characters; at most {_NAME_CHARS_MAX} are allowed")

@@ -6,8 +6,14 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.member_group import MemberGroup
-from nodes.broker.tables.queue_locks import ALL_PEERS_TIMEOUT_MS, PEER_TIMEOUT_MS, LockRound, lock_batch, unlock_batch
+from nodes.broker.tables.clients.queue_locks import (
+    ALL_PEERS_TIMEOUT_MS,
+    PEER_TIMEOUT_MS,
+    LockRound,
+    lock_batch,
+    unlock_batch,
+)
+from nodes.broker.tables.group.member_group import MemberGroup
 from nodes.host import Channel
 from nodes.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode

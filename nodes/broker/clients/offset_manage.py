@@ -4,7 +4,7 @@ from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
 from nodes.broker.offset_records import record_offsets
-from nodes.broker.tables.single_active import GroupQueue
+from nodes.broker.tables.clients.single_active import SingleActiveQueue
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -66,7 +66,9 @@ class OffsetManage:
         broker = self._broker
         if group in broker.single_active.groups:
             is_ahead = offset >= broker.offsets.query_offset(group, topic, queue_id)
-            if not is_ahead or not broker.single_active.may_commit(GroupQueue(group, topic, queue_id), channel.id):
+            if not is_ahead or not broker.single_active.may_commit(
+                SingleActiveQueue(group, topic, queue_id), channel.id
+            ):
                 return
         self.commit(group, topic, queue_id, offset, channel.remote_address)
 

@@ -1,11 +1,11 @@
 """Broker-side rebalance: requests of members for their queues, and of operators for the message request mode."""
 
-from nodes.allocation.division import ALLOCATION
+from nodes.allocation.allocating import ALLOCATION
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
-from nodes.broker.tables.assignments import STRATEGIES, do_load_balance
+from nodes.broker.tables.clients.assignments import STRATEGIES, do_load_balance
 from nodes.host import Channel
 from nodes.protocol.bodies import (
     QueryAssignmentRequestBody,
@@ -50,39 +50,39 @@ class QueryAssignment:
 
     async def _query_assignment(self, _channel: Channel, request: Command) -> Command:
         """Assign queues; the route of an unknown topic is fetched from the nameserver while the member waits."""
-        asked = decode_body(QueryAssignmentRequestBody, request.body)
-        if asked.claim is not None:
-            return success(request, None, await self._assigner.assign(asked, asked.claim))
-        queues = await self._queues(asked)
-        members = self._broker.consumers.group(asked.consumer_group)
+        requested = decode_body(QueryAssignmentRequestBody, request.body)
+        if requested.claim is not None:
+            return success(request, None, await self._assigner.assign(requested, requested.claim))
+        queues = await self._queues(requested)
+        members = self._broker.consumers.group(requested.consumer_group)
         with self._broker.host.stopwatch(ALLOCATION):
             assignments = do_load_balance(
-                asked,
-                self._broker.request_modes.mode(asked.topic, asked.consumer_group),
+                requested,
+                self._broker.request_modes.mode(requested.topic, requested.consumer_group),
                 queues,
                 None if members is None else members.client_ids,
                 server_load_balancer_enable=self._broker.config.server_load_balancer_enable,
             )
-        if asked.strategy_name not in STRATEGIES:
-            self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=asked.strategy_name)
-        setting = self._broker.rebalance_settings.of(asked.consumer_group)
+        if requested.strategy_name not in STRATEGIES:
+            self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=requested.strategy_name)
+        setting = self._broker.rebalance_settings.of(requested.consumer_group)
         return success(request, None, QueryAssignmentResponseBody(assignments, setting=setting))
 
-    async def _queues(self, asked: QueryAssignmentRequestBody) -> tuple[MessageQueue, ...] | None:
+    async def _queues(self, requested: QueryAssignmentRequestBody) -> tuple[MessageQueue, ...] | None:
         """The queues to divide; a light message queue is one of this broker, and no route of it is asked for."""
-        if asked.message_model is MessageModel.CLUSTERING and is_lmq(asked.topic):
-            return (MessageQueue(asked.topic, self._broker.broker_name, _LMQ_QUEUE_ID),)
-        return await self._routes.topic_subscribe_info(asked.topic)
+        if requested.message_model is MessageModel.CLUSTERING and is_lmq(requested.topic):
+            return (MessageQueue(requested.topic, self._broker.broker_name, _LMQ_QUEUE_ID),)
+        return await self._routes.topic_subscribe_info(requested.topic)
 
     def _set_message_request_mode(self, _channel: Channel, request: Command) -> Command:
-        told = decode_body(SetMessageRequestModeRequestBody, request.body)
-        if told.topic.startswith(RETRY_TOPIC_PREFIX):
+        reported = decode_body(SetMessageRequestModeRequestBody, request.body)
+        if reported.topic.startswith(RETRY_TOPIC_PREFIX):
             return request.answer(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
-        if self._broker.topics.select_topic_config(told.topic) is None:
-            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic[{told.topic}] not exist")
+        if self._broker.topics.select_topic_config(reported.topic) is None:
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic[{reported.topic}] not exist")
         now_ms = self._broker.host.clock.now_ms()
-        if self._broker.groups.find_subscription_group_config(told.consumer_group, now_ms=now_ms) is None:
+        if self._broker.groups.find_subscription_group_config(reported.consumer_group, now_ms=now_ms) is None:
             return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
-        self._broker.request_modes.set_mode(told)
+        self._broker.request_modes.set_mode(reported)
         persist_message_request_modes(self._broker)
         return success(request)

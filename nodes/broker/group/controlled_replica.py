@@ -19,15 +19,15 @@ from nodes.broker.group.slave_synchronize import (
     SlaveSynchronize,
 )
 from nodes.broker.ha.auto_switch_service import AutoSwitchHaService
-from nodes.broker.registration.registration import Registration
-from nodes.broker.tables.broker_identity import (
+from nodes.broker.registration.registration import NameserverRegistration
+from nodes.broker.tables.group.broker_identity import (
     BrokerMetadata,
     TempBrokerMetadata,
     read_broker_metadata,
     read_temp_broker_metadata,
 )
-from nodes.broker.tables.member_group import ChangeSpecialService, RegisterBrokerAll
-from nodes.broker.tables.replica_role import (
+from nodes.broker.tables.group.member_group import ChangeSpecialService, RegisterBrokerAll
+from nodes.broker.tables.group.replica_role import (
     AskForElection,
     ChangeHaToMaster,
     ChangeHaToSlave,
@@ -38,7 +38,7 @@ from nodes.broker.tables.replica_role import (
     SetRoleId,
     SetSyncStateSet,
     StartLeaderDiscovery,
-    StartService,
+    StartReplicaService,
     StartSlaveSync,
     StartSyncStateSetCheck,
     StayHaMaster,
@@ -97,7 +97,7 @@ class ControlledReplica:
         controllers: Sequence[str],
         ha: AutoSwitchHaService,
         membership: GroupMembership,
-        registration: Registration,
+        registration: NameserverRegistration,
         slave: SlaveSynchronize,
     ) -> None:
         self._broker = broker
@@ -162,7 +162,9 @@ class ControlledReplica:
 
     def _get_epoch_cache(self, _channel: Channel, request: Command) -> Command:
         broker, end = self._broker, self._broker.store.max_commit_log_offset
-        entries = tuple(EpochEntry(one.epoch, one.start_offset, one.end_offset) for one in self._ha.epochs.entries)
+        entries = tuple(
+            EpochEntry(entry.epoch, entry.start_offset, entry.end_offset) for entry in self._ha.epochs.entries
+        )
         cache = EpochEntryCache(broker.cluster_name, broker.broker_name, broker.broker_id, entries, end)
         return success(request, None, cache)
 
@@ -227,7 +229,7 @@ class ControlledReplica:
             case StartLeaderDiscovery():
                 period_ms = self._broker.config.sync_controller_metadata_period
                 self._periodically("updateControllerMetadata", self._find_leader, period_ms)
-            case StartService():
+            case StartReplicaService():
                 self._start_service()
             case StoreIdentity():
                 self._store_identity()

@@ -8,8 +8,8 @@ import trio
 from nodes.beliefs import Belief, BeliefKind, Json
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.service import HaService
-from nodes.broker.registration.registration import RegisterResult, Registration
-from nodes.broker.tables.member_group import (
+from nodes.broker.registration.registration import NameserverRegistration, RegisterResult
+from nodes.broker.tables.group.member_group import (
     ChangeSpecialService,
     CloseChannels,
     Effect,
@@ -124,7 +124,7 @@ class GroupMembership:
         broker: BrokerContext,
         group: MemberGroup,
         client: RpcClient,
-        registration: Registration,
+        registration: NameserverRegistration,
         ha: HaService,
         nameservers: Nameservers,
         special: SpecialServices,
@@ -250,7 +250,7 @@ class GroupMembership:
             self._min_broker_lock.release()
 
     async def on_registered(self, results: list[RegisterResult]) -> None:
-        """Handle the answers to a registration; see `Registration.on_registered`."""
+        """Handle the answers to a registration; see `NameserverRegistration.on_registered`."""
         await self.carry_out(self.group.on_registered(results))
 
     async def _exchange_ha_info(self, _channel: Channel, request: Command) -> Command:

@@ -8,7 +8,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.group.membership import GroupMembership
 from nodes.broker.group.slave_synchronize import FetchedMetadata, SlaveSynchronize
 from nodes.broker.ha.service import HaService
-from nodes.broker.tables.pre_online import (
+from nodes.broker.tables.group.pre_online import (
     AdoptMetadata,
     Attempt,
     Carry,

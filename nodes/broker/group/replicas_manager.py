@@ -9,13 +9,13 @@ from typing import Protocol
 
 import attrs
 
-from nodes.broker.tables.replica_role import (
+from nodes.broker.tables.group.replica_role import (
     AskForElection,
+    ControllerVerdict,
     RegisterState,
     ReplicaRole,
     RoleEffect,
     StartState,
-    Verdict,
 )
 from nodes.host import Host
 from nodes.protocol import headers_controller as headers
@@ -38,7 +38,7 @@ _UNKNOWN_GROUP_PAUSE_MS = 2_000
 _PROBE_PERIOD_MS = 3_000
 
 
-class Replica(Protocol):
+class ManagedReplica(Protocol):
     """The broker whose role is managed."""
 
     def perform(self, effect: RoleEffect) -> None:
@@ -63,7 +63,7 @@ class ReplicasManager:
     """
 
     def __init__(
-        self, host: Host, client: RpcClient, role: ReplicaRole, replica: Replica, controllers: Iterable[str]
+        self, host: Host, client: RpcClient, role: ReplicaRole, replica: ManagedReplica, controllers: Iterable[str]
     ) -> None:
         self._host = host
         self._client = client
@@ -162,8 +162,8 @@ class ReplicasManager:
 
     async def _get_next_broker_id(self) -> bool:
         role = self._role
-        asked = headers.GetNextBrokerIdRequestHeader(role.cluster_name, role.broker_name)
-        answer = await self._ask(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, asked)
+        requested = headers.GetNextBrokerIdRequestHeader(role.cluster_name, role.broker_name)
+        answer = await self._ask(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, requested)
         if answer is None or answer.code != ResponseCode.SUCCESS:
             return False
         broker_id = decode_header(headers.GetNextBrokerIdResponseHeader, answer.ext_fields).next_broker_id
@@ -176,8 +176,8 @@ class ReplicasManager:
         role = self._role
         assert role.temporary is not None
         broker_id, check_code = role.temporary.broker_id, role.temporary.register_check_code
-        asked = headers.ApplyBrokerIdRequestHeader(role.cluster_name, role.broker_name, broker_id, check_code)
-        answer = await self._ask(RequestCode.CONTROLLER_APPLY_BROKER_ID, asked)
+        requested = headers.ApplyBrokerIdRequestHeader(role.cluster_name, role.broker_name, broker_id, check_code)
+        answer = await self._ask(RequestCode.CONTROLLER_APPLY_BROKER_ID, requested)
         if answer is None or answer.code != ResponseCode.SUCCESS:
             self._perform(role.on_broker_id_failed())
             return False
@@ -187,30 +187,30 @@ class ReplicasManager:
     async def _register(self) -> bool:
         role = self._role
         assert role.broker_id is not None
-        asked = headers.RegisterBrokerToControllerRequestHeader(
+        requested = headers.RegisterBrokerToControllerRequestHeader(
             role.cluster_name, role.broker_name, role.broker_id, role.address, self._host.clock.now_ms()
         )
-        answer = await self._ask(RequestCode.CONTROLLER_REGISTER_BROKER, asked)
+        answer = await self._ask(RequestCode.CONTROLLER_REGISTER_BROKER, requested)
         if answer is None or answer.code != ResponseCode.SUCCESS:
             return False
-        told = decode_header(headers.RegisterBrokerToControllerResponseHeader, answer.ext_fields)
-        if told.master_address:
+        reported = decode_header(headers.RegisterBrokerToControllerResponseHeader, answer.ext_fields)
+        if reported.master_address:
             members = decode_body(SyncStateSet, answer.body).sync_state_set
-            self._perform(role.on_verdict(_verdict(told, members)))
+            self._perform(role.on_verdict(_verdict(reported, members)))
         return True
 
     async def elect(self) -> bool:
         """Ask for an election; whoever is master then, be it the old one, is good news (1002)."""
         role = self._role
-        asked = headers.ElectMasterRequestHeader(
+        requested = headers.ElectMasterRequestHeader(
             role.cluster_name, role.broker_name, role.broker_id, invoke_time=self._host.clock.now_ms()
         )
-        answer = await self._ask(RequestCode.CONTROLLER_ELECT_MASTER, asked)
+        answer = await self._ask(RequestCode.CONTROLLER_ELECT_MASTER, requested)
         if answer is None or answer.code not in (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_MASTER_STILL_EXIST):
             return False
-        told = decode_header(headers.ElectMasterResponseHeader, answer.ext_fields)
+        reported = decode_header(headers.ElectMasterResponseHeader, answer.ext_fields)
         members = decode_body(ElectMasterResponseBody, answer.body).sync_state_set
-        self._perform(role.on_verdict(_verdict(told, members)))
+        self._perform(role.on_verdict(_verdict(reported, members)))
         return True
 
     # Periodic jobs
@@ -226,27 +226,27 @@ class ReplicasManager:
         Mirrors:
             `ReplicasManager#schedulingSyncBrokerMetadata`.
         """
-        asked = headers.GetReplicaInfoRequestHeader(self._role.broker_name)
-        answer = await self._ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, asked)
+        requested = headers.GetReplicaInfoRequestHeader(self._role.broker_name)
+        answer = await self._ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, requested)
         if answer is None:
             return
         if answer.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST:
             await self._register()
             await self._host.sleep_ms(_UNKNOWN_GROUP_PAUSE_MS)
         elif answer.code == ResponseCode.SUCCESS:
-            told = decode_header(headers.GetReplicaInfoResponseHeader, answer.ext_fields)
+            reported = decode_header(headers.GetReplicaInfoResponseHeader, answer.ext_fields)
             known = decode_body(SyncStateSet, answer.body)
             await self._adopt(
-                Verdict(
-                    told.master_broker_id,
-                    told.master_address,
-                    told.master_epoch or 0,
+                ControllerVerdict(
+                    reported.master_broker_id,
+                    reported.master_address,
+                    reported.master_epoch or 0,
                     known.sync_state_set_epoch,
                     known.sync_state_set,
                 )
             )
 
-    async def _adopt(self, polled: Verdict) -> None:
+    async def _adopt(self, polled: ControllerVerdict) -> None:
         for effect in self._role.on_polled(polled):
             if isinstance(effect, AskForElection):
                 await self.elect()
@@ -264,11 +264,11 @@ class ReplicasManager:
         """Tell the controller who is in sync (1001); without a good answer nothing changes, and nothing is repeated."""
         role = self._role
         assert role.broker_id is not None
-        asked = headers.AlterSyncStateSetRequestHeader(
+        requested = headers.AlterSyncStateSetRequestHeader(
             role.broker_name, role.broker_id, role.master_epoch, self._host.clock.now_ms()
         )
-        said = SyncStateSet(long_set(members), role.sync_state_set_epoch)
-        answer = await self._ask(RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, asked, said)
+        text = SyncStateSet(long_set(members), role.sync_state_set_epoch)
+        answer = await self._ask(RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, requested, text)
         if answer is not None and answer.code == ResponseCode.SUCCESS:
             self._perform(role.on_sync_state_set(decode_body(SyncStateSet, answer.body)))
 
@@ -297,18 +297,18 @@ class ReplicasManager:
             return None
 
 
-_Told = (
+_Reported = (
     headers.RegisterBrokerToControllerResponseHeader
     | headers.ElectMasterResponseHeader
     | headers.NotifyBrokerRoleChangedRequestHeader
 )
 
 
-def _verdict(told: _Told, members: tuple[int, ...]) -> Verdict:
-    return Verdict(
-        told.master_broker_id,
-        told.master_address,
-        told.master_epoch or 0,
-        told.sync_state_set_epoch or 0,
+def _verdict(reported: _Reported, members: tuple[int, ...]) -> ControllerVerdict:
+    return ControllerVerdict(
+        reported.master_broker_id,
+        reported.master_address,
+        reported.master_epoch or 0,
+        reported.sync_state_set_epoch or 0,
         members,
     )

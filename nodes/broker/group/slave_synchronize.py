@@ -15,10 +15,10 @@ from nodes.broker.files import (
     persist_topics,
 )
 from nodes.broker.offset_records import record_offsets
-from nodes.broker.tables.delay_offsets import TimerCheckPoint
-from nodes.broker.tables.member_group import MemberGroup, vip_address
-from nodes.broker.tables.pre_online import AdoptMetadata, MetadataVersions
-from nodes.broker.tables.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
+from nodes.broker.tables.group.member_group import MemberGroup, vip_address
+from nodes.broker.tables.group.pre_online import AdoptMetadata, MetadataVersions
+from nodes.broker.tables.group.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
+from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint
 from nodes.host import Channel
 from nodes.protocol.bodies import (
     ConsumerOffsetSerializeWrapper,
@@ -157,12 +157,12 @@ class SlaveSynchronize:
             self._last_attempt_ms = clock.now_ms()
         await self._attempt("timer check point", self._sync_timer_check_point)
 
-    async def _attempt(self, what: str, copy: Callable[[], Awaitable[None]]) -> None:
+    async def _attempt(self, subject: str, copy: Callable[[], Awaitable[None]]) -> None:
         try:
             await copy()
         except _FAILURES as error:
             master = self._group.slave_sync_master_addr
-            self._broker.host.log.warning("sync failed", what=what, master=master, error=str(error))
+            self._broker.host.log.warning("sync failed", what=subject, master=master, error=str(error))
         finally:
             self._broker.versions.believe()
 

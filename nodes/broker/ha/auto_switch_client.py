@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from nodes.broker.ha.client import HaClient
-from nodes.broker.tables.auto_switch_frames import encode_slave_handshake, parse_batch, parse_master_handshake
-from nodes.broker.tables.auto_switch_link import MasterHandshake, RefusedFrameError, SlaveEnd, SlaveHandshake
-from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.ha_frames import HAConnectionState
-from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.ha.auto_switch_frames import encode_slave_handshake, parse_batch, parse_master_handshake
+from nodes.broker.tables.ha.auto_switch_link import MasterHandshake, RefusedFrameError, SlaveEnd, SlaveHandshake
+from nodes.broker.tables.ha.epoch_file import EpochFile
+from nodes.broker.tables.ha.ha_frames import HAConnectionState
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
 from nodes.protocol.command import Command
@@ -94,18 +94,18 @@ class AutoSwitchHaClient(HaClient):
             return
         self._last_read_ms = self._now_ms()
         try:
-            said = parse_master_handshake(command)
-            if said is None:
+            answer = parse_master_handshake(command)
+            if answer is None:
                 self._on_batch(channel, command)
             else:
-                self._on_epochs(channel, said)
+                self._on_epochs(channel, answer)
         except RefusedFrameError as refusal:
             self._host.log.warning("the HA connection is closed", reason=str(refusal))
             self._refused = True
             self._selector.wake()
 
-    def _on_epochs(self, channel: Channel, said: MasterHandshake) -> None:
-        point = self._end.on_handshake(said, self._store.max_commit_log_offset)
+    def _on_epochs(self, channel: Channel, master_handshake: MasterHandshake) -> None:
+        point = self._end.on_handshake(master_handshake, self._store.max_commit_log_offset)
         if point is not None and point < self._store.max_commit_log_offset:
             self._truncate(point)
         self._on_epochs_changed()

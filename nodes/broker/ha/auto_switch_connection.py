@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from nodes.broker.ha.connection import HaConnection
-from nodes.broker.tables.auto_switch_frames import encode_batch, encode_master_handshake, parse_slave_handshake
-from nodes.broker.tables.auto_switch_link import Batch, MasterEnd, SlaveAck
-from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.ha_frames import HAConnectionState, parse_report, start_position
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
+from nodes.broker.tables.ha.auto_switch_frames import encode_batch, encode_master_handshake, parse_slave_handshake
+from nodes.broker.tables.ha.auto_switch_link import LogBatch, MasterEnd, SlaveAck
+from nodes.broker.tables.ha.epoch_file import EpochFile
+from nodes.broker.tables.ha.ha_frames import HAConnectionState, parse_report, start_position
+from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
 from nodes.protocol.command import Command
@@ -61,10 +61,10 @@ class AutoSwitchHaConnection(HaConnection):
 
     def on_command(self, command: Command) -> None:
         """Handle a handshake or a report of the slave."""
-        said = parse_slave_handshake(command)
-        if said is not None:
+        answer = parse_slave_handshake(command)
+        if answer is not None:
             self._last_read_ms = self._now_ms()
-            self._end.on_handshake(said)
+            self._end.on_handshake(answer)
             if self._end.link not in self._in_sync.links:
                 self._in_sync.links.append(self._end.link)
             self.channel.send(encode_master_handshake(self._end.handshake(self._store.max_commit_log_offset)))
@@ -105,7 +105,7 @@ class AutoSwitchHaConnection(HaConnection):
         label = self._epochs.get(self._end.transfer_epoch)
         if label is not None:
             confirmed = self._in_sync.confirm_offset(self._store.max_commit_log_offset)
-            self._send(Batch(self._end.next_offset, label.epoch, label.start_offset, confirmed, 0))
+            self._send(LogBatch(self._end.next_offset, label.epoch, label.start_offset, confirmed, 0))
         self._last_write_ms = self._now_ms()
 
     async def _write_socket_service(self) -> None:
@@ -124,7 +124,7 @@ class AutoSwitchHaConnection(HaConnection):
             elif batch.size:
                 self._send(batch)
 
-    def _send(self, batch: Batch) -> None:
+    def _send(self, batch: LogBatch) -> None:
         """Send whole messages: RocketMQ cuts them anywhere, and the slave waits for the second half."""
         data = None if batch.size == 0 else self._store.commit_log_data(batch.offset, batch.size)
         if data is not None:

@@ -8,8 +8,8 @@ from nodes.broker.ha.auto_switch_client import AutoSwitchHaClient
 from nodes.broker.ha.auto_switch_connection import AutoSwitchHaConnection
 from nodes.broker.ha.connection import HaConnection
 from nodes.broker.ha.service import HaService
-from nodes.broker.tables.epoch_file import EpochFile
-from nodes.broker.tables.sync_state_set import MasterSyncStateSet
+from nodes.broker.tables.ha.epoch_file import EpochFile
+from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet
 from nodes.host import Channel
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.properties import WAIT_STORE_MSG_OK
@@ -168,7 +168,7 @@ class AutoSwitchHaService(HaService):
             channel,
             self.epochs,
             self.in_sync,
-            self._tell,
+            self._send,
             self.reput,
             self._remove_connection,
         )
@@ -180,7 +180,7 @@ class AutoSwitchHaService(HaService):
             if members is not None:
                 self.report(members)
 
-    def _tell(self, members: Sequence[int]) -> None:
+    def _send(self, members: Sequence[int]) -> None:
         self.report(members)
 
     def _close_links(self, reason: str) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from nodes.beliefs import Belief, BeliefKind
-from nodes.broker.tables.ha_frames import HAConnectionState, Transfer, encode_transfer, parse_report, start_position
-from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.ha.ha_frames import HAConnectionState, Transfer, encode_transfer, parse_report, start_position
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host
 from nodes.protocol.command import Command

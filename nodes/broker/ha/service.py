@@ -7,8 +7,8 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import append_to_commit_log
 from nodes.broker.ha.client import HaClient
 from nodes.broker.ha.connection import HaConnection
-from nodes.broker.tables.ha_frames import HAConnectionState
-from nodes.broker.tables.ha_in_sync import STATE_CHECK_PERIOD_MS, HaWait, ack_nums_to_wait_for, need_handle_ha
+from nodes.broker.tables.ha.ha_frames import HAConnectionState
+from nodes.broker.tables.ha.ha_in_sync import STATE_CHECK_PERIOD_MS, HaWait, ack_nums_to_wait_for, need_handle_ha
 from nodes.host import Channel, ChannelHandler, Host
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message

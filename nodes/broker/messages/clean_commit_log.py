@@ -2,7 +2,7 @@
 
 from nodes.beliefs import Lifecycle, LifecycleEvent, MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.expired_files import expired_files, has_room, is_nearly_full, is_time_to_delete
+from nodes.broker.tables.store.expired_files import expired_files, has_room, is_nearly_full, is_time_to_delete
 from nodes.host import Channel
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -35,7 +35,7 @@ class CleanCommitLog:
         self._by_hand = 0
         self._files = 0
         """How many files the log had when it was last looked at."""
-        self._told: dict[LifecycleEvent, None] = {}
+        self._reported: dict[LifecycleEvent, None] = {}
 
     def handlers(self) -> Handlers:
         """The request of an operator."""
@@ -64,10 +64,10 @@ class CleanCommitLog:
         if is_nearly_full(store, config):
             used = f"{store.used_bytes:,} of {config.store_max_bytes:,} bytes of the log are used"
             fate = "at the limit its oldest messages are deleted, consumed or not"
-            self._tell(LifecycleEvent.STORE_NEARLY_FULL, f"{used}; {fate}")
+            self._send(LifecycleEvent.STORE_NEARLY_FULL, f"{used}; {fate}")
         while store.file_count > 1 and not has_room(store, config):
             self._delete_oldest_file()
-            self._tell(LifecycleEvent.STORE_FULL, "from now on the oldest messages are deleted, consumed or not")
+            self._send(LifecycleEvent.STORE_FULL, "from now on the oldest messages are deleted, consumed or not")
         self._files = store.file_count
 
     def _start_thread(self) -> None:
@@ -99,7 +99,7 @@ class CleanCommitLog:
             host.record(MessageRecord(MessageEvent.EXPIRED, "", *place))
         host.log.info("a file of the commit log is deleted", minOffset=store.min_commit_log_offset)
 
-    def _tell(self, event: LifecycleEvent, detail: str) -> None:
-        if event not in self._told:
-            self._told[event] = None
+    def _send(self, event: LifecycleEvent, detail: str) -> None:
+        if event not in self._reported:
+            self._reported[event] = None
             self._broker.host.record(Lifecycle(event, detail))

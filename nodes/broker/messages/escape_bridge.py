@@ -5,7 +5,7 @@ from typing import Protocol
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.shared import Log, Master
-from nodes.broker.tables.escape import (
+from nodes.broker.tables.store.escape import (
     EscapeWay,
     due_now,
     escape_way,
@@ -14,7 +14,7 @@ from nodes.broker.tables.escape import (
     put_status,
     specific_queue,
 )
-from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import AUTO_CREATE_TOPIC, MASTER_ID, Message, MessageQueue

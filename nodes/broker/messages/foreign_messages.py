@@ -3,7 +3,7 @@
 from nodes.broker.context import BrokerContext
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.shared import Shared
-from nodes.broker.tables.message_store import MessageStore
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.filter.filter_api import SUB_ALL, TAG
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -71,7 +71,7 @@ class ForeignMessages:
 
     async def pull(self, address: str, broker_name: str, topic: str, queue_id: int, offset: int) -> Fetched:
         """Pull one message; a slave that serves no reads refuses, and so counts as one that may have it."""
-        asked = headers.PullMessageRequestHeader(
+        requested = headers.PullMessageRequestHeader(
             self._group,
             topic,
             queue_id,
@@ -86,7 +86,9 @@ class ForeignMessages:
             bname=broker_name,
         )
         try:
-            answer = await invoke(self._client, address, RequestCode.PULL_MESSAGE, asked, timeout_ms=_PULL_TIMEOUT_MS)
+            answer = await invoke(
+                self._client, address, RequestCode.PULL_MESSAGE, requested, timeout_ms=_PULL_TIMEOUT_MS
+            )
         except RemotingError:
             return Fetched(need_retry=True)
         if answer.code != ResponseCode.SUCCESS:

@@ -6,11 +6,11 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.pull_request_hold import HeldPull, PullRequestHoldService
 from nodes.broker.messages.single_active import SingleActive
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.broker_stats import StatsName
-from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
-from nodes.broker.tables.message_filter import carried_subscription, filter_refusal, matcher
-from nodes.broker.tables.message_store import PULL_BYTES_MAX, GetMessageResult, pull_response_code
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.store.broker_stats import StatsName
+from nodes.broker.tables.store.message_filter import carried_subscription, filter_refusal, matcher
+from nodes.broker.tables.store.message_store import PULL_BYTES_MAX, GetMessageResult, pull_response_code
 from nodes.filter.filter_api import filtered_record
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -88,7 +88,7 @@ class PullMessage:
         topic, queue_id, group = header.topic, header.queue_id, header.consumer_group
         try:
             subscription = self._permitted(header)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         reset = broker.offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is not None:
@@ -175,23 +175,23 @@ class PullMessage:
         """
         broker, group = self._broker, header.consumer_group
         if broker.broker_id != MASTER_ID and not broker.config.slave_read_enable:
-            raise RefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads")
+            raise RequestRefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads")
         if not broker.config.broker_permission & _READ:
             remark = f"the broker[{broker.host.ip}] pulling message is forbidden"
-            raise RefusedError(ResponseCode.NO_PERMISSION, remark)
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
         config = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
         if config is None:
-            raise RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {group} does not exist here")
+            raise RequestRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"group {group} does not exist here")
         if not config.consume_enable:
-            raise RefusedError(ResponseCode.NO_PERMISSION, f"group {group} may not consume")
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, f"group {group} may not consume")
         topic = broker.topics.select_topic_config(header.topic)
         if topic is None:
-            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
+            raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
         if not topic.perm & _READ:
-            raise RefusedError(ResponseCode.NO_PERMISSION, f"topic {header.topic} may not be read")
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, f"topic {header.topic} may not be read")
         if not 0 <= header.queue_id < topic.read_queue_nums:
             remark = f"topic {header.topic} has {topic.read_queue_nums} queues, not {header.queue_id}"
-            raise RefusedError(ResponseCode.INVALID_PARAMETER, remark)
+            raise RequestRefusedError(ResponseCode.INVALID_PARAMETER, remark)
         if header.sys_flag & PullSysFlag.SUBSCRIPTION:
             return self._carried(header)
         return self._known(header, broadcast_allowed=config.consume_broadcast_enable)
@@ -200,31 +200,31 @@ class PullMessage:
         try:
             carried = carried_subscription(header)
         except ValueError:
-            raise RefusedError(
+            raise RequestRefusedError(
                 ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed"
             ) from None
         refusal = filter_refusal(carried, enable_property_filter=self._broker.config.enable_property_filter)
         if refusal is not None:
-            raise RefusedError(*refusal)
+            raise RequestRefusedError(*refusal)
         return carried
 
     def _known(self, header: headers.PullMessageRequestHeader, *, broadcast_allowed: bool) -> SubscriptionData:
         broker, group, topic = self._broker, header.consumer_group, header.topic
         info = broker.consumers.group(group)
         if info is None:
-            raise RefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the group has no member here")
+            raise RequestRefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the group has no member here")
         if not broadcast_allowed and info.message_model is MessageModel.BROADCASTING:
-            raise RefusedError(ResponseCode.NO_PERMISSION, f"group {group} may not broadcast")
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, f"group {group} may not broadcast")
         if broker.groups.is_read_forbidden(group, topic):
-            raise RefusedError(ResponseCode.NO_PERMISSION, f"group {group} may not read topic {topic}")
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, f"group {group} may not read topic {topic}")
         known = info.subscriptions.get(topic)
         if known is None:
             remark = "the group has not subscribed to the topic here"
-            raise RefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
+            raise RequestRefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
         if known.sub_version < header.sub_version:
             remark = "the group's subscription here is older than the caller's"
-            raise RefusedError(ResponseCode.SUBSCRIPTION_NOT_LATEST, remark)
+            raise RequestRefusedError(ResponseCode.SUBSCRIPTION_NOT_LATEST, remark)
         refusal = filter_refusal(known, enable_property_filter=broker.config.enable_property_filter, is_known=True)
         if refusal is not None:
-            raise RefusedError(*refusal)
+            raise RequestRefusedError(*refusal)
         return known

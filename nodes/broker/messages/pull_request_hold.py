@@ -120,10 +120,10 @@ class PullRequestHoldService:
         """Answer pulls of some queues; all of them are removed before the first one is answered."""
         answered: list[HeldPull] = []
         for queue in queues:
-            kept: list[HeldPull] = []
+            retained: list[HeldPull] = []
             for held in self._held.pop(queue):
-                (answered if is_answered(held) else kept).append(held)
-            if kept:
-                self._held[queue] = kept
+                (answered if is_answered(held) else retained).append(held)
+            if retained:
+                self._held[queue] = retained
         for held in answered:
             self._answer(held)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import COMMIT_LOG_FILE
-from nodes.broker.tables.broker_stats import StatsName
-from nodes.broker.tables.copied_messages import copy_record
-from nodes.broker.tables.delay_levels import DelayLevels
-from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
-from nodes.broker.tables.timer_messages import ASKING, admit_timer_message
-from nodes.broker.tables.transaction_messages import HALF_TOPIC, half_record
-from nodes.broker.tables.waiting_messages import wait_of
+from nodes.broker.tables.store.broker_stats import StatsName
+from nodes.broker.tables.store.copied_messages import copy_record
+from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.store.transaction_messages import HALF_TOPIC, half_record
+from nodes.broker.tables.timer.delay_levels import DelayLevels
+from nodes.broker.tables.timer.timer_messages import ASKING, admit_timer_message
+from nodes.broker.tables.timer.waiting_messages import wait_of
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import KEYS, ORIGIN_MESSAGE_ID, TAGS, UNIQ_KEY
@@ -138,9 +138,9 @@ class PutMessage:
         broker.host.record(new_tuple(MessageRecord, fields))
         if UNIQ_KEY in stored.properties:
             name = broker.broker_name
-            told = half_record(stored, name) if topic == HALF_TOPIC else wait_of(stored, name, self._levels)
-            if told is not None:
-                broker.host.record(told)
+            reported = half_record(stored, name) if topic == HALF_TOPIC else wait_of(stored, name, self._levels)
+            if reported is not None:
+                broker.host.record(reported)
         if ORIGIN_MESSAGE_ID in stored.properties:
             copied = copy_record(stored, broker.broker_name, broker.store.look_message)
             if copied is not None:

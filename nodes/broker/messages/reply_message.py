@@ -4,8 +4,8 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.messages.send import SendMessage
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.accepted_message import accepted_message, is_too_large
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.store.accepted_message import accepted_message, is_too_large
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -66,7 +66,7 @@ class ReplyMessage:
             if registered is not None:
                 await registered.wait()
             queue_id = self._sends.queue_id(header)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         body = request.body or b""
         properties = text_to_properties(header.properties)

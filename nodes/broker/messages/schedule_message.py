@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_delay_offsets, persist_delay_offsets
-from nodes.broker.tables.delay_levels import DelayLevels, level_of, queue_id_of, take_out
-from nodes.broker.tables.put_message_result import PutMessageStatus
-from nodes.broker.tables.topics import SCHEDULE_TOPIC
+from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.timer.delay_levels import DelayLevels, level_of, queue_id_of, take_out
 from nodes.protocol.model import Message
 from nodes.threads import ScheduledThread, WakeUp
 
@@ -40,7 +40,7 @@ class ScheduleMessageService:
         self._broker = broker
         self._levels = levels
         self._deliver = deliver
-        self._running: _Run | None = None
+        self._running: _ScheduleService | None = None
         self._persisting = False
 
     @property
@@ -65,7 +65,7 @@ class ScheduleMessageService:
     def _start(self) -> None:
         load_delay_offsets(self._broker)
         self._correct_offsets()
-        self._running = _Run(self._broker, self._levels, self._deliver)
+        self._running = _ScheduleService(self._broker, self._levels, self._deliver)
         if not self._persisting:
             self._persisting = True
             thread = ScheduledThread(self._broker.host, "ScheduleMessageServicePersistThread")
@@ -89,7 +89,7 @@ class ScheduleMessageService:
         persist_delay_offsets(self._broker, self._broker.delay_offsets.wrapper())
 
 
-class _Run:
+class _ScheduleService:
     """The service between a start and the next stop."""
 
     def __init__(self, broker: BrokerContext, levels: DelayLevels, deliver: Deliver) -> None:

@@ -8,9 +8,10 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.ha.service import HaService
 from nodes.broker.messages.put_message import Flush, PutMessage
-from nodes.broker.refused import RefusedError
-from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
-from nodes.broker.tables.accepted_message import (
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.registration.registration import NameserverRegistration, provide_dlq_topic, provide_topic
+from nodes.broker.tables.ha.ha_in_sync import NOT_ENOUGH_REMARK
+from nodes.broker.tables.store.accepted_message import (
     accepted_batch,
     accepted_message,
     accepted_properties,
@@ -19,9 +20,8 @@ from nodes.broker.tables.accepted_message import (
     is_too_large,
     too_large_remark,
 )
-from nodes.broker.tables.ha_in_sync import NOT_ENOUGH_REMARK
-from nodes.broker.tables.put_refusal import put_refusal
-from nodes.broker.tables.transaction_messages import half_message, is_prepared
+from nodes.broker.tables.store.put_refusal import put_refusal
+from nodes.broker.tables.store.transaction_messages import half_message, is_prepared
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -47,7 +47,7 @@ class SendMessage:
     def __init__(
         self,
         broker: BrokerContext,
-        registration: Registration,
+        registration: NameserverRegistration,
         ha: HaService,
         messages: PutMessage,
     ) -> None:
@@ -79,7 +79,7 @@ class SendMessage:
             return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         try:
             registered = self.provide_topic(header)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         if registered is None:
             return self._store_now(channel, request, header)
@@ -99,7 +99,7 @@ class SendMessage:
         try:
             queue_id = self.queue_id(header)
             messages = self._accepted(channel, header, queue_id, request.body or b"")
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         ack_nums = self._ha.ack_nums_to_wait_for(messages[0].properties)
         if ack_nums is None:
@@ -111,7 +111,7 @@ class SendMessage:
         unique = messages[0].properties.get(UNIQ_KEY)
         waits = TIMER_OUT_MS in stored[0].properties and not header.batch
         handle = recall_handle_of(stored[0], broker.broker_name) if waits else None
-        msg_ids = ",".join([offset_message_id(one.store_host, one.commit_log_offset) for one in stored])
+        msg_ids = ",".join([offset_message_id(item.store_host, item.commit_log_offset) for item in stored])
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique, handle)
         if ack_nums <= 1 and not broker.host.disk.busy_ms():
             return success(request, answer)
@@ -151,15 +151,15 @@ class SendMessage:
             messages = (self._single(header, queue_id, body, born_host),)
         size_max = self._broker.config.max_message_size
         if header.batch and len(body) > size_max:
-            raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
+            raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
         for message in messages:
             if is_too_large(message, size_max):
-                raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
+                raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
         if header.batch or not is_prepared(messages[0]):
             return messages
         if self._broker.config.reject_transaction_message:
             remark = f"the broker[{self._broker.host.ip}] sending transaction message is forbidden"
-            raise RefusedError(ResponseCode.NO_PERMISSION, remark)
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
         return (half_message(messages[0]),)
 
     def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
@@ -172,10 +172,10 @@ class SendMessage:
     ) -> tuple[Message, ...]:
         refusal = batch_refusal(header.topic)
         if refusal is not None:
-            raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
+            raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
         messages = accepted_batch(header, queue_id, body, self._broker.cluster_name, born_host)
         if not messages:
-            raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
+            raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
         return messages
 
     def provide_topic(self, header: headers.SendMessageRequestHeader) -> trio.Event | None:
@@ -192,14 +192,14 @@ class SendMessage:
         if known is not None and known.order and not is_writeable(broker.config.broker_permission):
             # The broker's permission alone is checked here; the topic's permission only shapes routes.
             remark = f"the broker[{broker.host.ip}] sending message is forbidden"
-            raise RefusedError(ResponseCode.NO_PERMISSION, remark)
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
         if known is None:
             valid = validate_topic(header.topic)
             if not valid.valid:
-                raise RefusedError(ResponseCode.INVALID_PARAMETER, valid.remark)
+                raise RequestRefusedError(ResponseCode.INVALID_PARAMETER, valid.remark)
         if header.topic in NOT_ALLOWED_SEND_TOPICS:
             remark = f"Sending message to topic[{header.topic}] is forbidden."
-            raise RefusedError(ResponseCode.NO_PERMISSION, remark)
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
         return None if known is not None else self._create_topic(header)
 
     def queue_id(self, header: headers.SendMessageRequestHeader) -> int:
@@ -210,10 +210,10 @@ class SendMessage:
         """
         config = self._broker.topics.select_topic_config(header.topic)
         if config is None:
-            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
+            raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
         if header.queue_id >= max(config.write_queue_nums, config.read_queue_nums):
             remark = f"topic {header.topic} has no queue {header.queue_id}"
-            raise RefusedError(ResponseCode.INVALID_PARAMETER, remark)
+            raise RequestRefusedError(ResponseCode.INVALID_PARAMETER, remark)
         return header.queue_id if header.queue_id >= 0 else self._chance.randrange(config.write_queue_nums)
 
     def _create_topic(self, header: headers.SendMessageRequestHeader) -> trio.Event | None:
@@ -249,7 +249,7 @@ class SendMessage:
         group = broker.groups.find_subscription_group_config(group_name, now_ms=now_ms)
         if group is None:
             remark = f"subscription group not exist, {group_name}"
-            raise RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+            raise RequestRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times
         if (header.reconsume_times or 0) <= times_max and broker.locks.is_lock_all_expired(group_name, now_ms):
             return header.topic, queue_id, properties

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from nodes.beliefs import DiscardReason, MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import Flush, PutMessage
-from nodes.broker.registration.registration import Registration, provide_dlq_topic, provide_topic
+from nodes.broker.registration.registration import NameserverRegistration, provide_dlq_topic, provide_topic
 from nodes.broker.shared import Master
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.put_message_result import PutMessageStatus
+from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -44,7 +44,7 @@ class ConsumerSendMsgBack:
     def __init__(
         self,
         broker: BrokerContext,
-        registration: Registration,
+        registration: NameserverRegistration,
         messages: PutMessage,
         peek_master: Callable[[], Master | None] | None = None,
     ) -> None:

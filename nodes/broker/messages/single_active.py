@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.single_active import GroupQueue
+from nodes.broker.tables.clients.single_active import SingleActiveQueue
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -36,7 +36,7 @@ class SingleActive:
         group = header.consumer_group
         if group not in self._table.groups:
             return True
-        queue = GroupQueue(group, header.topic, header.queue_id)
+        queue = SingleActiveQueue(group, header.topic, header.queue_id)
         before = self._table.active(queue)
         is_active = self._table.register(queue, channel.id, self._client_id(group, channel))
         if before is None:
@@ -45,7 +45,7 @@ class SingleActive:
 
     def has_left(self, channel: Channel, header: headers.PullMessageRequestHeader) -> bool:
         """Whether the consumer of a pull that is held has cancelled since."""
-        queue = GroupQueue(header.consumer_group, header.topic, header.queue_id)
+        queue = SingleActiveQueue(header.consumer_group, header.topic, header.queue_id)
         return queue.group in self._table.groups and not self._table.is_registered(queue, channel.id)
 
     def restart_offset(self, header: headers.PullMessageRequestHeader) -> int | None:
@@ -53,7 +53,7 @@ class SingleActive:
 
         It read its offset before it began to wait; the consumer before it has committed since.
         """
-        queue = GroupQueue(header.consumer_group, header.topic, header.queue_id)
+        queue = SingleActiveQueue(header.consumer_group, header.topic, header.queue_id)
         if queue.group not in self._table.groups or not self._table.begins_to_read(queue):
             return None
         committed = self.committed(header)
@@ -70,10 +70,10 @@ class SingleActive:
 
     def _cancel(self, channel: Channel, request: Command) -> Command:
         header = decode_header(CancelConsumerRequestHeader, request.ext_fields)
-        self._remove(GroupQueue(header.consumer_group, header.topic, header.queue_id), channel.id)
+        self._remove(SingleActiveQueue(header.consumer_group, header.topic, header.queue_id), channel.id)
         return success(request)
 
-    def _remove(self, queue: GroupQueue, channel: Hashable) -> None:
+    def _remove(self, queue: SingleActiveQueue, channel: Hashable) -> None:
         if self._table.cancel(queue, channel):
             self._believe(queue)
             following = self._table.active(queue)
@@ -85,7 +85,7 @@ class SingleActive:
         member = None if known is None else known.channels.get(channel.id)
         return channel.remote_address if member is None else member.client_id
 
-    def _believe(self, queue: GroupQueue) -> None:
+    def _believe(self, queue: SingleActiveQueue) -> None:
         active = self._table.active(queue)
         subject = f"{queue.group}/{queue.topic}/{self._broker.broker_name}/{queue.queue_id}"
         self._broker.host.record(Belief(BeliefKind.ACTIVE_CONSUMER, subject, None if active is None else active[1]))

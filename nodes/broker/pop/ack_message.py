@@ -10,12 +10,12 @@ from nodes.broker.pop.buffer_merge import PopBufferMergeService
 from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.long_polling import PopLongPollingService
 from nodes.broker.pop.order_info import OrderInfoService
-from nodes.broker.pop.permission import expect_queue_of_handle
+from nodes.broker.pop.permission import require_queue_of_handle
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.consumer_order_info import ILLEGAL_OFFSET
-from nodes.broker.tables.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint, PopOutcome
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop.consumer_order_info import ILLEGAL_OFFSET
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
@@ -72,8 +72,8 @@ class AckMessage:
         header = decode_header(headers.AckMessageRequestHeader, request.ext_fields)
         topic, queue_id, offset = header.topic, header.queue_id, header.offset
         try:
-            expect_queue_of_handle(self._broker, channel, topic, queue_id)
-            self._expect_offset(topic, queue_id, offset)
+            require_queue_of_handle(self._broker, channel, topic, queue_id)
+            self._require_offset(topic, queue_id, offset)
             handle = parse_extra_info(header.extra_info)
             ck = check_point_of(handle, topic, header.consumer_group, queue_id)
             if handle.is_order:
@@ -81,7 +81,7 @@ class AckMessage:
             else:
                 ack = ack_of(ck, offset)
                 await self._append(ack, ck, handle.revive_qid, channel)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         except ValueError as unreadable:
             return request.answer(ResponseCode.SYSTEM_ERROR, str(unreadable))
@@ -98,7 +98,7 @@ class AckMessage:
         for entry in body.acks:
             try:
                 await self._append_entry(entry, body.broker_name, channel)
-            except RefusedError as refusal:
+            except RequestRefusedError as refusal:
                 answer = request.answer(refusal.code, refusal.remark)
             except ValueError as unreadable:
                 return request.answer(ResponseCode.SYSTEM_ERROR, str(unreadable))
@@ -126,10 +126,10 @@ class AckMessage:
             handle = (ck.start_offset, ck.cid, ck.topic, ck.queue_id, ck.pop_time_ms, broker_name)
             await self._append(BatchAckMsg(_OF_SEVERAL, *handle, offsets), ck, entry.revive_queue_id, channel)
 
-    async def _try_ack_orderly(self, ck: PopCheckPoint, offset: int, channel: Channel) -> RefusedError | None:
+    async def _try_ack_orderly(self, ck: PopCheckPoint, offset: int, channel: Channel) -> RequestRefusedError | None:
         try:
             await self._ack_orderly(ck, offset, channel)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return refusal
         return None
 
@@ -184,7 +184,7 @@ class AckMessage:
             following = orders.commit_and_next(topic, group, queue_id, offset, ck.pop_time_ms)
             if following == ILLEGAL_OFFSET:
                 remark = f"offset is illegal, key:{key}, old:{old}, commit:{offset}, next:{following}"
-                raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, remark)
+                raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, remark)
             if following >= 0:
                 if not self._broker.offsets.has_offset_reset(group, topic, queue_id):
                     self._offsets.commit(group, topic, queue_id, following, channel.remote_address)
@@ -194,7 +194,7 @@ class AckMessage:
             locks.unlock(key)
         self._done((offset,), ck, POP_ORDER_REVIVE_QUEUE, channel, PopOutcome.ORDERLY)
 
-    def _expect_offset(self, topic: str, queue_id: int, offset: int) -> None:
+    def _require_offset(self, topic: str, queue_id: int, offset: int) -> None:
         """Refuse an offset outside the queue; the one behind its end is inside.
 
         Raises:
@@ -203,7 +203,7 @@ class AckMessage:
         low, high = self._broker.store.min_offset(topic, queue_id), self._broker.store.max_offset(topic, queue_id)
         if not low <= offset <= high:
             remark = f"offset is illegal, key:{topic}@{queue_id}, commit:{offset}, store:{low}~{high}"
-            raise RefusedError(ResponseCode.NO_MESSAGE, remark)
+            raise RequestRefusedError(ResponseCode.NO_MESSAGE, remark)
 
 
 def check_point_of(handle: ExtraInfo, topic: str, group: str, queue_id: int) -> PopCheckPoint:

@@ -4,9 +4,9 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import ReviveLog, is_stored
-from nodes.broker.tables.pop_buffer import SCAN_INTERVAL_MS, PopCheckPointWrapper
-from nodes.broker.tables.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
-from nodes.broker.tables.put_message_result import PutMessageResult
+from nodes.broker.tables.pop.buffer import SCAN_INTERVAL_MS, PopCheckPointWrapper
+from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint
+from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.cause import cause
 from nodes.protocol.model import MASTER_ID
 from nodes.threads import ScanThread
@@ -56,12 +56,12 @@ class PopBufferMergeService:
             False: another pop has the same key, so its messages must not be handed out.
         """
         buffer = self._buffer
-        kept = buffer.add_ck(ck, revive_qid, next_begin_offset, self._now_ms())
-        if kept is None:
-            kept = buffer.add_ck_just_offset(ck, revive_qid, next_begin_offset)
-            if kept is None:
+        retained = buffer.add_ck(ck, revive_qid, next_begin_offset, self._now_ms())
+        if retained is None:
+            retained = buffer.add_ck_just_offset(ck, revive_qid, next_begin_offset)
+            if retained is None:
                 return False
-            await self._put_ck(kept)
+            await self._put_ck(retained)
         self._schedule()
         return True
 

@@ -8,11 +8,11 @@ from nodes.broker.pop.ack_message import ack_of, check_point_of
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
 from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.order_info import OrderInfoService
-from nodes.broker.pop.permission import expect_queue_of_handle
+from nodes.broker.pop.permission import require_queue_of_handle
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
@@ -63,19 +63,19 @@ class ChangeInvisibleTime:
     async def _change(self, channel: Channel, request: Command) -> Command:
         header = decode_header(Change, request.ext_fields)
         try:
-            expect_queue_of_handle(self._broker, channel, header.topic, header.queue_id)
-            self._expect_offset(header)
+            require_queue_of_handle(self._broker, channel, header.topic, header.queue_id)
+            self._require_offset(header)
             handle = parse_extra_info(header.extra_info)
             old = check_point_of(handle, header.topic, header.consumer_group, header.queue_id)
             change = self._change_orderly if handle.is_order else self._change_concurrently
-            told = await change(header, handle, old, channel)
-        except RefusedError as refusal:
+            reported = await change(header, handle, old, channel)
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark, encode_header(_NOTHING))
         except ValueError as unreadable:
             return request.answer(ResponseCode.SYSTEM_ERROR, str(unreadable))
-        return success(request, told)
+        return success(request, reported)
 
-    def _expect_offset(self, header: Change) -> None:
+    def _require_offset(self, header: Change) -> None:
         """Refuse an offset outside the queue.
 
         Raises:
@@ -83,7 +83,7 @@ class ChangeInvisibleTime:
         """
         store, topic, queue_id = self._broker.store, header.topic, header.queue_id
         if not store.min_offset(topic, queue_id) <= header.offset < store.max_offset(topic, queue_id):
-            raise RefusedError(ResponseCode.NO_MESSAGE, "")
+            raise RequestRefusedError(ResponseCode.NO_MESSAGE, "")
 
     async def _change_orderly(
         self, header: Change, handle: ExtraInfo, old: PopCheckPoint, channel: Channel
@@ -125,7 +125,7 @@ class ChangeInvisibleTime:
         flow = (new, old, header.offset, handle.revive_qid, channel, done, cause.get())
         self._broker.host.start_soon(self._append_then_ack, *flow, name="changeInvisibleTime")
         if not await self._is_done(done):
-            raise RefusedError(ResponseCode.SYSTEM_ERROR, "")
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "")
         return headers.ChangeInvisibleTimeResponseHeader(new.pop_time_ms, new.invisible_time_ms, handle.revive_qid)
 
     async def _is_done(self, done: "_Done") -> bool:

@@ -11,11 +11,11 @@ from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.pop_offset import PopOffset
 from nodes.broker.pop.queue_pop import Pop, read_queue, with_handle
 from nodes.broker.pop.records import record_pop
-from nodes.broker.tables.consumer_offsets import NO_OFFSET
-from nodes.broker.tables.message_store import GetMessageResult, GetMessageStatus
-from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
-from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
-from nodes.broker.tables.pop_queue_locks import group_lock_key
+from nodes.broker.tables.clients.consumer_offsets import NO_OFFSET
+from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop.queue_locks import group_lock_key
+from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus
 from nodes.protocol.extra_info import POP_ORDER_REVIVE_QUEUE, RetryMark, msg_offset_info, start_offset_info
 from nodes.protocol.model import Message, TopicConfig
 from nodes.protocol.names import build_pop_retry_topic
@@ -76,7 +76,7 @@ class PopFromRecords:
             self._requests[key] = number + 1
             visits = self._visits(pop, topic, number)
             batches = [batch for visit in visits if (batch := self._take_queue(pop, *visit)) is not None]
-            await self._note(pop, batches)
+            await self._on_change(pop, batches)
         finally:
             self._service.locks.unlock(key)
 
@@ -161,7 +161,7 @@ class PopFromRecords:
             committed = offset if first == NO_OFFSET else first
         self._offsets.commit(group, topic, queue_id, committed, pop.client)
 
-    async def _note(self, pop: Pop, batches: list[_Batch]) -> None:
+    async def _on_change(self, pop: Pop, batches: list[_Batch]) -> None:
         """Keep the records of a pop, then hand its messages out."""
         if not batches:
             return
@@ -201,9 +201,9 @@ class PopFromRecords:
         if outcome is PopOutcome.STORED:
             event = MessageEvent.CHECK_POINT
             record_pop(self._broker, event, ck, batch.start_offset, pop.revive_qid, outcome=outcome)
-        told = outcome if pop.is_order else None
+        reported = outcome if pop.is_order else None
         for at in found:
-            record_pop(self._broker, MessageEvent.POPPED, ck, at, pop.revive_qid, client=pop.client, outcome=told)
+            record_pop(self._broker, MessageEvent.POPPED, ck, at, pop.revive_qid, client=pop.client, outcome=reported)
 
     def _has_too_many_in_flight(self, pop: Pop, topic: str, queue_id: int) -> bool:
         config = self._broker.config

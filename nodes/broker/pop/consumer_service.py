@@ -9,12 +9,12 @@ from nodes.broker.files import load_pop_records, persist_pop_records
 from nodes.broker.pop.queue_locks import GROUP_LOCK_TIMEOUT_MS, group_locks
 from nodes.broker.pop.records import record_pop
 from nodes.broker.pop.revive_message import MessageReviver
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.consumer_offsets import NO_OFFSET
-from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
-from nodes.broker.tables.pop_consumer_cache import LeftCache
-from nodes.broker.tables.pop_consumer_records import PopConsumerRecord
-from nodes.broker.tables.pop_queue_locks import group_lock_key
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.clients.consumer_offsets import NO_OFFSET
+from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop.consumer_cache import LeftCache
+from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop.queue_locks import group_lock_key
 from nodes.host import Host
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.extra_info import RetryMark
@@ -98,7 +98,7 @@ class PopConsumerService:
             return False
         if not self._is_init:
             remark = "popConsumerKVServiceEnable needs popConsumerKVServiceInit, false when this broker started"
-            raise RefusedError(ResponseCode.SYSTEM_ERROR, remark)
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark)
         return True
 
     def load(self) -> None:
@@ -212,9 +212,9 @@ class PopConsumerService:
 
     async def revive(self) -> int:
         """Revive what is visible again; returns how many records that were."""
-        host, most = self._broker.host, self._broker.config.pop_revive_max_return_size_per_read
+        host, maximum = self._broker.host, self._broker.config.pop_revive_max_return_size_per_read
         upper_ms = host.clock.now_ms() - _BEHIND_MS
-        due = self._records.scan_expired_records(self.current_time_ms - _OVERLAP_MS, upper_ms, most)
+        due = self._records.scan_expired_records(self.current_time_ms - _OVERLAP_MS, upper_ms, maximum)
         if due:
             host.begin_cause("PopConsumerService")
         revived = [(record, await self._revive(record)) for record in due]

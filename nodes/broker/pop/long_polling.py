@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.pop_polling import SCAN_INTERVAL_MS, PollingResult, PopLongPolling, PopPollingOptions
+from nodes.broker.tables.pop.polling import SCAN_INTERVAL_MS, PollingResult, PopLongPolling, PopPollingOptions
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol.command import Command

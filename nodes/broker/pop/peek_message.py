@@ -5,11 +5,11 @@ import attrs
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.long_polling import HeldRequest, PopLongPollingService
 from nodes.broker.pop.order_info import OrderInfoService
-from nodes.broker.pop.permission import expect_readable_broker, readable_topic
+from nodes.broker.pop.permission import readable_topic, require_readable_broker
 from nodes.broker.pop.pop_offset import PopOffset
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.message_store import GetMessageStatus
-from nodes.broker.tables.pop_polling import PollingResult
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.pop.polling import PollingResult
+from nodes.broker.tables.store.message_store import GetMessageStatus
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -46,9 +46,9 @@ class PeekMessage:
         header = decode_header(headers.PeekMessageRequestHeader, request.ext_fields)
         broker, group = self._broker, header.consumer_group
         try:
-            expect_readable_broker(broker, "peeking")
+            require_readable_broker(broker, "peeking")
             topic = readable_topic(broker, channel, header.topic, header.queue_id, group)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         dice = self._chance.randrange(_DICE)
         own = _queues(topic.read_queue_nums, dice) if header.queue_id < 0 else (header.queue_id,)
@@ -62,11 +62,11 @@ class PeekMessage:
             rest += self._look(header, name, queue_id, found)
         if not retry_first and len(found) < header.max_msg_nums:
             rest += sum(self._look(header, name, queue_id, found) for name, queue_id in retries)
-        told = encode_header(headers.PopMessageResponseHeader(0, 0, 0, rest))
+        reported = encode_header(headers.PopMessageResponseHeader(0, 0, 0, rest))
         if not found:
-            return request.answer(ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE", told)
+            return request.answer(ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE", reported)
         body = encode_shared_body(PullMessageResponseBody(tuple(found)))
-        return request.answer(ResponseCode.SUCCESS, "FOUND", told, body)
+        return request.answer(ResponseCode.SUCCESS, "FOUND", reported, body)
 
     def _look(self, header: headers.PeekMessageRequestHeader, topic: str, queue_id: int, found: list[Message]) -> int:
         """Read a queue, if there is room; returns how many messages wait there, those that were read included."""
@@ -119,9 +119,9 @@ class Notification:
         header, broker = held.header, self._broker
         assert isinstance(header, headers.NotificationRequestHeader)
         try:
-            expect_readable_broker(broker, "peeking")
+            require_readable_broker(broker, "peeking")
             readable_topic(broker, held.channel, header.topic, header.queue_id, header.consumer_group)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return held.request.answer(refusal.code, refusal.remark)
         has_msg, full = self._has_msg(header, self._chance.randrange(_DICE)), False
         if not has_msg:
@@ -162,9 +162,9 @@ class Notification:
         header = decode_header(headers.PollingInfoRequestHeader, request.ext_fields)
         topic, group, queue_id = header.topic, header.consumer_group, header.queue_id
         try:
-            expect_readable_broker(self._broker, "peeking")
+            require_readable_broker(self._broker, "peeking")
             readable_topic(self._broker, channel, topic, queue_id, group)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         count = self._pops.polling_num(build_polling_key(topic, group, queue_id))
         return success(request, headers.PollingInfoResponseHeader(count))

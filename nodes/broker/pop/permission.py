@@ -1,13 +1,13 @@
 """Whether a group may pop, peek or wait for messages of a topic."""
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.refused import RefusedError
+from nodes.broker.refused import RequestRefusedError
 from nodes.host import Channel
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import TopicConfig, is_readable
 
 
-def expect_readable_broker(broker: BrokerContext, verb: str) -> None:
+def require_readable_broker(broker: BrokerContext, verb: str) -> None:
     """Refuse requests of a broker that may not be read.
 
     Raises:
@@ -15,7 +15,7 @@ def expect_readable_broker(broker: BrokerContext, verb: str) -> None:
     """
     if not is_readable(broker.config.broker_permission):
         remark = f"the broker[{broker.host.ip}] {verb} message is forbidden"
-        raise RefusedError(ResponseCode.NO_PERMISSION, remark)
+        raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
 
 
 def readable_topic(broker: BrokerContext, channel: Channel, topic: str, queue_id: int, group: str) -> TopicConfig:
@@ -26,17 +26,17 @@ def readable_topic(broker: BrokerContext, channel: Channel, topic: str, queue_id
     """
     config = broker.topics.select_topic_config(topic)
     if config is None:
-        raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!")
+        raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!")
     if not is_readable(config.perm):
-        raise RefusedError(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
+        raise RequestRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
     if queue_id >= config.read_queue_nums:
-        raise RefusedError(ResponseCode.INVALID_PARAMETER, illegal_queue(channel, config, queue_id))
+        raise RequestRefusedError(ResponseCode.INVALID_PARAMETER, illegal_queue(channel, config, queue_id))
     found = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
     if found is None:
         remark = f"subscription group [{group}] does not exist"
-        raise RefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        raise RequestRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not found.consume_enable:
-        raise RefusedError(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+        raise RequestRefusedError(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     return config
 
 
@@ -49,7 +49,7 @@ def illegal_queue(channel: Channel, config: TopicConfig, queue_id: int) -> str:
     )
 
 
-def expect_queue_of_handle(broker: BrokerContext, channel: Channel, topic: str, queue_id: int) -> None:
+def require_queue_of_handle(broker: BrokerContext, channel: Channel, topic: str, queue_id: int) -> None:
     """Refuse an acknowledgement, or a change of the invisible time, in a queue that is not there.
 
     Raises:
@@ -57,6 +57,6 @@ def expect_queue_of_handle(broker: BrokerContext, channel: Channel, topic: str, 
     """
     config = broker.topics.select_topic_config(topic)
     if config is None:
-        raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!")
+        raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!")
     if not 0 <= queue_id < config.read_queue_nums:
-        raise RefusedError(ResponseCode.MESSAGE_ILLEGAL, illegal_queue(channel, config, queue_id))
+        raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, illegal_queue(channel, config, queue_id))

@@ -6,11 +6,11 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.pop.consumer_pop import PopFromRecords
 from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.long_polling import HeldRequest, PopLongPollingService
-from nodes.broker.pop.permission import expect_readable_broker, readable_topic
+from nodes.broker.pop.permission import readable_topic, require_readable_broker
 from nodes.broker.pop.queue_pop import Pop, QueuePop
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.message_filter import filter_refusal, matcher
-from nodes.broker.tables.pop_polling import PollingResult
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.pop.polling import PollingResult
+from nodes.broker.tables.store.message_filter import filter_refusal, matcher
 from nodes.filter.filter_api import SUB_ALL, TAG, build
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
@@ -23,7 +23,7 @@ from nodes.protocol.names import build_pop_retry_topic
 from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
 from nodes.rpc.server import Handlers, InTask
 
-_MOST_MESSAGES = 32
+_MAX_MESSAGES = 32
 _LATE_MS = 500
 _DICE = 100
 
@@ -66,7 +66,7 @@ class PopMessage:
         try:
             topic, subscription = self._permitted(held.channel, header)
             with_records = self._service.is_enabled
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return held.request.answer(refusal.code, refusal.remark)
         pop = Pop(
             header,
@@ -94,14 +94,14 @@ class PopMessage:
         broker.consumers.compensate_basic_consumer_info(group, ConsumeType.CONSUME_POP, MessageModel.CLUSTERING)
         if broker.host.clock.now_ms() - header.born_time - header.poll_time > _LATE_MS:
             remark = f"the broker[{broker.host.ip}] pop message is timeout too much"
-            raise RefusedError(ResponseCode.POLLING_TIMEOUT, remark)
-        expect_readable_broker(broker, "pop")
-        if header.max_msg_nums > _MOST_MESSAGES:
-            remark = f"the broker[{broker.host.ip}] pop message's num is greater than {_MOST_MESSAGES}"
-            raise RefusedError(ResponseCode.INVALID_PARAMETER, remark)
+            raise RequestRefusedError(ResponseCode.POLLING_TIMEOUT, remark)
+        require_readable_broker(broker, "pop")
+        if header.max_msg_nums > _MAX_MESSAGES:
+            remark = f"the broker[{broker.host.ip}] pop message's num is greater than {_MAX_MESSAGES}"
+            raise RequestRefusedError(ResponseCode.INVALID_PARAMETER, remark)
         if not broker.config.timer_wheel_enable:
             remark = f"the broker[{broker.host.ip}] pop message is forbidden because timerWheelEnable is false"
-            raise RefusedError(ResponseCode.SYSTEM_ERROR, remark)
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark)
         topic = readable_topic(broker, channel, header.topic, header.queue_id, group)
         return topic, self._subscription(header)
 
@@ -122,7 +122,7 @@ class PopMessage:
             refusal = ResponseCode.SUBSCRIPTION_PARSE_FAILED, ""
         if refusal is not None:
             remark = "parse the consumer's subscription failed"
-            raise RefusedError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
+            raise RequestRefusedError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
         now_ms = broker.host.clock.now_ms()
         for noted in (built, of_retry):
             broker.consumers.compensate_subscribe_data(group, attrs.evolve(noted, sub_version=now_ms))
@@ -174,7 +174,7 @@ class PopMessage:
             is_full = result is PollingResult.POLLING_FULL
             code = ResponseCode.POLLING_FULL if is_full else ResponseCode.POLLING_TIMEOUT
             remark = "NO_MESSAGE_IN_QUEUE"
-        told = headers.PopMessageResponseHeader(
+        reported = headers.PopMessageResponseHeader(
             pop.pop_time_ms,
             header.invisible_time,
             pop.revive_qid,
@@ -183,4 +183,4 @@ class PopMessage:
             join_infos(pop.msg_offset_infos),
             join_infos(pop.order_count_infos) if pop.is_order else None,
         )
-        return held.request.answer(int(code), remark, encode_header(told), body)
+        return held.request.answer(int(code), remark, encode_header(reported), body)

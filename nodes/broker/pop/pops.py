@@ -21,7 +21,7 @@ from nodes.broker.pop.queue_pop import QueuePop
 from nodes.broker.pop.records import ReviveLog
 from nodes.broker.pop.revive import PopReviveService, PopReviveServices
 from nodes.broker.pop.revive_message import MessageReviver
-from nodes.broker.tables.put_message_result import PutMessageResult
+from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.protocol.model import Message
 from nodes.rpc.server import Handlers
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.pop_queue_locks import UNUSED_EXPIRE_MS, PopQueueLocks, group_lock_key
+from nodes.broker.tables.pop.queue_locks import UNUSED_EXPIRE_MS, PopQueueLocks, group_lock_key
 from nodes.protocol.names import build_polling_key
 
 _NS_PER_MS = 1_000_000

@@ -13,10 +13,10 @@ from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.pop_offset import PopOffset
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import record_pop
-from nodes.broker.tables.broker_stats import StatsName
-from nodes.broker.tables.consumer_offsets import TOPIC_GROUP_SEPARATOR
-from nodes.broker.tables.message_store import GetMessageResult, GetMessageStatus
-from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.store.broker_stats import StatsName
+from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus
 from nodes.filter.filter_api import filtered_record
 from nodes.protocol.extra_info import build_extra_info, msg_offset_info, start_offset_info
 from nodes.protocol.headers_pop import PopMessageRequestHeader
@@ -115,7 +115,7 @@ class QueuePop:
         read = read_queue(broker, self._offsets, pop, topic, queue_id, offset)
         if not read.messages:
             self._pass_over(pop, topic, queue_id, offset, read)
-        elif not await self._note(pop, topic, queue_id, offset, read):
+        elif not await self._on_change(pop, topic, queue_id, offset, read):
             pop.rest_num += len(read.messages)
             return
         pop.rest_num += read.max_offset - read.next_begin_offset
@@ -123,7 +123,7 @@ class QueuePop:
             pop.messages.append(self._handed_out(pop, message, offset) if is_retry else message)
         broker.pop_in_flight.increment(topic, pop.group, queue_id, len(read.messages))
 
-    async def _note(self, pop: Pop, topic: str, queue_id: int, offset: int, read: GetMessageResult) -> bool:
+    async def _on_change(self, pop: Pop, topic: str, queue_id: int, offset: int, read: GetMessageResult) -> bool:
         """Note a batch, or write a check point; False: its messages must not be handed out."""
         broker, header, group = self._broker, pop.header, pop.group
         key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"

@@ -3,7 +3,7 @@
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
-from nodes.broker.tables.pop_check_point import (
+from nodes.broker.tables.pop.check_point import (
     ACK_TAG,
     ACK_TIME_INTERVAL_MS,
     BATCH_ACK_TAG,
@@ -14,7 +14,7 @@ from nodes.broker.tables.pop_check_point import (
     PopOutcome,
     build_cluster_revive_topic,
 )
-from nodes.broker.tables.put_message_result import PutMessageResult, PutMessageStatus
+from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol.extra_info import build_extra_info
 from nodes.protocol.model import Message
 from nodes.protocol.properties import TAGS, TIMER_DELIVER_MS, UNIQ_KEY
@@ -128,5 +128,5 @@ def record_pop(
     is_own = owner == broker.broker_name
     stored_ms = broker.store.store_timestamp(ck.topic, ck.queue_id, offset) if is_own else -1
     place = (ck.topic, owner, ck.queue_id, offset)
-    told = "" if outcome is None else outcome.value
-    broker.host.record(MessageRecord(event, ck.cid, *place, client, stored_ms, told, handle))
+    reported = "" if outcome is None else outcome.value
+    broker.host.record(MessageRecord(event, ck.cid, *place, client, stored_ms, reported, handle))

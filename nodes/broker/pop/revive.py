@@ -7,8 +7,8 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.records import ReviveLog, record_pop
 from nodes.broker.pop.revive_message import MessageReviver
-from nodes.broker.tables.pop_check_point import REVIVE_GROUP, PopCheckPoint, PopOutcome
-from nodes.broker.tables.pop_revive import (
+from nodes.broker.tables.pop.check_point import REVIVE_GROUP, PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop.revive import (
     IDLE_SLEEP_MS,
     REVIVE_BATCH,
     UNFINISHED_MAX,
@@ -19,7 +19,7 @@ from nodes.broker.tables.pop_revive import (
     is_of_use,
     unacked_offsets,
 )
-from nodes.broker.tables.pop_revive_cadence import ReviveCadence
+from nodes.broker.tables.pop.revive_cadence import ReviveCadence
 from nodes.cause import cause
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import TAGS, TIMER_DELIVER_MS
@@ -111,7 +111,7 @@ class PopReviveService:
         if self._is_of_use:
             self._go_on()
         else:
-            self._cadence.note_record(self._broker.host.clock.monotonic_ns())
+            self._cadence.on_record(self._broker.host.clock.monotonic_ns())
 
     # --- rounds ---------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ from nodes.broker.files import persist_topics
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
-from nodes.broker.tables.message_store import MessageStore
-from nodes.broker.tables.pop_check_point import PopCheckPoint, PopOutcome
-from nodes.broker.tables.pop_revive import re_put_ck, revived_message
-from nodes.broker.tables.put_message_result import PutMessageResult
+from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop.revive import re_put_ck, revived_message
+from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.protocol.model import Message, TopicConfig
 from nodes.protocol.properties import ORIGIN_MESSAGE_ID
 

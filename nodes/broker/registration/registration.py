@@ -9,7 +9,7 @@ import trio
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
-from nodes.broker.tables.member_group import MemberGroup
+from nodes.broker.tables.group.member_group import MemberGroup
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -39,17 +39,17 @@ OnRegistered = Callable[[list[RegisterResult]], Awaitable[None]]
 
 
 @frozen
-class _Answer:
+class _RegistrationAnswer:
     header: headers.RegisterBrokerResponseHeader
     order_conf: KvTable | None
     """Topic -> order configuration; only that of the first answer is used."""
 
 
 async def _nothing_follows(_: list[RegisterResult]) -> None:
-    """Default of `Registration.on_registered`."""
+    """Default of `NameserverRegistration.on_registered`."""
 
 
-class Registration:
+class NameserverRegistration:
     """Registers this broker with all nameservers.
 
     Mirrors:
@@ -161,11 +161,11 @@ class Registration:
     async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> None:
         if self._stopped:
             return
-        answers: list[_Answer | None] = []
-        told = _within_permission(table, self._broker.config.broker_permission)
+        answers: list[_RegistrationAnswer | None] = []
+        reported = _within_permission(table, self._broker.config.broker_permission)
 
         async def register(nameserver: str) -> None:
-            answers.append(await self._register(nameserver, told))
+            answers.append(await self._register(nameserver, reported))
 
         async with trio.open_nursery() as nursery:
             for address in self._broker.nameservers:
@@ -175,7 +175,7 @@ class Registration:
             self._mark_order_topics(first.order_conf)
         await self.on_registered([None if answer is None else answer.header for answer in answers])
 
-    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> "_Answer | None":
+    async def _register(self, nameserver: str, table: Mapping[str, TopicConfig]) -> "_RegistrationAnswer | None":
         broker = self._broker
         config = broker.config
         acting = config.enable_slave_acting_master
@@ -206,7 +206,7 @@ class Registration:
         if answer.code != ResponseCode.SUCCESS:
             broker.host.log.warning("register refused", nameserver=nameserver, remark=answer.remark)
             return None
-        return _Answer(
+        return _RegistrationAnswer(
             decode_header(headers.RegisterBrokerResponseHeader, answer.ext_fields),
             decode_body(KvTable, answer.body) if answer.body else None,
         )
@@ -243,9 +243,9 @@ class Registration:
         if self.tell_controllers is not None:
             self.tell_controllers()
         if self._broker.config.enable_slave_acting_master:
-            self._tell_nameservers()
+            self._notify_nameservers()
 
-    def _tell_nameservers(self) -> None:
+    def _notify_nameservers(self) -> None:
         broker = self._broker
         if broker.config.compatible_with_old_name_srv:
             code, body = RequestCode.QUERY_DATA_VERSION, encode_body(broker.topics.data_version)
@@ -287,7 +287,9 @@ class ProvidedTopic:
     """Set when the nameservers have answered the registration of a new topic; None: it is not new."""
 
 
-def provide_topic(broker: BrokerContext, registration: Registration, topic: str, queue_nums: int) -> ProvidedTopic:
+def provide_topic(
+    broker: BrokerContext, registration: NameserverRegistration, topic: str, queue_nums: int
+) -> ProvidedTopic:
     """Get or create a topic: a new one is persisted and registered, a changed one persisted.
 
     Mirrors:
@@ -301,7 +303,7 @@ def provide_topic(broker: BrokerContext, registration: Registration, topic: str,
     return ProvidedTopic(lookup.config, registration.register_increment((topic,)) if lookup.created else None)
 
 
-def provide_dlq_topic(broker: BrokerContext, registration: Registration, group: str) -> str:
+def provide_dlq_topic(broker: BrokerContext, registration: NameserverRegistration, group: str) -> str:
     """Get or create the dead letter topic of a group; returns its name."""
     topic = dlq_topic(group)
     provide_topic(broker, registration, topic, DLQ_NUMS_PER_GROUP)

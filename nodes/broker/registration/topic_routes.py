@@ -3,7 +3,7 @@
 import trio
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.tables.escape import EscapeRoutes
+from nodes.broker.tables.store.escape import EscapeRoutes
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageQueue, TopicRouteData
@@ -76,9 +76,9 @@ class TopicRouteInfoManager:
 
     async def _update_all(self) -> None:
         written = dict.fromkeys(self._routes.topics())
-        divided = dict.fromkeys(self._subscribe_info)
-        for topic in divided | written:
-            await self._update(topic, publish=topic in written, subscribe=topic in divided)
+        allocated = dict.fromkeys(self._subscribe_info)
+        for topic in allocated | written:
+            await self._update(topic, publish=topic in written, subscribe=topic in allocated)
 
     async def _update(self, topic: str, *, publish: bool = False, subscribe: bool = False) -> None:
         """Ask for one route; after an error the known one stays.

@@ -2,9 +2,9 @@
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
-from nodes.broker.refused import RefusedError
-from nodes.broker.tables.put_message_result import PutMessageStatus
-from nodes.broker.tables.timer_messages import build_delete_key
+from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.timer.timer_messages import build_delete_key
 from nodes.host import Channel
 from nodes.protocol import headers_message as headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -41,7 +41,7 @@ class RecallMessage:
         header = decode_header(headers.RecallMessageRequestHeader, request.ext_fields)
         try:
             handle = self._accepted(header)
-        except RefusedError as refusal:
+        except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
         now_ms = self._broker.host.clock.now_ms()
         properties = {
@@ -66,26 +66,26 @@ class RecallMessage:
         """
         broker = self._broker
         if not broker.config.recall_message_enable:
-            raise RefusedError(
+            raise RequestRefusedError(
                 ResponseCode.NO_PERMISSION, "this broker takes nothing back: recallMessageEnable is false"
             )
         if broker.broker_id != MASTER_ID:
-            raise RefusedError(ResponseCode.SLAVE_NOT_AVAILABLE, "this broker is a slave")
+            raise RequestRefusedError(ResponseCode.SLAVE_NOT_AVAILABLE, "this broker is a slave")
         if not is_writeable(broker.config.broker_permission):
-            raise RefusedError(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is not writeable")
+            raise RequestRefusedError(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is not writeable")
         if broker.topics.select_topic_config(header.topic) is None:
-            raise RefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
+            raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, f"topic {header.topic} does not exist here")
         try:
             handle = RecallHandle.decode(header.recall_handle)
         except ValueError as error:
-            raise RefusedError(ResponseCode.ILLEGAL_OPERATION, str(error)) from error
+            raise RequestRefusedError(ResponseCode.ILLEGAL_OPERATION, str(error)) from error
         if handle.topic != header.topic:
-            raise RefusedError(ResponseCode.ILLEGAL_OPERATION, "the handle is of another topic")
+            raise RequestRefusedError(ResponseCode.ILLEGAL_OPERATION, "the handle is of another topic")
         if handle.broker_name != broker.broker_name:
-            raise RefusedError(ResponseCode.ILLEGAL_OPERATION, "the handle is of another broker")
+            raise RequestRefusedError(ResponseCode.ILLEGAL_OPERATION, "the handle is of another broker")
         left_ms = _deliver_ms(handle) - broker.host.clock.now_ms()
         if not 0 < left_ms < broker.config.timer_max_delay_sec * 1000:
-            raise RefusedError(ResponseCode.ILLEGAL_OPERATION, "the time of the handle is over, or too far away")
+            raise RequestRefusedError(ResponseCode.ILLEGAL_OPERATION, "the time of the handle is over, or too far away")
         return handle
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from nodes.broker.tables.delay_offsets import TimerProgress
-from nodes.broker.tables.put_message_result import PutMessageStatus
-from nodes.broker.tables.timer_messages import PutOutcome, put_outcome
-from nodes.broker.tables.timer_store import TimerRequest, TimerStore
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.timer.delay_offsets import TimerProgress
+from nodes.broker.tables.timer.timer_messages import PutOutcome, put_outcome
+from nodes.broker.tables.timer.timer_store import TimerRequest, TimerStore
 from nodes.host import Clock
 from nodes.protocol.model import Message
 
@@ -17,7 +17,7 @@ _PAUSE_UNITS = 0.5
 _HOLD_MS = 50
 
 
-class Waits(Protocol):
+class DeliveryWaits(Protocol):
     """What a delivery asks of its host."""
 
     clock: Clock
@@ -44,7 +44,7 @@ class TimerDelivery:
         self,
         timer: TimerStore,
         progress: TimerProgress,
-        host: Waits,
+        host: DeliveryWaits,
         put: Put,
         on_dropped: Callable[[Message], None] = lambda _: None,
     ) -> None:

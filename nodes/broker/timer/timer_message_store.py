@@ -8,8 +8,8 @@ import trio
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_timer
-from nodes.broker.tables.timer_store import TimerRequest, TimerStore
-from nodes.broker.tables.waiting_messages import given_up
+from nodes.broker.tables.timer.timer_store import TimerRequest, TimerStore
+from nodes.broker.tables.timer.waiting_messages import given_up
 from nodes.broker.timer.timer_delivery import Put, TimerDelivery
 from nodes.host import Host
 from nodes.protocol.model import Message
@@ -49,7 +49,7 @@ class TimerMessageStore:
         self._broker = broker
         self._timer = timer
         self._progress = progress
-        self._deliver = TimerDelivery(timer, progress, host, put, self._note_dropped).deliver
+        self._deliver = TimerDelivery(timer, progress, host, put, self._on_dropped).deliver
         self._pool = ScheduledPool(host, "TimerDequeuePutMessageService", broker.config.timer_put_message_thread_num)
         self._enqueued: deque[TimerRequest] = deque()
         self._room = WakeUp(host)
@@ -183,7 +183,7 @@ class TimerMessageStore:
         await done.wait()
         return delivered
 
-    def _note_dropped(self, message: Message) -> None:
+    def _on_dropped(self, message: Message) -> None:
         dropped = given_up(message, self._broker.broker_name)
         if dropped is not None:
             self._broker.host.record(dropped)

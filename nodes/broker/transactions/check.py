@@ -6,9 +6,9 @@ from enum import Enum
 from nodes.beliefs import DiscardReason
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
-from nodes.broker.tables.message_store import GetMessageResult
-from nodes.broker.tables.put_message_result import PutMessageStatus
-from nodes.broker.tables.transaction_messages import (
+from nodes.broker.tables.store.message_store import GetMessageResult
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.store.transaction_messages import (
     HALF_TOPIC,
     NO_NEW_MESSAGE,
     OP_TOPIC,
@@ -220,7 +220,7 @@ class TransactionalMessageCheckService:
     def __init__(self, broker: BrokerContext, check: TransactionalMessageCheck) -> None:
         self._broker = broker
         self._check = check
-        self._running: _Run | None = None
+        self._running: _CheckService | None = None
 
     @property
     def is_running(self) -> bool:
@@ -230,7 +230,7 @@ class TransactionalMessageCheckService:
     def change(self, *, running: bool) -> None:
         """Start or stop; does nothing if the service is in that state already."""
         if running and self._running is None:
-            self._running = _Run(self._broker, self._check)
+            self._running = _CheckService(self._broker, self._check)
             self._running.wake()
         elif not running and self._running is not None:
             self._running.stopped = True
@@ -242,7 +242,7 @@ class TransactionalMessageCheckService:
             self._running.wake()
 
 
-class _Run:
+class _CheckService:
     """The service between a start and the next stop."""
 
     def __init__(self, broker: BrokerContext, check: TransactionalMessageCheck) -> None:

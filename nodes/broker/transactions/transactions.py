@@ -6,10 +6,10 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.messages.put_message import PutMessage
-from nodes.broker.registration.registration import Registration
-from nodes.broker.tables.put_message_result import PutMessageStatus
-from nodes.broker.tables.topics import TRAN_CHECK_MAX_TIME_TOPIC
-from nodes.broker.tables.transaction_messages import HALF_TOPIC
+from nodes.broker.registration.registration import NameserverRegistration
+from nodes.broker.tables.metadata.topics import TRAN_CHECK_MAX_TIME_TOPIC
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.broker.transactions.check import TransactionalMessageCheck, TransactionalMessageCheckService
 from nodes.broker.transactions.end_transaction import EndTransaction, TransactionalOpBatchService
 from nodes.host import Channel
@@ -41,7 +41,7 @@ class Transactions:
     def __init__(
         self,
         broker: BrokerContext,
-        registration: Registration,
+        registration: NameserverRegistration,
         messages: PutMessage,
         clients: BrokerToClient,
         escape: Callable[[Message], Awaitable[PutMessageStatus]],

@@ -14,7 +14,7 @@ from nodes.values import frozen
 
 
 @frozen(eq=False)
-class ConsumeRequest:
+class PopConsumeRequest:
     """A batch for the listener."""
 
     queue: MessageQueue
@@ -54,7 +54,7 @@ class ConsumeMessagePopConcurrentlyService:
     def submit(self, queue: MessageQueue, process_queue: PopProcessQueue, messages: tuple[Message, ...]) -> None:
         """Queue messages in batches for the pool."""
         for start in range(0, len(messages), self._batch_max):
-            request = ConsumeRequest(queue, process_queue, messages[start : start + self._batch_max])
+            request = PopConsumeRequest(queue, process_queue, messages[start : start + self._batch_max])
             self._threads.schedule(partial(self._consume, request), 0)
 
     def stop(self) -> None:
@@ -62,7 +62,7 @@ class ConsumeMessagePopConcurrentlyService:
         self._stopped = True
         self._threads.stop()
 
-    async def _consume(self, request: ConsumeRequest) -> None:
+    async def _consume(self, request: PopConsumeRequest) -> None:
         """Consume a batch; one that is late is counted as answered, one whose queue was dropped before is not."""
         process_queue, messages = request.process_queue, request.messages
         if process_queue.dropped:
@@ -84,11 +84,11 @@ class ConsumeMessagePopConcurrentlyService:
             # As in RocketMQ the rest of the batch gets no answer, and stays counted.
             self._host.log.warning("processConsumeResult failed", queue=str(request.queue), error=str(error))
 
-    def _is_void(self, request: ConsumeRequest) -> bool:
+    def _is_void(self, request: PopConsumeRequest) -> bool:
         """Whether the result of the listener is ignored."""
         return request.process_queue.dropped or is_pop_timeout(request.messages, self._host.clock.now_ms())
 
-    async def _process_result(self, request: ConsumeRequest, *, succeeded: bool) -> None:
+    async def _process_result(self, request: PopConsumeRequest, *, succeeded: bool) -> None:
         """Answer each message.
 
         Raises:

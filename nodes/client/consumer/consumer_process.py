@@ -41,20 +41,20 @@ class ConsumerProcess:
         instances: dict[str, ClientInstance] = {}
         self.consumers: dict[str, PushConsumer] = {}
         """By group."""
-        for ordinal, one in enumerate(consumers):
-            name = instance_name(one.config, host, ordinal)
+        for ordinal, consumer in enumerate(consumers):
+            name = instance_name(consumer.config, host, ordinal)
             if name not in instances:
-                instances[name] = ClientInstance(host, one.config, nameservers, name)
-            self.consumers[one.group] = PushConsumer(
+                instances[name] = ClientInstance(host, consumer.config, nameservers, name)
+            self.consumers[consumer.group] = PushConsumer(
                 host,
-                one.config,
-                group=one.group,
-                topics=one.topics,
+                consumer.config,
+                group=consumer.group,
+                topics=consumer.topics,
                 nameservers=nameservers,
-                consume_ms=one.consume_ms,
-                fail_times=one.fail_times,
+                consume_ms=consumer.consume_ms,
+                fail_times=consumer.fail_times,
                 instance=instances[name],
-                expressions=one.expressions,
+                expressions=consumer.expressions,
             )
         self._stopping = trio.Event()
 

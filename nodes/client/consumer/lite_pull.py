@@ -14,7 +14,7 @@ from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
-from nodes.client.rebalance.queue_keepers import LitePullQueues
+from nodes.client.rebalance.queue_sources import LitePullQueues
 from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
@@ -77,7 +77,7 @@ class LitePullConsumer:
         name = change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns())
         self.instance = ClientInstance(host, config, nameservers, name, stream_request_type=True)
         self._offsets = RemoteBrokerOffsetStore(self.instance, group)
-        keeper = LitePullQueues(self.instance, config, self._offsets)
+        source = LitePullQueues(self.instance, config, self._offsets)
         self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self.rebalance = Rebalance(
@@ -87,7 +87,7 @@ class LitePullConsumer:
             self.instance.client_id,
             strategy_of(config),
             BrokerAssigner(self.instance, config, group, strategy_name(config), self._beliefs),
-            keeper,
+            source,
             self,
             self._beliefs,
             process_queues,
@@ -95,7 +95,7 @@ class LitePullConsumer:
         self._assigned = AssignedMessageQueues(process_queues)
         self._cache = ConsumeRequestCache(host)
         self._tasks = LitePullTasks(
-            self.instance, config, group, self._assigned, self._cache, keeper, self._subscriptions.__getitem__
+            self.instance, config, group, self._assigned, self._cache, source, self._subscriptions.__getitem__
         )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
         self._application = MessageListener(self.instance, group, consume_ms, fail_times=0)

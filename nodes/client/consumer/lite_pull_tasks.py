@@ -8,7 +8,7 @@ import attrs
 from nodes.cause import cause
 from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper
 from nodes.client.instance.client_instance import ClientInstance
-from nodes.client.rebalance.queue_keepers import LitePullQueues, StoredOffsetUnknownError
+from nodes.client.rebalance.queue_sources import LitePullQueues, StoredOffsetUnknownError
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import LitePullConsumerConfig
@@ -27,7 +27,7 @@ _NS_PER_MS = 1_000_000
 
 
 @frozen(eq=False)
-class ConsumeRequest:
+class LitePullConsumeRequest:
     """The messages of one pull."""
 
     queue: MessageQueue
@@ -44,18 +44,18 @@ class ConsumeRequestCache:
 
     def __init__(self, host: Host) -> None:
         self._now_ns = host.clock.monotonic_ns
-        self._waiting: deque[tuple[ConsumeRequest, int]] = deque()
+        self._waiting: deque[tuple[LitePullConsumeRequest, int]] = deque()
         self._wake_up = WakeUp(host)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, request: ConsumeRequest) -> None:
+    def put(self, request: LitePullConsumeRequest) -> None:
         """Add a batch; its consumer continues with the present cause."""
         self._waiting.append((request, cause.get()))
         self._wake_up.wake()
 
-    async def take_live(self, timeout_ms: int) -> ConsumeRequest | None:
+    async def take_live(self, timeout_ms: int) -> LitePullConsumeRequest | None:
         """The first batch of a queue that is not dropped; batches of dropped queues are discarded.
 
         Returns:
@@ -109,7 +109,7 @@ class LitePullTasks:
         group: str,
         assigned: AssignedMessageQueues,
         cache: ConsumeRequestCache,
-        keeper: LitePullQueues,
+        source: LitePullQueues,
         subscription: Callable[[str], SubscriptionData],
     ) -> None:
         self._instance = instance
@@ -118,7 +118,7 @@ class LitePullTasks:
         self._group = group
         self._assigned = assigned
         self._cache = cache
-        self._keeper = keeper
+        self._keeper = source
         self._subscription = subscription
         self._wrapper = PullAPIWrapper(instance, group)
         self._pool = ScheduledPool(self._host, "PullMsgThread", config.pull_thread_nums)
@@ -221,10 +221,10 @@ class LitePullTasks:
         """Handle an answer; an offset that the broker has corrected only changes the next pull: nothing is dropped."""
         match answer.code:
             case ResponseCode.SUCCESS:
-                messages = self._wrapper.kept_messages(queue, answer, subscription)
+                messages = self._wrapper.retained_messages(queue, answer, subscription)
                 if messages:
                     process_queue.put_messages(messages)
-                    self._cache.put(ConsumeRequest(queue, process_queue, messages))
+                    self._cache.put(LitePullConsumeRequest(queue, process_queue, messages))
             case ResponseCode.PULL_NOT_FOUND | ResponseCode.PULL_RETRY_IMMEDIATELY | ResponseCode.PULL_OFFSET_MOVED:
                 pass
             case ResponseCode.FLOW_CONTROL:

@@ -11,7 +11,7 @@ from nodes.client.tables.popped_messages import (
     HandlesMissingError,
     consume_init_mode,
     handle_of,
-    kept_and_acknowledged,
+    retained_and_acknowledged,
     with_handles,
 )
 from nodes.config import ConsumerConfig
@@ -30,8 +30,8 @@ from nodes.rpc.errors import RemotingError
 _ACK_TIMEOUT_MS = 3_000
 _ANSWER_SPARE_MS = 10_000
 """How long a client waits for the answer of a pop after the time for which a broker may hold it."""
-_INVISIBLE_LEAST_MS = 5_000
-_INVISIBLE_MOST_MS = 300_000
+_INVISIBLE_MIN_MS = 5_000
+_INVISIBLE_MAX_MS = 300_000
 _INVISIBLE_MS = 60_000
 """In place of an invisible time outside of these bounds."""
 _SHORTEST_POP_MS = 1
@@ -71,7 +71,7 @@ class PopAnswers:
         handle = handle_of(message)
         name = handle.broker_name
         header = headers_pop.AckMessageRequestHeader(*self._named(message, handle), bname=name)
-        await self._tell(RequestCode.ACK_MESSAGE, header, message.topic, name)
+        await self._send(RequestCode.ACK_MESSAGE, header, message.topic, name)
 
     async def change_invisible_time(self, message: Message, invisible_ms: int) -> None:
         """Hide a message for a time from now on; the new handle in the answer is not used."""
@@ -79,14 +79,14 @@ class PopAnswers:
         name = handle.broker_name
         named = self._named(message, handle)
         header = headers_pop.ChangeInvisibleTimeRequestHeader(*named, invisible_ms, bname=name)
-        await self._tell(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, message.topic, name)
+        await self._send(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, message.topic, name)
 
     def _named(self, message: Message, handle: ExtraInfo) -> tuple[str, str, int, str, int]:
         """What a request names a message by: group, real topic, queue id, handle, offset."""
         topic = handle.real_topic(message.topic, self._group)
         return self._group, topic, handle.queue_id, " ".join(handle.words), handle.queue_offset
 
-    async def _tell(self, code: RequestCode, header: object, topic: str, broker_name: str) -> None:
+    async def _send(self, code: RequestCode, header: object, topic: str, broker_name: str) -> None:
         address = await find_master(self._instance, topic, broker_name)
         if address is None:
             self._instance.host.log.error("the broker does not exist", broker=broker_name, code=code.name)
@@ -200,7 +200,7 @@ class PopMessages:
 
     def _header(self, queue: MessageQueue, subscription: SubscriptionData) -> headers_pop.PopMessageRequestHeader:
         invisible_ms = self._config.pop_invisible_time
-        is_usable = _INVISIBLE_LEAST_MS <= invisible_ms <= _INVISIBLE_MOST_MS
+        is_usable = _INVISIBLE_MIN_MS <= invisible_ms <= _INVISIBLE_MAX_MS
         return headers_pop.PopMessageRequestHeader(
             self._group,
             queue.topic,
@@ -246,14 +246,16 @@ class PopMessages:
             self._host.log.warning("pop failed", queue=str(queue), error=str(error))
             self._thread.pull_later(request, self._config.pull_time_delay_mills_when_exception)
             return
-        kept, refused = kept_and_acknowledged(messages, partial(self._keeps, subscription), self._max_reconsume_times)
+        retained, refused = retained_and_acknowledged(
+            messages, partial(self._keeps, subscription), self._max_reconsume_times
+        )
         for message in refused:
             await self._answers.ack(message)
-        if not kept:
+        if not retained:
             self._pop_again(request)
             return
-        request.process_queue.wait_ack += len(kept)
-        self._consumption.submit(queue, request.process_queue, kept)
+        request.process_queue.wait_ack += len(retained)
+        self._consumption.submit(queue, request.process_queue, retained)
         if self._config.pull_interval > 0:
             self._thread.pull_later(request, self._config.pull_interval)
         else:

@@ -187,8 +187,8 @@ class PullMessageService:
         match answer.code:
             case ResponseCode.SUCCESS:
                 header = self._wrapper.take_suggestion(request.queue, answer)
-                kept = self._wrapper.kept_messages(request.queue, answer, subscription)
-                self._found(request, header, kept)
+                retained = self._wrapper.retained_messages(request.queue, answer, subscription)
+                self._found(request, header, retained)
             case ResponseCode.PULL_NOT_FOUND | ResponseCode.PULL_RETRY_IMMEDIATELY:
                 request.next_offset = self._wrapper.take_suggestion(request.queue, answer).next_begin_offset
                 if request.process_queue.msg_count == 0:

@@ -46,18 +46,18 @@ class PullAPIWrapper:
         self._suggested[queue] = header.suggest_which_broker_id
         return header
 
-    def kept_messages(
+    def retained_messages(
         self, queue: MessageQueue, answer: Command, subscription: SubscriptionData
     ) -> tuple[Message, ...]:
         """The messages of an answer with matching tags: a broker compares only hash codes."""
         messages = decode_body(PullMessageResponseBody, answer.body).messages
         if client_keeps_all(subscription):
             return messages
-        kept: list[Message] = []
+        retained: list[Message] = []
         for message in messages:
             if client_keeps(subscription, message.properties.get(TAGS)):
-                kept.append(message)
+                retained.append(message)
             else:
                 client_id = self._instance.client_id
                 self._instance.host.record(filtered_record(message, self._group, queue.broker_name, client_id))
-        return tuple(kept)
+        return tuple(retained)

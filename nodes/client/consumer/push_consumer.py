@@ -23,7 +23,7 @@ from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.client.rebalance.exclusivity import SingleActiveQueues
 from nodes.client.rebalance.leases import QueueLeases
 from nodes.client.rebalance.order_locks import OrderLocks
-from nodes.client.rebalance.queue_keepers import PushQueues
+from nodes.client.rebalance.queue_sources import PushQueues
 from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.replica_count import ReplicaCount
@@ -309,7 +309,7 @@ class PushConsumer:
         if subscription is None:
             return
         self._subscriptions[topic] = attrs.evolve(subscription, sub_version=self._host.clock.now_ms())
-        self._pulls.thresholds.divide(len(self.rebalance.process_queues))
+        self._pulls.thresholds.allocate_queues(len(self.rebalance.process_queues))
         await self.instance.heartbeat_all(is_rebalance=True)
 
     def switch_pop_retry(self, topic: str, *, subscribe: bool) -> None:

@@ -249,8 +249,8 @@ class DefaultProducer:
 
     def _attempt_timeout_ms(self, left_ms: int, attempts_left: int) -> int:
         """Time-out of one attempt: the rest of the budget, or `sendMsgMaxTimeoutPerRequest` if a retry could follow."""
-        most_ms = self._config.send_msg_max_timeout_per_request
-        return min(left_ms, most_ms) if most_ms >= 0 and attempts_left else left_ms
+        max_ms = self._config.send_msg_max_timeout_per_request
+        return min(left_ms, max_ms) if max_ms >= 0 and attempts_left else left_ms
 
     async def _attempt(
         self, message: OutgoingMessage, queue: MessageQueue, begin_ms: int, timeout_ms: int
@@ -300,16 +300,16 @@ class DefaultProducer:
                 address, int(RequestCode.SEND_MESSAGE_V2), encode_header(header), message.body, timeout_ms=timeout_ms
             )
         except RemotingError:
-            self._tell_unacknowledged(queue, born_ms)
+            self._notify_unacknowledged(queue, born_ms)
             raise
         status = _STATUS_OF_CODE.get(answer.code)
         if status is None:
             raise BrokerError(answer.code, answer.remark)
         if status is not SendStatus.SEND_OK:
-            self._tell_unacknowledged(queue, born_ms)
+            self._notify_unacknowledged(queue, born_ms)
         return SendResult(status, queue, answer)
 
-    def _tell_unacknowledged(self, queue: MessageQueue, born_ms: int) -> None:
+    def _notify_unacknowledged(self, queue: MessageQueue, born_ms: int) -> None:
         place = (queue.topic, queue.broker_name, queue.queue_id, -1)
         key = attempt_key(self._host.ip, born_ms)
         self._host.record(MessageRecord(MessageEvent.UNACKNOWLEDGED, "", *place, key=key))

@@ -9,14 +9,14 @@ from nodes.fields import FieldError, Rule, checked, whole
 from nodes.host import RandomStream
 from nodes.values import frozen
 
-KEYS_MOST = 100_000
-_EXPONENT_MOST = 10
+KEYS_MAX = 100_000
+_EXPONENT_MAX = 10
 _WEIGHT = 10**12
 """Weight of the first key. Weights are whole numbers, so that draws do not depend on how a machine rounds."""
 _PERCENT = 100
 _EXPONENT = Rule(
-    f"a number above 0 and at most {_EXPONENT_MOST}",
-    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _EXPONENT_MOST,
+    f"a number above 0 and at most {_EXPONENT_MAX}",
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _EXPONENT_MAX,
 )
 
 
@@ -34,16 +34,16 @@ class KeyDistribution(StrEnum):
 
 
 @frozen
-class Keys:
+class MessageKeys:
     """The keys `1`, `2`, ... `count`; each message has one of them. Producers with equal keys write about the same."""
 
-    count: int = whole(100, least=1, limit=KEYS_MOST)
+    count: int = whole(100, minimum=1, limit=KEYS_MAX)
     """How many keys there are."""
     distribution: KeyDistribution = KeyDistribution.UNIFORM
     """How likely each key is."""
     exponent: float = checked(_EXPONENT, 1.0)
     """zipf: the higher, the more the first keys have."""
-    hot_percent: int = whole(50, unit="percent", least=0, most=_PERCENT)
+    hot_percent: int = whole(50, unit="percent", minimum=0, maximum=_PERCENT)
     """hot: share of the messages that the first key has."""
 
     def __attrs_post_init__(self) -> None:
@@ -60,7 +60,7 @@ class KeyDraws:
         chance: one draw per message, unless keys take turns.
     """
 
-    def __init__(self, keys: Keys, chance: RandomStream) -> None:
+    def __init__(self, keys: MessageKeys, chance: RandomStream) -> None:
         self._in_turn = cycle(range(keys.count)) if keys.distribution is KeyDistribution.IN_TURN else None
         self._bounds = _bounds(keys)
         self._randrange = chance.randrange
@@ -73,7 +73,7 @@ class KeyDraws:
 
 
 @lru_cache(maxsize=16)
-def _bounds(keys: Keys) -> tuple[int, ...]:
+def _bounds(keys: MessageKeys) -> tuple[int, ...]:
     """Sums of the weights up to each key, which all producers with these keys share."""
     others = keys.count - 1
     match keys.distribution:

@@ -5,7 +5,7 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.producer.default_producer import ClientError, DefaultProducer, OutgoingMessage, SendStatus
-from nodes.client.producer.keys import KeyDraws, Keys
+from nodes.client.producer.keys import KeyDraws, MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client.producer.transactions import TransactionProducer, UniqIds
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
@@ -60,7 +60,7 @@ class SteadyProducer:
         nameservers: tuple[str, ...],
         rate_per_s: int,
         tags: tuple[str, ...] = (),
-        keys: Keys | None = None,
+        keys: MessageKeys | None = None,
         select: SelectorName | None = None,
         transactions: LocalTransactions | None = None,
         messages: int = 0,

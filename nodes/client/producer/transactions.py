@@ -164,25 +164,35 @@ class TransactionProducer:
         self._check_executor.schedule(answer, 0)
 
     def _answer(
-        self, address: str, message: Message, asked: CheckTransactionStateRequestHeader, state: LocalTransactionState
+        self,
+        address: str,
+        message: Message,
+        requested: CheckTransactionStateRequestHeader,
+        state: LocalTransactionState,
     ) -> None:
-        place = message.topic, asked.bname or "", message.queue_id
+        place = message.topic, requested.bname or "", message.queue_id
         self._record(state, *place, message.properties.get(UNIQ_KEY, ""), address)
         header = EndTransactionRequestHeader(
             self._group,
-            asked.tran_state_table_offset,
-            asked.commit_log_offset,
+            requested.tran_state_table_offset,
+            requested.commit_log_offset,
             _ENDS[state],
             from_transaction_check=True,
             msg_id=message.properties.get(UNIQ_KEY),
-            transaction_id=asked.transaction_id,
-            topic=asked.topic,
-            bname=asked.bname,
+            transaction_id=requested.transaction_id,
+            topic=requested.topic,
+            bname=requested.bname,
         )
         invoke_oneway(self._instance.rpc, address, RequestCode.END_TRANSACTION, header)
 
     def _record(
-        self, state: LocalTransactionState, topic: str, broker_name: str, queue_id: int, key: str, asked_by: str = ""
+        self,
+        state: LocalTransactionState,
+        topic: str,
+        broker_name: str,
+        queue_id: int,
+        key: str,
+        requested_by: str = "",
     ) -> None:
         place = topic, broker_name, queue_id, -1
-        self._instance.host.record(MessageRecord(MessageEvent.DECIDED, "", *place, asked_by, -1, state.value, key))
+        self._instance.host.record(MessageRecord(MessageEvent.DECIDED, "", *place, requested_by, -1, state.value, key))

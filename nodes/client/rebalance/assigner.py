@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from nodes.allocation.strategies import strategy_parameters
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
-from nodes.client.rebalance.roles import Asked, FoundAssignment, FoundConsumers
+from nodes.client.rebalance.roles import FoundAssignment, FoundConsumers, Requested
 from nodes.config import AllocateStrategy, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.assigning import AssignmentClaim
@@ -29,7 +29,7 @@ class BrokerAssigner:
     Two calls of a random broker may return different members. The assigner is the same for all members whose routes
     agree: of the brokers of the topic that have a master, the one with the smallest name.
 
-    Implements `nodes.client.rebalance.roles.Assigner`.
+    Implements `nodes.client.rebalance.roles.AssignerRequests`.
 
     Args:
         strategy_name: strategy for broker-side rebalance.
@@ -79,7 +79,7 @@ class BrokerAssigner:
         if answer.code != ResponseCode.SUCCESS:
             return None
         body = decode_body_cached(GetConsumerListByGroupResponseBody, answer.body)
-        return FoundConsumers(body.consumer_id_list, Asked(address, 1, len(answer.body or b"")), body.setting)
+        return FoundConsumers(body.consumer_id_list, Requested(address, 1, len(answer.body or b"")), body.setting)
 
     async def query_assignment(self, topic: str) -> FoundAssignment | None:
         """The queues of this member, from one broker of the topic; None if no broker is known.
@@ -138,8 +138,8 @@ class BrokerAssigner:
             instance.rpc, address, RequestCode.QUERY_ASSIGNMENT, None, body, timeout_ms=_QUERY_ASSIGNMENT_TIMEOUT_MS
         )
         found = decode_body(QueryAssignmentResponseBody, succeeded(answer).body)
-        asked = Asked(address, 1, len(body) + len(answer.body or b""))
-        return FoundAssignment(found.message_queue_assignments, asked, found.setting), found.epoch
+        requested = Requested(address, 1, len(body) + len(answer.body or b""))
+        return FoundAssignment(found.message_queue_assignments, requested, found.setting), found.epoch
 
     async def _address(self, topic: str) -> str | None:
         instance = self._instance

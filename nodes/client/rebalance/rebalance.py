@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
+from nodes.allocation.allocating import ALLOCATION
 from nodes.allocation.by_user import AllocateByUser, foreign_queues
-from nodes.allocation.division import ALLOCATION
 from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
 from nodes.allocation.strategies import strategy_name
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
 from nodes.beliefs import PassOutcome
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import (
-    NOBODY_ASKED,
-    Assigner,
+    NO_SERVER_ANSWERED,
+    AssignerRequests,
     FoundAssignment,
     PassResult,
     PullRequest,
-    QueueKeeper,
+    QueueSource,
     RebalanceListener,
 )
 from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
@@ -54,8 +54,8 @@ class Rebalance:
         group: str,
         client_id: str,
         allocate: AllocateMessageQueueStrategy,
-        assigner: Assigner,
-        keeper: QueueKeeper,
+        assigner: AssignerRequests,
+        source: QueueSource,
         listener: RebalanceListener,
         beliefs: RebalanceBeliefs,
         process_queues: dict[MessageQueue, ProcessQueue],
@@ -66,10 +66,10 @@ class Rebalance:
         self._client_id = client_id
         self._allocate = allocate
         self._assigner = assigner
-        self._keeper = keeper
+        self._keeper = source
         self._listener = listener
         self._beliefs = beliefs
-        self._mode = keeper.rebalance_mode(configured_mode(config))
+        self._mode = source.rebalance_mode(configured_mode(config))
         self._followed_ms = 0
         """Version of the setting that decided the mode."""
         beliefs.mode(self._mode)
@@ -135,8 +135,8 @@ class Rebalance:
             result = await self._rebalance_by_topic(topic)
         else:
             result = await self._rebalance_by_broker(topic, mode)
-        is_divided = self._config.message_model is MessageModel.CLUSTERING
-        self._beliefs.passed(topic, mode.value if is_divided else _BROADCASTING, began_ns, result)
+        is_partitioned = self._config.message_model is MessageModel.CLUSTERING
+        self._beliefs.passed(topic, mode.value if is_partitioned else _BROADCASTING, began_ns, result)
         return result.is_balanced
 
     async def _rebalance_broadcasting(self, topic: str) -> PassResult:
@@ -160,22 +160,24 @@ class Rebalance:
         if found is None:
             self._host.log.warning("doRebalance, get consumer id list failed", topic=topic)
             # As in RocketMQ this counts as balanced: nobody tries again before the next round.
-            return PassResult(PassOutcome.KEPT, 0, len(queues))
+            return PassResult(PassOutcome.RETAINED, 0, len(queues))
         self._follow(found.setting)
         client_ids = _sorted_members(found.client_ids)
-        self._beliefs.view(topic, client_ids, queues, found.asked.broker_addr)
+        self._beliefs.view(topic, client_ids, queues, found.requested.broker_addr)
         try:
             with self._host.stopwatch(ALLOCATION):
-                mine = self._divide(topic, queues, client_ids)
+                mine = self._allocate_queues(topic, queues, client_ids)
         except AllocationError as error:
             name = strategy_name(self._config)
             self._host.log.warning("allocate message queue exception", topic=topic, strategy=name, error=str(error))
-            return PassResult(PassOutcome.UNBALANCED, len(client_ids), len(queues), 0, found.asked)
+            return PassResult(PassOutcome.UNBALANCED, len(client_ids), len(queues), 0, found.requested)
         self._beliefs.assignment(topic, mine)
         outcome = await self._take(topic, queues, tuple(mine))
-        return PassResult(outcome, len(client_ids), len(queues), len(mine), found.asked)
+        return PassResult(outcome, len(client_ids), len(queues), len(mine), found.requested)
 
-    def _divide(self, topic: str, queues: tuple[MessageQueue, ...], client_ids: tuple[str, ...]) -> list[MessageQueue]:
+    def _allocate_queues(
+        self, topic: str, queues: tuple[MessageQueue, ...], client_ids: tuple[str, ...]
+    ) -> list[MessageQueue]:
         """The share of this member, which may have queues that exist nowhere: RocketMQ does not look.
 
         Raises:
@@ -211,12 +213,12 @@ class Rebalance:
             return PassResult(PassOutcome.UNANSWERED)
         self._follow(found.setting)
         if found.assignments is None:
-            return PassResult(PassOutcome.UNANSWERED, asked=found.asked)
+            return PassResult(PassOutcome.UNANSWERED, requested=found.requested)
         entries = [(each.message_queue, each.mode) for each in found.assignments if each.message_queue is not None]
         pulled = {queue: None for queue, how in entries if how is not MessageRequestMode.POP}
         popped = {queue: None for queue, how in entries if how is MessageRequestMode.POP}
         mine = pulled | popped
-        self._beliefs.assignment(topic, mine, found.asked.broker_addr)
+        self._beliefs.assignment(topic, mine, found.requested.broker_addr)
         is_retry_topic = topic.startswith(RETRY_TOPIC_PREFIX)
         if mode is RebalanceMode.BROKER and bool(pulled) != bool(popped) and not is_retry_topic:
             self._listener.switch_pop_retry(topic, subscribe=bool(pulled))
@@ -228,7 +230,7 @@ class Rebalance:
         if released and self._config.revoke_before_assign:
             # The assigner waits for this member before it gives the queues to another one.
             self._listener.rebalance_later(0)
-        return PassResult(self._outcome(topic, mine), 0, 0, len(mine), found.asked)
+        return PassResult(self._outcome(topic, mine), 0, 0, len(mine), found.requested)
 
     async def _ask_broker(self, topic: str, mode: RebalanceMode) -> FoundAssignment | None:
         """The queues of this member as a broker assigns them; None without an answer."""
@@ -244,7 +246,7 @@ class Rebalance:
         except (RemotingError, BrokerError) as error:
             self._host.log.warning("allocate message queue exception", topic=topic, error=str(error))
             # It also took a call that failed for an empty answer, and dropped all queues.
-            return FoundAssignment((), NOBODY_ASKED) if is_prototype and mode is RebalanceMode.ASSIGNER else None
+            return FoundAssignment((), NO_SERVER_ANSWERED) if is_prototype and mode is RebalanceMode.ASSIGNER else None
 
     def _follow(self, setting: RebalanceSetting | None) -> None:
         """Do from the next pass on what an operator has set for the group, if it is news."""

@@ -85,9 +85,9 @@ class RebalanceBeliefs:
                 result.members,
                 result.queues,
                 result.assigned,
-                result.asked.broker_addr,
-                result.asked.requests,
-                result.asked.bytes,
+                result.requested.broker_addr,
+                result.requested.requests,
+                result.requested.bytes,
             )
         )
 
@@ -111,7 +111,7 @@ class RebalanceBeliefs:
         self._host.record(Ownership(event, self._group, *_place(queue), offset))
 
     def _forget(self, *kinds: BeliefKind, topic: str | None = None) -> None:
-        for kind, about in [one for one in self._believed if one[0] in kinds and topic in (None, one[1])]:
+        for kind, about in [item for item in self._believed if item[0] in kinds and topic in (None, item[1])]:
             self._believe(kind, about, None)
 
     def _believe(self, kind: BeliefKind, topic: str, value: Json, source: str = "") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from nodes.allocation.ordinal import pod_name
 from nodes.beliefs import Belief, BeliefKind
 from nodes.client.instance.client_instance import ClientInstance
-from nodes.client.rebalance.roles import Asked, FoundAssignment, FoundConsumers
+from nodes.client.rebalance.roles import FoundAssignment, FoundConsumers, Requested
 from nodes.config import ConsumerConfig
 from nodes.host import Channel
 from nodes.protocol.codes import RequestCode
@@ -24,7 +24,7 @@ class ReplicaCount:
 
     The API server is asked again and again; a scaler is asked once for each connection, over which it notifies. Until
     the first answer no queue is divided. Later the last known number stays, however old it is. A new number starts a
-    rebalance pass. Implements `nodes.client.rebalance.roles.Assigner`.
+    rebalance pass. Implements `nodes.client.rebalance.roles.AssignerRequests`.
 
     Args:
         instance: whose routes are refreshed, and whose rebalance thread is woken.
@@ -113,7 +113,7 @@ class ReplicaCount:
         if self._count is None:
             return None
         names = tuple(pod_name(self._statefulset, ordinal) for ordinal in range(self._count))
-        return FoundConsumers(names, Asked(self._address))  # the requests are those of polls, not of passes
+        return FoundConsumers(names, Requested(self._address))  # the requests are those of polls, not of passes
 
     async def query_assignment(self, topic: str) -> FoundAssignment | None:  # noqa: ARG002 - the same for each topic
         """None: no broker knows the ordinals of pods."""

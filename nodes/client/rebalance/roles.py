@@ -26,7 +26,7 @@ class PullRequest:
 
 
 @frozen
-class Asked:
+class Requested:
     """The requests that one answer took."""
 
     broker_addr: str = ""
@@ -36,7 +36,7 @@ class Asked:
     """In the bodies of requests and answers."""
 
 
-NOBODY_ASKED = Asked()
+NO_SERVER_ANSWERED = Requested()
 
 
 @frozen
@@ -45,7 +45,7 @@ class FoundConsumers:
 
     client_ids: tuple[str, ...]
     """In the broker's order; one per channel."""
-    asked: Asked
+    requested: Requested
     setting: RebalanceSetting | None = None
     """Who divides the queues, as an operator has told the broker."""
 
@@ -56,7 +56,7 @@ class FoundAssignment:
 
     assignments: tuple[MessageQueueAssignment, ...] | None
     """None: the broker has no answer."""
-    asked: Asked
+    requested: Requested
     setting: RebalanceSetting | None = None
     """Who divides the queues, as an operator has told the broker."""
 
@@ -69,15 +69,15 @@ class PassResult:
     members: int = 0
     queues: int = 0
     assigned: int = 0
-    asked: Asked = NOBODY_ASKED
+    requested: Requested = NO_SERVER_ANSWERED
 
     @property
     def is_balanced(self) -> bool:
         """Whether the pass need not be repeated soon."""
-        return self.outcome in (PassOutcome.BALANCED, PassOutcome.KEPT, PassOutcome.NO_ROUTE)
+        return self.outcome in (PassOutcome.BALANCED, PassOutcome.RETAINED, PassOutcome.NO_ROUTE)
 
 
-class Assigner(Protocol):
+class AssignerRequests(Protocol):
     """Requests of a pass."""
 
     async def find_consumers(self, topic: str) -> FoundConsumers | None:
@@ -109,7 +109,7 @@ class Assigner(Protocol):
         """
 
 
-class QueueKeeper(Protocol):
+class QueueSource(Protocol):
     """How a kind of consumer adds and removes queues."""
 
     def rebalance_mode(self, wanted: RebalanceMode) -> RebalanceMode:

@@ -90,10 +90,10 @@ class ClientRoutes:
                 routed.update(dict.fromkeys(data.broker_addrs.values()))
         gone: list[str] = []
         for name, addrs in list(self._brokers.items()):
-            kept = {broker_id: address for broker_id, address in addrs.items() if address in routed}
+            retained = {broker_id: address for broker_id, address in addrs.items() if address in routed}
             gone.extend(address for address in addrs.values() if address not in routed)
-            if kept:
-                self._brokers[name] = kept
+            if retained:
+                self._brokers[name] = retained
             else:
                 del self._brokers[name]
         return tuple(sorted(gone))

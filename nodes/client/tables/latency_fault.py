@@ -22,7 +22,7 @@ def compute_not_available_duration_ms(latency_ms: int) -> int:
         `MQFaultStrategy#computeNotAvailableDuration`.
     """
     steps = zip(LATENCY_MAX_MS, NOT_AVAILABLE_DURATION_MS, strict=True)
-    return max((duration_ms for least_ms, duration_ms in steps if latency_ms >= least_ms), default=0)
+    return max((duration_ms for min_ms, duration_ms in steps if latency_ms >= min_ms), default=0)
 
 
 @attrs.define

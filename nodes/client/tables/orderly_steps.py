@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from nodes.client.tables.process_queue import ProcessQueue
 
-_SUSPEND_LEAST_MS, _SUSPEND_MOST_MS = 10, 30_000
+_SUSPEND_MIN_MS, _SUSPEND_MAX_MS = 10, 30_000
 
 
 class OrderlyStep(Enum):
@@ -56,6 +56,6 @@ def next_step(
     return OrderlyStep.CONSUME
 
 
-def suspend_ms(asked_ms: int) -> int:
+def suspend_ms(requested_ms: int) -> int:
     """The pause of a queue, limited to 10 ms to 30 s."""
-    return max(_SUSPEND_LEAST_MS, min(asked_ms, _SUSPEND_MOST_MS))
+    return max(_SUSPEND_MIN_MS, min(requested_ms, _SUSPEND_MAX_MS))

@@ -81,7 +81,7 @@ def with_handles(
     return tuple(made)
 
 
-def kept_and_acknowledged(
+def retained_and_acknowledged(
     messages: Sequence[Message], keeps: Callable[[Message], bool], max_reconsume_times: int
 ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """Messages for the listener, and those that are acknowledged unseen: filtered, or revived too often.
@@ -89,10 +89,10 @@ def kept_and_acknowledged(
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl#processPopResult`.
     """
-    is_kept = [keeps(message) and message.reconsume_times <= max_reconsume_times for message in messages]
+    is_retained = [keeps(message) and message.reconsume_times <= max_reconsume_times for message in messages]
     return (
-        tuple(message for message, kept in zip(messages, is_kept, strict=True) if kept),
-        tuple(message for message, kept in zip(messages, is_kept, strict=True) if not kept),
+        tuple(message for message, retained in zip(messages, is_retained, strict=True) if retained),
+        tuple(message for message, retained in zip(messages, is_retained, strict=True) if not retained),
     )
 
 

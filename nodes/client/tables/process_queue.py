@@ -259,7 +259,7 @@ class PullThresholds:
         self.for_queue = self.config.pull_threshold_for_queue
         self.size_for_queue_mib = self.config.pull_threshold_size_for_queue
 
-    def divide(self, queue_count: int) -> None:
+    def allocate_queues(self, queue_count: int) -> None:
         """Divide the thresholds per topic among the queues; does nothing without queues.
 
         Args:

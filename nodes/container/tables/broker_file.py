@@ -6,7 +6,7 @@ import attrs
 
 from nodes.config import BrokerConfig, BrokerRole
 from nodes.config.text import from_lines, to_lines, updated, values_of
-from nodes.container.tables.brokers import BrokerIdentity
+from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.fields import FieldError
 from nodes.protocol.model import MASTER_ID
 from nodes.values import frozen
@@ -27,7 +27,7 @@ class RefusedBrokerError(Exception):
 class BrokerFile:
     """What a file says of a broker, as far as the container takes it."""
 
-    identity: BrokerIdentity
+    identity: BrokerOfContainer
     role: str
     """ASYNC_MASTER, SYNC_MASTER or SLAVE."""
     config: BrokerConfig
@@ -61,45 +61,47 @@ def read_broker_file(text: str, host_name: str) -> BrokerFile:
         `org.apache.rocketmq.container.BrokerContainerProcessor#addBroker`.
     """
     try:
-        said = from_lines(text)
-        port = {} if "listenPort" in said else {"listenPort": str(_LISTEN_PORT)}
-        role = said.get("brokerRole", BrokerRole.ASYNC_MASTER.value)
-        options = {**said, **port} if role != SLAVE else {**said, **port, "brokerRole": BrokerRole.ASYNC_MASTER.value}
+        answer = from_lines(text)
+        port = {} if "listenPort" in answer else {"listenPort": str(_LISTEN_PORT)}
+        role = answer.get("brokerRole", BrokerRole.ASYNC_MASTER.value)
+        options = (
+            {**answer, **port} if role != SLAVE else {**answer, **port, "brokerRole": BrokerRole.ASYNC_MASTER.value}
+        )
         config = updated(BrokerConfig(), options)
-        broker_id = _broker_id(said, role)
+        broker_id = _broker_id(answer, role)
     except (FieldError, ValueError) as error:
         raise RefusedBrokerError(str(error)) from None
-    if role == SLAVE and broker_id <= MASTER_ID and not _by_controller(said):
+    if role == SLAVE and broker_id <= MASTER_ID and not _by_controller(answer):
         raise RefusedBrokerError("slave broker id must be > 0")
     if config.total_replicas < max(config.in_sync_replicas, config.min_in_sync_replicas):
         raise RefusedBrokerError("invalid replicas number")
     if config.in_sync_replicas < config.min_in_sync_replicas:
         raise RefusedBrokerError("invalid replicas number")
-    cluster, name = said.get("brokerClusterName", "DefaultCluster"), said.get("brokerName", host_name)
+    cluster, name = answer.get("brokerClusterName", "DefaultCluster"), answer.get("brokerName", host_name)
     if role == SLAVE:
         ratio = max(config.access_message_in_memory_max_ratio - _MEMORY_FOR_OTHERS, 0)
         config = attrs.evolve(config, access_message_in_memory_max_ratio=ratio)
-    return BrokerFile(BrokerIdentity(cluster, name, broker_id), role, config)
+    return BrokerFile(BrokerOfContainer(cluster, name, broker_id), role, config)
 
 
-def write_broker_file(identity: BrokerIdentity, config: BrokerConfig) -> str:
+def write_broker_file(identity: BrokerOfContainer, config: BrokerConfig) -> str:
     """The text of a file from which `read_broker_file` reads this broker."""
     role = SLAVE if identity.broker_id != MASTER_ID else config.broker_role
-    who = {
+    node = {
         "brokerClusterName": identity.cluster_name,
         "brokerName": identity.broker_name,
         "brokerId": identity.broker_id,
         "brokerRole": role,
     }
-    return to_lines(values_of(config) | who)
+    return to_lines(values_of(config) | node)
 
 
-def _broker_id(said: Mapping[str, str], role: str) -> int:
+def _broker_id(answer: Mapping[str, str], role: str) -> int:
     """The id of the file; that of a master is 0 unless a controller decides."""
-    if role != SLAVE and not _by_controller(said):
+    if role != SLAVE and not _by_controller(answer):
         return MASTER_ID
-    return int(said.get("brokerId", MASTER_ID))
+    return int(answer.get("brokerId", MASTER_ID))
 
 
-def _by_controller(said: Mapping[str, str]) -> bool:
-    return said.get("enableControllerMode", "false").lower() == "true"
+def _by_controller(answer: Mapping[str, str]) -> bool:
+    return answer.get("enableControllerMode", "false").lower() == "true"

@@ -13,7 +13,7 @@ _SEED, _FACTOR = 17, 37
 
 
 @frozen
-class BrokerIdentity:
+class BrokerOfContainer:
     """Who a broker is.
 
     Mirrors:
@@ -46,24 +46,24 @@ class BrokerTable(Generic[B]):
     """Mapping identity -> broker, iterated as `java.util.concurrent.ConcurrentHashMap` does."""
 
     def __init__(self) -> None:
-        self._brokers: dict[BrokerIdentity, B] = {}
+        self._brokers: dict[BrokerOfContainer, B] = {}
 
     def __len__(self) -> int:
         return len(self._brokers)
 
-    def put(self, identity: BrokerIdentity, broker: B) -> None:
+    def put(self, identity: BrokerOfContainer, broker: B) -> None:
         """Add a broker, or replace it in its place."""
         self._brokers[identity] = broker
 
-    def get(self, identity: BrokerIdentity) -> B | None:
+    def get(self, identity: BrokerOfContainer) -> B | None:
         """The broker of an identity."""
         return self._brokers.get(identity)
 
-    def remove(self, identity: BrokerIdentity) -> B | None:
+    def remove(self, identity: BrokerOfContainer) -> B | None:
         """Remove a broker; None: there is none."""
         return self._brokers.pop(identity, None)
 
-    def items(self) -> Iterator[tuple[BrokerIdentity, B]]:
+    def items(self) -> Iterator[tuple[BrokerOfContainer, B]]:
         """(identity, broker) in the order of the table."""
         buckets = _BUCKETS
         while len(self._brokers) >= buckets * 3 // 4:
@@ -82,11 +82,11 @@ class ContainerBrokers(Generic[B]):
         self.masters: BrokerTable[B] = BrokerTable()
         self.slaves: BrokerTable[B] = BrokerTable()
 
-    def put(self, identity: BrokerIdentity, broker: B) -> None:
+    def put(self, identity: BrokerOfContainer, broker: B) -> None:
         """Add a broker, or replace it; its id says whether it is a master."""
         self._table(identity).put(identity, broker)
 
-    def expect_new(self, identity: BrokerIdentity) -> None:
+    def require_new(self, identity: BrokerOfContainer) -> None:
         """Refuse a second broker of an identity.
 
         Raises:
@@ -95,11 +95,11 @@ class ContainerBrokers(Generic[B]):
         if self.get(identity) is not None:
             raise AlreadyAddedError(f"{identity.canonical_name} has already been added to current broker container")
 
-    def get(self, identity: BrokerIdentity) -> B | None:
+    def get(self, identity: BrokerOfContainer) -> B | None:
         """A broker; None: there is none."""
         return self._table(identity).get(identity)
 
-    def remove(self, identity: BrokerIdentity) -> B | None:
+    def remove(self, identity: BrokerOfContainer) -> B | None:
         """Remove a broker; None: there is none."""
         return self._table(identity).remove(identity)
 
@@ -107,14 +107,14 @@ class ContainerBrokers(Generic[B]):
         """The first master of the table, whatever its group, isolated or not; None: there is none."""
         return next((broker for _, broker in self.masters.items()), None)
 
-    def find_by_name(self, broker_name: str) -> tuple[BrokerIdentity, B] | None:
+    def find_by_name(self, broker_name: str) -> tuple[BrokerOfContainer, B] | None:
         """A broker of a name: a master if there is one, else a slave."""
         every = (*self.masters.items(), *self.slaves.items())
         return next((item for item in every if item[0].broker_name == broker_name), None)
 
-    def in_order_of_shutdown(self) -> tuple[tuple[BrokerIdentity, B], ...]:
+    def in_order_of_shutdown(self) -> tuple[tuple[BrokerOfContainer, B], ...]:
         """Slaves, then masters."""
         return (*self.slaves.items(), *self.masters.items())
 
-    def _table(self, identity: BrokerIdentity) -> BrokerTable[B]:
+    def _table(self, identity: BrokerOfContainer) -> BrokerTable[B]:
         return self.masters if identity.broker_id == MASTER_ID else self.slaves

@@ -37,7 +37,7 @@ class MemberRole(StrEnum):
 
 
 @frozen
-class KeptState:
+class StoredState:
     """What a member must not forget."""
 
     term: int = 0
@@ -67,7 +67,7 @@ class DLedgerMember:
         self_id: str,
         peers: Sequence[str],
         *,
-        kept: KeptState,
+        retained: StoredState,
         draw_vote_wait_ms: Callable[[], int],
         draw_round_ms: Callable[[], int],
         now_ms: int,
@@ -80,8 +80,8 @@ class DLedgerMember:
         self.role = MemberRole.CANDIDATE
         self.leader_id = ""
         """Whom this member takes for the leader of its term; empty: nobody."""
-        self._term, self._voted_for = kept.term, kept.voted_for
-        self._log = list(kept.log)
+        self._term, self._voted_for = retained.term, retained.voted_for
+        self._log = list(retained.log)
         self.committed = 0
         """How many entries a majority has."""
         self._next_vote_ms = now_ms
@@ -93,7 +93,7 @@ class DLedgerMember:
         self._votes: dict[str, None] = {}
         self._refusals: dict[str, None] = {}
         self._not_ready: dict[str, None] = {}
-        self._raises_term = kept.term == 0
+        self._raises_term = retained.term == 0
         """Whether the next round of votes is one of the next term: a majority has refused the last."""
         self._next_round_ms = 0
         self._heard_by_majority_ms = 0
@@ -102,13 +102,13 @@ class DLedgerMember:
         self._matched: dict[str, int] = {}
 
     @property
-    def kept(self) -> KeptState:
+    def retained(self) -> StoredState:
         """What is to be on the disk before an answer or a request of this member leaves."""
-        return KeptState(self._term, self._voted_for, tuple(self._log))
+        return StoredState(self._term, self._voted_for, tuple(self._log))
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """Differs whenever `kept` does."""
+        """Differs whenever `retained` does."""
         return (self._term, self._voted_for, len(self._log), self._log[-1] if self._log else None)
 
     @property
@@ -147,38 +147,38 @@ class DLedgerMember:
 
     # Votes
 
-    def on_vote_request(self, asked: VoteRequest, now_ms: int) -> VoteResponse:
+    def on_vote_request(self, requested: VoteRequest, now_ms: int) -> VoteResponse:
         """Give a vote: once per term, to a candidate whose log is not behind, and not while there is a leader."""
-        if asked.term > self._term and self._vote_ends_ms is not None:
-            self._known_term = max(self._known_term, asked.term)
+        if requested.term > self._term and self._vote_ends_ms is not None:
+            self._known_term = max(self._known_term, requested.term)
             return VoteResponse(self._term, granted=False, not_ready=True)
-        if asked.term > self._term:
-            self._enter_term(asked.term, now_ms)
+        if requested.term > self._term:
+            self._enter_term(requested.term, now_ms)
         has_leader = bool(self.leader_id)
-        is_fresh = (asked.last_term, asked.last_index) >= self._last
-        is_mine = self._voted_for in ("", asked.candidate_id)
-        granted = asked.term == self._term and not has_leader and is_fresh and is_mine
+        is_fresh = (requested.last_term, requested.last_index) >= self._last
+        is_mine = self._voted_for in ("", requested.candidate_id)
+        granted = requested.term == self._term and not has_leader and is_fresh and is_mine
         if granted:
-            self._voted_for = asked.candidate_id
+            self._voted_for = requested.candidate_id
             self._next_vote_ms = now_ms + self._draw_vote_wait_ms()
         return VoteResponse(self._term, granted, has_leader and not granted)
 
-    def on_vote_response(self, voter: str, said: VoteResponse, now_ms: int) -> Outgoing:
+    def on_vote_response(self, voter: str, vote_response: VoteResponse, now_ms: int) -> Outgoing:
         """Count a vote; with a majority this member leads."""
-        if said.not_ready:
+        if vote_response.not_ready:
             self._not_ready[voter] = None
             return self._count_votes(now_ms)
-        if said.term > self._term:
-            self._enter_term(said.term, now_ms)
+        if vote_response.term > self._term:
+            self._enter_term(vote_response.term, now_ms)
             return ()
-        if self.role is not MemberRole.CANDIDATE or said.term != self._term:
+        if self.role is not MemberRole.CANDIDATE or vote_response.term != self._term:
             return ()
-        if said.has_leader:
+        if vote_response.has_leader:
             self._end_votes(now_ms)
             self._raises_term = False
             self._next_vote_ms += SILENCE_MS
             return ()
-        (self._votes if said.granted else self._refusals)[voter] = None
+        (self._votes if vote_response.granted else self._refusals)[voter] = None
         return self._count_votes(now_ms)
 
     def _count_votes(self, now_ms: int) -> Outgoing:
@@ -215,8 +215,8 @@ class DLedgerMember:
         if len(self._votes) >= self._majority:
             return self._lead(now_ms)
         last_term, last_index = self._last
-        asked = VoteRequest(self._term, self.self_id, last_index, last_term)
-        return [(peer, asked) for peer in self._others]
+        requested = VoteRequest(self._term, self.self_id, last_index, last_term)
+        return [(peer, requested) for peer in self._others]
 
     def _lead(self, now_ms: int) -> Outgoing:
         self.role, self.leader_id, self._vote_ends_ms = MemberRole.LEADER, self.self_id, None
@@ -269,18 +269,18 @@ class DLedgerMember:
         self.committed = max(self.committed, min(pushed.committed, matched))
         return PushResponse(self._term, success=True, matched=matched)
 
-    def on_push_response(self, follower: str, said: PushResponse, now_ms: int) -> Outgoing:
+    def on_push_response(self, follower: str, push_response: PushResponse, now_ms: int) -> Outgoing:
         """Learn what a follower has; one whose log differs gets earlier entries."""
-        if said.term > self._term:
-            self._enter_term(said.term, now_ms)
+        if push_response.term > self._term:
+            self._enter_term(push_response.term, now_ms)
             return ()
-        if self.role is not MemberRole.LEADER or said.term != self._term:
+        if self.role is not MemberRole.LEADER or push_response.term != self._term:
             return ()
         self._heard_followers[follower] = None
         if len(self._heard_followers) + 1 >= self._majority:
             self._heard_by_majority_ms = now_ms
-        matched = max(0, min(said.matched, len(self._log)))
-        if not said.success:
+        matched = max(0, min(push_response.matched, len(self._log)))
+        if not push_response.success:
             self._next_index[follower] = matched
             return [(follower, self._push(follower))]
         self._matched[follower] = max(self._matched[follower], matched)

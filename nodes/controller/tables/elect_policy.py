@@ -10,11 +10,11 @@ Mirrors:
 
 from collections.abc import Callable, Iterable
 
-from nodes.controller.tables.heartbeats import BrokerLiveInfo
+from nodes.controller.tables.heartbeats import ReplicaLiveInfo
 from nodes.controller.tables.tree_set import first_of_tree_set
 from nodes.protocol.java import as_int, long_set
 
-LiveInfo = Callable[[int], BrokerLiveInfo | None]
+LiveInfo = Callable[[int], ReplicaLiveInfo | None]
 """Broker id -> what the broker has said; None: it is dead."""
 
 
@@ -54,13 +54,13 @@ def _try_elect(
         return old_master
     if prefer is not None:
         return prefer if prefer in live else None
-    return first_of_tree_set(long_set(live), lambda one, other: _compare(live[one], live[other]))
+    return first_of_tree_set(long_set(live), lambda item, other: _compare(live[item], live[other]))
 
 
-def _compare(one: BrokerLiveInfo, other: BrokerLiveInfo) -> int:
+def _compare(replica_live_info: ReplicaLiveInfo, other: ReplicaLiveInfo) -> int:
     """Below zero: `one` is the better master."""
-    if one.epoch != other.epoch:
-        return as_int(other.epoch - one.epoch)
-    if one.max_offset != other.max_offset:
-        return as_int(other.max_offset - one.max_offset)
-    return as_int(one.election_priority - other.election_priority)
+    if replica_live_info.epoch != other.epoch:
+        return as_int(other.epoch - replica_live_info.epoch)
+    if replica_live_info.max_offset != other.max_offset:
+        return as_int(other.max_offset - replica_live_info.max_offset)
+    return as_int(replica_live_info.election_priority - other.election_priority)

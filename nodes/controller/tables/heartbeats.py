@@ -16,7 +16,7 @@ from nodes.protocol.widths import INT32_MAX
 from nodes.values import frozen
 
 DEFAULT_TIMEOUT_MS = 10_000
-_NOT_SAID = -1
+_NOT_SENT = -1
 
 
 @frozen
@@ -29,7 +29,7 @@ class BrokerIdentity:
 
 
 @frozen
-class BrokerLiveInfo:
+class ReplicaLiveInfo:
     """What the heartbeats of a broker have said."""
 
     broker_addr: str
@@ -47,7 +47,7 @@ class BrokerLiveInfo:
     """The lower is elected."""
 
 
-Liveness = Callable[[str | None, str, int], BrokerLiveInfo | None]
+Liveness = Callable[[str | None, str, int], ReplicaLiveInfo | None]
 """Cluster, broker name and broker id -> what the broker has said; None: it is dead, or unknown under that cluster."""
 
 
@@ -61,10 +61,10 @@ class BrokerHeartbeats:
 
     def __init__(self, *, drops_first_confirm_offset: bool = True) -> None:
         self._drops_first_confirm_offset = drops_first_confirm_offset
-        self._live: dict[BrokerIdentity, BrokerLiveInfo] = {}
+        self._live: dict[BrokerIdentity, ReplicaLiveInfo] = {}
 
     @property
-    def table(self) -> Mapping[BrokerIdentity, BrokerLiveInfo]:
+    def table(self) -> Mapping[BrokerIdentity, ReplicaLiveInfo]:
         """All brokers that are not evicted, some of which may be silent for too long."""
         return MappingProxyType(self._live)
 
@@ -84,12 +84,12 @@ class BrokerHeartbeats:
         """
         timeout_ms = _or(header.heartbeat_timeout_mills, DEFAULT_TIMEOUT_MS)
         priority = _or(header.election_priority, INT32_MAX)
-        epoch, max_offset = _or(header.epoch, _NOT_SAID), _or(header.max_offset, _NOT_SAID)
-        confirm_offset = _or(header.confirm_offset, _NOT_SAID)
+        epoch, max_offset = _or(header.epoch, _NOT_SENT), _or(header.max_offset, _NOT_SENT)
+        confirm_offset = _or(header.confirm_offset, _NOT_SENT)
         known = self._live.get(broker)
         if known is None:
             confirmed = 0 if self._drops_first_confirm_offset else confirm_offset
-            self._live[broker] = BrokerLiveInfo(
+            self._live[broker] = ReplicaLiveInfo(
                 header.broker_addr, now_ms, timeout_ms, channel, epoch, max_offset, confirmed, priority
             )
             return
@@ -105,7 +105,7 @@ class BrokerHeartbeats:
             `DefaultBrokerHeartbeatManager#isBrokerActive`.
         """
 
-        def live_info(cluster_name: str | None, broker_name: str, broker_id: int) -> BrokerLiveInfo | None:
+        def live_info(cluster_name: str | None, broker_name: str, broker_id: int) -> ReplicaLiveInfo | None:
             if cluster_name is None:
                 return None
             info = self._live.get(BrokerIdentity(cluster_name, broker_name, broker_id))
@@ -147,5 +147,5 @@ class BrokerHeartbeats:
         return broker
 
 
-def _or(said: int | None, default: int) -> int:
-    return default if said is None else said
+def _or(number: int | None, default: int) -> int:
+    return default if number is None else number

@@ -7,7 +7,7 @@ Mirrors:
     `org.apache.rocketmq.controller.impl.manager.RaftReplicasInfoManager`.
 """
 
-from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, BrokerLiveInfo, Liveness
+from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, Liveness, ReplicaLiveInfo
 from nodes.controller.tables.replicas_info import ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState
 from nodes.values import frozen
@@ -47,11 +47,11 @@ class RaftReplicasInfoManager(ReplicasInfoManager):
 
 
 def _inverted(alive: Liveness) -> Liveness:
-    def live_info(cluster_name: str | None, broker_name: str, broker_id: int) -> BrokerLiveInfo | None:
+    def live_info(cluster_name: str | None, broker_name: str, broker_id: int) -> ReplicaLiveInfo | None:
         return _SOMETHING if alive(cluster_name, broker_name, broker_id) is None else None
 
     return live_info
 
 
-_SOMETHING = BrokerLiveInfo("", 0, 0, None, 0, 0, 0, 0)
+_SOMETHING = ReplicaLiveInfo("", 0, 0, None, 0, 0, 0, 0)
 """Stands for a broker that counts as alive since it is dead."""

@@ -38,7 +38,7 @@ from nodes.protocol.widths import int64_of
 from nodes.values import frozen
 
 _C = ResponseCode
-NOBODY = -1
+NO_REPLICA = -1
 """Stands for a broker id when a controller itself asks for an election."""
 
 
@@ -68,16 +68,18 @@ class ReplicasInfoManager:
 
     # Ids
 
-    def get_next_broker_id(self, asked: headers.GetNextBrokerIdRequestHeader) -> ControllerResult:
+    def get_next_broker_id(self, requested: headers.GetNextBrokerIdRequestHeader) -> ControllerResult:
         """Answer 1012: nothing is reserved, and the id may be one that is used."""
-        group = self._state.groups.get(asked.broker_name)
+        group = self._state.groups.get(requested.broker_name)
         next_id = 1 if group is None else group.next_id
-        return ControllerResult(headers.GetNextBrokerIdResponseHeader(asked.cluster_name, asked.broker_name, next_id))
+        return ControllerResult(
+            headers.GetNextBrokerIdResponseHeader(requested.cluster_name, requested.broker_name, next_id)
+        )
 
-    def apply_broker_id(self, asked: headers.ApplyBrokerIdRequestHeader) -> ControllerResult:
+    def apply_broker_id(self, requested: headers.ApplyBrokerIdRequestHeader) -> ControllerResult:
         """Answer 1013: any free id is given, and a used one to whoever repeats the check code of its owner."""
-        name, broker_id, check_code = asked.broker_name, asked.applied_broker_id, asked.register_check_code
-        answer = headers.ApplyBrokerIdResponseHeader(asked.cluster_name, name)
+        name, broker_id, check_code = requested.broker_name, requested.applied_broker_id, requested.register_check_code
+        answer = headers.ApplyBrokerIdResponseHeader(requested.cluster_name, name)
         group = self._state.groups.get(name)
         if group is None and broker_id != 1:
             remark = f"Broker-set: {name} hasn't been registered in controller, but broker try to apply brokerId: "
@@ -87,25 +89,25 @@ class ReplicasInfoManager:
             remark = f"Fail to apply brokerId: {broker_id} in broker-set: {name}"
             return ControllerResult(answer, _C.CONTROLLER_BROKER_ID_INVALID, remark)
         address = check_code.split(";")[0]
-        event = events.ApplyBrokerId(asked.cluster_name, name, address, broker_id, check_code)
+        event = events.ApplyBrokerId(requested.cluster_name, name, address, broker_id, check_code)
         return ControllerResult(answer, events=(event,))
 
     def register_broker(
-        self, asked: headers.RegisterBrokerToControllerRequestHeader, alive: Liveness
+        self, requested: headers.RegisterBrokerToControllerRequestHeader, alive: Liveness
     ) -> ControllerResult:
         """Answer 1003: the master is named only if it is alive under the cluster that the request names."""
-        name = asked.broker_name
-        answer = headers.RegisterBrokerToControllerResponseHeader(asked.cluster_name, name)
+        name = requested.broker_name
+        answer = headers.RegisterBrokerToControllerResponseHeader(requested.cluster_name, name)
         rows = self._state.known(name)
         if rows is None:
             remark = f"Broker-set: {name} hasn't been registered in controller"
             return ControllerResult(answer, _C.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, remark)
         group, info = rows
-        replica = group.brokers.get(asked.broker_id)
+        replica = group.brokers.get(requested.broker_id)
         if replica is None:
-            remark = f"BrokerId: {asked.broker_id} hasn't been registered in broker-set: {name}"
+            remark = f"BrokerId: {requested.broker_id} hasn't been registered in broker-set: {name}"
             return ControllerResult(answer, _C.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, remark)
-        if info.master_id is not None and alive(asked.cluster_name, name, info.master_id) is not None:
+        if info.master_id is not None and alive(requested.cluster_name, name, info.master_id) is not None:
             answer = attrs.evolve(
                 answer,
                 master_broker_id=info.master_id,
@@ -113,22 +115,22 @@ class ReplicasInfoManager:
                 master_epoch=info.master_epoch,
                 sync_state_set_epoch=info.sync_state_set_epoch,
             )
-        moved = events.UpdateBrokerAddress(asked.cluster_name, name, asked.broker_address, asked.broker_id)
-        written = (moved,) if asked.broker_address != replica.address else ()
+        moved = events.UpdateBrokerAddress(requested.cluster_name, name, requested.broker_address, requested.broker_id)
+        written = (moved,) if requested.broker_address != replica.address else ()
         return ControllerResult(answer, body=_sync_state_set(info), events=written)
 
     # SyncStateSets and masters
 
     def alter_sync_state_set(
-        self, asked: headers.AlterSyncStateSetRequestHeader, said: SyncStateSet, alive: Liveness
+        self, requested: headers.AlterSyncStateSetRequestHeader, sync_state_set: SyncStateSet, alive: Liveness
     ) -> ControllerResult:
         """Answer 1001."""
-        name, new = asked.broker_name, long_set(said.sync_state_set)
+        name, new = requested.broker_name, long_set(sync_state_set.sync_state_set)
         rows = self._state.known(name)
         if rows is None:
             return _refused_set(_C.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "Broker metadata is not existed")
         group, info = rows
-        refusal = _refusal(asked, said, info) or _refusal_of_members(new, asked, group, alive)
+        refusal = _refusal(requested, sync_state_set, info) or _refusal_of_members(new, requested, group, alive)
         if refusal is not None:
             return refusal
         epoch = info.sync_state_set_epoch + 1
@@ -138,29 +140,29 @@ class ReplicasInfoManager:
             events=(events.AlterSyncStateSet(name, new),),
         )
 
-    def elect_master(self, asked: headers.ElectMasterRequestHeader, alive: Liveness) -> ControllerResult:
+    def elect_master(self, requested: headers.ElectMasterRequestHeader, alive: Liveness) -> ControllerResult:
         """Answer 1002: whoever asks first gets a group that never had a master, be it dead or unknown."""
-        name, asking = asked.broker_name, asked.broker_id
+        name, asking = requested.broker_name, requested.broker_id
         rows = self._state.known(name)
         if rows is None:
             remark = "Broker hasn't been registered"
-            return _nobody(_C.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, remark)
+            return _no_replica(_C.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, remark)
         group, info = rows
-        elected = asking if info.master_epoch == 0 and asking != NOBODY else None
+        elected = asking if info.master_epoch == 0 and asking != NO_REPLICA else None
         if elected is None:
             elected = elect(
                 info.sync_state_set,
                 group.brokers if self.enable_elect_unclean_master else (),
                 old_master=info.master_id,
-                prefer=asking if asked.designate_elect else None,
+                prefer=asking if requested.designate_elect else None,
                 live_info=partial(alive, info.cluster, name),
             )
-        if elected is None and asking in (None, NOBODY):
+        if elected is None and asking in (None, NO_REPLICA):
             remark = "Old master has down and failed to elect a new broker master"
             lost = events.ElectMaster(name, new_master_elected=False)
-            return attrs.evolve(_nobody(_C.CONTROLLER_MASTER_NOT_AVAILABLE, remark), events=(lost,))
+            return attrs.evolve(_no_replica(_C.CONTROLLER_MASTER_NOT_AVAILABLE, remark), events=(lost,))
         if elected is None:
-            return _nobody(_C.CONTROLLER_ELECT_MASTER_FAILED, "Failed to elect a new master")
+            return _no_replica(_C.CONTROLLER_ELECT_MASTER_FAILED, "Failed to elect a new master")
         if elected == info.master_id:
             return _still_exists(name, group, info)
         answer = headers.ElectMasterResponseHeader(
@@ -189,9 +191,9 @@ class ReplicasInfoManager:
 
     # What is known
 
-    def get_replica_info(self, asked: headers.GetReplicaInfoRequestHeader) -> ControllerResult:
+    def get_replica_info(self, requested: headers.GetReplicaInfoRequestHeader) -> ControllerResult:
         """Answer 1004: the recorded master, alive or not."""
-        rows = self._state.known(asked.broker_name)
+        rows = self._state.known(requested.broker_name)
         if rows is None:
             answer = headers.GetReplicaInfoResponseHeader()
             return ControllerResult(answer, _C.CONTROLLER_BROKER_METADATA_NOT_EXIST, "Broker metadata is not existed")
@@ -212,22 +214,22 @@ class ReplicasInfoManager:
     # Cleaning
 
     def clean_broker_data(
-        self, asked: headers.CleanControllerBrokerDataRequestHeader, alive: Liveness
+        self, requested: headers.CleanControllerBrokerDataRequestHeader, alive: Liveness
     ) -> ControllerResult:
         """Answer 1011: with `is_clean_living_broker` the ids are not even read, and the whole group goes."""
-        name, ids = asked.broker_name, None
-        if not asked.is_clean_living_broker:
-            listed = (asked.broker_controller_ids_to_clean or "").strip()
+        name, ids = requested.broker_name, None
+        if not requested.is_clean_living_broker:
+            listed = (requested.broker_controller_ids_to_clean or "").strip()
             info = self._state.sync.get(name)
             if not listed and info is not None and info.master_id is not None:
                 return _not_cleaned(f"Broker {name} is still alive, clean up failure")
             if listed:
                 try:
-                    ids = _ids(asked.broker_controller_ids_to_clean or "")
+                    ids = _ids(requested.broker_controller_ids_to_clean or "")
                 except ValueError as error:
                     return _not_cleaned(str(error))
                 for broker_id in ids:
-                    if alive(asked.cluster_name, name, broker_id) is not None:
+                    if alive(requested.cluster_name, name, broker_id) is not None:
                         return _not_cleaned(f"Broker [{name},  {broker_id}] is still alive, clean up failure")
         if self._state.known(name) is None:
             return _not_cleaned(f"Broker {name} is not existed,clean broker data failure.")
@@ -248,22 +250,22 @@ def _refused_set(code: ResponseCode, remark: str) -> ControllerResult:
 
 
 def _refusal(
-    asked: headers.AlterSyncStateSetRequestHeader, said: SyncStateSet, info: SyncStateInfo
+    requested: headers.AlterSyncStateSetRequestHeader, sync_state_set: SyncStateSet, info: SyncStateInfo
 ) -> ControllerResult | None:
     """Why a new set is refused whatever its members are; a set that is the old one is refused first."""
     rejecting = "Rejecting alter syncStateSet request because the current"
-    if frozenset(said.sync_state_set) == frozenset(info.sync_state_set):
+    if frozenset(sync_state_set.sync_state_set) == frozenset(info.sync_state_set):
         remark = "The newSyncStateSet is equal with oldSyncStateSet, no needed to update syncStateSet"
         return _refused_set(_C.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, remark)
-    if info.master_id is None or info.master_id != asked.master_broker_id:
+    if info.master_id is None or info.master_id != requested.master_broker_id:
         master = "null" if info.master_id is None else info.master_id
-        remark = f"{rejecting} leader is:{{{master}}}, not {{{asked.master_broker_id}}}"
+        remark = f"{rejecting} leader is:{{{master}}}, not {{{requested.master_broker_id}}}"
         return _refused_set(_C.CONTROLLER_INVALID_MASTER, remark)
-    if asked.master_epoch != info.master_epoch:
-        remark = f"{rejecting} master epoch is:{{{info.master_epoch}}}, not {{{asked.master_epoch}}}"
+    if requested.master_epoch != info.master_epoch:
+        remark = f"{rejecting} master epoch is:{{{info.master_epoch}}}, not {{{requested.master_epoch}}}"
         return _refused_set(_C.CONTROLLER_FENCED_MASTER_EPOCH, remark)
-    if said.sync_state_set_epoch != info.sync_state_set_epoch:
-        epochs = f"{{{info.sync_state_set_epoch}}}, not {{{said.sync_state_set_epoch}}}"
+    if sync_state_set.sync_state_set_epoch != info.sync_state_set_epoch:
+        epochs = f"{{{info.sync_state_set_epoch}}}, not {{{sync_state_set.sync_state_set_epoch}}}"
         remark = f"{rejecting} syncStateSet epoch is:{epochs}"
         return _refused_set(_C.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH, remark)
     return None
@@ -271,7 +273,7 @@ def _refusal(
 
 def _refusal_of_members(
     new: tuple[int, ...],
-    asked: headers.AlterSyncStateSetRequestHeader,
+    requested: headers.AlterSyncStateSetRequestHeader,
     group: BrokerReplicaInfo,
     alive: Liveness,
 ) -> ControllerResult | None:
@@ -280,15 +282,15 @@ def _refusal_of_members(
     for member in new:
         if member not in group.brokers:
             return _refused_set(_C.CONTROLLER_INVALID_REPLICAS, f"{rejecting} replicas {{{member}}} don't exist")
-        if alive(group.cluster, asked.broker_name, member) is None:
+        if alive(group.cluster, requested.broker_name, member) is None:
             return _refused_set(_C.CONTROLLER_BROKER_NOT_ALIVE, f"{rejecting} replicas {{{member}}} don't alive")
-    if asked.master_broker_id not in new:
-        remark = f"{rejecting} newSyncStateSet don't contains origin leader {{{asked.master_broker_id}}}"
+    if requested.master_broker_id not in new:
+        remark = f"{rejecting} newSyncStateSet don't contains origin leader {{{requested.master_broker_id}}}"
         return _refused_set(_C.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, remark)
     return None
 
 
-def _nobody(code: ResponseCode, remark: str) -> ControllerResult:
+def _no_replica(code: ResponseCode, remark: str) -> ControllerResult:
     return ControllerResult(headers.ElectMasterResponseHeader(), code, remark)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from nodes.config.tables import MAX_QUEUES
-from nodes.protocol.errors import expect_room
+from nodes.protocol.errors import require_room
 from nodes.values import frozen
 
 
@@ -42,7 +42,7 @@ class LeaseTable:
         held = self._leases.get(key)
         if held is not None and now_ms < held.expires_ms:
             return None if held.holder != holder else self._grant(key, holder, held.token, now_ms + duration_ms)
-        expect_room(self._leases, key, MAX_QUEUES, "leases")
+        require_room(self._leases, key, MAX_QUEUES, "leases")
         self.last_token += 1
         return self._grant(key, holder, self.last_token, now_ms + duration_ms)
 

@@ -29,19 +29,19 @@ def filter_by_zone(route: TopicRouteData, zone_name: str) -> TopicRouteData:
     """
     if not zone_name.strip():
         return route
-    kept: list[BrokerData] = []
+    retained: list[BrokerData] = []
     dropped: dict[str, BrokerData] = {}
     for data in route.broker_datas:
         same_zone = (data.zone_name or "").lower() == zone_name.lower()
         if MASTER_ID not in data.broker_addrs or same_zone:
-            kept.append(data)
+            retained.append(data)
         else:
             dropped[data.broker_name] = data
     hidden = {address: None for data in dropped.values() for address in data.broker_addrs.values()}
     return attrs.evolve(
         route,
         queue_datas=tuple(data for data in route.queue_datas if data.broker_name not in dropped),
-        broker_datas=tuple(kept),
+        broker_datas=tuple(retained),
         filter_server_table={
             address: servers for address, servers in route.filter_server_table.items() if address not in hidden
         },

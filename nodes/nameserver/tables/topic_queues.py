@@ -37,14 +37,14 @@ class TopicQueues:
         data = QueueData(name, config.read_queue_nums, config.write_queue_nums, int(perm), config.topic_sys_flag)
         queues = self._topics.setdefault(topic, {})
         if queues.get(name) != data:
-            self._note(topic, name)
+            self._on_change(topic, name)
         queues[name] = data
 
     def remove(self, topic: str, name: str) -> None:
         """Remove the queues of a topic under a broker name."""
         queues = self._topics.get(topic)
         if queues is not None:
-            self._note(topic, name)
+            self._on_change(topic, name)
             queues.pop(name, None)
             if not queues:
                 del self._topics[topic]
@@ -52,7 +52,7 @@ class TopicQueues:
     def delete(self, topic: str) -> None:
         """Remove a topic."""
         for name in self._topics.pop(topic, {}):
-            self._note(topic, name)
+            self._on_change(topic, name)
 
     def wipe_write_perm(self, broker_name: str) -> int:
         """Clear the WRITE bit of all topics of a broker name; returns how many topics."""
@@ -65,7 +65,7 @@ class TopicQueues:
     def _change_perm(self, broker_name: str, *, keep: int, grant: int) -> int:
         topics = self.topics_of(broker_name)
         for topic in topics:
-            self._note(topic, broker_name)
+            self._on_change(topic, broker_name)
             data = self._topics[topic][broker_name]
             self._topics[topic][broker_name] = attrs.evolve(data, perm=int(data.perm & keep | grant))
         return len(topics)
@@ -85,10 +85,10 @@ class TopicQueues:
         for data in queue_datas:
             if data.broker_name not in known:
                 return
-            self._note(topic, data.broker_name)
+            self._on_change(topic, data.broker_name)
             queues[data.broker_name] = data
         if queues:
             self._topics[topic] = queues
 
-    def _note(self, topic: str, broker_name: str) -> None:
+    def _on_change(self, topic: str, broker_name: str) -> None:
         self._changed.setdefault(broker_name, {})[topic] = None

@@ -8,7 +8,7 @@ from nodes.config import StatefulSetConfig
 
 _MS_PER_S = 1_000
 _BACK_OFF_FIRST_MS = 10_000
-_BACK_OFF_MOST_MS = 300_000
+_BACK_OFF_MAX_MS = 300_000
 _BACK_OFF_FORGOTTEN_MS = 600_000
 """A container that ran for this long is restarted at once."""
 
@@ -92,7 +92,7 @@ class Pod:
         if now_ms - self._started_ms >= _BACK_OFF_FORGOTTEN_MS:
             self._back_off_ms = 0
         self._start_at_ms = now_ms + self._back_off_ms
-        self._back_off_ms = min(_BACK_OFF_MOST_MS, 2 * self._back_off_ms or _BACK_OFF_FIRST_MS)
+        self._back_off_ms = min(_BACK_OFF_MAX_MS, 2 * self._back_off_ms or _BACK_OFF_FIRST_MS)
 
     def probed(self, kind: ProbeKind, *, succeeded: bool) -> None:
         """A probe was answered, or was not."""

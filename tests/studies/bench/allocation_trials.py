@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from nodes.allocation.sticky import divide_sticky
+from nodes.allocation.sticky import allocate_sticky
 from nodes.allocation.strategies import strategy_of
 from nodes.config import AllocateStrategy, ConsumerConfig
 from nodes.protocol.java import java_sorted
@@ -34,10 +34,10 @@ def whole_group_s(*, strategy: str, queues: int, consumers: int) -> list[float]:
 def sticky_s(*, queues: int, consumers: int) -> list[float]:
     """Seconds until the queues are divided after one member has left."""
     mq_all, cid_all = _group(queues, consumers)
-    before = divide_sticky(mq_all, cid_all, {})
+    before = allocate_sticky(mq_all, cid_all, {})
     left = cid_all[: consumers // 2] + cid_all[consumers // 2 + 1 :]
     begin = time.perf_counter()
-    divide_sticky(mq_all, left, before)
+    allocate_sticky(mq_all, left, before)
     return [time.perf_counter() - begin]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 
 from emulator.cli.demo import SCENARIO
-from emulator.spec.bundled import example
+from emulator.spec.reading.bundled import example
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 from nodes.config import STATEFUL, AllocateStrategy
@@ -70,12 +70,12 @@ def _guest(figure: Callable[[str, int, Work], Row], threads: int) -> Callable[[s
     return lambda name, work: figure(name, threads, work)
 
 
-def _warm(what: str, load: Load, limit: float) -> tuple[Benchmark, Benchmark]:
+def _warm(subject: str, load: Load, limit: float) -> tuple[Benchmark, Benchmark]:
     """Messages/s and p99 of a guest beside a real broker, both warm."""
     return (
-        Benchmark(f"guest_warm_{what}", _ratio(limit), partial(_measure_warm, guest_rows.warm_messages_per_s, load)),
+        Benchmark(f"guest_warm_{subject}", _ratio(limit), partial(_measure_warm, guest_rows.warm_messages_per_s, load)),
         Benchmark(
-            f"guest_warm_p99_ms_{what}", _ratio_at_most(1.0), partial(_measure_warm, guest_rows.warm_p99_ms, load)
+            f"guest_warm_p99_ms_{subject}", _ratio_at_most(1.0), partial(_measure_warm, guest_rows.warm_p99_ms, load)
         ),
     )
 

@@ -9,7 +9,7 @@ from emulator.machine.world import World, run_world
 from emulator.run import run_scenario
 from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Network, Scenario, TopicSpec, load
-from emulator.spec.model import numbered
+from emulator.spec.model.scenario import numbered
 from emulator.time.mode import TimeMode
 from emulator.trace.segments import SegmentWriter
 from nodes.config import BrokerConfig
@@ -54,7 +54,7 @@ def emulated_s_per_s(
 def demo_emulation_s() -> list[float]:
     """Wall seconds from the demonstration's scenario to its finished run directory."""
     from emulator.cli.demo import SCENARIO
-    from emulator.spec.bundled import example
+    from emulator.spec.reading.bundled import example
 
     scenario = load(example(SCENARIO))
     with tempfile.TemporaryDirectory() as folder:

@@ -9,9 +9,9 @@ from emulator.cluster.operator import ClusterTargets
 from emulator.machine.world import World, run_world
 from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, NameserverSpec, Scenario, TopicSpec
-from emulator.spec.model import ControllerSpec, numbered
-from emulator.spec.presets import Preset
-from emulator.state.owners import QueueOwners
+from emulator.spec.model.presets import Preset
+from emulator.spec.model.scenario import ControllerSpec, numbered
+from emulator.state.owners import PresentOwners
 from emulator.time.mode import TimeMode
 from emulator.trace.segments import SegmentWriter
 from faults.target import Lead
@@ -35,7 +35,7 @@ def dying_masters_s_per_s(*, groups: int, window_s: int, preset: str = Preset.RI
     async def main(world: World) -> list[float]:
         async with Cluster(world, scenario) as cluster:
             await cluster.start()
-            targets = ClusterTargets(cluster, QueueOwners())
+            targets = ClusterTargets(cluster, PresentOwners())
             dead: tuple[str, ...] = ()
             begin, begin_ns = time.perf_counter(), world.timeline.now_ns
             for death in range(window_s // _DEATH_EVERY_S):

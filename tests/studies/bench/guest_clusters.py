@@ -61,7 +61,7 @@ def emulated_cluster(level: TraceLevel = TraceLevel.FULL) -> Iterator[GuestClust
         scenario.write_text(_SCENARIO, encoding="utf-8")
         command = [sys.executable, "-m", "emulator.cli", "up", str(scenario), "--runs", folder, "--trace", level]
         process = stack.enter_context(_child(command, folder, subprocess.PIPE))
-        yield GuestCluster(_said_namesrv_addr(process), (process,))
+        yield GuestCluster(_printed_namesrv_addr(process), (process,))
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def _child(command: list[str], folder: str, stdout: int) -> "Iterator[subprocess
             process.kill()
 
 
-def _said_namesrv_addr(process: "subprocess.Popen[str]") -> str:
+def _printed_namesrv_addr(process: "subprocess.Popen[str]") -> str:
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith(_ADDRESS_LINE):

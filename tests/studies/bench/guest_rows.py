@@ -50,21 +50,29 @@ def p99_ms(name: str, threads: int, work: Work) -> Row:
 def first_message_s(name: str, work: Work) -> Row:
     """From the start of the servers' processes to the first message that they have taken."""
     own, real = _measured_starts(work)
-    what = f"{_SMALL_HEAPS}, a producer that tries all the time"
-    return _row(name, "s", what, _each(own, lambda it: it.first_message_s), _each(real, lambda it: it.first_message_s))
+    subject = f"{_SMALL_HEAPS}, a producer that tries all the time"
+    return _row(
+        name,
+        "s",
+        subject,
+        _each(own, lambda item: item.first_message_s),
+        _each(real, lambda item: item.first_message_s),
+    )
 
 
 def memory_mib(name: str, work: Work) -> Row:
     """What the servers' processes take when they have taken the first message."""
     own, real = _measured_starts(work)
-    return _row(name, "MiB", _SMALL_HEAPS, _each(own, lambda it: it.memory_mib), _each(real, lambda it: it.memory_mib))
+    return _row(
+        name, "MiB", _SMALL_HEAPS, _each(own, lambda item: item.memory_mib), _each(real, lambda item: item.memory_mib)
+    )
 
 
 def warm_messages_per_s(name: str, load: Load, work: Work) -> Row:
     """Messages of a producer beside a broker that has been under load for half a minute; level `findings`."""
     own, real = _measured_warm(load, work)
-    what = f"{_REAL}, as warm"
-    return _row(name, "messages/s", what, _each(own, lambda run: run.per_s), _each(real, lambda run: run.per_s))
+    subject = f"{_REAL}, as warm"
+    return _row(name, "messages/s", subject, _each(own, lambda run: run.per_s), _each(real, lambda run: run.per_s))
 
 
 def warm_p99_ms(name: str, load: Load, work: Work) -> Row:
@@ -129,6 +137,6 @@ def _each(runs: Sequence[T], figure: Callable[[T], float]) -> Sample:
     return Sample(tuple(map(figure, runs)))
 
 
-def _row(name: str, unit: str, what: str, own: Sample, real: Sample) -> Row:
-    beside = f"{what}: {real.median:,.4g} {unit} (spread {real.spread_pct:.0f} %)"
+def _row(name: str, unit: str, subject: str, own: Sample, real: Sample) -> Row:
+    beside = f"{subject}: {real.median:,.4g} {unit} (spread {real.spread_pct:.0f} %)"
     return Row(name, own.median, unit, own.spread_pct, beside, own.median / real.median)

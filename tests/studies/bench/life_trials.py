@@ -12,10 +12,10 @@ from emulator.cluster import Cluster
 from emulator.machine.world import World, run_world
 from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
-from emulator.spec.model import numbered
+from emulator.spec.model.scenario import numbered
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Row
-from emulator.trace.schema import OWNERSHIP, Table
+from emulator.trace.schema import OWNERSHIP, TraceTable
 from emulator.trace.segments import SegmentWriter
 from nodes.beliefs import OwnershipEvent
 from nodes.config import ConsumerConfig
@@ -101,7 +101,7 @@ class _Owners:
         self._node = OWNERSHIP.index("node")
         self._event = OWNERSHIP.index("event")
 
-    def hear(self, table: Table, row: Row) -> None:
+    def hear(self, table: TraceTable, row: Row) -> None:
         """Take a row of the trace."""
         if table is not OWNERSHIP:
             return

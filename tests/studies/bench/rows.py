@@ -6,7 +6,7 @@ from functools import partial
 
 import attrs
 
-from emulator.spec.presets import Preset
+from emulator.spec.model.presets import Preset
 from emulator.time.mode import TimeMode
 from nodes.config import AllocateStrategy
 from studies.bench import allocation_trials, cluster_trials, group_trials, life_trials, rivals, rpc_trials
@@ -88,16 +88,16 @@ def dying_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
     """How fast virtual time passes while masters die; beside it half as many groups, and what doubling them costs."""
     speed = partial(run_trial, group_trials.dying_masters_s_per_s, window_s=work.sized(600))
     own, half = interleave((lambda: speed(groups=groups), lambda: speed(groups=groups // 2)), work.repeated(3))
-    what = f"twice the time of {groups // 2} groups: {half.median / 2:.1f}"
-    return Row(name, own.median, "emulated s/s", own.spread_pct, what, 2 * own.median / half.median)
+    subject = f"twice the time of {groups // 2} groups: {half.median / 2:.1f}"
+    return Row(name, own.median, "emulated s/s", own.spread_pct, subject, 2 * own.median / half.median)
 
 
 def elected_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
     """How fast virtual time passes while masters die and controllers elect others; beside it acting slaves."""
     speed = partial(run_trial, group_trials.dying_masters_s_per_s, groups=groups, window_s=work.sized(600))
     own, acting = interleave((lambda: speed(preset=Preset.CONTROLLER), speed), work.repeated(3))
-    what = f"the same groups with acting slaves: {acting.median:.1f}"
-    return Row(name, own.median, "emulated s/s", own.spread_pct, what, own.median / acting.median)
+    subject = f"the same groups with acting slaves: {acting.median:.1f}"
+    return Row(name, own.median, "emulated s/s", own.spread_pct, subject, own.median / acting.median)
 
 
 def demo_emulation_s(name: str, work: Work) -> Row:
@@ -109,8 +109,8 @@ def demo_emulation_s(name: str, work: Work) -> Row:
 def ready_s(name: str, work: Work) -> Row:
     """From the start of the interpreter to the moment at which every queue has its owner."""
     wall = _alone(lambda: run_trial(life_trials.ready_s, begun_s=time.monotonic()), work.repeated(5))
-    what = "none: live mode, Python's start included, 1 nameserver, 2 brokers, 2 consumers, 8 queues"
-    return Row(name, wall.median, "s", wall.spread_pct, what, None)
+    subject = "none: live mode, Python's start included, 1 nameserver, 2 brokers, 2 consumers, 8 queues"
+    return Row(name, wall.median, "s", wall.spread_pct, subject, None)
 
 
 def memory_per_idle_consumer_kib(
@@ -120,8 +120,8 @@ def memory_per_idle_consumer_kib(
     resident = partial(run_trial, life_trials.resident_kib, settle_s=settle_s)
     small, large = interleave((lambda: resident(consumers=fewer), lambda: resident(consumers=more)), work.repeated(3))
     each = Sample(tuple((b - a) / (more - fewer) for a, b in zip(small.values, large.values, strict=True)))
-    what = f"none: resident memory with {more} consumers less that with {fewer}, sim mode"
-    return Row(name, each.median, "KiB", each.spread_pct, what, None)
+    subject = f"none: resident memory with {more} consumers less that with {fewer}, sim mode"
+    return Row(name, each.median, "KiB", each.spread_pct, subject, None)
 
 
 def idle_cpu_per_node_pct(name: str, work: Work, *, consumers: int = 20, wall_s: int = 20, settle_s: int = 5) -> Row:
@@ -130,8 +130,8 @@ def idle_cpu_per_node_pct(name: str, work: Work, *, consumers: int = 20, wall_s:
     share = _alone(
         partial(run_trial, life_trials.idle_cpu_pct, consumers=consumers, wall_s=duration_s, settle_s=settle_s), 1
     )
-    what = f"none: 1 nameserver, 2 brokers, {consumers} consumers over {duration_s} wall s"
-    return Row(name, share.median, "% of a core", share.spread_pct, what, None)
+    subject = f"none: 1 nameserver, 2 brokers, {consumers} consumers over {duration_s} wall s"
+    return Row(name, share.median, "% of a core", share.spread_pct, subject, None)
 
 
 def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers: int = 1_000) -> Row:
@@ -142,8 +142,8 @@ def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers
         (lambda: group(queues=few), lambda: group(queues=usual), lambda: group(queues=many)), work.repeated(5)
     )
     each_of_few, each_of_many = among_few.median / few, among_many.median / many
-    what = f"a queue's part: {each_of_many * 1e6:.3g} us of {many:,}, {each_of_few * 1e6:.3g} us of {few:,}"
-    return Row(name, wall.median, "s", wall.spread_pct, what, each_of_many / each_of_few)
+    subject = f"a queue's part: {each_of_many * 1e6:.3g} us of {many:,}, {each_of_few * 1e6:.3g} us of {few:,}"
+    return Row(name, wall.median, "s", wall.spread_pct, subject, each_of_many / each_of_few)
 
 
 def sticky_s(name: str, work: Work, *, consumers: int = 1_000) -> Row:
@@ -154,13 +154,13 @@ def sticky_s(name: str, work: Work, *, consumers: int = 1_000) -> Row:
         partial(run_trial, allocation_trials.whole_group_s, strategy="AVG", queues=queues, consumers=consumers),
     )
     own, avg = interleave(sides, work.repeated(5))
-    what = f"AVG, asked by each of {consumers:,} members for {queues:,} queues: {avg.median:.3g} s"
-    return Row(name, own.median, "s", own.spread_pct, what, own.median / avg.median)
+    subject = f"AVG, asked by each of {consumers:,} members for {queues:,} queues: {avg.median:.3g} s"
+    return Row(name, own.median, "s", own.spread_pct, subject, own.median / avg.median)
 
 
 def _alone(side: Callable[[], list[float]], rounds: int) -> Sample:
     return interleave((side,), rounds)[0]
 
 
-def _with_figure(what: str, sample: Sample) -> str:
-    return f"{what}: {sample.median:,.0f}/s (spread {sample.spread_pct:.0f} %)"
+def _with_figure(subject: str, sample: Sample) -> str:
+    return f"{subject}: {sample.median:,.0f}/s (spread {sample.spread_pct:.0f} %)"

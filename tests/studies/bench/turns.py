@@ -20,7 +20,7 @@ PINNED_NAME = "0.1.0"
 WORKLOADS = Path(__file__).parent / "workloads"
 _ROOT = Path(__file__).parents[3]
 _CACHE = _ROOT / ".bench"
-_PLAYED = Path(__file__).parent / "played.py"
+_EXECUTED = Path(__file__).parent / "played.py"
 _TURN_S = 0.2
 _POLL_S = 0.005
 
@@ -30,7 +30,7 @@ class Cost:
     """What playing a scenario once costs in a warm process."""
 
     cpu_s: float
-    most_mib: float
+    max_mib: float
 
 
 def against_pinned(name: str, workload: Path, level: str, rounds: int) -> Row:
@@ -39,7 +39,7 @@ def against_pinned(name: str, workload: Path, level: str, rounds: int) -> Row:
     pairs = [_pair(earlier, workload, level, first=number % 2) for number in range(rounds)]
     ours, theirs = (Sample(tuple(pair[side].cpu_s for pair in pairs)) for side in (1, 0))
     ratios = Sample(tuple(ours.cpu_s / before.cpu_s for before, ours in pairs))
-    mib = max(ours.most_mib for _, ours in pairs)
+    mib = max(ours.max_mib for _, ours in pairs)
     reference = f"{PINNED_NAME}, {theirs.median:.2f} s; {mib:.0f} MiB now"
     return Row(name, ours.median, "CPU s", ratios.spread_pct, reference, ratios.median)
 
@@ -108,20 +108,20 @@ def _ends_in_its_turn(process: "subprocess.Popen[str]") -> bool:
 
 
 def _last_line(process: "subprocess.Popen[str]") -> str:
-    told, complained = process.communicate()
+    reported, complained = process.communicate()
     if process.returncode != 0:
         words = (complained.strip() or f"exit status {process.returncode}").splitlines()
         raise TrialError(f"{' '.join(map(str, process.args))}: {words[-1]}")  # type: ignore[arg-type]
-    return told.splitlines()[-1]
+    return reported.splitlines()[-1]
 
 
 def _pair(earlier: Path, workload: Path, level: str, *, first: int) -> tuple[Cost, Cost]:
     """(cost with the earlier release, cost now); `first` says which of them begins."""
-    command = [sys.executable, str(_PLAYED), str(workload), level]
+    command = [sys.executable, str(_EXECUTED), str(workload), level]
     paths = [str(earlier), str(_ROOT)]
     # Without the directory of played.py in front: its neighbours have names of packages.
     environments = [{**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"} for path in paths]
     order = (0, 1) if not first else (1, 0)
-    told = in_turns([command] * 2, [environments[side] for side in order])
-    costs = [Cost(*map(float, line.split())) for line in told]
+    reported = in_turns([command] * 2, [environments[side] for side in order])
+    costs = [Cost(*map(float, line.split())) for line in reported]
     return (costs[0], costs[1]) if not first else (costs[1], costs[0])

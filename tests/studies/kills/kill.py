@@ -12,7 +12,7 @@ import attrs
 
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import WRITE_EVERY_S
-from emulator.trace.run_directory import Ended, NotARunError, open_run, table_rows
+from emulator.trace.run_directory import NotARunError, RunEnd, open_run, table_rows
 from emulator.trace.schema import TABLES
 
 SLACK_S = 0.25
@@ -51,12 +51,12 @@ def kill(mode: TimeMode, after_s: float, *, analyze: bool = False) -> Kill:
         analyze: whether `rmqemu analyze` must be able to judge it, too.
     """
     with tempfile.TemporaryDirectory(prefix="rmqemu-kills-") as runs:
-        killed_s, said = _killed(mode, after_s, Path(runs))
-        reports = [(float(wall_s), int(seq)) for wall_s, seq in (line.split() for line in said[1:])]
+        killed_s, answer = _killed(mode, after_s, Path(runs))
+        reports = [(float(wall_s), int(seq)) for wall_s, seq in (line.split() for line in answer[1:])]
         died = Kill(mode, after_s, began=bool(reports))
-        if not said:
+        if not answer:
             return attrs.evolve(died, problem="the victim ended before its run began")
-        run = Path(said[0])
+        run = Path(answer[0])
         try:
             opened = open_run(run)
         except NotARunError as error:
@@ -84,16 +84,16 @@ def _killed(mode: TimeMode, after_s: float, runs: Path) -> tuple[float, list[str
         time.sleep(after_s)
         killed_s = time.monotonic()
         victim.kill()
-        said = first + victim.stdout.read()
-    return killed_s, said.split("\n")[:-1]
+        output = first + victim.stdout.read()
+    return killed_s, output.split("\n")[:-1]
 
 
 def _longest_pause_s(instants_s: list[float]) -> float:
     return max((later_s - before_s for before_s, later_s in pairwise(instants_s)), default=0.0)
 
 
-def _problem(died: Kill, seqs: list[int], ended: Ended, run: Path) -> str:
-    if ended is not Ended.KILLED:
+def _problem(died: Kill, seqs: list[int], ended: RunEnd, run: Path) -> str:
+    if ended is not RunEnd.KILLED:
         return f"it is called {ended}"
     if seqs != list(range(1, len(seqs) + 1)):
         return "seq has gaps"

@@ -13,7 +13,7 @@ from emulator.run import run_scenario
 from emulator.testing import a_scenario
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Row
-from emulator.trace.schema import Table
+from emulator.trace.schema import TraceTable
 
 _REPORTS_APART_S = 0.01
 
@@ -22,7 +22,7 @@ class _Reports:
     def __init__(self) -> None:
         self._next_s = 0.0
 
-    def note(self, _table: Table, row: Row) -> None:
+    def note(self, _table: TraceTable, row: Row) -> None:
         """A `RowListener`."""
         now_s = time.monotonic()
         if now_s >= self._next_s:

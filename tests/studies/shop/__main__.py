@@ -33,8 +33,8 @@ def shop(*, fault_s: _FaultOption = 20, after_s: _AfterOption = 45) -> None:
         shutil.copytree(_PROJECT, project, ignore=shutil.ignore_patterns("target"))
         subprocess.run(["mvn", "-q", "-f", str(project), "package", "-DskipTests"], check=True)
         jar = project / "target" / "shop.jar"
-        emulated = _played(emulated_cluster(), jar, fault_s, after_s)
-        real = _played(real_cluster(), jar, fault_s, after_s)
+        emulated = _executed(emulated_cluster(), jar, fault_s, after_s)
+        real = _executed(real_cluster(), jar, fault_s, after_s)
     steps = [step for step, way in emulated if way == "all"]
     ways = [way for step, way in emulated if step == "all"]
     _print("step", [(step, emulated[step, "all"], real[step, "all"]) for step in steps])
@@ -44,7 +44,7 @@ def shop(*, fault_s: _FaultOption = 20, after_s: _AfterOption = 45) -> None:
         _print("way", [(way, emulated[step, way], real[step, way]) for way in ways])
 
 
-def _played(cluster: AbstractContextManager[ShopCluster], jar: Path, fault_s: int, after_s: int) -> _Table:
+def _executed(cluster: AbstractContextManager[ShopCluster], jar: Path, fault_s: int, after_s: int) -> _Table:
     with cluster as broken, _Shop.opened(jar, broken.namesrv_addr) as process:
         process.step("start", _HEARTBEAT_S)
         process.step("nothing", fault_s)
@@ -89,9 +89,9 @@ class _Shop:
 
     def table(self) -> _Table:
         """End it, and return what it has counted."""
-        told, _ = self._process.communicate()
+        reported, _ = self._process.communicate()
         rows: _Table = {}
-        for line in told.splitlines():
+        for line in reported.splitlines():
             words = line.split()
             if words[-1].isdigit():
                 numbers, way = words[-len(_COLUMNS) :], words[-len(_COLUMNS) - 1]

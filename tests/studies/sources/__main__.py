@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator.cli.terminal import progress_bar
-from studies.sources.catalogue import BY_ID, play_and_compare
-from studies.sources.dividers import Effect, Harm
+from studies.sources.allocations import Effect, Impact
+from studies.sources.catalogue import BY_ID, execute_and_compare
 from studies.sources.source import BoundCheck, Row
 
 _OUTSIDE, _BAD_INPUT = 1, 2
@@ -29,7 +29,7 @@ def sources(*, only: _OnlyOption = None, out: _OutOption = Path("sources.json"))
     for unknown in [name for name in only or () if name not in BY_ID]:
         _complain(f"no source is called {unknown}; there are {', '.join(BY_ID)}")
         raise typer.Exit(_BAD_INPUT)
-    rows = _play_all([name for name in BY_ID if not only or name in only])
+    rows = _execute_all([name for name in BY_ID if not only or name in only])
     try:
         out.write_text(json.dumps([attrs.asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
     except OSError as error:
@@ -38,19 +38,19 @@ def sources(*, only: _OnlyOption = None, out: _OutOption = Path("sources.json"))
     console = Console(width=None if sys.stdout.isatty() else 170)
     console.print(_render(rows), _render_compared(rows))
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in BoundCheck}
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    typer.echo(f"{len(rows)} sources: {told}; {out} written")
+    text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    typer.echo(f"{len(rows)} sources: {text}; {out} written")
     raise typer.Exit(_OUTSIDE if counts[BoundCheck.OUTSIDE] else 0)
 
 
-def _play_all(names: Sequence[str]) -> list[Row]:
+def _execute_all(names: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     workers = min(len(names), os.cpu_count() or 1)
     with (
         progress_bar("sources of disagreement") as progress,
         ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
     ):
-        for row in pool.map(play_and_compare, names):
+        for row in pool.map(execute_and_compare, names):
             rows.append(row)
             progress(len(rows) / len(names))
     return rows
@@ -94,7 +94,7 @@ def _render_compared(rows: Sequence[Row]) -> Table | str:
     return table if table.row_count else ""
 
 
-def _change(members: Harm, assigner: Harm, measure: str) -> str:
+def _change(members: Impact, assigner: Impact, measure: str) -> str:
     return f"{getattr(members, measure):.1f} -> {getattr(assigner, measure):.1f}"
 
 

@@ -2,7 +2,7 @@
 
 import attrs
 
-from emulator.testing import GROUP, TOPIC, Stage, Trace, play
+from emulator.testing import GROUP, TOPIC, Stage, Trace, execute
 from nodes.beliefs import BeliefKind
 from nodes.config import AllocateStrategy, ConsumerConfig, NameserverConfig
 from studies.sources.members import AB
@@ -32,7 +32,7 @@ def assigners_remember_different_divisions() -> Measured:
         stage.heal("broker-a", "ns-1")
         await stage.at_ms(400_000)
 
-    trace = play(scenario(brokers=AB, config=STICKY, consumers=3, spread_ms=20_000), script)
+    trace = execute(scenario(brokers=AB, config=STICKY, consumers=3, spread_ms=20_000), script)
     back = [row.at_ms for row in trace.beliefs(BeliefKind.ASSIGNER, SUBJECT, after_ms=250_000)]
     if not back:
         return Measured(0)
@@ -57,13 +57,13 @@ def members_ask_two_assigners() -> Measured:
         stage.heal("broker-a", "ns-2")
         await stage.at_ms(260_000)
 
-    played = scenario(nameservers=(NameserverConfig(),) * 2, brokers=AB, config=PINNED, spread_ms=20_000)
-    trace = play(played, script)
+    executed = scenario(nameservers=(NameserverConfig(),) * 2, brokers=AB, config=PINNED, spread_ms=20_000)
+    trace = execute(executed, script)
     two = differed(trace, BeliefKind.ASSIGNER, SUBJECT, role="consumer", after_ms=41_000)
     if not two:
         return Measured(0)
-    harm = longest(_unlike(trace, after_ms=two[0][0] * 1_000))
-    return Measured(longest(two), seen=f"queues had two owners or none for {harm:.1f} s at the longest")
+    impact = longest(_unlike(trace, after_ms=two[0][0] * 1_000))
+    return Measured(longest(two), seen=f"queues had two owners or none for {impact:.1f} s at the longest")
 
 
 def one_member_does_not_reach_the_assigner() -> Measured:
@@ -76,7 +76,7 @@ def one_member_does_not_reach_the_assigner() -> Measured:
         stage.heal("c2", "broker-a")
         await stage.at_ms(380_000)
 
-    trace = play(scenario(brokers=AB, config=PINNED, consumers=3, spread_ms=20_000), script)
+    trace = execute(scenario(brokers=AB, config=PINNED, consumers=3, spread_ms=20_000), script)
     twice = [span for span in shared(trace, TOPIC, after_ms=60_000) if span[1] > 310]
     if not twice:
         return Measured(0)
@@ -100,7 +100,7 @@ def an_operator_is_not_heard() -> Measured:
         stage.start("c2")
         await stage.at_ms(320_000)
 
-    trace = play(scenario(brokers=AB), script)
+    trace = execute(scenario(brokers=AB), script)
     modes = {name: [row.mode for row in trace.select("passes", node=name, after_ms=200_000)] for name in ("c1", "c2")}
     mixed = {name: dict.fromkeys(seen) for name, seen in modes.items()} == {
         "c1": {"assigner": None}, "c2": {"client": None},

@@ -7,7 +7,7 @@ import attrs
 
 from emulator.run.log import open_log
 from studies.sources import assigners, locks, members, notices, offsets, queues, shares
-from studies.sources.dividers import Compared
+from studies.sources.allocations import Compared
 from studies.sources.source import Row, Source, compare, judge
 
 SOURCES: tuple[Source, ...] = (
@@ -22,7 +22,7 @@ SOURCES: tuple[Source, ...] = (
 BY_ID = {source.id: source for source in SOURCES}
 
 
-def play_source(source_id: str) -> Row:
+def execute_source(source_id: str) -> Row:
     """Play one source, in whatever process this is called in; what its nodes log is dropped."""
     with open_log(Path(os.devnull)):
         return judge(BY_ID[source_id])
@@ -34,6 +34,6 @@ def compare_source(source_id: str) -> Compared | None:
         return compare(BY_ID[source_id])
 
 
-def play_and_compare(source_id: str) -> Row:
+def execute_and_compare(source_id: str) -> Row:
     """Both."""
-    return attrs.evolve(play_source(source_id), with_assigner=compare_source(source_id))
+    return attrs.evolve(execute_source(source_id), with_assigner=compare_source(source_id))

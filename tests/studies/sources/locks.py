@@ -1,6 +1,6 @@
 """Sources d1 to d8: who holds the order lock of a queue, by whose account."""
 
-from emulator.testing import GROUP, TOPIC, Row, Stage, Trace, play
+from emulator.testing import GROUP, TOPIC, RowOfTrace, Stage, Trace, execute
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig
 from studies.sources.source import Family, Measured, Source, scenario
@@ -10,13 +10,13 @@ ACTING = NameserverConfig(support_acting_master=True, notify_min_broker_id_chang
 _L = Family.LOCKS
 
 
-def holders(row: Row) -> dict[str, str]:
+def holders(row: RowOfTrace) -> dict[str, str]:
     """The topic's queues: topic@brokerName@queueId -> client id."""
     held: dict[str, str] = row.held or {}
     return {queue: cid for queue, cid in held.items() if queue.startswith(f"{TOPIC}@")}
 
 
-def _locks(trace: Trace, after_s: float, node: str | None = None) -> list[Row]:
+def _locks(trace: Trace, after_s: float, node: str | None = None) -> list[RowOfTrace]:
     return trace.beliefs(BeliefKind.QUEUE_LOCKS, GROUP, node=node, after_ms=after_s * 1_000)
 
 
@@ -43,7 +43,7 @@ def a_listener_outlives_its_lock() -> Measured:
         stage.cut("c1", "ns-1")
         await stage.at_ms(330_000)
 
-    trace = play(scenario(queues=2, rate_per_s=1, consume_ms=300_000, config=ORDERED), script)
+    trace = execute(scenario(queues=2, rate_per_s=1, consume_ms=300_000, config=ORDERED), script)
     ended = [row.at_s for row in trace.select("messages", event="consumed", node="c1", topic=TOPIC)]
     taken = _taken_by(trace, "c2", 30)
     if not taken or not ended:
@@ -63,7 +63,7 @@ def a_restarted_broker_has_no_locks() -> Measured:
         stage.start("broker-a")
         await stage.at_ms(100_000)
 
-    trace = play(scenario(rate_per_s=4, config=ORDERED, spread_ms=15_000), script)
+    trace = execute(scenario(rate_per_s=4, config=ORDERED, spread_ms=15_000), script)
     full = [row.at_s for row in _locks(trace, 46) if len(holders(row)) == 4]
     return Measured(full[0] - 46 if full else 0, seen="until all queues are locked again")
 
@@ -77,7 +77,7 @@ def an_acting_master_has_no_locks() -> Measured:
         await stage.at_ms(150_000)
 
     config = BrokerConfig(enable_slave_acting_master=True, total_replicas=2, slave_read_enable=True)
-    trace = play(
+    trace = execute(
         scenario(nameservers=(ACTING,), brokers={"broker-a": config}, slaves=1, config=ORDERED, spread_ms=15_000),
         script,
     )
@@ -100,7 +100,7 @@ def an_unlock_is_lost() -> Measured:
         stage.heal("c1", "broker-a")
         await stage.at_ms(200_000)
 
-    trace = play(scenario(queues=2, config=ORDERED), script)
+    trace = execute(scenario(queues=2, config=ORDERED), script)
     dropped = _dropped_by(trace, "c1", 100)
     taken = _taken_by(trace, "c2", 100)
     return Measured(taken[0] - dropped[0] if taken and dropped else 0, seen="from the drop to the successor's lock")
@@ -114,7 +114,7 @@ def an_owner_crashes() -> Measured:
         await stage.kill("c2")
         await stage.at_ms(150_000)
 
-    trace = play(scenario(config=ORDERED, spread_ms=15_000), script)
+    trace = execute(scenario(config=ORDERED, spread_ms=15_000), script)
     taken = _taken_by(trace, "c1", 55)
     return Measured(max(taken) - 55 if taken else 0, seen="from the crash to the successor's lock")
 
@@ -129,7 +129,7 @@ def unsubscribing_unlocks_nothing() -> Measured:
         await stage.stop("c2")
         await stage.at_ms(170_000)
 
-    trace = play(scenario(config=ORDERED), script)
+    trace = execute(scenario(config=ORDERED), script)
     dropped = _dropped_by(trace, "c2", 42)
     taken = _taken_by(trace, "c1", 42)
     return Measured(max(taken) - dropped[0] if taken and dropped else 0, seen="from the drop to the successor's lock")
@@ -154,7 +154,7 @@ def a_minority_leaves_its_lock() -> Measured:
     config = BrokerConfig(
         lock_in_strict_mode=True, total_replicas=3, enable_slave_acting_master=True, slave_read_enable=True
     )
-    trace = play(
+    trace = execute(
         scenario(nameservers=(ACTING,), brokers={"broker-a": config}, slaves=2, config=ORDERED, queues=4), script
     )
     left = _refused(trace)

@@ -1,9 +1,9 @@
 """Sources b1 to b8: brokers that list other members of a group than they should, or than each other."""
 
-from emulator.testing import GROUP, TOPIC, Row, Stage, Trace
+from emulator.testing import GROUP, TOPIC, RowOfTrace, Stage, Trace
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig
-from studies.sources.dividers import play
+from studies.sources.allocations import execute
 from studies.sources.source import Family, Measured, Source, scenario
 from studies.sources.spans import differed, end_s, longest, orphaned
 
@@ -13,7 +13,7 @@ VIEW = f"{GROUP}/{TOPIC}"
 _M = Family.MEMBERS
 
 
-def lists(trace: Trace, broker: str | None = None, after_ms: float = -1) -> list[Row]:
+def lists(trace: Trace, broker: str | None = None, after_ms: float = -1) -> list[RowOfTrace]:
     """The member lists of brokers, in order."""
     return trace.beliefs(BeliefKind.CONSUMER_IDS, GROUP, node=broker, after_ms=after_ms)
 
@@ -23,7 +23,7 @@ def ip_of(name: str) -> str:
     return f"127.1.10.{name.removeprefix('c')}@"
 
 
-def listed(row: Row, name: str) -> int:
+def listed(row: RowOfTrace, name: str) -> int:
     """How often a list names a consumer."""
     return sum(cid.startswith(ip_of(name)) for cid in row.held or ())
 
@@ -43,7 +43,7 @@ def _half_seen(cut_s: float) -> Trace:
         stage.heal("c2", "broker-b")
         await stage.for_ms(60_000)
 
-    return play(scenario(brokers=AB, consumers=3, spread_ms=20_000), script)
+    return execute(scenario(brokers=AB, consumers=3, spread_ms=20_000), script)
 
 
 def a_random_broker_is_asked() -> Measured:
@@ -71,9 +71,11 @@ def heartbeats_are_sent_one_after_the_other() -> Measured:
         stage.start("c2")
         await stage.at_ms(60_000)
 
-    trace = play(scenario(brokers=ABC), script)
-    told = [row.at_s for row in lists(trace, after_ms=40_000) if listed(row, "c2")]
-    return Measured(told[-1] - told[0] if len(told) > 1 else 0, seen="from the first broker to the last, one is dead")
+    trace = execute(scenario(brokers=ABC), script)
+    lines = [row.at_s for row in lists(trace, after_ms=40_000) if listed(row, "c2")]
+    return Measured(
+        lines[-1] - lines[0] if len(lines) > 1 else 0, seen="from the first broker to the last, one is dead"
+    )
 
 
 def a_heartbeat_is_lost() -> Measured:
@@ -89,9 +91,11 @@ def a_heartbeat_is_lost() -> Measured:
         stage.heal("c2", "broker-b")
         await stage.at_ms(120_000)
 
-    trace = play(scenario(brokers=AB), script)
-    told = {row.node: row.at_s for row in reversed(lists(trace, after_ms=40_000)) if listed(row, "c2")}
-    return Measured(told["broker-b"] - told["broker-a"] if len(told) == 2 else 0, seen="from one broker to the other")
+    trace = execute(scenario(brokers=AB), script)
+    reported = {row.node: row.at_s for row in reversed(lists(trace, after_ms=40_000)) if listed(row, "c2")}
+    return Measured(
+        reported["broker-b"] - reported["broker-a"] if len(reported) == 2 else 0, seen="from one broker to the other"
+    )
 
 
 def a_frozen_member_expires() -> Measured:
@@ -102,7 +106,7 @@ def a_frozen_member_expires() -> Measured:
         await stage.host("c2").suspend()
         await stage.at_ms(240_000)
 
-    trace = play(scenario(consumers=3, spread_ms=20_000), script)
+    trace = execute(scenario(consumers=3, spread_ms=20_000), script)
     gone = [row.at_s for row in lists(trace, after_ms=60_000) if not listed(row, "c2")]
     views = [row.at_s for row in trace.beliefs(BeliefKind.VIEW, VIEW, after_ms=60_000)]
     if not gone or not views:
@@ -127,7 +131,7 @@ def a_broker_starts_with_an_empty_list() -> Measured:
         stage.start("broker-b")
         await stage.at_ms(120_000)
 
-    trace = play(scenario(brokers=AB, consumers=4, spread_ms=20_000), script)
+    trace = execute(scenario(brokers=AB, consumers=4, spread_ms=20_000), script)
     full = [row.at_s for row in lists(trace, "broker-b", after_ms=61_000) if len(row.held or ()) == 4]
     return Measured(full[0] - 61 if full else 0, seen="until all four members are listed")
 
@@ -142,7 +146,7 @@ def a_caller_that_is_not_listed_drops_all() -> Measured:
         stage.start("broker-b")
         await stage.at_ms(120_000)
 
-    trace = play(scenario(brokers=AB, consumers=8, spread_ms=20_000), script)
+    trace = execute(scenario(brokers=AB, consumers=8, spread_ms=20_000), script)
     return Measured(longest(orphaned(trace, TOPIC, after_ms=63_000)), seen="a queue whose owner was alive had none")
 
 
@@ -158,7 +162,7 @@ def a_reconnected_member_is_listed_twice() -> Measured:
 
     # A notification on the old channel would find out that the client has closed it.
     silent = {"broker-a": BrokerConfig(notify_consumer_ids_changed_enable=False)}
-    trace = play(scenario(brokers=silent, spread_ms=20_000), script)
+    trace = execute(scenario(brokers=silent, spread_ms=20_000), script)
     return Measured(longest(_twice(trace, "c1")), seen="one client id, two channels")
 
 

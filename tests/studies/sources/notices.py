@@ -4,7 +4,7 @@ from emulator.testing import TOPIC, Stage, Trace
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.codes import RequestCode
-from studies.sources.dividers import play
+from studies.sources.allocations import execute
 from studies.sources.members import AB, VIEW, listed, lists
 from studies.sources.source import Family, Measured, Source, scenario
 from studies.sources.spans import end_s, shared
@@ -22,10 +22,10 @@ def _joined(config: BrokerConfig) -> Trace:
         stage.start("c3")
         await stage.at_ms(120_000)
 
-    return play(scenario(brokers={"broker-a": config}, consumers=3, queues=6, spread_ms=20_000), script)
+    return execute(scenario(brokers={"broker-a": config}, consumers=3, queues=6, spread_ms=20_000), script)
 
 
-def _told_after(trace: Trace) -> float:
+def _reported_after(trace: Trace) -> float:
     """From the newcomer's registration to the last view of another member that has it."""
     joined = next(row for row in lists(trace, after_ms=66_000) if listed(row, "c3"))
     others = [row.at_s for row in trace.beliefs(BeliefKind.VIEW, VIEW, after_ms=joined.at_ms) if row.node != "c3"]
@@ -38,7 +38,7 @@ def two_processes_share_an_id() -> Measured:
     async def script(stage: Stage) -> None:
         await stage.at_ms(120_000)
 
-    trace = play(scenario(one_address=True, config=ConsumerConfig(instance_name="fixed")), script)
+    trace = execute(scenario(one_address=True, config=ConsumerConfig(instance_name="fixed")), script)
     twice = [row.at_s for row in lists(trace) if row.held and len(row.held) > len(dict.fromkeys(row.held))]
     still = bool(twice) and twice[-1] == lists(trace)[-1].at_s
     queues = len(shared(trace, TOPIC, after_ms=30_000))
@@ -47,12 +47,12 @@ def two_processes_share_an_id() -> Measured:
 
 def a_notification_never_comes() -> Measured:
     """The broker tells nobody of a newcomer: the others find it at their own ticks."""
-    return Measured(_told_after(_joined(BrokerConfig(notify_consumer_ids_changed_enable=False))))
+    return Measured(_reported_after(_joined(BrokerConfig(notify_consumer_ids_changed_enable=False))))
 
 
 def notifications_are_deferred() -> Measured:
     """The broker collects changes and tells of them all 15 s."""
-    return Measured(_told_after(_joined(BrokerConfig(real_time_notify_consumer_change=False))))
+    return Measured(_reported_after(_joined(BrokerConfig(real_time_notify_consumer_change=False))))
 
 
 def a_failed_query_counts_as_balanced() -> Measured:
@@ -67,9 +67,9 @@ def a_failed_query_counts_as_balanced() -> Measured:
         stage.heal("c1", "broker-a")
         await stage.at_ms(140_000)
 
-    trace = play(scenario(), script)
-    asked = RequestCode.GET_CONSUMER_LIST_BY_GROUP
-    queries = trace.select("rpc", src="c1", code=int(asked), kind="request", after_ms=60_000)
+    trace = execute(scenario(), script)
+    requested = RequestCode.GET_CONSUMER_LIST_BY_GROUP
+    queries = trace.select("rpc", src="c1", code=int(requested), kind="request", after_ms=60_000)
     failed = [row.at_s for row in queries if row.event != "delivered" and row.at_s < 90]
     sent = sorted(row.sent_ns / 1e9 for row in queries)
     gaps = [next((at for at in sent if at > end), end) - end for end in failed]
@@ -86,14 +86,14 @@ def a_new_broker_is_asked_before_it_is_told() -> Measured:
         stage.start("broker-b")
         await stage.at_ms(200_000)
 
-    trace = play(scenario(brokers=AB, consumers=4, spread_ms=30_000), script)
+    trace = execute(scenario(brokers=AB, consumers=4, spread_ms=30_000), script)
     found = []
     for name in ("c1", "c2", "c3", "c4"):
         routes = trace.beliefs(BeliefKind.ROUTE, TOPIC, node=name, after_ms=110_000)
         routed = [row.at_s for row in routes if "broker-b" in row.held]
-        told = [row.at_s for row in lists(trace, "broker-b", after_ms=110_000) if listed(row, name)]
-        if routed and told:
-            found.append(told[0] - routed[0])
+        lines = [row.at_s for row in lists(trace, "broker-b", after_ms=110_000) if listed(row, name)]
+        if routed and lines:
+            found.append(lines[0] - routed[0])
     return Measured(max(max(found, default=0), 0.001) if found else 0, seen="from the first route with it to its list")
 
 
@@ -110,7 +110,7 @@ def a_slave_answers_from_its_own_list() -> Measured:
         await stage.at_ms(330_000)
 
     config = BrokerConfig(slave_read_enable=True)
-    trace = play(scenario(brokers={"broker-a": config}, slaves=1, consumers=3, spread_ms=20_000), script)
+    trace = execute(scenario(brokers={"broker-a": config}, slaves=1, consumers=3, spread_ms=20_000), script)
     short = [row.at_s for row in trace.beliefs(BeliefKind.VIEW, VIEW, after_ms=200_000) if len(row.held["cids"]) == 2]
     whole = [row.at_s for row in lists(trace, "broker-a-s1", after_ms=260_000) if listed(row, "c2")]
     if not short or not whole:
@@ -125,7 +125,7 @@ def a_broker_refuses_unknown_groups() -> Measured:
         await stage.at_ms(150_000)
 
     brokers = {"broker-a": BrokerConfig(), "broker-b": BrokerConfig(auto_create_subscription_group=False)}
-    trace = play(scenario(brokers=brokers), script)
+    trace = execute(scenario(brokers=brokers), script)
     there = lists(trace, "broker-a")
     never = not [row for row in lists(trace, "broker-b") if row.held]
     beats = trace.select("rpc", dst="broker-b", code=int(RequestCode.HEART_BEAT), event="delivered")

@@ -1,6 +1,6 @@
 """Sources e1 to e10: what a group has consumed, by whose account."""
 
-from emulator.testing import GROUP, TOPIC, Row, Stage, Trace, play
+from emulator.testing import GROUP, TOPIC, RowOfTrace, Stage, Trace, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -11,21 +11,21 @@ from studies.sources.spans import end_s
 _O = Family.OFFSETS
 
 
-def _commits(trace: Trace, queue_id: int = 0, **between: float) -> list[Row]:
+def _commits(trace: Trace, queue_id: int = 0, **between: float) -> list[RowOfTrace]:
     return trace.select("messages", event="committed", topic=TOPIC, queue_id=queue_id, **between)
 
 
-def _consumed(trace: Trace, node: str, queue_id: int = 0, **between: float) -> list[Row]:
+def _consumed(trace: Trace, node: str, queue_id: int = 0, **between: float) -> list[RowOfTrace]:
     return trace.select("messages", event="consumed", node=node, topic=TOPIC, queue_id=queue_id, **between)
 
 
-def _starts(trace: Trace, node: str, after_s: float, queue_id: int = 0) -> list[Row]:
+def _starts(trace: Trace, node: str, after_s: float, queue_id: int = 0) -> list[RowOfTrace]:
     return trace.select(
         "ownership", event="acquired", node=node, topic=TOPIC, queue_id=queue_id, after_ms=after_s * 1_000
     )
 
 
-def _age(trace: Trace, start: Row, at_s: float) -> float:
+def _age(trace: Trace, start: RowOfTrace, at_s: float) -> float:
     """How old an offset was at an instant: since when the broker had known a higher one by then; 0: it was the last."""
     higher = [row.at_s for row in _commits(trace, start.queue_id, until_ms=at_s * 1_000) if row.offset > start.offset]
     return at_s - higher[0] if higher else 0
@@ -41,7 +41,7 @@ def what_only_memory_knows() -> Measured:
         stage.start("c1")
         await stage.at_ms(120_000)
 
-    trace = play(scenario(consumers=1, queues=1, rate_per_s=5, consume_ms=900), script)
+    trace = execute(scenario(consumers=1, queues=1, rate_per_s=5, consume_ms=900), script)
     (start,) = _starts(trace, "c1", 90)
     again = [row.at_s for row in _consumed(trace, "c1", until_ms=60_000) if row.offset >= start.offset]
     return Measured(60 - min(again) if again else 0, seen=f"{len(again)} messages consumed and not committed")
@@ -57,7 +57,7 @@ def a_commit_races_a_query() -> Measured:
         stage.start("c4")
         await stage.at_ms(90_000)
 
-    trace = play(scenario(consumers=4, queues=8, rate_per_s=100, consume_ms=5, spread_ms=20_000), script)
+    trace = execute(scenario(consumers=4, queues=8, rate_per_s=100, consume_ms=5, spread_ms=20_000), script)
     missed = [
         start.at_s - _higher(trace, start)[0]
         for queue_id in range(8)
@@ -68,7 +68,7 @@ def a_commit_races_a_query() -> Measured:
     return Measured(max(missed, default=0), seen=seen)
 
 
-def _higher(trace: Trace, start: Row) -> list[float]:
+def _higher(trace: Trace, start: RowOfTrace) -> list[float]:
     """When the broker took commits above a start before its owner had begun."""
     return [row.at_s for row in _commits(trace, start.queue_id, until_ms=start.at_ms) if row.offset > start.offset]
 
@@ -86,7 +86,7 @@ def the_file_is_older_than_the_memory() -> Measured:
         stage.start("c1")
         await stage.at_ms(140_000)
 
-    trace = play(scenario(consumers=1, queues=1, rate_per_s=20), script)
+    trace = execute(scenario(consumers=1, queues=1, rate_per_s=20), script)
     (start, *_) = _starts(trace, "c1", 70)
     return Measured(_age(trace, start, 63), seen=f"its successor began {_last(trace, 63) - start.offset} offsets below")
 
@@ -107,7 +107,7 @@ def a_slave_has_older_offsets() -> Measured:
         await stage.at_ms(220_000)
 
     config = BrokerConfig(slave_read_enable=True)
-    trace = play(scenario(brokers={"broker-a": config}, slaves=1, consumers=1, queues=1, rate_per_s=20), script)
+    trace = execute(scenario(brokers={"broker-a": config}, slaves=1, consumers=1, queues=1, rate_per_s=20), script)
     starts = _starts(trace, "c1", 180)
     if not starts:
         return Measured(0)
@@ -124,7 +124,7 @@ def a_late_owner_commits_back() -> Measured:
         await (await stage.probe()).ask("broker-a", RequestCode.UPDATE_CONSUMER_OFFSET, header)
         await stage.at_ms(90_000)
 
-    trace = play(scenario(consumers=1, queues=1, rate_per_s=1), script)
+    trace = execute(scenario(consumers=1, queues=1, rate_per_s=1), script)
     commits = _commits(trace)
     back = next((i for i, row in enumerate(commits) if row.offset == 3 and row.at_s > 60), None)
     if back is None:
@@ -145,7 +145,7 @@ def a_slave_knows_no_offset() -> Measured:
         await stage.at_ms(120_000)
 
     config = BrokerConfig(slave_read_enable=True)
-    trace = play(scenario(brokers={"broker-a": config}, slaves=1, consumers=1, queues=1, rate_per_s=20), script)
+    trace = execute(scenario(brokers={"broker-a": config}, slaves=1, consumers=1, queues=1, rate_per_s=20), script)
     starts = _starts(trace, "c1", 50)
     if not starts or starts[0].offset > 0:
         return Measured(0)
@@ -166,7 +166,7 @@ def unsubscribing_commits_nothing() -> Measured:
         )
         await stage.for_ms(30_000)
 
-    trace = play(scenario(consumers=1, queues=1, rate_per_s=5, consume_ms=900), script)
+    trace = execute(scenario(consumers=1, queues=1, rate_per_s=5, consume_ms=900), script)
     (dropped,) = trace.select("ownership", event="dropped", node="c1", topic=TOPIC)
     left = [row.at_s for row in _consumed(trace, "c1") if row.offset >= _last(trace, end_s(trace))]
     return Measured(dropped.at_s - min(left) if left else 0, seen=f"{len(left)} messages that nobody will ever commit")
@@ -183,7 +183,7 @@ def a_broadcasting_member_has_a_file() -> Measured:
         await stage.at_ms(90_000)
 
     everything = ConsumerConfig(message_model=MessageModel.BROADCASTING)
-    trace = play(scenario(consumers=1, queues=1, rate_per_s=20, config=everything), script)
+    trace = execute(scenario(consumers=1, queues=1, rate_per_s=20, config=everything), script)
     (start, *_) = _starts(trace, "c1", 65)
     again = [row.at_s for row in _consumed(trace, "c1", until_ms=63_000) if row.offset >= start.offset]
     return Measured(63 - min(again) if again else 0, seen=f"{len(again)} messages consumed again")

@@ -8,7 +8,7 @@ from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import TopicConfig
-from studies.sources.dividers import play
+from studies.sources.allocations import execute
 from studies.sources.source import Family, Measured, Source, scenario
 from studies.sources.spans import differed, end_s, longest, owned
 
@@ -34,7 +34,7 @@ def polls_at_different_phases() -> Measured:
         stage.start("broker-b")
         await stage.at_ms(180_000)
 
-    trace = play(scenario(brokers=AB, consumers=4, spread_ms=30_000), script)
+    trace = execute(scenario(brokers=AB, consumers=4, spread_ms=30_000), script)
     spans = differed(trace, BeliefKind.VIEW, VIEW, role="consumer", part=lambda v: v["queues"], after_ms=110_000)
     return Measured(longest(spans), seen="views of four consumers, from the first that sees the queues to the last")
 
@@ -52,7 +52,7 @@ def broker_known_to_one_nameserver() -> Measured:
         stage.heal("broker-b", "ns-2")
         await stage.at_ms(130_000)
 
-    trace = play(scenario(nameservers=(NameserverConfig(),) * 2, brokers=AB), script)
+    trace = execute(scenario(nameservers=(NameserverConfig(),) * 2, brokers=AB), script)
     return Measured(longest(differed(trace, BeliefKind.ROUTE, TOPIC, role="nameserver", after_ms=40_000)))
 
 
@@ -64,10 +64,10 @@ def silent_broker_expires_by_each_clock() -> Measured:
         await stage.power_off("broker-b")
         await stage.at_ms(200_000)
 
-    played = attrs.evolve(
+    executed = attrs.evolve(
         scenario(nameservers=(NameserverConfig(),) * 2, brokers=AB, consumers=0), nameserver_start_spread_ms=5_000
     )
-    trace = play(played, script)
+    trace = execute(executed, script)
     gone = [row.at_s for row in trace.beliefs(BeliefKind.LIVE_BROKERS, "broker-b", after_ms=60_000)]
     heard = [
         row.at_s for row in trace.select("rpc", src="broker-b", code=int(RequestCode.REGISTER_BROKER), until_ms=60_000)
@@ -90,7 +90,7 @@ def unreachable_nameserver_leaves_old_routes() -> Measured:
         stage.heal("c1", "ns-1")
         await stage.at_ms(200_000)
 
-    trace = play(scenario(brokers=AB), script)
+    trace = execute(scenario(brokers=AB), script)
     spans = differed(trace, BeliefKind.ROUTE, TOPIC, role="consumer", after_ms=125_000)
     return Measured(longest(spans), seen="after the nameserver was back")
 
@@ -106,11 +106,11 @@ def deleted_topic_is_kept() -> Measured:
         await (await stage.probe()).ask("ns-1", RequestCode.DELETE_TOPIC_IN_NAMESRV, header)
         await stage.at_ms(200_000)
 
-    trace = play(scenario(), script)
+    trace = execute(scenario(), script)
     gone = [row for row in trace.beliefs(BeliefKind.ROUTE, TOPIC, node="ns-1", after_ms=40_000) if row.held is None]
-    kept = owned(trace, TOPIC, times=lambda owners: owners == 1, after_ms=gone[0].at_ms if gone else 200_000)
+    retained = owned(trace, TOPIC, times=lambda owners: owners == 1, after_ms=gone[0].at_ms if gone else 200_000)
     return Measured(
-        longest(kept), lasts=any(end == end_s(trace) for _, end in kept), seen="queues owned without a topic"
+        longest(retained), lasts=any(end == end_s(trace) for _, end in retained), seen="queues owned without a topic"
     )
 
 
@@ -122,10 +122,10 @@ def changed_queue_count_wakes_nobody() -> Measured:
         _set_queues(stage, "broker-a", 8)
         await stage.at_ms(140_000)
 
-    trace = play(scenario(consumers=2, spread_ms=30_000), script)
-    told = trace.beliefs(BeliefKind.ROUTE, TOPIC, node="ns-1", after_ms=40_000)
+    trace = execute(scenario(consumers=2, spread_ms=30_000), script)
+    reported = trace.beliefs(BeliefKind.ROUTE, TOPIC, node="ns-1", after_ms=40_000)
     taken = [row.at_s for row in trace.select("ownership", event="acquired", topic=TOPIC) if row.queue_id >= 4]
-    return Measured(max(taken) - told[0].at_s if told and taken else 0, seen="from the nameserver's new route")
+    return Measured(max(taken) - reported[0].at_s if reported and taken else 0, seen="from the nameserver's new route")
 
 
 def lost_permission_leaves_owners() -> Measured:
@@ -136,10 +136,10 @@ def lost_permission_leaves_owners() -> Measured:
         _set_queues(stage, "broker-a", 4, WRITE_ONLY)
         await stage.at_ms(220_000)
 
-    trace = play(scenario(), script)
+    trace = execute(scenario(), script)
     seen = trace.beliefs(BeliefKind.ROUTE, TOPIC, node="c1", after_ms=40_000)
-    kept = owned(trace, TOPIC, times=lambda owners: owners == 1, after_ms=seen[0].at_ms if seen else trace.end_ms)
-    return Measured(longest(kept), lasts=bool(kept), seen="queues owned that nobody may read")
+    retained = owned(trace, TOPIC, times=lambda owners: owners == 1, after_ms=seen[0].at_ms if seen else trace.end_ms)
+    return Measured(longest(retained), lasts=bool(retained), seen="queues owned that nobody may read")
 
 
 def acting_master_at_one_nameserver() -> Measured:
@@ -153,7 +153,7 @@ def acting_master_at_one_nameserver() -> Measured:
     config = BrokerConfig(enable_slave_acting_master=True, total_replicas=2, slave_read_enable=True)
     old = NameserverConfig()
     acting = NameserverConfig(support_acting_master=True, notify_min_broker_id_changed=True)
-    trace = play(
+    trace = execute(
         scenario(nameservers=(acting, old), brokers={"broker-a": config}, slaves=1, consumers=4, spread_ms=30_000),
         script,
     )
@@ -178,7 +178,7 @@ def brokers_that_assign_look_routes_up_themselves() -> Measured:
         await stage.at_ms(200_000)
 
     brokers = AB | {"broker-c": BrokerConfig()}
-    trace = play(scenario(brokers=brokers, config=ConsumerConfig(client_rebalance=False), spread_ms=20_000), script)
+    trace = execute(scenario(brokers=brokers, config=ConsumerConfig(client_rebalance=False), spread_ms=20_000), script)
     back = [
         row.at_s
         for row in trace.beliefs(BeliefKind.ROUTE, TOPIC, node="ns-1", after_ms=110_000)
@@ -196,7 +196,7 @@ def new_retry_topic() -> Measured:
     async def script(stage: Stage) -> None:
         await stage.at_ms(120_000)
 
-    trace = play(scenario(new_group=True, spread_ms=30_000), script)
+    trace = execute(scenario(new_group=True, spread_ms=30_000), script)
     made = trace.beliefs(BeliefKind.ROUTE, RETRY)
     taken = trace.select("ownership", event="acquired", topic=RETRY)
     return Measured(taken[0].at_s - made[0].at_s if made and taken else 0, seen="from its route to its first owner")

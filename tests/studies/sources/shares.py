@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from emulator.testing import GROUP, TOPIC, Stage, play
+from emulator.testing import GROUP, TOPIC, Stage, execute
 from nodes.beliefs import BeliefKind
 from nodes.config import AllocateStrategy, BrokerConfig, ConsumerConfig
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
@@ -28,9 +28,9 @@ def views_are_used_at_different_instants() -> Measured:
         await stage.at_ms(120_000)
 
     silent = {"broker-a": BrokerConfig(notify_consumer_ids_changed_enable=False)}
-    trace = play(scenario(brokers=silent, consumers=3, queues=8, spread_ms=20_000), script)
-    misfits = shared(trace, TOPIC, after_ms=63_000) + orphaned(trace, TOPIC, after_ms=63_000)
-    return Measured(max((end for _, end in misfits), default=63) - 63, seen="until every queue had one owner again")
+    trace = execute(scenario(brokers=silent, consumers=3, queues=8, spread_ms=20_000), script)
+    violations = shared(trace, TOPIC, after_ms=63_000) + orphaned(trace, TOPIC, after_ms=63_000)
+    return Measured(max((end for _, end in violations), default=63) - 63, seen="until every queue had one owner again")
 
 
 def strategies_differ() -> Measured:
@@ -40,7 +40,7 @@ def strategies_differ() -> Measured:
         await stage.at_ms(120_000)
 
     circle = ConsumerConfig(allocate_message_queue_strategy=AllocateStrategy.AVG_BY_CIRCLE)
-    trace = play(scenario(configs=(ConsumerConfig(), ConsumerConfig(), circle), queues=8, spread_ms=5_000), script)
+    trace = execute(scenario(configs=(ConsumerConfig(), ConsumerConfig(), circle), queues=8, spread_ms=5_000), script)
     twice = shared(trace, TOPIC, after_ms=20_000)
     kinds = f"{len(twice)} queues had two owners, {len(orphaned(trace, TOPIC, after_ms=20_000))} none"
     return Measured(longest(twice), lasts=any(end == end_s(trace) for _, end in twice), seen=kinds)
@@ -57,7 +57,7 @@ def one_id_counts_twice() -> Measured:
         await stage.at_ms(330_000)
 
     silent = {"broker-a": BrokerConfig(notify_consumer_ids_changed_enable=False)}
-    trace = play(scenario(brokers=silent, queues=6, spread_ms=20_000), script)
+    trace = execute(scenario(brokers=silent, queues=6, spread_ms=20_000), script)
     return Measured(
         longest(orphaned(trace, TOPIC, after_ms=95_000)), seen="a share that belongs to the second of two equal ids"
     )
@@ -72,7 +72,7 @@ def failures_keep_and_absence_drops() -> Measured:
         topics.update_topic_config(TopicConfig(TOPIC, 4, 4, _WRITE_ONLY), now_ms=40_000)
         await stage.at_ms(160_000)
 
-    trace = play(scenario(), script)
+    trace = execute(scenario(), script)
     empty_ms = trace.beliefs(BeliefKind.ROUTE, TOPIC, node="c1", after_ms=40_000)[0].at_ms
     passes = trace.passes("c1", after_ms=empty_ms + 21_000)
     dropped = trace.select("ownership", event="dropped", topic=TOPIC, after_ms=40_000)
@@ -94,7 +94,7 @@ def a_dropped_ordered_queue_comes_back_dead() -> Measured:
         await stage.at_ms(190_000)
 
     ordered = ConsumerConfig(consume_orderly=True)
-    trace = play(scenario(queues=2, rate_per_s=2, consume_ms=15_000, config=ordered), script)
+    trace = execute(scenario(queues=2, rate_per_s=2, consume_ms=15_000, config=ordered), script)
     return Measured(
         longest(orphaned(trace, TOPIC, after_ms=25_000)), seen="in the table, dropped, and allocated to its owner"
     )
@@ -105,11 +105,11 @@ def brokers_assign_in_different_modes() -> Measured:
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)
-        told = SetMessageRequestModeRequestBody(TOPIC, GROUP, MessageRequestMode.POP)
-        stage.node("broker-b").context.request_modes.set_mode(told)
+        reported = SetMessageRequestModeRequestBody(TOPIC, GROUP, MessageRequestMode.POP)
+        stage.node("broker-b").context.request_modes.set_mode(reported)
         await stage.at_ms(320_000)
 
-    trace = play(scenario(brokers=AB, config=ASSIGNED), script)
+    trace = execute(scenario(brokers=AB, config=ASSIGNED), script)
     flips = [
         row.at_s
         for row in trace.select("ownership", topic=TOPIC, after_ms=20_000)
@@ -126,7 +126,7 @@ def one_broker_does_not_divide() -> Measured:
         await stage.at_ms(320_000)
 
     brokers = {"broker-a": BrokerConfig(), "broker-b": BrokerConfig(server_load_balancer_enable=False)}
-    trace = play(scenario(brokers=brokers, config=ASSIGNED), script)
+    trace = execute(scenario(brokers=brokers, config=ASSIGNED), script)
     twice = sorted(shared(trace, TOPIC, after_ms=20_000))
     if not twice:
         return Measured(0)
@@ -143,15 +143,15 @@ def a_paused_member_keeps_its_share() -> Measured:
         stage.node("c2").suspend()
         await stage.at_ms(160_000)
 
-    trace = play(scenario(rate_per_s=8), script)
+    trace = execute(scenario(rate_per_s=8), script)
     after = [
         row.at_s
         for row in trace.select("messages", event="consumed", topic=TOPIC, after_ms=45_000)
         if row.queue_id >= 2
     ]
-    kept = owned(trace, TOPIC, times=lambda owners: owners == 1, after_ms=40_000)
+    retained = owned(trace, TOPIC, times=lambda owners: owners == 1, after_ms=40_000)
     seen = f"{len(after)} messages of its queues consumed since"
-    return Measured(longest(kept) if not after else 0, lasts=not after, seen=seen)
+    return Measured(longest(retained) if not after else 0, lasts=not after, seen=seen)
 
 
 SOURCES = (

@@ -5,10 +5,10 @@ from enum import StrEnum
 
 import attrs
 
-from emulator.spec.model import ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.testing import GROUP, RETRY, TOPIC, a_scenario
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig
-from studies.sources.dividers import Compared, compared
+from studies.sources.allocations import Compared, compared
 
 TOLERANCE_S = 0.6
 """Round trips, the second between two passes of a consumer, and what a measured instant may be late."""
@@ -152,7 +152,7 @@ def scenario(
     )
     if one_address:
         groups = (ConsumerGroupSpec(GROUP, names, (TOPIC,), members[0], consume_ms, one_address=True),)
-    played = a_scenario(
+    executed = a_scenario(
         spread_ms=spread_ms,
         brokers=named,
         slaves=slaves,
@@ -161,4 +161,4 @@ def scenario(
         rate_per_s=rate_per_s,
     )
     served = tuple(NameserverSpec(f"ns-{i}", each) for i, each in enumerate(nameservers, 1))
-    return attrs.evolve(played, nameservers=served)
+    return attrs.evolve(executed, nameservers=served)

@@ -17,14 +17,14 @@ from rich.table import Table
 
 from emulator.campaign.file import load_campaign
 from emulator.cli.terminal import progress_bar
-from emulator.spec.bundled import example
-from studies.special_messages.harms import KindTold
-from studies.special_messages.playing import Played, play_seed
+from emulator.spec.reading.bundled import example
+from studies.special_messages.executing import Executed, execute_seed
+from studies.special_messages.impacts import KindReported
 
 _BAD_INPUT = 2
 _CAMPAIGN = "campaigns/special_messages.toml"
 _COLUMNS = {"sent": 1, "delivered": 1, "lost": 1, "twice": 1, "late_ms": 1_000, "gap_ms": 1_000}
-"""Field of `KindTold` -> what it is divided by."""
+"""Field of `KindReported` -> what it is divided by."""
 _HEADINGS = ("sent", "delivered", "lost", "twice or more", "latest, s", "longest gap, s")
 _OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="VARIANT", help="Play this; repeatable.")]
 _SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds, from 1.")]
@@ -41,65 +41,65 @@ def special_messages(
 ) -> None:
     """Play each variant with many seeds; print what became of each kind of message, and by which trap."""
     campaign = example(_CAMPAIGN)
-    variants = [one.name for one in load_campaign(campaign).variants]
+    variants = [variant.name for variant in load_campaign(campaign).variants]
     for name in only or ():
         if name not in variants:
             typer.echo(f"special_messages: no variant is called {name}; there are {', '.join(variants)}", err=True)
             raise typer.Exit(_BAD_INPUT)
     chosen = [name for name in variants if not only or name in only]
     cases = [(campaign, name, seed) for name in chosen for seed in range(1, seeds + 1)]
-    found: list[Played] = []
+    found: list[Executed] = []
     pool = ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=get_context("spawn"))
     with pool, progress_bar(f"{len(cases)} runs") as progress:
-        for played in pool.map(play_seed, *zip(*cases, strict=True)):
-            found.append(played)
+        for executed in pool.map(execute_seed, *zip(*cases, strict=True)):
+            found.append(executed)
             progress(len(found) / len(cases))
     try:
-        out.write_text(json.dumps([attrs.asdict(one) for one in found], indent=2) + "\n", encoding="utf-8")
+        out.write_text(json.dumps([attrs.asdict(item) for item in found], indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         typer.echo(f"special_messages: {out}: {error.strerror}", err=True)
         raise typer.Exit(_BAD_INPUT) from None
     console = Console(width=None if sys.stdout.isatty() else 170)
-    by_variant = {name: [one for one in found if one.variant == name] for name in chosen}
+    by_variant = {name: [item for item in found if item.variant == name] for name in chosen}
     console.print(_messages_table(by_variant, seeds), _traps_table(by_variant), _escapes_table(by_variant))
     console.print(f"{out} written")
 
 
-def _messages_table(by_variant: Mapping[str, list[Played]], seeds: int) -> Table:
+def _messages_table(by_variant: Mapping[str, list[Executed]], seeds: int) -> Table:
     table = _table("What became of them", "variant", "kind", *_HEADINGS)
     table.caption = f"median of {seeds} seeds, and least and most where they differ"
-    for variant, plays in by_variant.items():
-        for kind in dict.fromkeys(told.kind for one in plays for told in one.kinds):
-            told = [told for one in plays for told in one.kinds if told.kind is kind]
-            figures = (_spread([getattr(one, name) / unit for one in told]) for name, unit in _COLUMNS.items())
+    for variant, runs in by_variant.items():
+        for kind in dict.fromkeys(reported.kind for execute in runs for reported in execute.kinds):
+            lines = [reported for execute in runs for reported in execute.kinds if reported.kind is kind]
+            figures = (_spread([getattr(item, name) / unit for item in lines]) for name, unit in _COLUMNS.items())
             table.add_row(variant, str(kind), *figures)
         table.add_section()
     return table
 
 
-def _traps_table(by_variant: Mapping[str, list[Played]]) -> Table:
+def _traps_table(by_variant: Mapping[str, list[Executed]]) -> Table:
     """Each harm with what explains it; a seed without it counts as none."""
     table = _table("Why", "variant", "kind", "harm", "messages")
-    for variant, plays in by_variant.items():
-        kinds = list(dict.fromkeys(told.kind for one in plays for told in one.kinds))
+    for variant, runs in by_variant.items():
+        kinds = list(dict.fromkeys(reported.kind for execute in runs for reported in execute.kinds))
         for kind in kinds:
-            told = [told for one in plays for told in one.kinds if told.kind is kind]
-            for harm in sorted(dict.fromkeys(harm for one in told for harm in one.traps)):
-                table.add_row(variant, str(kind), harm, _spread([_times(one, harm) for one in told]))
+            lines = [reported for execute in runs for reported in execute.kinds if reported.kind is kind]
+            for impact in sorted(dict.fromkeys(impact for item in lines for impact in item.traps)):
+                table.add_row(variant, str(kind), impact, _spread([_times(item, impact) for item in lines]))
         table.add_section()
     return table
 
 
-def _times(told: KindTold, harm: str) -> float:
-    return told.traps.get(harm, 0)
+def _times(kind_told: KindReported, impact: str) -> float:
+    return kind_told.traps.get(impact, 0)
 
 
-def _escapes_table(by_variant: Mapping[str, list[Played]]) -> Table:
+def _escapes_table(by_variant: Mapping[str, list[Executed]]) -> Table:
     table = _table("Per run", "variant", "messages sent to other brokers", "MB", "pops without a check point (P2)")
-    for variant, plays in by_variant.items():
-        messages = _spread([one.escaped.messages for one in plays])
-        megabytes = _spread([one.escaped.bytes / 1e6 for one in plays])
-        table.add_row(variant, messages, megabytes, _spread([one.refused_check_points for one in plays]))
+    for variant, runs in by_variant.items():
+        messages = _spread([execute.escaped.messages for execute in runs])
+        megabytes = _spread([execute.escaped.bytes / 1e6 for execute in runs])
+        table.add_row(variant, messages, megabytes, _spread([execute.refused_check_points for execute in runs]))
     return table
 
 
@@ -113,8 +113,8 @@ def _table(title: str, *headings: str) -> Table:
 def _spread(values: Iterable[float]) -> str:
     """Median, least and most."""
     known = sorted(values)
-    least, most = _figure(known[0]), _figure(known[-1])
-    return least if least == most else f"{_figure(statistics.median(known))} ({least} to {most})"
+    minimum, maximum = _figure(known[0]), _figure(known[-1])
+    return minimum if minimum == maximum else f"{_figure(statistics.median(known))} ({minimum} to {maximum})"
 
 
 def _figure(value: float) -> str:

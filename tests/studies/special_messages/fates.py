@@ -9,16 +9,16 @@ from enum import StrEnum
 import attrs
 
 from emulator.analysis.rows.row_classes import MessageRow
-from emulator.spec.model import ProducerSpec, Scenario
-from emulator.trace.schema import MESSAGES, Table
+from emulator.spec.model.scenario import ProducerSpec, Scenario
+from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
-from nodes.broker.tables.pop_check_point import CK_TAG, REVIVE_TOPIC_PREFIX, PopOutcome
-from nodes.broker.tables.transaction_messages import HALF_TOPIC
+from nodes.broker.tables.pop.check_point import CK_TAG, REVIVE_TOPIC_PREFIX, PopOutcome
+from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.protocol.extra_info import parse_extra_info
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 _MS = 1_000_000
-_TOLD = (PopOutcome.STORED, PopOutcome.BUFFERED)
+_REPORTED = (PopOutcome.STORED, PopOutcome.BUFFERED)
 _SKIPPED = ("cause",)
 _WANTED = tuple(i for i, column in enumerate(MESSAGES.columns) if column.name not in _SKIPPED)
 _UNIQUE_ID_SEPARATOR = "@"
@@ -89,7 +89,7 @@ class Fates:
         """Mapping topic and key -> fate."""
         self.refused_check_points = 0
         """How often a broker handed messages out whose check point it could not store, each try counted."""
-        self._transactional = next((it for it, kind in self.kinds.items() if kind is Kind.TRANSACTIONAL), "")
+        self._transactional = next((item for item, kind in self.kinds.items() if kind is Kind.TRANSACTIONAL), "")
         self._suffixes = {f"{group.group}_{topic}": topic for group in scenario.consumers for topic in group.topics}
         self._last_key: dict[str, str] = {}
         self._ids: dict[str, Fate] = {}
@@ -110,7 +110,7 @@ class Fates:
             MessageEvent.LOST: self._lost,
         }
 
-    def note(self, table: Table, values: tuple[int | str, ...]) -> None:
+    def note(self, table: TraceTable, values: tuple[int | str, ...]) -> None:
         """Read a row."""
         if table is MESSAGES:
             row = MessageRow._make(values[i] for i in _WANTED)
@@ -188,7 +188,7 @@ class Fates:
             self._pops.setdefault((first, handle.pop_time_ms), []).append(fate)
 
     def _acked(self, row: MessageRow) -> None:
-        if row.tags in _TOLD and _place(row) in self._places:
+        if row.tags in _REPORTED and _place(row) in self._places:
             self._places[_place(row)].acked.append(_place(row))
 
     def _revived(self, row: MessageRow) -> None:

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator.cli.terminal import progress_bar
-from emulator.spec.bundled import example
+from emulator.spec.reading.bundled import example
 from studies.timelines.real import InstantMatch, Judged, RealRun, Span, beyond_by_chance, judge, real_runs
-from studies.timelines.seeds import FOLDERS, play_all, spans
+from studies.timelines.seeds import FOLDERS, execute_all, spans
 
 _OUTSIDE, _BAD_INPUT = 1, 2
 _OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="RUN", help="Run this one; repeatable.")]
@@ -40,8 +40,8 @@ def timelines(*, only: _OnlyOption = None, seeds: _SeedsOption = 30, out: _OutOp
     chosen = tuple(path for path in paths if not only or path.stem in only)
     found: dict[str, Mapping[str, Span]] = {}
     with progress_bar(f"{len(chosen)} runs, {seeds} seeds each") as progress:
-        for run, told in play_all(chosen, range(1, seeds + 1), progress):
-            found[run] = spans(run, told)
+        for run, reported in execute_all(chosen, range(1, seeds + 1), progress):
+            found[run] = spans(run, reported)
     rows = [attrs.asdict(span) for events in found.values() for span in events.values()]
     try:
         out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
@@ -54,13 +54,13 @@ def timelines(*, only: _OnlyOption = None, seeds: _SeedsOption = 30, out: _OutOp
 def _report(found: Mapping[str, Mapping[str, Span]], seeds: int, out: Path) -> int:
     reals = [real for real in real_runs() if real.scenario in found]
     judged = {real.name: judge(real, found[real.scenario]) for real in reals}
-    everything = [one for some in judged.values() for one in some]
+    everything = [item for some in judged.values() for item in some]
     console = Console(width=None if sys.stdout.isatty() else 170)
     console.print(_render(found, reals, judged))
-    excused = [one for one in everything if one.reason]
-    if excused:
-        console.print(_render_excuses(excused))
-    counts = {verdict: sum(one.verdict is verdict for one in everything) for verdict in InstantMatch}
+    suppressed = [item for item in everything if item.reason]
+    if suppressed:
+        console.print(_render_suppressions(suppressed))
+    counts = {verdict: sum(item.verdict is verdict for item in everything) for verdict in InstantMatch}
     console.print(f"real values: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}; {out} written")
     by_chance = beyond_by_chance(len(everything), seeds)
     console.print(f"beyond the extremes of {seeds} seeds by chance alone: {by_chance:.0f} of {len(everything)}")
@@ -84,21 +84,21 @@ def _render(
         table.add_column(title, justify="right" if title in ("n", "minimum", "median", "maximum") else "left")
     for run, events in found.items():
         ours = [real for real in reals if real.scenario == run]
-        told = dict.fromkeys([*events, *(event for real in ours for event in real.events)])
-        for event in told:
-            values = [(one, real.calm) for real in ours for one in judged[real.name] if one.event == event]
+        reported = dict.fromkeys([*events, *(event for real in ours for event in real.events)])
+        for event in reported:
+            values = [(item, real.calm) for real in ours for item in judged[real.name] if item.event == event]
             table.add_row(run, event, *_figures(events.get(event)), _listed(values), _worst(values))
         table.add_section()
     return table
 
 
-def _render_excuses(excused: Sequence[Judged]) -> Table:
+def _render_suppressions(suppressed: Sequence[Judged]) -> Table:
     """The real values outside our range that something explains, each with the reason."""
     table = Table(box=None, title="explained", title_justify="left")
     for title in ("real run", "event", "seconds", "reason"):
         table.add_column(title, justify="right" if title == "seconds" else "left")
-    for one in excused:
-        table.add_row(one.run, one.event, f"{one.seconds:.2f}", one.reason)
+    for item in suppressed:
+        table.add_row(item.run, item.event, f"{item.seconds:.2f}", item.reason)
     return table
 
 
@@ -109,11 +109,11 @@ def _figures(span: Span | None) -> tuple[str, str, str, str]:
 
 
 def _listed(values: Sequence[tuple[Judged, bool]]) -> str:
-    return " ".join(f"{one.seconds:.2f}{'*' if calm else ''}{_MARKS[one.verdict]}" for one, calm in values)
+    return " ".join(f"{value.seconds:.2f}{'*' if calm else ''}{_MARKS[value.verdict]}" for value, calm in values)
 
 
 def _worst(values: Sequence[tuple[Judged, bool]]) -> str:
-    verdicts = [one.verdict for one, _ in values]
+    verdicts = [value.verdict for value, _ in values]
     return next((str(v) for v in reversed(InstantMatch) if v in verdicts), "")
 
 

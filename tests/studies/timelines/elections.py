@@ -73,10 +73,10 @@ class ElectionStory:
 
 def elections(run: Path, scenario: Scenario) -> Instants:
     """All events of a run."""
-    return told(read_elections(run, scenario))
+    return reported(read_elections(run, scenario))
 
 
-def told(story: ElectionStory) -> Instants:
+def reported(story: ElectionStory) -> Instants:
     """When what happened, and what became of messages; events that did not happen are missing."""
     return _of_leader(story) if story.is_controller else _of_master(story)
 
@@ -91,7 +91,7 @@ def read_elections(run: Path, scenario: Scenario) -> ElectionStory:
     topic = scenario.topics[0].name
     return ElectionStory(
         beliefs=tuple(BeliefRow(**{**row, "value": json.loads(row["value"])}) for row in beliefs),
-        sent=tuple(sorted(_sent(run, topic), key=lambda one: one.acknowledged_ns)),
+        sent=tuple(sorted(_sent(run, topic), key=lambda item: item.acknowledged_ns)),
         consumed=tuple(ConsumedMessage(row["t_ns"], _key(row)) for row in _messages(run, topic, MessageEvent.CONSUMED)),
         group=scenario.brokers[0].broker_name,
         topic=topic,
@@ -115,17 +115,17 @@ def _key(row: Mapping[str, int]) -> MessageKey:
 
 def _sent(run: Path, topic: str) -> Iterator[SentMessage]:
     calls = ("seq", "t_ns", "sent_ns", "event", "kind", "status", "cause", "src")
-    asked: dict[int, int] = {}
+    requested: dict[int, int] = {}
     answered: dict[int, int] = {}
     for row in table_rows(run, RPC, calls, ("code", "==", RequestCode.SEND_MESSAGE_V2)):
         if row["event"] == "delivered" and row["kind"] == "request":
-            asked[row["seq"]] = row["sent_ns"]
+            requested[row["seq"]] = row["sent_ns"]
         elif row["event"] == "delivered" and row["status"] == 0:
             answered[row["cause"]] = row["t_ns"]
     for stored in _messages(run, topic, MessageEvent.STORED):
         cause = stored["cause"]
-        if cause in answered and answered[cause] - asked[cause] <= _SEND_TIMEOUT_NS:
-            yield SentMessage(_key(stored), str(stored["node"]), asked[cause], answered[cause])
+        if cause in answered and answered[cause] - requested[cause] <= _SEND_TIMEOUT_NS:
+            yield SentMessage(_key(stored), str(stored["node"]), requested[cause], answered[cause])
 
 
 def _of_master(story: ElectionStory) -> Instants:
@@ -134,14 +134,14 @@ def _of_master(story: ElectionStory) -> Instants:
     def is_new(state: Mapping[str, Any]) -> bool:
         return state["master"] is not None and state["epoch"] > epoch
 
-    elsewhere = [one for one in story.sent if one.acknowledged_ns > story.fault_ns and one.node != story.victim]
-    new = dict.fromkeys(one.key for one in elsewhere if one.sent_ns >= story.fault_ns)
-    consumed = [one.t_ns for one in story.consumed if one.key in new]
+    elsewhere = [item for item in story.sent if item.acknowledged_ns > story.fault_ns and item.node != story.victim]
+    new = dict.fromkeys(item.key for item in elsewhere if item.sent_ns >= story.fault_ns)
+    consumed = [item.t_ns for item in story.consumed if item.key in new]
     found = {
         "elected": _first_state(story, story.fault_ns, is_new),
         "ns_master": tuple(seconds for name in story.nameservers for seconds in _turned(story, name)),
         "client_route": _turned(story, story.producer),
-        "writable": _seconds(story.fault_ns, [one.acknowledged_ns for one in elsewhere]),
+        "writable": _seconds(story.fault_ns, [item.acknowledged_ns for item in elsewhere]),
         "consumed_again": _seconds(story.fault_ns, consumed),
         "second_in_sync": _first_state(
             story, story.fault_ns, lambda state: is_new(state) and len(state["in_sync"]) > 1
@@ -170,13 +170,13 @@ def _of_leader(story: ElectionStory) -> Instants:
 
 def _of_messages(story: ElectionStory) -> Instants:
     since_ns = story.fault_ns - _SENT_BEFORE_NS
-    counted = [one for one in story.sent if one.sent_ns >= since_ns]
-    consumed = Counter(one.key for one in story.consumed)
+    counted = [item for item in story.sent if item.sent_ns >= since_ns]
+    consumed = Counter(item.key for item in story.consumed)
     pause_ns = max(later.acknowledged_ns - earlier.acknowledged_ns for earlier, later in pairwise(counted))
     return {
         "pause_of_sends": (round(pause_ns / _NS, 3),),
-        "acknowledged_lost": (float(sum(one.key not in consumed for one in counted)),),
-        "consumed_twice": (float(sum(consumed[one.key] > 1 for one in counted)),),
+        "acknowledged_lost": (float(sum(item.key not in consumed for item in counted)),),
+        "consumed_twice": (float(sum(consumed[item.key] > 1 for item in counted)),),
     }
 
 

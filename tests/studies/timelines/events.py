@@ -116,8 +116,10 @@ class _Scene:
     def special(self, broker_id: int, *, runs: bool) -> tuple[float, ...]:
         return self.of_group(broker_id, BeliefKind.SPECIAL_SERVICE, lambda value: value is runs)
 
-    def min_broker(self, broker_id: int, least: int) -> tuple[float, ...]:
-        return self.of_group(broker_id, BeliefKind.MIN_BROKER, lambda value: value is not None and value["id"] == least)
+    def min_broker(self, broker_id: int, minimum: int) -> tuple[float, ...]:
+        return self.of_group(
+            broker_id, BeliefKind.MIN_BROKER, lambda value: value is not None and value["id"] == minimum
+        )
 
     def client_route(self, holds: Callable[[Mapping[str, str]], bool]) -> tuple[float, ...]:
         return self.first(

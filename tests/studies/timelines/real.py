@@ -102,7 +102,7 @@ def _judge(real: RealRun, event: str, seconds: float, span: Span | None) -> Judg
         return Judged(real.name, event, seconds, InstantMatch.OUTSIDE)
     if span.holds(seconds):
         return Judged(real.name, event, seconds, InstantMatch.INSIDE)
-    for explains, verdict, reason in _EXCUSES:
+    for explains, verdict, reason in _SUPPRESSIONS:
         if explains(real, event, seconds, span):
             return Judged(real.name, event, seconds, verdict, reason)
     return Judged(real.name, event, seconds, InstantMatch.OUTSIDE)
@@ -110,7 +110,7 @@ def _judge(real: RealRun, event: str, seconds: float, span: Span | None) -> Judg
 
 def _is_work(real: RealRun, event: str, seconds: float, span: Span) -> bool:
     """Whether no timer lies between cause and effect, so that how busy the machine was decides all."""
-    return not real.calm and event in _WITHOUT_TIMER and span.maximum < _WORK_MOST_S and seconds <= 1
+    return not real.calm and event in _WITHOUT_TIMER and span.maximum < _WORK_MAX_S and seconds <= 1
 
 
 def _is_late(real: RealRun, event: str, seconds: float, span: Span) -> bool:
@@ -129,7 +129,7 @@ def _joined_late(real: RealRun, event: str, seconds: float, span: Span) -> bool:
 
 def _closes_slowly(real: RealRun, event: str, seconds: float, _: Span) -> bool:
     """Whether a closing client still had its table while it waited for its own threads."""
-    return real.scenario == "member_close" and event in ("owned_once", "two_owners") and seconds <= _CLOSING_MOST_S
+    return real.scenario == "member_close" and event in ("owned_once", "two_owners") and seconds <= _CLOSING_MAX_S
 
 
 def _timed_out_first(real: RealRun, event: str, seconds: float, span: Span) -> bool:
@@ -138,7 +138,7 @@ def _timed_out_first(real: RealRun, event: str, seconds: float, span: Span) -> b
 
 
 def _is_listed_twice(real: RealRun, event: str, seconds: float, _: Span) -> bool:
-    return real.scenario in _FROZEN_MASTERS and event == "consumed_twice" and seconds <= _COPIED_MOST
+    return real.scenario in _FROZEN_MASTERS and event == "consumed_twice" and seconds <= _COPIED_MAX
 
 
 def _heard_first(real: RealRun, event: str, seconds: float, _: Span) -> bool:
@@ -152,7 +152,7 @@ def _looks_together(real: RealRun, event: str, seconds: float, span: Span) -> bo
 
 
 def _scanned_first(real: RealRun, event: str, seconds: float, _: Span) -> bool:
-    return (real.scenario, event) == ("c1_stop_leader", "elections") and seconds <= _ELECTIONS_MOST
+    return (real.scenario, event) == ("c1_stop_leader", "elections") and seconds <= _ELECTIONS_MAX
 
 
 def _was_elected_needlessly(real: RealRun, event: str, seconds: float, _: Span) -> bool:
@@ -162,11 +162,11 @@ def _was_elected_needlessly(real: RealRun, event: str, seconds: float, _: Span) 
 
 def _missed_the_close(real: RealRun, event: str, seconds: float, _: Span) -> bool:
     """Whether a controller that had been frozen before knew the master by a connection of that time alone."""
-    return real.scenario == "c1_kill_master" and event in ("elected", "ns_master") and 9 <= seconds <= _SCANNED_MOST_S
+    return real.scenario == "c1_kill_master" and event in ("elected", "ns_master") and 9 <= seconds <= _SCANNED_MAX_S
 
 
 def _took_up_late(real: RealRun, event: str, seconds: float, _: Span) -> bool:
-    return real.scenario == "c3_kill_leader" and event == "consumed_twice" and seconds <= _COPIED_MOST
+    return real.scenario == "c3_kill_leader" and event == "consumed_twice" and seconds <= _COPIED_MAX
 
 
 def _follows(real: RealRun, event: str, seconds: float) -> bool:
@@ -176,14 +176,14 @@ def _follows(real: RealRun, event: str, seconds: float) -> bool:
 _LOOK_AT_ROUTES_S = 30
 _NEXT_MESSAGE_S = 2.0
 """From the first message that a new master takes to the next one, or to a consumer that hears of it."""
-_COPIED_MOST = 300
+_COPIED_MAX = 300
 """The messages of 10 s: a slave copies offsets each so often."""
-_ELECTIONS_MOST = 7
+_ELECTIONS_MAX = 7
 """Two triggers of three attempts, and the one that succeeds."""
-_SCANNED_MOST_S = 15.6
+_SCANNED_MAX_S = 15.6
 _FROZEN_MASTERS = ("c1_stop_master", "c3_stop_master")
-_WORK_MOST_S = 0.1
-_CLOSING_MOST_S = 4.1
+_WORK_MAX_S = 0.1
+_CLOSING_MAX_S = 4.1
 """A second for the pool that pulls later, three for the thread that polls for events of connections."""
 _PULL_AGAIN_S = 2.0
 """Up to a second until the next look for what has timed out, one more until the pull is repeated."""
@@ -196,7 +196,7 @@ _OF_JOINS = ("owned_once", "no_owner", "pause")
 _OF_LATE = ("pause", "consumed_twice")
 _LOAD, _THREADS = InstantMatch.MACHINE_LOAD, InstantMatch.REAL_THREADS
 _EARLIER = InstantMatch.EARLIER_FAULT
-_EXCUSES: tuple[tuple[Callable[[RealRun, str, float, Span], bool], InstantMatch, str], ...] = (
+_SUPPRESSIONS: tuple[tuple[Callable[[RealRun, str, float, Span], bool], InstantMatch, str], ...] = (
     (_is_work, _LOAD, "no timer, only work of a busy machine: less than a second"),
     (_is_late, _LOAD, "the busy machine had the master back later than a calm one would: later by as much"),
     (_started_slowly, _LOAD, "the second after which a new client may rebalance went by while its process started"),

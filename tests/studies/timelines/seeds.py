@@ -13,7 +13,7 @@ import attrs
 
 from emulator.run import run_scenario
 from emulator.spec import Scenario, load
-from emulator.spec.addresses import addresses
+from emulator.spec.model.addresses import addresses
 from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC
 from faults.plan import Phase
@@ -37,7 +37,7 @@ _KINDS = tuple(
 )
 
 
-def play_seed(path: Path, seed: int) -> Instants:
+def execute_seed(path: Path, seed: int) -> Instants:
     """Run a scenario once in `sim` and tell when what happened; its trace is not kept."""
     scenario = attrs.evolve(load(path), seed=seed)
     with tempfile.TemporaryDirectory() as runs:
@@ -103,28 +103,28 @@ def cast_of(scenario: Scenario) -> Cast:
     )
 
 
-def play_all(
+def execute_all(
     paths: tuple[Path, ...], seeds: range, progress: Callable[[float], None]
 ) -> Iterator[tuple[str, list[Instants]]]:
     """Run each scenario with each seed, a process per core; yields name and instants per scenario, in order."""
     jobs = [(path, seed) for path in paths for seed in seeds]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        results = pool.map(play_seed, *zip(*jobs, strict=True))
+        results = pool.map(execute_seed, *zip(*jobs, strict=True))
         done = 0
         for path in paths:
-            told: list[Instants] = []
+            instantses: list[Instants] = []
             for _ in seeds:
-                told.append(next(results))
+                instantses.append(next(results))
                 done += 1
                 progress(done / len(jobs))
-            yield path.stem, told
+            yield path.stem, instantses
 
 
-def spans(run: str, told: list[Instants]) -> Mapping[str, Span]:
+def spans(run: str, instantses: list[Instants]) -> Mapping[str, Span]:
     """Event -> its extremes over all seeds, in the order in which events first appear."""
     values: dict[str, list[float]] = {}
-    for one in told:
-        for event, seconds in one.items():
+    for item in instantses:
+        for event, seconds in item.items():
             values.setdefault(event, []).extend(seconds)
     return {
         event: Span(run, event, len(found), min(found), round(statistics.median(found), 3), max(found))

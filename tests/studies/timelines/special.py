@@ -11,7 +11,7 @@ from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import FAULTS, MESSAGES
 from faults.plan import Phase
 from nodes.beliefs import MessageEvent
-from nodes.broker.tables.topics import SCHEDULE_TOPIC
+from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from studies.timelines.events import Instants
 
 _DELAYED = "reminders"
@@ -42,11 +42,11 @@ def special_messages(run: Path, scenario: Scenario) -> Instants:
     rows = [MessageOfKey(**row) for row in table_rows(run, MESSAGES, columns)]
     died_ns = next(row["t_ns"] for row in table_rows(run, FAULTS, ("t_ns",), ("event", "==", Phase.BEGIN.value)))
     (dead,) = (timed.fault.scope.describe() for timed in scenario.faults.faults)
-    told: dict[str, tuple[float, ...]] = {}
+    reported: dict[str, tuple[float, ...]] = {}
     for group in scenario.consumers:
         for event, value in _of_group(rows, group.group, group.topics[0], dead, died_ns):
-            told[f"{event}_{group.group}"] = (value,)
-    return told
+            reported[f"{event}_{group.group}"] = (value,)
+    return reported
 
 
 def _of_group(

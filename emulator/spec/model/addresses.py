@@ -1,0 +1,98 @@
+"""The emulated address of each node, decided by its role and its position in the scenario."""
+
+from collections.abc import Iterable
+
+import attrs
+
+from emulator.spec.model.scenario import Scenario
+from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
+from nodes.config import NameserverConfig
+from nodes.config.container import CONTAINER_PORT
+from nodes.config.controller import CONTROLLER_PORT
+
+_NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
+_CONTAINERS, _CONTROLLERS = 180, 185
+"""Third byte of the first address of a role."""
+_HOSTS_PER_SUBNET = 250
+
+
+def addresses(scenario: Scenario) -> dict[str, str]:
+    """Mapping node -> IP address 127.1.x.y, in the order of the scenario."""
+    consumers = (name for group in scenario.consumers for name in group.names)
+    given = _in_subnets(_CONSUMERS, consumers)
+    brokers = _in_subnets(_BROKERS, (spec.name for spec in scenario.brokers))
+    containers = _in_subnets(_CONTAINERS, scenario.containers())
+    return {
+        **_in_subnets(_NAMESERVERS, (spec.name for spec in scenario.nameservers)),
+        **_in_subnets(_CONTROLLERS, (spec.name for spec in scenario.controllers)),
+        **containers,
+        **{
+            spec.name: brokers[spec.address_of or spec.name] if spec.container is None else containers[spec.container]
+            for spec in scenario.brokers
+        },
+        **{
+            name: given[group.names[0] if group.one_address else name]
+            for group in scenario.consumers
+            for name in group.names
+        },
+        **_in_subnets(_PRODUCERS, (spec.name for spec in scenario.producers)),
+        **_in_subnets(_SCALERS, scenario.scaler_names()),
+        **_in_subnets(_APIS, scenario.api_names()),
+        **_in_subnets(_LEASES, () if scenario.lease_service is None else (scenario.lease_service,)),
+    }
+
+
+def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
+    places = (divmod(ordinal, _HOSTS_PER_SUBNET) for ordinal in range(1 << 16))
+    return {name: f"127.1.{first + subnet}.{host + 1}" for name, (subnet, host) in zip(names, places, strict=False)}
+
+
+def newcomer_address(ordinal: int) -> str:
+    """The address of the `ordinal`-th consumer, from 0, that was added to a group by scaling."""
+    subnet, host = divmod(ordinal, _HOSTS_PER_SUBNET)
+    return f"127.1.{_NEWCOMERS + subnet}.{host + 1}"
+
+
+def owners(scenario: Scenario) -> dict[str, str]:
+    """Mapping IP address -> node; of several nodes that share an address, the first in the scenario."""
+    found: dict[str, str] = {}
+    for name, ip in addresses(scenario).items():
+        found.setdefault(ip, name)
+    return found
+
+
+@attrs.frozen
+class NodePorts:
+    """The ports of a node that programs dial."""
+
+    node: str
+    ip: str
+    ports: tuple[int, ...]
+    """The port for requests, then those that belong to it."""
+
+    @property
+    def address(self) -> str:
+        """`ip:port` for requests."""
+        return f"{self.ip}:{self.ports[0]}"
+
+
+def node_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
+    """The nodes that RocketMQ's programs dial: nameservers, controllers, containers, brokers."""
+    ips = addresses(scenario)
+    ports = {
+        **{spec.name: _nameserver_ports(spec.config) for spec in scenario.nameservers},
+        **{spec.name: (CONTROLLER_PORT,) for spec in scenario.controllers},
+        **dict.fromkeys(scenario.containers(), (CONTAINER_PORT, CONTAINER_PORT - VIP_PORT_DISTANCE)),
+        **{spec.name: _broker_ports(spec.config.listen_port) for spec in scenario.brokers},
+    }
+    return tuple(NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items())
+
+
+def _nameserver_ports(config: NameserverConfig) -> tuple[int, ...]:
+    """For requests, and that of its controller if there is one."""
+    return (config.listen_port, *([CONTROLLER_PORT] if config.enable_controller_in_namesrv else []))
+
+
+def _broker_ports(listen_port: int) -> tuple[int, ...]:
+    """For requests, the VIP port, and replication."""
+    return (listen_port, listen_port - VIP_PORT_DISTANCE, listen_port + 1)

@@ -1,0 +1,382 @@
+"""A scenario as frozen values: nodes, topics, groups, and faults."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import attrs
+
+from emulator.base.chance import named_stream
+from emulator.spec.model.bounds import (
+    DELAY_LEVEL_MAX,
+    GROUP_NAME,
+    NODE_NAME,
+    NODE_NAMES,
+    QUEUES_MAX,
+    RATE_MAX,
+    SCENARIO_NAME,
+    SEED,
+    TOPIC_NAME,
+)
+from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.reading.user_code import UserCode
+from emulator.spec.refusals.fit import violations
+from faults.consume_mode import ConsumeMode
+from faults.nemesis import Nemesis, timelines
+from faults.plan import Plan
+from faults.scale import MEMBERS_MAX
+from faults.words import is_whole
+from nodes.allocation.ordinal import pod_name
+from nodes.client.producer.keys import MessageKeys
+from nodes.client.producer.local_transactions import LocalTransactions
+from nodes.client.tables.queue_selectors import SelectorName
+from nodes.config import (
+    BrokerConfig,
+    Config,
+    ConsumerConfig,
+    ControllerConfig,
+    Exclusivity,
+    LitePullConsumerConfig,
+    NameserverConfig,
+    NameserverWithControllerConfig,
+    ProducerConfig,
+    StatefulSetConfig,
+    with_options_of_controller,
+)
+from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
+from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MAX_MS, Usual, checked, choice, flag, span, text, whole
+
+NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
+CONTAINER, CONTROLLER = "container", "controller"
+APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
+"""The roles of nodes."""
+LEASES = "leases"
+"""Name of the node with the lock service, which every scenario has in which a group takes leases."""
+NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
+
+
+@attrs.frozen
+class Network:
+    """Latency of every link between two nodes, without faults."""
+
+    delay_ms: int = whole(1, minimum=0, limit=TIME_MAX_MS, usual=Usual(0, 60_000))
+    """Time that a frame takes."""
+    jitter_ms: int = whole(0, minimum=0, limit=TIME_MAX_MS, usual=Usual(0, 60_000))
+    """Upper bound of a uniform delay on top, drawn for each frame."""
+
+
+@attrs.frozen
+class NameserverSpec:
+    """One nameserver."""
+
+    name: str = checked(NODE_NAME)
+    """Name of the node."""
+    config: NameserverConfig = attrs.field(default=NameserverConfig(), converter=with_options_of_controller)
+
+
+@attrs.frozen
+class ControllerSpec:
+    """One of the controllers, which elect masters together (RIP-44)."""
+
+    name: str = checked(NODE_NAME)
+    """Name of the node."""
+    config: ControllerConfig = ControllerConfig()
+
+
+@attrs.frozen
+class BrokerSpec:
+    """One broker: a master (id 0) or a slave of its group."""
+
+    broker_name: str = checked(NODE_NAME, key="name")
+    """brokerName, the name of its group; a master has it as a node, too."""
+    broker_id: int = whole(0, minimum=0, key="id")
+    """brokerId: 0 is the master."""
+    cluster: str = text("DefaultCluster")
+    """Cluster of brokers that it registers for."""
+    config: BrokerConfig = BrokerConfig()
+    start_after_ms: int = span(0)
+    """Earliest start, in ms after the nameservers are ready."""
+    address_of: str | None = text(None)
+    """Name of an earlier broker whose IP address it shares; None: an address of its own."""
+    container: str | None = checked(NODE_NAME, None)
+    """Name of the container whose process it is a part of; None: a process and a machine of its own."""
+    node: str | None = checked(NODE_NAME, None)
+    """Name of the node; needed for two brokers with the same brokerName and id."""
+
+    @property
+    def name(self) -> str:
+        """Name of the node: `node`, else the brokerName for a master, else with the id: `broker-a-s1`."""
+        if self.node is not None:
+            return self.node
+        return self.broker_name if self.broker_id == 0 else f"{self.broker_name}-s{self.broker_id}"
+
+
+@attrs.frozen
+class TopicSpec:
+    """A topic that exists from the start."""
+
+    name: str = checked(TOPIC_NAME)
+    """Its name."""
+    brokers: tuple[str, ...] = checked(NAMES)
+    """brokerNames of the broker groups that have the topic."""
+    queues: int = whole(8, minimum=1, limit=QUEUES_MAX)
+    """Read queues and write queues in each broker group."""
+
+
+@attrs.frozen
+class ConsumerGroupSpec:
+    """Consumers of one group, all with the same options."""
+
+    group: str = checked(GROUP_NAME)
+    """Consumer group."""
+    names: tuple[str, ...] = checked(NODE_NAMES)
+    """Names of their nodes; empty if they share the processes of another group."""
+    topics: tuple[str, ...] = checked(NAMES)
+    """Topics that each of them subscribes to."""
+    config: ConsumerConfig = ConsumerConfig()
+    """A `LitePullConsumerConfig` makes them lite pull consumers."""
+    consume_ms: int = whole(0, minimum=0, limit=TIME_MAX_MS, usual=Usual(0, 3_600_000))
+    """Time of the listener for one message; of a lite pull consumer, time of its application for one poll."""
+    fail_times: int = whole(0, minimum=0)
+    """Failures of the listener for each message before it succeeds."""
+    expressions: Mapping[str, str] = checked(TEXT_MAP, NO_EXPRESSIONS)
+    """Mapping topic -> tag expression such as `a || b`; `*` for a topic that is missing."""
+    share_process_with: str | None = text(None)
+    """An earlier group whose processes also consume for this group. The option `instanceName` decides what the two
+    consumers of a process share: with the same name they are one client, with one id and one thread each for
+    heartbeats and rebalance; by default each consumer has its own name."""
+    mode: ConsumeMode = choice(ConsumeMode, ConsumeMode.PULL)
+    """How they get their messages, as an operator has told all brokers before the start; `pop` needs
+    `clientRebalance = false`, which it brings along in a file."""
+    pop_share_queue_num: int = whole(0, minimum=-1)
+    """Beside `mode = "pop"`: of how many following members each pops the queues, too; 0 or -1: all pop all queues."""
+    one_address: bool = flag(default=False)
+    """All of them have one IP address; with the same `instanceName` brokers take them for one client."""
+
+    def member_names(self, members: int) -> tuple[str, ...]:
+        """Names of its nodes for a number of members: `billing+4` is the fourth if the scenario names three."""
+        more = (f"{self.group}+{number}" for number in range(len(self.names) + 1, members + 1))
+        return (*self.names[:members], *more)
+
+    @property
+    def lite_pull(self) -> bool:
+        """Whether these are lite pull consumers; otherwise push consumers."""
+        return isinstance(self.config, LitePullConsumerConfig)
+
+
+@attrs.frozen
+class StatefulSetSpec:
+    """A StatefulSet, whose pods are the consumers of a group: `consumer-0`, `consumer-1`, ..."""
+
+    group: str = text()
+    """The consumer group; the names of its consumers are those of the pods."""
+    name: str = checked(NODE_NAME, "consumer")
+    """Its name, with which the names of its pods begin."""
+    replicas: int = whole(1, minimum=0, limit=MEMBERS_MAX)
+    """Pods that are desired at first."""
+    api: str = checked(NODE_NAME, "kubernetes")
+    """Name of the node with the API server; several StatefulSets may share it."""
+    scaler: str | None = checked(NODE_NAME, None)
+    """Name of the node that reads the replicas and notifies the pods; None: each pod polls the API server."""
+    config: StatefulSetConfig = StatefulSetConfig()
+
+    def pod_names(self) -> tuple[str, ...]:
+        """Names of the pods that are desired at first."""
+        return tuple(pod_name(self.name, ordinal) for ordinal in range(self.replicas))
+
+    def is_pod(self, node: str) -> bool:
+        """Whether a node has the name of one of its pods, which scaling may add."""
+        stem, _, digits = node.rpartition("-")
+        return stem == self.name and is_whole(digits) and int(digits) < MEMBERS_MAX
+
+
+@attrs.frozen
+class ProducerSpec:
+    """One producer that sends at a steady rate."""
+
+    name: str = checked(NODE_NAME)
+    """Name of the node; if none is given, `producer-` and its number in the file."""
+    group: str = checked(GROUP_NAME)
+    """Producer group."""
+    topic: str = text()
+    """Topic that it sends to."""
+    rate_per_s: int = whole(10, minimum=1, limit=RATE_MAX)
+    """Messages that it sends per second."""
+    config: ProducerConfig = ProducerConfig()
+    tags: tuple[str, ...] = checked(TEXTS, ())
+    """Tags of its messages, in turn; empty: no tags."""
+    keys: MessageKeys | None = None
+    """Keys of its messages; None: no keys."""
+    select: SelectorName | None = None
+    """How it chooses the queue of a message; None: queues take turns."""
+    transactions: LocalTransactions | None = None
+    """None: it sends ordinary messages."""
+    messages: int = whole(0, minimum=0)
+    """After so many messages that a broker has accepted it sends no more; 0: without end."""
+    delay_level: int = whole(0, minimum=0, limit=DELAY_LEVEL_MAX)
+    """Delay level of its messages; 0: none."""
+    timer_ms: int = 0
+    """How much later its messages are delivered, as timed messages; 0: at once."""
+
+
+@attrs.frozen(kw_only=True)
+class Scenario:
+    """A cluster and its faults; scenario, seed and version identify a run.
+
+    Raises:
+        SpecError: its parts do not fit together.
+    """
+
+    name: str = checked(SCENARIO_NAME)
+    """Begins the name of each of its run directories."""
+    seed: int = checked(SEED, 1)
+    """Decides all that is random in a run."""
+    run_for_ms: int = span(minimum=1)
+    """Length of a run."""
+    nameserver_start_spread_ms: int = span(0)
+    """Nameservers, and then controllers, start within this time, at instants that depend on the seed."""
+    broker_start_spread_ms: int = span(0)
+    """Brokers start within this time of each other, at instants that depend on the seed."""
+    even_starts: bool = flag(default=False)
+    """Consecutive seeds spread the starts evenly; otherwise each seed draws them independently."""
+    broker_boot_spread_ms: int = span(0)
+    """Longest time that a broker's process loads before it does anything; drawn for every process."""
+    start_spread_ms: int = span(1_000)
+    """Consumers and producers start within this time of each other, at instants that depend on the seed."""
+    network: Network = Network()
+    guest_limits: GuestLimits = GuestLimits()
+    service: ServiceLimits = ServiceLimits()
+    """Limits of the service verdict."""
+    nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
+    controllers: tuple[ControllerSpec, ...] = ()
+    brokers: tuple[BrokerSpec, ...]
+    topics: tuple[TopicSpec, ...] = ()
+    consumers: tuple[ConsumerGroupSpec, ...] = ()
+    producers: tuple[ProducerSpec, ...] = ()
+    statefulsets: tuple[StatefulSetSpec, ...] = ()
+    guests: tuple[str, ...] = checked(NODE_NAMES, ())
+    """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
+    global_white_remote_addresses: tuple[str, ...] = checked(WHITE_ADDRESSES, ())
+    """Addresses whose requests brokers with `aclEnable` accept from anybody, such as those of slaves."""
+    accounts: tuple[PlainAccessConfig, ...] = ()
+    """Accounts that brokers with `aclEnable` know."""
+    faults: Plan = Plan()
+    nemeses: tuple[Nemesis, ...] = ()
+    """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""
+    code: UserCode = attrs.field(default=UserCode(), eq=False, repr=False)
+    """What it may run of the code that it names: a matter of this machine, which no file records."""
+
+    def __attrs_post_init__(self) -> None:
+        for mistake in violations(self):
+            raise mistake
+
+    def plan(self) -> Plan:
+        """All faults of a run: those of the scenario, and those that the seed draws for its nemeses."""
+        drawn = timelines(self.nemeses, self.run_for_ms, lambda name: named_stream(self.seed, "nemesis", name))
+        return Plan((*self.faults.faults, *drawn))
+
+    def api_names(self) -> tuple[str, ...]:
+        """Names of the nodes with an API server of Kubernetes."""
+        return tuple(dict.fromkeys(spec.api for spec in self.statefulsets))
+
+    def containers(self) -> dict[str, tuple[BrokerSpec, ...]]:
+        """Mapping container -> its brokers, in the order of the scenario."""
+        names = dict.fromkeys(spec.container for spec in self.brokers if spec.container is not None)
+        return {name: tuple(spec for spec in self.brokers if spec.container == name) for name in names}
+
+    def controller_names(self) -> tuple[str, ...]:
+        """Names of the nodes with a controller, in the order of their ids: `n0`, `n1`, ..."""
+        return tuple(spec.name for spec in self.all_controllers())
+
+    def all_controllers(self) -> tuple[ControllerSpec, ...]:
+        """Nodes that are controllers, then nameservers with a controller in their processes."""
+        inside = (
+            ControllerSpec(spec.name, spec.config)
+            for spec in self.nameservers
+            if isinstance(spec.config, NameserverWithControllerConfig) and spec.config.enable_controller_in_namesrv
+        )
+        return (*self.controllers, *inside)
+
+    def scaler_names(self) -> tuple[str, ...]:
+        """Names of the scalers."""
+        return tuple(dict.fromkeys(spec.scaler for spec in self.statefulsets if spec.scaler is not None))
+
+    @property
+    def lease_service(self) -> str | None:
+        """Name of the node with the lock service; None: no group takes leases."""
+        takes = any(group.config.exclusivity is Exclusivity.LEASE for group in self.consumers)
+        return LEASES if takes else None
+
+    def statefulset_of(self, group: str) -> StatefulSetSpec | None:
+        """The StatefulSet whose pods are the consumers of a group."""
+        return next((spec for spec in self.statefulsets if spec.group == group), None)
+
+    def node_names(self) -> tuple[str, ...]:
+        """Names of all nodes, each kind in the order of the scenario."""
+        return tuple(name for _, name in self.named_nodes() if name not in self.guests)
+
+    def named_nodes(self) -> Iterator[tuple[str, str]]:
+        """(path of the name, name) of each node and guest; paths are positions in this scenario."""
+        yield from ((f"nameserver[{i}].name", spec.name) for i, spec in enumerate(self.nameservers))
+        yield from ((f"controller[{i}].name", spec.name) for i, spec in enumerate(self.controllers))
+        for i, broker in enumerate(self.brokers):
+            yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
+        in_container = {spec.container: i for i, spec in reversed(list(enumerate(self.brokers)))}
+        yield from ((f"broker[{in_container[name]}].container", name) for name in self.containers())
+        for i, consumers in enumerate(self.consumers):
+            yield from ((f"consumer[{i}].names[{j}]", name) for j, name in enumerate(consumers.names))
+        yield from ((f"producer[{i}].name", spec.name) for i, spec in enumerate(self.producers))
+        for key, names in (("api", self.api_names()), ("scaler", self.scaler_names())):
+            first = {getattr(spec, key): i for i, spec in reversed(list(enumerate(self.statefulsets)))}
+            yield from ((f"statefulset[{first[name]}].{key}", name) for name in names)
+        if self.lease_service is not None:
+            yield "consumer.options.exclusivity", self.lease_service
+        yield from ((f"scenario.guests[{i}]", guest) for i, guest in enumerate(self.guests))
+
+    def by_role(self) -> Mapping[str, tuple[str, ...]]:
+        """Mapping role -> names of its nodes; a nameserver with a controller is one of both."""
+        return {
+            NAMESERVER: tuple(spec.name for spec in self.nameservers),
+            CONTROLLER: self.controller_names(),
+            BROKER: tuple(spec.name for spec in self.brokers),
+            CONTAINER: tuple(self.containers()),
+            CONSUMER: tuple(name for group in self.consumers for name in group.names),
+            PRODUCER: tuple(spec.name for spec in self.producers),
+            APISERVER: self.api_names(),
+            SCALER: self.scaler_names(),
+            LEASE_SERVICE: () if self.lease_service is None else (self.lease_service,),
+        }
+
+    def members_of(self, group: str) -> tuple[str, ...]:
+        """Names of the consumers of a group."""
+        return next((spec.names for spec in self.consumers if spec.group == group), ())
+
+    def configs_of(self, node: str) -> tuple[tuple[str, Config], ...]:
+        """(group, options) of each consumer of a process; of a server or a producer the group is empty."""
+        servers: tuple[NameserverSpec | ControllerSpec | BrokerSpec | ProducerSpec, ...]
+        servers = (*self.nameservers, *self.controllers, *self.brokers, *self.producers)
+        found = tuple(("", spec.config) for spec in servers if spec.name == node)
+        groups = [spec.group for spec in self.consumers if self._may_be_of(node, spec)]
+        sharing = (
+            consumer for consumer in self.consumers if consumer.group in groups or consumer.share_process_with in groups
+        )
+        return (*found, *((item.group, item.config) for item in sharing if not found))
+
+    def _may_be_of(self, node: str, group: ConsumerGroupSpec) -> bool:
+        """Whether a node is a consumer of a group, which scaling may add."""
+        statefulset = self.statefulset_of(group.group)
+        grown = bool(group.names) and node.rpartition("+")[0] == group.group
+        return node in group.names or grown or (statefulset is not None and statefulset.is_pod(node))
+
+
+@attrs.frozen(kw_only=True)
+class Draft(Scenario):
+    """What could be read of a scenario with mistakes: its parts need not fit together."""
+
+    def __attrs_post_init__(self) -> None:
+        """Accept what a scenario refuses, so that one can ask for all its misfits."""
+
+
+def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:
+    """Default names of nodes: `ns-1`, `ns-2`, ..."""
+    return tuple(f"{stem}-{number}" for number in range(start, start + count))

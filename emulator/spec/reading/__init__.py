@@ -1,0 +1,1 @@
+"""Scenario files: TOML, sections, options, secrets, code of users, and the reference of all that."""

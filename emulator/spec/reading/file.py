@@ -1,0 +1,266 @@
+"""Scenario files: reading TOML or plain values, and writing plain values for the manifest of a run.
+
+`examples/half_seen_consumer.toml` shows the format. Options have RocketMQ's
+camelCase names; snake_case is accepted, too.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.scenario import (
+    BrokerSpec,
+    ConsumerGroupSpec,
+    ControllerSpec,
+    Draft,
+    NameserverSpec,
+    Network,
+    ProducerSpec,
+    Scenario,
+    StatefulSetSpec,
+)
+from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.reading.applications import write_application
+from emulator.spec.reading.bundled import scenario_path
+from emulator.spec.reading.faults import read_nemeses, read_plan, write_nemeses, write_plan
+from emulator.spec.reading.node_tables import (
+    ScenarioKeys,
+    read_accounts,
+    read_brokers,
+    read_consumers,
+    read_controllers,
+    read_nameservers,
+    read_preset,
+    read_producers,
+    read_statefulsets,
+    read_topics,
+)
+from emulator.spec.reading.options import write_options
+from emulator.spec.reading.secrets import marked
+from emulator.spec.reading.section import Section, keys_of, written
+from emulator.spec.reading.toml_file import TomlFile, in_own_keys
+from emulator.spec.reading.user_code import UserCode
+from emulator.spec.reading.user_functions import violations_of_functions
+from emulator.spec.refusals.fit import violations
+from emulator.spec.refusals.mistakes import EnoughMistakesError, Reading, SpecError
+from emulator.spec.refusals.unreliable_parts import UnreliableParts
+
+_ARRAYS = (
+    "nameserver",
+    "controller",
+    "broker",
+    "topic",
+    "consumer",
+    "producer",
+    "statefulset",
+    "account",
+    "fault",
+    "nemesis",
+)
+SCENARIO_TABLES = ("scenario", "network", "guest_limits", "service", *_ARRAYS)
+"""What a scenario file may have at its top."""
+_NO_CODE = UserCode()
+_Also = Callable[[Scenario], Iterable[SpecError]]
+_PART = re.compile(r"(?P<section>\w+)\[(?P<index>\d+)\]")
+
+
+def load(path: str | Path, *, allow_code: bool = False) -> Scenario:
+    """Read a scenario file, to run it.
+
+    Args:
+        path: of the file; or the name of a scenario of the package, `half-seen-consumer`.
+        allow_code: whether it may run code that it names; else only below a folder that the user trusts.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, describes an invalid scenario, or names code that is not
+            allowed; with all mistakes.
+    """
+    file = scenario_path(path)
+    return playable(TomlFile.read(file), code=UserCode.beside(file, allow=allow_code))
+
+
+def loads(text: str, name: str, *, code: UserCode = _NO_CODE) -> Scenario:
+    """Read a scenario from the text of a file.
+
+    Args:
+        text: TOML.
+        name: origin of the text, for messages.
+        code: what it may run of the code that it names.
+
+    Raises:
+        SpecError: the text is not TOML, or describes an invalid scenario; with all mistakes and their lines.
+    """
+    return playable(TomlFile.of(text, name), code=code)
+
+
+def read(path: str | Path, *, allow_code: bool = False) -> Scenario:
+    """Read a scenario file, to look at it: code that it names and that is not allowed is no mistake, and does not run.
+
+    Args:
+        path: as of `load`.
+        allow_code: as of `load`.
+
+    Raises:
+        SpecError: as of `load`.
+    """
+    file = scenario_path(path)
+    code = UserCode.beside(file, allow=allow_code)
+    text = TomlFile.read(file)
+    return playable(text, code=code) if code.is_allowed else _located(text, text.tables, lambda _: (), code)
+
+
+def playable(file: TomlFile, tables: Mapping[str, Any] | None = None, *, code: UserCode = _NO_CODE) -> Scenario:
+    """The scenario of a file, when the functions that it names have been found.
+
+    Args:
+        file: the file.
+        tables: those of the file that describe the scenario; None: all.
+        code: what it may run.
+
+    Raises:
+        SpecError: they describe an invalid scenario, or a function is not allowed or cannot be imported; with all
+            mistakes and lines.
+    """
+    return _located(file, file.tables if tables is None else tables, violations_of_functions, code)
+
+
+def _located(file: TomlFile, tables: Mapping[str, Any], also: _Also, code: UserCode) -> Scenario:
+    try:
+        return _scenario(tables, also, code)
+    except SpecError as error:
+        raise file.located(error) from None
+
+
+def from_dict(tables: Mapping[str, Any], name: str = "scenario", *, code: UserCode = _NO_CODE) -> Scenario:
+    """Build a scenario from plain values: those of a parsed file, or of `to_dict`.
+
+    Args:
+        tables: a scenario file as the TOML parser returns it.
+        name: origin of the values, for messages.
+        code: what it may run, when it runs, of the code that it names.
+
+    Raises:
+        SpecError: they describe an invalid scenario; with all mistakes.
+    """
+    try:
+        return _scenario(tables, lambda _: (), code)
+    except SpecError as error:
+        raise error.within(name) from None
+
+
+def to_dict(scenario: Scenario) -> dict[str, Any]:
+    """The canonical form of a scenario: plain values from which `from_dict` builds an equal one.
+
+    Times are milliseconds and every node has a name; options are included only where
+    they differ from the default. A reference or a mark stands for each secret, so these are not equal any more.
+    """
+    scenario = marked(scenario)
+    return {
+        "scenario": written(scenario),
+        "network": written(scenario.network),
+        **({"guest_limits": written(scenario.guest_limits)} if scenario.guest_limits != GuestLimits() else {}),
+        **({"service": written(scenario.service)} if scenario.service != ServiceLimits() else {}),
+        "nameserver": [_with_options(nameserver) for nameserver in scenario.nameservers],
+        **(
+            {"controller": [_with_options(controller) for controller in scenario.controllers]}
+            if scenario.controllers
+            else {}
+        ),
+        "broker": [_with_options(broker) for broker in scenario.brokers],
+        "topic": [written(topic) for topic in scenario.topics],
+        "consumer": [_consumers(consumer, scenario.statefulset_of(consumer.group)) for consumer in scenario.consumers],
+        "producer": [{**_with_options(producer), **write_application(producer)} for producer in scenario.producers],
+        **(
+            {"statefulset": [_with_options(statefulset) for statefulset in scenario.statefulsets]}
+            if scenario.statefulsets
+            else {}
+        ),
+        **({"account": [written(account) for account in scenario.accounts]} if scenario.accounts else {}),
+        "fault": write_plan(scenario.faults),
+        **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
+    }
+
+
+def _with_options(
+    spec: NameserverSpec | ControllerSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
+) -> dict[str, Any]:
+    return {**written(spec), "options": write_options(spec.config)}
+
+
+def _consumers(group: ConsumerGroupSpec, statefulset: StatefulSetSpec | None) -> dict[str, Any]:
+    table = {**_with_options(group), **({"lite_pull": True} if group.lite_pull else {})}
+    if statefulset is not None:
+        table.pop("names", None)  # they follow from its replicas
+    return table
+
+
+def _scenario(tables: Mapping[str, Any], also: _Also, code: UserCode) -> Scenario:
+    """Read tables, and refuse them with all their mistakes.
+
+    Args:
+        tables: of a scenario.
+        also: what else may be wrong with a scenario.
+        code: what it may run.
+    """
+    reading = Reading()
+    with suppress(EnoughMistakesError):
+        root = Section.of("", tables, SCENARIO_TABLES, reading)
+        parts, places = _read(root)
+        parts["code"] = code
+        if not reading.mistakes:
+            with suppress(SpecError):
+                scenario = Scenario(**parts)
+                if next(iter(also(scenario)), None) is None:
+                    return scenario
+        draft = Draft(**parts)
+        unreliable_parts = UnreliableParts.of(reading, draft)
+        place = partial(_place, places)
+        others = (SpecError(place(mistake.key), mistake.problem) for mistake in also(draft))
+        for mistake in chain(violations(draft, place), others):
+            if not unreliable_parts.cover(mistake):
+                reading.tell(mistake)
+    raise SpecError.of([in_own_keys(tables, mistake) for mistake in reading.mistakes])
+
+
+def _place(places: Mapping[str, Sequence[str]], key: str) -> str:
+    """The path in the file of something in a part of a scenario: a table may describe several brokers."""
+    part = _PART.match(key)
+    paths = places.get(part["section"], ()) if part else ()
+    index = int(part["index"]) if part else 0
+    return f"{paths[index]}{key[part.end() :]}" if part and index < len(paths) else key
+
+
+def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
+    """The parts of a scenario as far as they can be read: mapping field -> value; and the table of each, by section."""
+    head = root.table("scenario", (*keys_of(Scenario), *keys_of(ScenarioKeys)))
+    fields = head.attempt(lambda: head.fields(Scenario), None)
+    preset = read_preset(head)
+    broker_tables = root.attempt(lambda: read_brokers(root, preset), ())
+    brokers = tuple(broker for made in broker_tables for broker in made)
+    statefulsets = read_statefulsets(root)
+    consumers = root.attempt(lambda: read_consumers(root, preset, statefulsets), ())
+    parts: dict[str, Any] = {
+        "network": root.table("network", keys_of(Network)).build(Network),
+        "guest_limits": root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
+        "service": root.table("service", keys_of(ServiceLimits)).build(ServiceLimits),
+        "nameservers": (nameservers := read_nameservers(root, preset)),
+        "controllers": read_controllers(root, preset, nameservers),
+        "brokers": brokers,
+        "topics": read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
+        "consumers": consumers,
+        "producers": read_producers(root),
+        "statefulsets": statefulsets,
+        "accounts": read_accounts(root),
+        "faults": read_plan(root),
+        "nemeses": read_nemeses(root),
+    }
+    places: dict[str, Sequence[str]] = {key: root.retained(key) for key in _ARRAYS}
+    places["broker"] = [path for path, made in zip(root.retained("broker"), broker_tables, strict=True) for _ in made]
+    if fields is None:  # as long as all faults need
+        fields = {"name": "unread", "run_for_ms": 1 + max((fault.at_ms for fault in parts["faults"].faults), default=0)}
+    return {**fields, **parts}, places

@@ -1,0 +1,120 @@
+"""The accounts of a scenario: what cannot stand together, and which emulated nodes its brokers will refuse."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import attrs
+
+from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.warnings.harmful_setting import HarmfulSetting
+from nodes.broker.tables.clients.plain_access import AccessRequest, AclError, PlainPermissionManager
+from nodes.config.client import ClientConfig
+from nodes.protocol.acl_signature import signed
+from nodes.protocol.codes import RequestCode
+from nodes.secret import Secret
+
+if TYPE_CHECKING:
+    from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
+
+_Client = TypeVar("_Client", "ConsumerGroupSpec", "ProducerSpec")
+_UNKNOWN = "not known yet"
+
+
+def violations_of_accounts(scenario: "Scenario") -> Iterator[SpecError]:
+    """Two accounts of one access key, and keys of clients that lack the other half."""
+    taken: dict[str, int] = {}
+    for i, account in enumerate(scenario.accounts):
+        first = taken.setdefault(account.access_key, i)
+        if first != i:
+            yield SpecError(f"account[{i}].access_key", f"expected another one than that of account[{first}]")
+    configs: list[tuple[str, ClientConfig]] = [
+        *((f"consumer[{i}]", spec.config) for i, spec in enumerate(scenario.consumers)),
+        *((f"producer[{i}]", spec.config) for i, spec in enumerate(scenario.producers)),
+    ]
+    for path, config in configs:
+        if bool(config.access_key) != bool(config.secret_key):
+            lacking = "secretKey" if config.access_key else "accessKey"
+            yield SpecError(f"{path}.options.{lacking}", "missing; expected both keys of an account, or none")
+
+
+def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+    """Warnings about clients and slaves that brokers with `aclEnable` refuse.
+
+    Args:
+        ips: mapping node -> IP address.
+    """
+    strict = [broker for broker in scenario.brokers if broker.config.acl_enable]
+    if not strict:
+        return
+    scenario = _with_known_secrets(scenario)
+    access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
+    by = f"{', '.join(broker.name for broker in strict)} with aclEnable"
+    for group in scenario.consumers:
+        for topic in group.topics:
+            fields = {"topic": topic, "consumerGroup": group.group}
+            yield from _refused(access, group.names, ips, RequestCode.PULL_MESSAGE, fields, group.config, by)
+    for producer in scenario.producers:
+        names, fields = (producer.name,), {"b": producer.topic}
+        yield from _refused(access, names, ips, RequestCode.SEND_MESSAGE_V2, fields, producer.config, by)
+    for broker in strict:
+        peers = [
+            item.name
+            for item in scenario.brokers
+            if item.broker_name == broker.broker_name and item.name != broker.name
+        ]
+        outside = [name for name in peers if not access.lets_in(ips[name])]
+        if outside:
+            white = ", ".join(ips[name] for name in outside)
+            yield HarmfulSetting(
+                "brokers-refused-by-accounts",
+                ", ".join(outside),
+                f"brokers sign nothing: {broker.name} with aclEnable gives them no topics, groups and offsets as its "
+                f"slaves, no locks and messages as its peers; add them to global_white_remote_addresses ({white})",
+            )
+
+
+def _with_known_secrets(scenario: "Scenario") -> "Scenario":
+    """The scenario in which each secret has a value; what is not known yet counts as the key of the account."""
+    keys = {
+        account.access_key: account.secret_key if account.secret_key.is_known else Secret(_UNKNOWN)
+        for account in scenario.accounts
+    }
+    unknown = [account.access_key for account in scenario.accounts if not account.secret_key.is_known]
+
+    def known(spec: _Client) -> _Client:
+        config = spec.config
+        if not config.access_key or (config.secret_key.is_known and config.access_key not in unknown):
+            return spec
+        key = keys.get(config.access_key, Secret(_UNKNOWN))
+        return attrs.evolve(spec, config=attrs.evolve(config, secret_key=key))
+
+    return attrs.evolve(
+        scenario,
+        accounts=tuple(attrs.evolve(account, secret_key=keys[account.access_key]) for account in scenario.accounts),
+        consumers=tuple(map(known, scenario.consumers)),
+        producers=tuple(map(known, scenario.producers)),
+    )
+
+
+def _refused(
+    access: PlainPermissionManager,
+    names: tuple[str, ...],
+    ips: Mapping[str, str],
+    code: RequestCode,
+    fields: Mapping[str, str],
+    config: ClientConfig,
+    by: str,
+) -> Iterator[HarmfulSetting]:
+    """The warning if requests of this kind are refused."""
+    if config.access_key:
+        fields = signed(fields, None, access_key=config.access_key, secret_key=config.secret_key.reveal())
+    why: dict[str, list[str]] = {}
+    for name in names:
+        try:
+            access.validate(AccessRequest(ips[name], int(code), fields))
+        except AclError as error:
+            why.setdefault(str(error), []).append(name)
+    for problem, refused in why.items():
+        yield HarmfulSetting(
+            "clients-refused-by-accounts", ", ".join(refused), f"{by} refuse their {code.name}: {problem}"
+        )

@@ -1,0 +1,67 @@
+"""What the consumer groups of a scenario must not be: groups of one process, lite pull consumers, groups that pop."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from emulator.spec.refusals.mistakes import SpecError, require_known
+from faults.consume_mode import ConsumeMode
+from nodes.protocol.model import MessageModel
+
+if TYPE_CHECKING:
+    from emulator.spec.model.scenario import ConsumerGroupSpec
+
+    Groups = Sequence[ConsumerGroupSpec]
+
+
+def violations_of_groups(groups: "Groups") -> Iterator[SpecError]:
+    """Why groups cannot be, with the key of each mistake."""
+    yield from _violations_of_shared_processes(groups)
+    yield from _violations_of_lite_pull(groups)
+    yield from _violations_of_pops(groups)
+
+
+def _violations_of_shared_processes(groups: "Groups") -> Iterator[SpecError]:
+    with_processes: list[str] = []
+    for i, consumers in enumerate(groups):
+        other = consumers.share_process_with
+        if other is None:
+            with_processes.append(consumers.group)
+            continue
+        key = f"consumer[{i}].share_process_with"
+        try:
+            require_known(key, "earlier group with processes of its own", other, with_processes, "group")
+        except SpecError as unknown:
+            yield unknown
+            continue
+        if consumers.names:
+            yield SpecError(f"consumer[{i}].names", f"expected none: they run in the processes of {other}")
+        if consumers.group == other or any(
+            (earlier.group, earlier.share_process_with) == (consumers.group, other) for earlier in groups[:i]
+        ):
+            yield SpecError(f"consumer[{i}].group", "expected another group: a process consumes once for each")
+
+
+def _violations_of_lite_pull(groups: "Groups") -> Iterator[SpecError]:
+    sharing = [consumers.share_process_with for consumers in groups]
+    for i, consumers in enumerate(groups):
+        if not consumers.lite_pull:
+            continue
+        if consumers.fail_times:
+            yield SpecError(f"consumer[{i}].fail_times", "expected 0: a lite pull consumer sends nothing back")
+        if consumers.share_process_with is not None or consumers.group in sharing:
+            yield SpecError(f"consumer[{i}].lite_pull", "expected false in a process that consumes for several groups")
+
+
+def _violations_of_pops(groups: "Groups") -> Iterator[SpecError]:
+    for i, consumers in enumerate(groups):
+        if consumers.mode is not ConsumeMode.POP:
+            if consumers.pop_share_queue_num:
+                yield SpecError(f"consumer[{i}].pop_share_queue_num", 'expected mode = "pop" beside it')
+            continue
+        key, config = f"consumer[{i}].mode", consumers.config
+        if consumers.lite_pull:
+            yield SpecError(key, "expected pull: lite pull consumers never pop")
+        elif config.consume_orderly or config.message_model is MessageModel.BROADCASTING:
+            yield SpecError(key, "expected pull: ordered and broadcasting consumers ask no broker for their queues")
+        elif config.client_rebalance:
+            yield SpecError(f"consumer[{i}].options.clientRebalance", 'expected false beside mode = "pop"')

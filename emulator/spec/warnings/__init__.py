@@ -1,0 +1,1 @@
+"""Settings that RocketMQ accepts silently and that do harm."""

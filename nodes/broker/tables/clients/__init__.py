@@ -1,0 +1,1 @@
+"""Tables of clients: members, offsets, locks of queues, assignments, permissions."""

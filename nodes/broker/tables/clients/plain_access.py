@@ -1,0 +1,266 @@
+"""ACL 1.0: which requests a broker with `aclEnable` refuses.
+
+A request passes if its address is on the global white list. Otherwise it needs the access key of an account, and either
+comes from that account's own white list or has its signature; then the account must be an admin's, or hold what the
+request needs of each topic and group. A group stands under the name of its retry topic.
+
+Mirrors:
+    `org.apache.rocketmq.acl.plain.PlainAccessResource#parse`, `PlainPermissionManager#validate`,
+    `PlainPermissionChecker`, `RemoteAddressStrategyFactory` and `org.apache.rocketmq.acl.common.Permission`, in 5.3.2:
+    RIP-77 has removed them from 5.3.3, where `aclEnable` has no effect.
+"""
+
+import hmac
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntFlag
+
+from nodes.broker.tables.metadata.topics import TRACE_TOPIC
+from nodes.config.accounts import PlainAccessConfig
+from nodes.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData
+from nodes.protocol.names import parse_group, retry_topic
+from nodes.protocol.registry import decode_body
+from nodes.values import frozen
+
+
+class AccountPermission(IntFlag):
+    """What an account may do with a topic or a group."""
+
+    DENY = 1
+    ANY = 2
+    PUB = 4
+    SUB = 8
+
+
+_UPDATE_ACL, _DELETE_ACL, _ACL_INFO = 50, 51, 52
+ADMIN_CODES = frozenset(
+    (
+        RequestCode.UPDATE_AND_CREATE_TOPIC,
+        RequestCode.UPDATE_BROKER_CONFIG,
+        RequestCode.DELETE_TOPIC_IN_BROKER,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+        RequestCode.DELETE_SUBSCRIPTIONGROUP,
+        RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC,
+        _UPDATE_ACL,
+        _DELETE_ACL,
+        _ACL_INFO,
+    )
+)
+"""Requests that only admins may send."""
+Needs = dict[str, AccountPermission]
+"""Mapping topic, or retry topic of a group -> what a request needs of it."""
+
+
+class AclError(Exception):
+    """A request is refused; the text is what RocketMQ's exception says."""
+
+
+@frozen
+class AccessRequest:
+    """A request as far as its permission depends on it."""
+
+    remote_ip: str
+    code: int
+    fields: Mapping[str, str]
+    body: bytes | None = None
+    version: int = 0
+
+
+def needs_of(code: int, fields: Mapping[str, str], body: bytes | None) -> Needs:
+    """What a request needs, as far as ACL 1.0 looks: pops and locks are not among it.
+
+    Raises:
+        ProtocolError: the body of a heartbeat cannot be read.
+    """
+    if code == RequestCode.HEART_BEAT:
+        consumers = decode_body(HeartbeatData, body).consumer_data_set
+        each = (
+            to_consume(consumer.group_name, (item.topic for item in consumer.subscription_data_set))
+            for consumer in consumers
+        )
+        return {resource: perm for needs in each for resource, perm in needs.items()}
+    read = _NEEDS.get(code)
+    return {} if read is None else read(fields)
+
+
+def to_consume(group: str | None, topics: Iterable[str] = ()) -> Needs:
+    """What consuming in a group needs."""
+    name = None if group is None else retry_topic(group)
+    return _needs((name, AccountPermission.SUB), *((topic, AccountPermission.SUB) for topic in topics))
+
+
+def _to_send(topic: str | None) -> Needs:
+    is_retry = topic is not None and topic.startswith(RETRY_TOPIC_PREFIX)
+    return _needs((topic, AccountPermission.SUB if is_retry else AccountPermission.PUB))
+
+
+def _group_of(key: str) -> "_ReadNeeds":
+    """What a member of the group under a key needs."""
+    return lambda fields: to_consume(fields.get(key))
+
+
+def _topic_and_group(fields: Mapping[str, str]) -> Needs:
+    return _needs((fields.get("topic"), AccountPermission.SUB)) | to_consume(fields.get("consumerGroup"))
+
+
+_ReadNeeds = Callable[[Mapping[str, str]], Needs]
+_NEEDS: Mapping[int, _ReadNeeds] = {
+    RequestCode.SEND_MESSAGE: lambda fields: _to_send(fields.get("topic")),
+    RequestCode.SEND_MESSAGE_V2: lambda fields: _to_send(fields.get("b")),
+    RequestCode.SEND_BATCH_MESSAGE: lambda fields: _to_send(fields.get("b")),
+    RequestCode.RECALL_MESSAGE: lambda fields: _needs((fields.get("topic"), AccountPermission.PUB)),
+    RequestCode.CONSUMER_SEND_MSG_BACK: _group_of("group"),
+    RequestCode.PULL_MESSAGE: _topic_and_group,
+    RequestCode.QUERY_MESSAGE: lambda fields: _needs((fields.get("topic"), AccountPermission.SUB)),
+    RequestCode.UNREGISTER_CLIENT: _group_of("consumerGroup"),
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: _group_of("consumerGroup"),
+    RequestCode.UPDATE_CONSUMER_OFFSET: _topic_and_group,
+}
+"""Request code -> what it needs, read from its header."""
+
+
+def _needs(*needed: tuple[str | None, AccountPermission]) -> Needs:
+    return {resource: perm for resource, perm in needed if resource is not None}
+
+
+def white_addresses(text: str) -> Callable[[str], bool]:
+    """Whether an IPv4 address is among those that an entry of a white list stands for.
+
+    Of `10.0.1-9.*` only the first range is looked at, as in RocketMQ: behind it everything matches.
+    """
+    if text in ("*", "*.*.*.*"):
+        return lambda _: True
+    if text.endswith("}"):
+        begin, _, ends = text[:-1].partition("{")
+        return frozenset(begin + end for end in ends.split(",")).__contains__
+    if "*" not in text and "-" not in text:
+        return frozenset(text.split(",")).__contains__ if text else lambda _: False
+    parts = text.split(".")
+    place = next(at for at, part in enumerate(parts) if at and ("*" in part or "-" in part))
+    first, last = (0, 255) if parts[place] == "*" else map(int, parts[place].split("-"))
+    head = parts[:place]
+
+    def matches(ip: str) -> bool:
+        own = ip.split(".")
+        return len(own) == len(parts) and own[:place] == head and first <= int(own[place]) <= last
+
+    return matches
+
+
+class Account:
+    """What an account may do."""
+
+    def __init__(self, config: PlainAccessConfig) -> None:
+        self._config = config
+        self._is_white = white_addresses(config.white_remote_address)
+        self._defaults = (_permission(config.default_topic_perm), _permission(config.default_group_perm))
+        self._owned = {
+            **{retry_topic(name): perm for name, perm in map(_resource, config.group_perms)},
+            **dict(map(_resource, config.topic_perms)),
+        }
+
+    def require_signed(self, request: AccessRequest) -> bool:
+        """Check who asks; returns whether the address alone is enough.
+
+        Raises:
+            AclError: the signature is missing or wrong.
+        """
+        if self._is_white(request.remote_ip):
+            return True
+        content = signed_content(request.fields, request.body, request.version)
+        expected = signature(content, self._config.secret_key.reveal())
+        if not hmac.compare_digest(expected.encode(), request.fields.get(SIGNATURE, "").encode("utf-8", "replace")):
+            raise AclError(f"Check signature failed for accessKey={self._config.access_key}")
+        return False
+
+    def require_permitted(self, code: int, needs: Needs) -> None:
+        """Check what is asked.
+
+        Raises:
+            AclError: the account lacks a permission.
+        """
+        if needs.get(TRACE_TOPIC) == AccountPermission.PUB or self._config.admin:
+            return
+        if code in ADMIN_CODES:
+            node = self._config.access_key
+            raise AclError(f"Need admin permission for request code={code}, but accessKey={node} is not")
+        for resource, needed in needs.items():
+            is_group = resource.startswith(RETRY_TOPIC_PREFIX)
+            owned = self._owned.get(resource)
+            if not _suffices(self._defaults[is_group] if owned is None else owned, needed):
+                subject = f"group:{parse_group(resource)}" if is_group else f"topic:{resource}"
+                raise AclError(f"No {'default ' if owned is None else ''}permission for {subject}")
+
+
+class PlainPermissionManager:
+    """The accounts that a broker knows, and the addresses that need none.
+
+    Args:
+        accounts: with different access keys.
+        global_white_remote_addresses: from where all requests pass.
+    """
+
+    def __init__(self, accounts: Iterable[PlainAccessConfig], global_white_remote_addresses: Iterable[str]) -> None:
+        self._accounts = {config.access_key: Account(config) for config in accounts}
+        self._white = tuple(map(white_addresses, global_white_remote_addresses))
+
+    def lets_in(self, remote_ip: str) -> bool:
+        """Whether requests from an address need no account."""
+        return any(is_white(remote_ip) for is_white in self._white)
+
+    def validate(self, request: AccessRequest) -> None:
+        """Check a request.
+
+        Raises:
+            AclError: it is refused.
+        """
+        try:
+            needs = needs_of(request.code, request.fields, request.body)
+        except ProtocolError as error:
+            raise AclError(str(error)) from error
+        if self.lets_in(request.remote_ip):
+            return
+        account = self.account(request.fields.get(ACCESS_KEY))
+        if not account.require_signed(request):
+            account.require_permitted(request.code, needs)
+
+    def account(self, access_key: str | None) -> Account:
+        """The account with an access key.
+
+        Raises:
+            AclError: there is none.
+        """
+        if access_key is None:
+            raise AclError("No accessKey is configured")
+        account = self._accounts.get(access_key)
+        if account is None:
+            raise AclError(f"No acl config for {access_key}")
+        return account
+
+
+NO_ACCOUNTS = PlainPermissionManager((), ())
+"""Refuses everything."""
+
+
+def _permission(text: str) -> AccountPermission:
+    if text == "DENY":
+        return AccountPermission.DENY
+    made = AccountPermission(0)
+    for word in text.split("|"):
+        made |= AccountPermission[word]
+    return made
+
+
+def _resource(text: str) -> tuple[str, AccountPermission]:
+    name, _, perm = text.partition("=")
+    return name.strip(), _permission(perm.strip())
+
+
+def _suffices(owned: AccountPermission, needed: AccountPermission) -> bool:
+    if owned & AccountPermission.DENY:
+        return False
+    if needed & AccountPermission.ANY:
+        return bool(owned & (AccountPermission.PUB | AccountPermission.SUB))
+    return bool(owned & needed)

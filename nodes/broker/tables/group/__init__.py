@@ -1,0 +1,1 @@
+"""Tables of a broker group: its members, the role of a replica, pre-online, copies of metadata."""

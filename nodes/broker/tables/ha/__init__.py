@@ -1,0 +1,1 @@
+"""Tables of replication: frames and ends of HA links, epochs, the SyncStateSet."""

@@ -1,0 +1,1 @@
+"""Topics and subscription groups, with their attributes."""

@@ -1,0 +1,1 @@
+"""Tables of messages that wait: delay levels, the timer wheel and its log."""

