@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # An empty environment has no PATH, and make, unlike the shell, knows no other.
 export PATH := $(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -not -name '*.pyc' -not -path '*/target/*') pyproject.toml README.md LICENSE
-# Three workers for two cores, since many tests wait; a file is played by one of them, so what its tests share is made once.
+# Three workers for two cores, since many tests wait; a file is run by one of them, so what its tests share is made once.
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 # Marks of tests/support/kinds.py, and what other targets run.
 HEAVY := browser or clusters or guests or kernel or programs or slow or spark
@@ -31,7 +31,7 @@ lint: setup ## style, types and import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-quick: lint ## lint, and the tests without Spark, browser, kernels, programs and long plays
+quick: lint ## lint, and the tests without Spark, browser, kernels, programs and long runs
 	$(PYTEST) -m "not ($(HEAVY))"
 
 test: setup ## lint, and all tests against the installed wheel
@@ -52,13 +52,13 @@ conformance: setup ## compare with what the real classes answered, in tests/vect
 bench: setup ## measure, into bench.json
 	PYTHONPATH=tests $(BIN)/python -m studies.bench
 
-timelines: setup ## run fail-overs and rebalances with 30 seeds each, beside a real cluster's, into timelines.json
+timelines: setup ## run fail-overs and rebalances with 30 seeds each, against a real cluster's, into timelines.json
 	PYTHONPATH=tests $(BIN)/python -m studies.timelines
 
-sources: setup ## play every source of disagreement beside its bound, into sources.json
+sources: setup ## run every source of disagreement against its bound, into sources.json
 	PYTHONPATH=tests $(BIN)/python -m studies.sources
 
-special: setup ## play the death of a master with 22,000 special messages, 20 seeds each way, into special_messages.json
+special: setup ## run the death of a master with 22,000 special messages, 20 seeds each way, into special_messages.json
 	PYTHONPATH=tests $(BIN)/python -m studies.special_messages
 
 soak: setup ## run a cluster under periodic faults for 24 emulated hours, and print what its memory holds
@@ -70,12 +70,12 @@ kills: setup ## kill two hundred emulators at random instants, and read what the
 budgets: setup ## count calls, rows, timers and bytes, and write them down as the budgets that make test keeps
 	PYTHONPATH=tests $(BIN)/python -m budgets.counting
 
-many-runs: setup ## play a thousand seeds, and judge ten million rows in several ways
+many-runs: setup ## run a thousand seeds, and judge ten million rows in several ways
 	-$(BIN)/rmqemu campaign tests/studies/campaigns/thousand.toml
 	PYTHONPATH=tests $(BIN)/python -m studies.many_runs campaigns/thousand/runs
 	PYTHONPATH=tests $(BIN)/python -m studies.pipeline_costs campaigns/thousand/dataset --copies 1 --copies 10
 
-fuzz-scenarios: setup ## play 10,000 random scenarios, judge each, and keep those that fail in fuzz/
+fuzz-scenarios: setup ## run 10,000 random scenarios, judge each, and keep those that fail in fuzz/
 	PYTHONPATH=tests $(BIN)/python -m fuzz.scenarios --runs 10000 --twice 500 --jobs 2
 
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
@@ -94,19 +94,19 @@ notebooks: setup ## execute the notebooks, and write their outputs
 recipes: setup ## run the recipes of notebooks/ANALYSE_DATA.md, and write their outputs
 	PYTHONPATH=tests $(BIN)/python -m project.recipes
 
-session: setup ## sit at a live console for ten minutes, and keep what the tests play again
+session: setup ## sit at a live console for ten minutes, and keep what the tests run again
 	PYTHONPATH=tests $(BIN)/python -m sessions.record_console_session tests/sessions/recorded
 
-rooms: setup ## draw the picture of the packages, emulator/rooms.svg, anew
+rooms: setup ## draw the picture of the packages, emulator/rooms.svg, again
 	PYTHONPATH=tests $(BIN)/python -m project.rooms
 
-tables: setup ## write the reference of all tables, notebooks/TABLES.md, anew
+tables: setup ## write the reference of all tables, notebooks/TABLES.md, again
 	PYTHONPATH=tests $(BIN)/python -m project.tables
 
-reference: setup ## write the reference of scenario files, emulator/spec/REFERENCE.md, anew
+reference: setup ## write the reference of scenario files, emulator/spec/REFERENCE.md, again
 	PYTHONPATH=tests $(BIN)/python -m project.reference
 
-ledger: setup ## write emulator/fidelity/ledger.json anew from the marks of the tests
+ledger: setup ## write emulator/fidelity/ledger.json again from the marks of the tests
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json
 
 clean: ## remove .venv and all that was built or measured

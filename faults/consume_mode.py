@@ -23,9 +23,9 @@ class ConsumeMode(StrEnum):
 
 @attrs.frozen
 class SetConsumeMode(Fault):
-    """An operator tells the masters how a group gets the messages of its topics; healed, it is what the scenario says.
+    """An operator sets at masters how a group gets messages of its topics; healed, it is what the scenario says.
 
-    Each broker has a table of its own, and a member asks one broker at random: if only some brokers are told, the
+    Each broker has a table of its own, and a member asks one broker at random: if only some brokers are notified, the
     members of a group get their messages in different ways.
 
     Mirrors:
@@ -44,7 +44,7 @@ class SetConsumeMode(Fault):
     share: int = whole(0, unit="members", minimum=-1)
     """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
     broker: str | None = text(None)
-    """brokerName of the only broker that is told; None: all of them."""
+    """brokerName of the only broker that is reported; None: all of them."""
 
     @property
     def hits_only_at_begin(self) -> bool:

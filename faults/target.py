@@ -105,7 +105,7 @@ class Names:
     names: tuple[str, ...]
 
     def find(self, cluster: TargetCluster, chance: RandomSource) -> tuple[str, ...]:  # noqa: ARG002 - one signature for all
-        """The names; `*` is kept, since it also matches nodes that are added later."""
+        """The names; `*` is retained, since it also matches nodes that are added later."""
         return self.names
 
 

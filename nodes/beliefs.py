@@ -111,7 +111,7 @@ class BeliefKind(StrEnum):
     Subject: brokerName; value: {"master": id or null, "epoch": number, "in_sync": [id, ...], "in_sync_epoch": number}.
     """
     REPLICAS = "replicas"
-    """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who told the number."""
+    """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who sent the number."""
     PODS = "pods"
     """Kubernetes: the pods of a StatefulSet.
 
@@ -195,7 +195,7 @@ class MessageEvent(StrEnum):
     Topic and queue: where its commit will be stored; offset: in the queue of half messages.
     """
     DECIDED = "decided"
-    """Producer: it tells a broker how a local transaction went, by itself or because the broker asked."""
+    """Producer: it sends a broker how a local transaction went, by itself or because the broker asked."""
     ENDED = "ended"
     """Broker: the end of a transaction was carried out; offset: of the message that a commit stored, else -1."""
     POPPED = "popped"
@@ -205,9 +205,9 @@ class MessageEvent(StrEnum):
     ACKED = "acked"
     """Broker: acknowledged, whether it was popped or not."""
     INVISIBLE_CHANGED = "invisible_changed"
-    """Broker: hidden anew, from now on."""
+    """Broker: hidden again, from now on."""
     REVIVED = "revived"
-    """Broker: copied to the retry topic, as nobody acknowledged it in time."""
+    """Broker: copied to the retry topic, as no consumer acknowledged it in time."""
     RE_PUT = "re_put"
     """Broker: it could not be revived, so a new check point for it alone went to the log, or was refused."""
     LOST = "lost"
@@ -223,7 +223,7 @@ class MessageEvent(StrEnum):
     EXPIRED = "expired"
     """Broker: the messages of the queue below this offset were deleted with the oldest file of its log."""
     UNACKNOWLEDGED = "unacknowledged"
-    """Producer: it may have been stored, and its sender was not told SEND_OK; offset: -1."""
+    """Producer: it may have been stored, and its sender was not reported SEND_OK; offset: -1."""
 
 
 class TransactionEnd(StrEnum):

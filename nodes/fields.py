@@ -1,7 +1,8 @@
 """Fields of values that people write: options of nodes, parameters of faults, keys of scenario files.
 
 What a field may hold stands in its metadata: a `Rule`, the key under which people write it, and its unit. One check
-reads the rule and one error says what was expected, so a bound is written once and told in the same words everywhere.
+reads the rule and one error says what was expected, so a bound is written once and
+reported in the same words everywhere.
 """
 
 from collections.abc import Callable, Mapping
@@ -137,7 +138,7 @@ def check_rule(_owner: object, field: "attrs.Attribute[Any]", value: object) -> 
 
 
 def check_value(field: "attrs.Attribute[Any]", value: object) -> None:
-    """Refuse what a field cannot hold, whatever stands beside it, before its class is built.
+    """Refuse what a field cannot hold, whatever stands with it, before its class is built.
 
     Raises:
         FieldError: with the key of the field.
@@ -155,7 +156,7 @@ def whole_rule(
         unit: what it counts.
         least: smallest number.
         most: largest number.
-        limit: largest number that is told only to who exceeds it; by default that of an int of Java, or a year.
+        limit: largest number that is reported only to who exceeds it; by default that of an int of Java, or a year.
     """
     counted = f" of {unit}" if unit else ""
     limit = limit or (TIME_MAX_MS if unit == "milliseconds" else INT_MAX)

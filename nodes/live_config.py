@@ -53,7 +53,7 @@ class LiveConfig(Generic[_Config]):
         return values_of(self._config)
 
     def update(self, text: str) -> tuple[str, ...]:
-        """Change options, for this process, and for later ones of this node if changes are kept.
+        """Change options, for this process, and for later ones of this node if changes are retained.
 
         Args:
             text: lines of `name=value`; unknown names are ignored.

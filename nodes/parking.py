@@ -14,7 +14,7 @@ from outcome import Outcome, Value
 from trio._core._traps import WaitTaskRescheduled
 
 _WOKEN = Value(None)
-"""What each task is woken with; nobody unwraps it, which would be possible once."""
+"""What each task is woken with; no one unwraps it, which would be possible once."""
 
 
 @coroutine
@@ -22,7 +22,7 @@ def park(abort: Callable[[trio.lowlevel.RaiseCancelT], trio.lowlevel.Abort]) -> 
     """Wait until `unpark` is called with the running task.
 
     Args:
-        abort: called when the task is cancelled, as by `trio.lowlevel.wait_task_rescheduled`; nobody may call `unpark`
+        abort: called when the task is cancelled, as by `trio.lowlevel.wait_task_rescheduled`; no one may call `unpark`
             any more if it returns SUCCEEDED.
 
     Raises:

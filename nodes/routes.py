@@ -259,13 +259,13 @@ class RouteBriefs:
 
     def __init__(self) -> None:
         self._reported: dict[str, dict[str, Json]] = {}
-        """Topic -> broker name -> what is told of it."""
+        """Topic -> broker name -> what is reported about it."""
 
     def change(self, topic: str, broker_name: str, part: tuple[QueueData, BrokerData] | None) -> bool:
         """Take what the route of a topic says about a broker now; None: nothing.
 
         Returns:
-            Whether something else is told of it than before.
+            Whether something else is reported about it than before.
         """
         reported = self._reported.setdefault(topic, {})
         before, brief = reported.pop(broker_name, None), None if part is None else _broker_in_brief(*part)
@@ -276,7 +276,7 @@ class RouteBriefs:
         return bool(brief != before)
 
     def route(self, topic: str) -> Json:
-        """As `route_in_brief`, nobody changes the result; None: the topic has no route."""
+        """As `route_in_brief`, no one changes the result; None: the topic has no route."""
         return dict(self._reported.get(topic, {})) or None
 
 

@@ -15,7 +15,7 @@ def name_of(measure: str) -> str:
 
 
 def unit_of(measure: str) -> str:
-    """The unit at the end of a column's name, with a space before it; ns are told in s. Empty: a plain number."""
+    """The unit at the end of a column's name, with a space before it; ns are reported in s. Empty: a plain number."""
     unit = measure.rpartition("_")[2] if "_" in measure else ""
     return " s" if unit == "ns" else f" {unit}" if unit in _UNITS else ""
 

@@ -1,6 +1,6 @@
 """The extra `spark` of the package: Spark with its Java, pandas, and the arrays of statistics over many seeds.
 
-Launching, breaking and joining a cluster, and all that is told of one run, need nothing of it.
+Launching, breaking and joining a cluster, and all that is reported about one run, need nothing of it.
 """
 
 from importlib.util import find_spec

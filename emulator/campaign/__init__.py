@@ -1,4 +1,4 @@
-"""Campaigns: seeds times variants of one scenario, played, judged and kept as one directory.
+"""Campaigns: seeds times variants of one scenario, executed, judged and kept as one directory.
 
 May import `run` and what is below it.
 """

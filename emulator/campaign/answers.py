@@ -20,7 +20,7 @@ _FRAME = re.compile(r'^  File "(?:.*[/\\])?(.+?)", line (\d+) in (.+)$', re.MULT
 
 
 def answer_of(execute: Callable[[], CaseResult]) -> bytes:
-    """The answer of a child that plays a case."""
+    """The answer of a child that runs a case."""
     try:
         return line_of(execute()).encode()
     except (DiskError, OSError) as error:
@@ -43,7 +43,7 @@ def died(case: Case, ended: EndedChild[Any], output: str, timeout_ms: int) -> Ca
     """The case of a child that died.
 
     Args:
-        case: that it played.
+        case: that it executed.
         ended: the child.
         output: what it printed.
         timeout_ms: how long it had.

@@ -1,4 +1,4 @@
-"""A campaign as frozen values: variants of one scenario, seeds, and what is played of them."""
+"""A campaign as frozen values: variants of one scenario, seeds, and what is run of them."""
 
 import os
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Name of its run directory, if its trace is kept."""
+        """Name of its run directory, if its trace is retained."""
         return f"{self.variant}-seed{self.seed}"
 
 
@@ -47,7 +47,7 @@ class Variant:
     name: str
     scenario: Scenario
     condition: str = ""
-    """The condition in which it is played, with which its name ends; empty: the campaign has none."""
+    """The condition in which it is run, with which its name ends; empty: the campaign has none."""
 
     def under(self, condition: str, scenario: Scenario) -> "Variant":
         """The variant in a condition, which made another scenario of it."""
@@ -56,7 +56,7 @@ class Variant:
 
 @attrs.frozen(kw_only=True)
 class Campaign:
-    """Seeds times variants of one scenario, times the conditions in which each is played."""
+    """Seeds times variants of one scenario, times the conditions in which each is run."""
 
     name: str
     """Name of its directory."""
@@ -72,7 +72,7 @@ class Campaign:
     """Runs at the same time on this machine; None: as many as this process has cores."""
 
     def cases(self) -> tuple[Case, ...]:
-        """All cases, in the order in which they are played."""
+        """All cases, in the order in which they are run."""
         return cases([variant.name for variant in self.variants], self.seeds)
 
 

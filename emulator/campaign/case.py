@@ -43,11 +43,11 @@ topic = "orders"
 """
 
 _FILES = ScratchFiles()
-"""A campaign that is interrupted removes the folder while cases of it are still being played."""
+"""A campaign that is interrupted removes the folder while cases of it are still being run."""
 
 
 class DiskError(Exception):
-    """A file could not be written, so no case can be played; the text says which and why."""
+    """A file could not be written, so no case can be run; the text says which and why."""
 
 
 @attrs.frozen
@@ -71,10 +71,10 @@ def judged(run: RunDirectory) -> CaseJudgement:
 def execute_case(
     case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False, judges: bool = True
 ) -> CaseResult:
-    """Play a case, judge it, and keep its trace or remove it.
+    """Run a case, judge it, and keep its trace or remove it.
 
     Args:
-        case: to play.
+        case: to run.
         directory: of the campaign.
         keep: which traces stay.
         scratch: folder for the run, on the file system of the campaign.
@@ -86,7 +86,7 @@ def execute_case(
 
     Raises:
         DiskError: the trace could not be written.
-        OSError: it could not be kept.
+        OSError: it could not be retained.
     """
     case_result = execute_scenario(
         case, directory.scenario(case), scratch, directory.level, judges=judges, campaign=directory.digest
@@ -103,7 +103,7 @@ def execute_scenario(
     judges: bool = True,
     campaign: str = "",
 ) -> CaseResult:
-    """Play a scenario as a case, and judge it if `judges`; its run stays in `scratch`.
+    """Run a scenario as a case, and judge it if `judges`; its run stays in `scratch`.
 
     Args:
         case: by which the answer names it.
@@ -131,14 +131,14 @@ def execute_scenario(
 
 
 def run_in(scratch: Path) -> Path | None:
-    """The run directory in a folder in which one case was played; None if it did not get so far."""
+    """The run directory in a folder in which one case was run; None if it did not get so far."""
     return next((path for path in scratch.iterdir() if path.is_dir()), None)
 
 
 def stays(
     case_result: CaseResult, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False
 ) -> CaseResult:
-    """Keep the trace of a case that was played, or leave it to be removed: with its folder, or when it has landed."""
+    """Keep the trace of a case that was run, or leave it to be removed: with its folder, or when it has landed."""
     run = run_in(scratch)
     if run is None:
         return case_result
@@ -162,8 +162,8 @@ def _move(run: Path, place: Path) -> None:
 
 @cache
 def warm_up() -> None:
-    """Play a tiny run, once in a process, so that children need not import and prepare again what every run needs."""
-    # What goes wrong here goes wrong in each case, and is told there.
+    """Run a tiny run, once in a process, so that children need not import and prepare again what every run needs."""
+    # What goes wrong here goes wrong in each case, and is reported there.
     with TemporaryDirectory(prefix="rmqemu-warm-up-") as folder, suppress(Exception):
         judged(open_run(run_scenario(loads(_WARM_UP, "warm-up"), runs=Path(folder)).path))
 

@@ -1,4 +1,4 @@
-"""Plays scenarios one after the other, each in a forked child, so that a crash or a hang is an answer, too."""
+"""Runs scenarios one after the other, each in a forked child, so that a crash or a hang is an answer, too."""
 
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ class _CaseInWorker:
 
 
 class CaseRunner:
-    """Plays scenarios; a context manager that removes their runs.
+    """Runs scenarios; a context manager that removes their runs.
 
     Args:
         folder: for the runs; each is removed when the next one begins.
@@ -54,14 +54,14 @@ class CaseRunner:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def execute(self, case: Case, scenario: Scenario) -> tuple[CaseResult, Path | None]:
-        """Play a scenario and judge its run.
+        """Run a scenario and judge its run.
 
         Args:
             case: by which the answer names it.
             scenario: with its seed.
 
         Returns:
-            What became of it, and its run directory, which stays until the next play; None if it did not get so far.
+            What became of it, and its run directory, which stays until the next run; None if it did not get so far.
 
         Raises:
             DiskError: its trace could not be written.

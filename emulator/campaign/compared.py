@@ -54,11 +54,11 @@ class VariantComparison:
         if unknown:
             return unknown[0].sentence()
         if not self.counts.invalid.seeds:
-            return f"Cannot tell: no seed came to its end with both {self.b} and {self.a}"
+            return f"Cannot decide: no seed came to its end with both {self.b} and {self.a}"
         return f"{self.b} changes no measure in any of {self.counts.invalid.seeds:,} seeds"
 
     def plain(self) -> dict[str, Any]:
-        """The comparison as plain values for JSON; what cannot be told is None."""
+        """The comparison as plain values for JSON; what cannot be known is None."""
         rows = [{name: _reported(value) for name, value in measure.row().items()} for measure in self.measures]
         return {
             "a": self.a,
@@ -115,7 +115,7 @@ def _compared(
     there = [item for item in (*of_a, *of_b) if item.outcome is not Outcome.MISSING]
     for name in (a, b):
         if not any(item.case.variant == name for item in there):
-            raise CampaignError(f"{variant_runs.place}: no run of {name} has been played yet")
+            raise CampaignError(f"{variant_runs.place}: no run of {name} has been run yet")
     frame = frame_of(there)
     zero = [item.name for item in MEASURES if (frame[item.name].fillna(0) == 0).all()]
     found = [_measured(frame, item, a, b) for item in MEASURES if item.name not in zero]

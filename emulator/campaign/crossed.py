@@ -41,7 +41,7 @@ class CrossedMeasure:
 
     measure: str
     cells: Mapping[tuple[str, str], CrossedCell]
-    """By variant and condition; a variant that was not played in a condition is missing."""
+    """By variant and condition; a variant that was not run in a condition is missing."""
 
 
 @attrs.frozen
@@ -102,7 +102,7 @@ def crossed(variant_runs: VariantRuns, measures: Sequence[str] = ()) -> Crossed:
         measures: names; empty: all that are not 0 in all runs.
 
     Raises:
-        CampaignError: there are no conditions, or nothing has been played yet.
+        CampaignError: there are no conditions, or nothing has been run yet.
     """
     conditions_of = variant_runs.conditions
     if not conditions_of:
@@ -116,7 +116,7 @@ def crossed(variant_runs: VariantRuns, measures: Sequence[str] = ()) -> Crossed:
     every = variant_runs.case_results()
     case_result = [item for item in every if item.outcome is not Outcome.MISSING and item.case.variant in pairs]
     if not case_result:
-        raise CampaignError(f"{variant_runs.place}: no run has been played yet")
+        raise CampaignError(f"{variant_runs.place}: no case has been run yet")
     frame = frame_of(case_result)
     frame["condition"] = [pairs[name][1] for name in frame["variant"]]
     frame["variant"] = [pairs[name][0] for name in frame["variant"]]
@@ -135,7 +135,7 @@ def headlines(variant_runs: VariantRuns) -> tuple[str, ...]:
     """What each variant changes against the first one that matters most, a line each; of any campaign.
 
     Raises:
-        CampaignError: there is one variant only, or nothing has been played yet.
+        CampaignError: there is one variant only, or nothing has been run yet.
     """
     if variant_runs.conditions:
         return crossed(variant_runs).headline

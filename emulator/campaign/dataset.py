@@ -150,7 +150,7 @@ class CampaignResults:
         return f"{self.directory.command(case_result.case)}; rmqemu why RUN storm"
 
     def case_results(self) -> tuple[CaseResult, ...]:
-        """What became of each case, in the order in which they are played; `missing` for those without a line."""
+        """What became of each case, in the order in which they are run; `missing` for those without a line."""
         return self._of_cases(self._found)
 
     def recorded(self) -> tuple[CaseResult, ...]:
@@ -161,13 +161,13 @@ class CampaignResults:
         return tuple(found.get(case, CaseResult(case=case, outcome=Outcome.MISSING)) for case in self.directory.cases())
 
     def outcomes(self) -> pa.Table:
-        """One row for each case of the campaign, whether it has been played or not.
+        """One row for each case of the campaign, whether it has been run or not.
 
         Columns: run (`<variant>-seed<seed>`), variant, seed, outcome (`complete`, `executed`, `crashed`, `hung`,
         `missing`),
         verdict (rules: `valid`, `invalid`, `unknown`), service (`calm`, `degraded`, `paging`; None for a run that did
         not come to its end), reasons, digest, rows, virtual_s, cpu_s, wall_s, trace (the run directory, if it was
-        kept), and the command that plays the run again.
+        retained), and the command that repeats the run.
         """
         return pa.Table.from_pylist(
             [self._outcome(case_result) for case_result in self.case_results()], schema=_OUTCOMES
@@ -197,7 +197,7 @@ class CampaignResults:
         return rows.take(pc.sort_indices(pa.array([places[run] for run in rows["run"].to_pylist()], pa.int64())))
 
     def run(self, variant: str, seed: int) -> RunDirectory:
-        """The trace of a run that was kept.
+        """The trace of a run that was retained.
 
         Raises:
             KeyError: there is no such case, or its trace was not kept.
@@ -207,7 +207,7 @@ class CampaignResults:
         case = Case(variant, seed)
         found = self._found.get(case)
         if found is None or not found.trace:
-            raise KeyError(f"no trace of {case.name} was kept; play it again: {self.directory.command(case)}")
+            raise KeyError(f"no trace of {case.name} was retained; run it again: {self.directory.command(case)}")
         path = self.directory.path / found.trace
         problem = run_problem(self.directory, case, path, found)
         if problem:

@@ -1,14 +1,14 @@
-"""The directory of a campaign: what is played stands in its head, what was played in its parts.
+"""The directory of a campaign: what is run stands in its head, what was run in its parts.
 
-campaign.json    what is played: variants, seeds, versions
-scenarios/       a scenario file for each variant, to play one of its runs again
+campaign.json    what is run: variants, seeds, versions
+scenarios/       a scenario file for each variant, to run one of its runs again
 parts/           a line for each ended run
-runs/            the traces that were kept: <variant>-seed<seed>
+runs/            the traces that were retained: <variant>-seed<seed>
 unlanded/        traces that wait until they are in the dataset, or until it is known which of them stay
 landed.json      in which dataset the runs were landed, whose gold has what their lines lack
 dataset/         that dataset, unless --to names another place
-tables/          outcomes and findings as Parquet, made anew at the end
-junit.xml        for continuous integration, made anew at the end
+tables/          outcomes and findings as Parquet, made again at the end
+junit.xml        for continuous integration, made again at the end
 """
 
 import fcntl
@@ -46,7 +46,7 @@ RUNS, TABLES = "runs", "tables"
 UNLANDED = "unlanded"
 """Folder of the runs whose traces are removed when they have been landed in a dataset, or judged."""
 UNDER_WAY = ".under-way"
-"""Folder of the runs that are being played; what a killed emulator left there is removed by the next one."""
+"""Folder of the runs that are being run; what a killed emulator left there is removed by the next one."""
 LANDED, DATASET = "landed.json", "dataset"
 _LOCK = ".lock"
 _REMOVED = "-removed"
@@ -59,7 +59,7 @@ _GO_ON = "give this campaign another name, or remove the directory"
 
 
 class CampaignError(UserError):
-    """A campaign cannot be read, or cannot go on; the text says why, what was kept, and how to go on."""
+    """A campaign cannot be read, or cannot go on; the text says why, what was retained, and how to go on."""
 
 
 @attrs.frozen
@@ -71,17 +71,17 @@ class CampaignDirectory:
     """Mapping name -> scenario, in which other values stand for secrets: runs do the same with them."""
     seeds: tuple[int, ...]
     versions: Mapping[str, str]
-    """Of the packages that played it."""
+    """Of the packages that executed it."""
     level: TraceLevel
     """Which rows its traces have."""
     conditions: Mapping[str, str] = attrs.Factory(dict)
-    """Mapping variant -> the condition in which it is played; empty: the campaign has none."""
+    """Mapping variant -> the condition in which it is run; empty: the campaign has none."""
     digest: str = ""
     """Of all that decides its results; empty: the release that began it knew no digests."""
     written: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, repr=False)
     """Mapping variant -> the tables of its scenario, as the head has them."""
     code: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    """Mapping file beside the scenarios -> checksum, of the modules whose functions they name."""
+    """Mapping file next to the scenarios -> checksum, of the modules whose functions they name."""
 
     @property
     def allows_code(self) -> bool:
@@ -94,15 +94,15 @@ class CampaignDirectory:
         return self.path.name
 
     def cases(self) -> tuple[Case, ...]:
-        """All cases, in the order in which they are played."""
+        """All cases, in the order in which they are run."""
         return cases(self.variants, self.seeds)
 
     def scenario(self, case: Case) -> Scenario:
-        """What is played in a case."""
+        """What is run in a case."""
         return attrs.evolve(self.variants[case.variant], seed=case.seed)
 
     def command(self, case: Case) -> str:
-        """The command that plays a case again, as an ordinary run."""
+        """The command that runs a case again, as an ordinary run."""
         scenario = self.path / SCENARIOS / f"{case.variant}.toml"
         allowed = [ALLOW_CODE] if any(named_code(self.variants[case.variant])) else []
         return shlex.join(["rmqemu", "run", str(scenario), "--seed", str(case.seed), *allowed])
@@ -142,7 +142,7 @@ class CampaignDirectory:
 
     @contextmanager
     def being_executed(self) -> Iterator[None]:
-        """Inside the `with` block no other process plays this campaign.
+        """Inside the `with` block no other process runs this campaign.
 
         Raises:
             CampaignError: another one does.
@@ -153,9 +153,7 @@ class CampaignDirectory:
                 # Not flock: children would keep a lock of that kind when their parent is killed.
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except (BlockingIOError, PermissionError):
-                raise CampaignError(
-                    f"{self.path} is being played by another process; wait until it has ended"
-                ) from None
+                raise CampaignError(f"{self.path} is being run by another process; wait until it has ended") from None
             except OSError:
                 pass  # a file system without locks
             remove(self.path / UNDER_WAY)
@@ -220,7 +218,7 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
             put_in_place(_FILES, path / HEAD, (sealed(_head(campaign, every), indent=1) + "\n").encode())
     except OSError as error:
         why = error if isinstance(error, UnexpectedFileError) else error.strerror or error
-        raise CampaignError(f"{path}: the campaign cannot be kept there: {why}") from None
+        raise CampaignError(f"{path}: the campaign cannot be retained there: {why}") from None
     return opened(path, allow_code=any(variant.scenario.code.is_allowed for variant in campaign.variants))
 
 
@@ -234,7 +232,7 @@ def opened(path: Path | str, *, allow_code: bool = False) -> CampaignDirectory:
 
     Args:
         path: of the directory.
-        allow_code: whether its scenarios may run code that they name, of the modules beside them.
+        allow_code: whether its scenarios may run code that they name, of the modules next to them.
 
     Raises:
         CampaignError: it is none, is damaged, or has another version.
@@ -330,7 +328,7 @@ def _read_head(path: Path) -> dict[str, Any] | None:
 
 
 def save_code(scenario: Scenario, folder: Path) -> None:
-    """Save the modules that a scenario names beside its file in a folder.
+    """Save the modules that a scenario names next to its file in a folder.
 
     Raises:
         OSError: the folder cannot be written.

@@ -1,4 +1,4 @@
-"""Plays a campaign: what has no line yet, on an engine, until every case has one; judges what the engine did not."""
+"""Runs a campaign: what has no line yet, on an engine, until every case has one; judges what the engine did not."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from emulator.spec.reading.secrets import resolved
 from emulator.trace.files import RunFiles, put_in_place
 
 Engine = Callable[[CampaignDirectory, Sequence[Case], Terms], Iterator[CaseResult | None]]
-"""Plays cases and appends their lines; yields each case, and None now and then."""
+"""Runs cases and appends their lines; yields each case, and None now and then."""
 Watch = Callable[[CaseResult | None], None]
 Judge = Callable[[str, int], None]
 """Judges the runs of a dataset that its gold lacks, into it; called with its URI, and with how many of these runs an
@@ -34,7 +34,7 @@ _AGAIN = "the same command goes on from there"
 
 
 class CampaignInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended a campaign; what was played is in `path`."""
+    """Ctrl-C ended a campaign; what was run is in `path`."""
 
     def __init__(self, path: Path, retained: str) -> None:
         super().__init__(f"interrupted; {retained}; {_AGAIN}")
@@ -51,14 +51,14 @@ def execute_campaign(
     to: str | None = None,
     judge: Judge | None = None,
 ) -> CampaignResults:
-    """Play what has not been played of a campaign, and judge what has not been judged.
+    """Run what has not been run of a campaign, and judge what has not been judged.
 
     Args:
-        campaign: to play.
+        campaign: to run.
         campaigns: directory of all campaigns.
-        engine: plays the cases.
+        engine: runs the cases.
         watch: called with what became of all cases so far; returns what is called with all that ends from then on.
-        retry: play the cases that crashed or hung once more.
+        retry: run the cases that crashed or hung once more.
         to: URI of the dataset in which each run is landed. A run that was executed before is executed again, with the
             same trace, if neither the dataset nor the directory has it.
         judge: judges the runs of a dataset; then runs are landed in any case, without `to` in the dataset of before or
@@ -67,7 +67,7 @@ def execute_campaign(
     Raises:
         DatasetError: the dataset cannot be read or written, and no run has been executed.
         SpecError: the value of a secret is missing, and nothing has begun.
-        CampaignError: the directory holds something else, or could not be written; the text says what was kept.
+        CampaignError: the directory holds something else, or could not be written; the text says what was retained.
         CampaignInterrupted: Ctrl-C.
     """
     variants = tuple(attrs.evolve(variant, scenario=resolved(variant.scenario)) for variant in campaign.variants)
@@ -205,7 +205,7 @@ def _retained(directory: CampaignDirectory, campaign: Campaign, to: str | None) 
     cases = dict.fromkeys(campaign.cases())
     requested = [item for item in CampaignResults(directory.path).recorded() if item.case in cases]
     there = [item for item in requested if item.outcome is not Outcome.MISSING]
-    retained = f"{len(there):,} of {len(requested):,} runs are kept in {directory.path}"
+    retained = f"{len(there):,} of {len(requested):,} runs are in {directory.path}"
     with suppress(DatasetError):  # what has ended the campaign may be that the dataset cannot be reached
         if to is not None:
             retained = f"{retained}, {CampaignLanding(directory, to).words(requested)}"

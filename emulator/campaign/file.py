@@ -39,7 +39,7 @@ def load_campaign(path: Path, *, allow_code: bool = False) -> Campaign:
 
     Args:
         path: of the file, or its name.
-        allow_code: whether its scenarios may run code that they name, of modules beside their file; else only below a
+        allow_code: whether its scenarios may run code that they name, of modules next to their file; else only below a
             folder that the user trusts.
 
     Raises:
@@ -62,8 +62,8 @@ def campaign_of(scenario: Scenario, seeds: tuple[int, ...], level: str = TraceLe
     """The campaign of one scenario as it stands; it is called as the scenario.
 
     Args:
-        scenario: to play.
-        seeds: to play it with.
+        scenario: to run.
+        seeds: to run it with.
         level: of the traces.
 
     Raises:
@@ -78,7 +78,7 @@ def _read(root: Section, file: TomlFile, code: UserCode) -> Campaign | None:
     """The campaign; None where a mistake leaves none."""
     if "campaign" not in root.values:
         raise SpecError(
-            "campaign", "missing; expected a table with name and seeds; rmqemu run --seeds plays a scenario alone"
+            "campaign", "missing; expected a table with name and seeds; rmqemu run --seeds runs a scenario alone"
         )
     head = root.table("campaign", _CAMPAIGN_KEYS)
     service = root.table("service", keys_of(ServiceLimits))
@@ -118,7 +118,7 @@ def _read_keep(head: Section) -> Keep:
 
 
 def _read_scenario(root: Section, head: Section, file: TomlFile, code: UserCode) -> tuple[Mapping[str, Any], Scenario]:
-    """The tables of the scenario, and the scenario; code that variants name lies beside it, too."""
+    """The tables of the scenario, and the scenario; code that variants name lies with it, too."""
     # Service limits are those of the campaign, wherever its scenario stands.
     inline = {key: root.values[key] for key in SCENARIO_TABLES if key in root.values and key != "service"}
     if "scenario" not in head.values:

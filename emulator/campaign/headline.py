@@ -105,7 +105,7 @@ def _measured(names: tuple[str, str], measures: Sequence[Comparison], seeds: int
         claim = f"{b} is {first.verdict} than {a}: {_PHRASES[first.measure]} {first.by_how_much()}"
         return ". ".join((f"{claim}, in {in_seeds} of {counted(first.pairs, 'seed')}", *_others(first, claims[1:])))
     if not seeds:
-        return f"{b} against {a}: cannot tell, no seed came to its end with both"
+        return f"{b} against {a}: cannot decide, no seed came to its end with both"
     unknown = [
         measure
         for measure in measures
@@ -118,7 +118,7 @@ def _measured(names: tuple[str, str], measures: Sequence[Comparison], seeds: int
         text = first.sentence()
         return f"{b} against {a}: {text[0].lower()}{text[1:]}"
     so_far = f"so far {_PHRASES[first.measure]} {first.by_how_much()}, better in {first.better_in} of {first.pairs}"
-    lead = f"{b} against {a}: cannot tell with {counted(first.pairs, 'seed')}, {SEEDS_MIN} are needed; {so_far}"
+    lead = f"{b} against {a}: cannot decide with {counted(first.pairs, 'seed')}, {SEEDS_MIN} are needed; {so_far}"
     return ". ".join((lead, *_others(first, unknown[1:])))
 
 

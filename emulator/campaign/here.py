@@ -1,4 +1,4 @@
-"""Plays cases on this machine: in forked children of a warm process, some at a time."""
+"""Runs cases on this machine: in forked children of a warm process, some at a time."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _FILES = RunFiles()
 
 @attrs.frozen
 class _LocalCase:
-    """A case that is being played, and the folder in which it is."""
+    """A case that is being run, and the folder in which it is."""
 
     case: Case
     scratch: Path
@@ -50,11 +50,11 @@ class Terms:
 def execute_here(
     directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, jobs: int, files: RunFiles = _FILES
 ) -> Iterator[CaseResult | None]:
-    """Play cases, and append their lines to a part.
+    """Run cases, and append their lines to a part.
 
     Args:
         directory: of the campaign.
-        cases: to play, in this order.
+        cases: to run, in this order.
         terms: which traces stay, and how long a run may take.
         jobs: cases at the same time.
         files: to write the part with.

@@ -18,7 +18,7 @@ def junit(dataset: CampaignResults) -> str:
 
     Each run that came to its end has both verdicts and its most severe symptom as `system-out`; the service verdict
     alone is no failure.
-    The text of a failure has the reasons and the command that plays the run again; a case that has not been played
+    The text of a failure has the reasons and the command that repeats the run; a case that has not been run
     is skipped.
     """
     every = dataset.case_results()
@@ -43,7 +43,7 @@ def junit(dataset: CampaignResults) -> str:
 
 
 def _kind(case_result: CaseResult) -> str:
-    """The element that tells of a case: `failure`, `error` or `skipped`; empty for a valid run."""
+    """The element that reports a case: `failure`, `error` or `skipped`; empty for a valid run."""
     if case_result.outcome is Outcome.MISSING:
         return "skipped"
     if case_result.verdict is RulesVerdict.UNKNOWN:

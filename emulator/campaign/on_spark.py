@@ -1,8 +1,8 @@
-"""Plays cases as tasks of Spark: on this machine, or on a cluster whose workers share the campaign's directory.
+"""Runs cases as tasks of Spark: on this machine, or on a cluster whose workers share the campaign's directory.
 
-A task has many cases, and plays one after the other as `here` does: so its worker imports everything once. Workers
+A task has many cases, and runs one after the other as `here` does: so its worker imports everything once. Workers
 write the parts of the campaign and land the runs, and the driver reads the parts; through Spark itself goes only which
-cases to play. A session of Spark Connect does it, too.
+cases to run. A session of Spark Connect does it, too.
 """
 
 import atexit
@@ -44,11 +44,11 @@ _ANSWER = "text string, is_of_disk boolean"
 def execute_on_spark(
     directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, connect: Callable[[], SparkSession]
 ) -> Iterator[CaseResult | None]:
-    """Play cases on Spark; workers append their lines to parts.
+    """Run cases on Spark; workers append their lines to parts.
 
     Args:
         directory: of the campaign, on a file system that driver and workers share.
-        cases: to play.
+        cases: to run.
         terms: which traces stay, and how long a run may take.
         connect: opens the session; it is not called if there are no cases.
 
@@ -57,7 +57,7 @@ def execute_on_spark(
 
     Raises:
         UserError: the session cannot be opened.
-        CampaignError: its workers cannot play.
+        CampaignError: its workers cannot run.
         DiskError: a worker could not write.
     """
     if not cases:
@@ -104,7 +104,7 @@ class _Job(threading.Thread):
         self._troubles: list[_Trouble] = []
 
     def run(self) -> None:
-        """Play all cases."""
+        """Run all cases."""
         try:
             cores = _cores(self._session)
             size = max(1, min(_CASES_MAX, len(self._cases) // (_TASKS_PER_CORE * cores)))
@@ -129,7 +129,7 @@ class _Job(threading.Thread):
         """Raise what ended the job.
 
         Raises:
-            CampaignError: Spark failed, or a worker could not play.
+            CampaignError: Spark failed, or a worker could not run.
             DiskError: a worker could not write.
         """
         if self._error is not None:
@@ -163,14 +163,14 @@ class _Task:
     """Whether scenarios may run code that they name."""
 
     def execute(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Play the cases of some chunks; returns what kept cases from being played."""
+        """Run the cases of some chunks; returns what kept cases from being run."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for trouble in self._execute(self.chunks[number]):
                     yield pa.RecordBatch.from_pylist([attrs.asdict(trouble)])
 
     def _execute(self, chunk: tuple[Case, ...]) -> Iterator[_Trouble]:
-        """Play the cases of a chunk, except those that have lines: Spark repeats a task whose worker died."""
+        """Run the cases of a chunk, except those that have lines: Spark repeats a task whose worker died."""
         try:
             directory = opened(self.path, allow_code=self.allow_code)
             _refuse_other_versions(directory)
@@ -179,7 +179,7 @@ class _Task:
             for _ in execute_here(directory, cases, self.terms, jobs=1):
                 pass
         except CampaignError as error:
-            yield _Trouble(f"a worker cannot play: {error}", is_of_disk=False)
+            yield _Trouble(f"a worker cannot run: {error}", is_of_disk=False)
         except DatasetError as error:
             yield _Trouble(f"a worker cannot land: {error}", is_of_disk=False)
         except DiskError as error:

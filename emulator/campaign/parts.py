@@ -1,7 +1,7 @@
 """The parts of a campaign: files of lines that are only appended to, one line for each ended run.
 
-Each process that plays has a part of its own. A line has a checksum: one that a killed process or a full disk left
-half-written is no line, and its case has not been played. A line names its campaign by the digest: one of another
+Each process that runs has a part of its own. A line has a checksum: one that a killed process or a full disk left
+half-written is no line, and its case has not been run. A line names its campaign by the digest: one of another
 campaign is refused, wherever it came from.
 """
 

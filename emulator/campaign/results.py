@@ -25,7 +25,7 @@ class Outcome(StrEnum):
     HUNG = "hung"
     """The run had not ended when its time was up."""
     MISSING = "missing"
-    """It has not been played, or its line is damaged."""
+    """It has not been run, or its line is damaged."""
 
 
 class ForeignLineError(Exception):
@@ -59,7 +59,7 @@ class CaseResult:
 
     @property
     def ended(self) -> bool:
-        """Whether the run came to its end; otherwise a repetition may tell more."""
+        """Whether the run came to its end; otherwise a repetition may report more."""
         return self.outcome in (Outcome.COMPLETE, Outcome.EXECUTED)
 
     @property

@@ -87,7 +87,7 @@ class ShrunkCase:
 
     @property
     def command(self) -> str:
-        """Plays the smallest scenario."""
+        """Runs the smallest scenario."""
         allowed = [ALLOW_CODE] if any(named_code(self.shrunk.scenario)) else []
         return shlex.join(["rmqemu", "run", str(self.file), *allowed])
 
@@ -98,7 +98,7 @@ class ShrunkCase:
 
 
 def failure_of(case_result: CaseResult) -> FailureKind | None:
-    """How a run failed; None for one that is valid, unknown, or has not been played."""
+    """How a run failed; None for one that is valid, unknown, or has not been run."""
     if case_result.outcome in (Outcome.CRASHED, Outcome.HUNG):
         return FailureKind(case_result.outcome, ())
     if case_result.verdict is RulesVerdict.INVALID:

@@ -1,6 +1,6 @@
 """The `[[variant]]` tables of a campaign file: what a variant changes in the scenario.
 
-Variants are paired: each is played with the same seeds, and random streams have names, so what a variant does not
+Variants are paired: each is run with the same seeds, and random streams have names, so what a variant does not
 change happens in it at the same instants and with the same draws as in the scenario itself.
 """
 

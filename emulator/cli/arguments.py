@@ -70,7 +70,7 @@ AllowCodeOption = Annotated[
     bool,
     typer.Option(
         ALLOW_CODE,
-        help=f"Run code that the scenario names: entry points, and modules beside its file. {TRUSTED_FOLDERS} names "
+        help=f"Run code that the scenario names: entry points, and modules next to its file. {TRUSTED_FOLDERS} names "
         "folders whose files need no such option.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""`rmqemu campaign`, and `rmqemu run --seeds`: plays many runs, shows how far they are, and sums them up."""
+"""`rmqemu campaign`, and `rmqemu run --seeds`: runs many runs, shows how far they are, and sums them up."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -40,15 +40,15 @@ def execute_file(
     to: str | None = None,
     allow_code: bool = False,
 ) -> None:
-    """Play a campaign file.
+    """Run a campaign file.
 
     Args:
         path: of the file.
         campaigns: directory of all campaigns.
-        judging: what plays and judges the runs.
+        judging: what runs and judges the runs.
         jobs: runs at the same time, instead of the campaign's.
-        retry: play again what crashed or hung.
-        shrink: shrink the first failure of each kind, when all runs have been played.
+        retry: run again what crashed or hung.
+        shrink: shrink the first failure of each kind, when all cases have been run.
         service: the exit status is 1 also if the service of a run is paging.
         to: URI of the dataset in which each run is landed.
         allow_code: whether its scenarios may run code that they name.
@@ -66,7 +66,7 @@ def execute_seeds(
     service: bool = False,
     allow_code: bool = False,
 ) -> None:
-    """Play a scenario with many seeds.
+    """Run a scenario with many seeds.
 
     Args:
         scenario: file.

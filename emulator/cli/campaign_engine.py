@@ -36,7 +36,7 @@ def campaign_engine(
     """The engine of a campaign, by its options, the environment, and what is installed.
 
     Args:
-        campaign: to play.
+        campaign: to run.
         judging: its options.
         jobs: runs at the same time on this machine; None: as many as the campaign names, or as there are cores.
         before_judging: called when all runs have been executed, before Spark judges them.

@@ -144,7 +144,7 @@ def _frozen(report: Report, frozen: FaultSpan) -> Iterator[str]:
     held = [hold for hold in held_then if hold.node == frozen.subject]
     yield (
         f"60 s is less than the 120 s after which a broker removes a silent member, and its connections stay open. "
-        f"So nobody takes over: its {len(held)} queues have an owner that does not consume them."
+        f"So no one takes over: its {len(held)} queues have an owner that does not consume them."
     )
     rows = _during(_judged(report), frozen)
     yield (
@@ -173,7 +173,7 @@ def _agreed_again(report: Report, fault: FaultSpan) -> str:
         return "Views and owners agree, as they did before."
     return (
         f"{seconds(took_ns)} later all views and owners agree again: the first heartbeat that gets through puts a "
-        "member back on the list, and the broker tells all members to rebalance at once."
+        "member back on the list, and the broker notifies all members to rebalance at once."
     )
 
 

@@ -228,7 +228,7 @@ def campaign(
     engine: EngineOption = None,
     master: MasterOption = None,
     remote: RemoteOption = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Play once more what crashed or hung.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Run once more what crashed or hung.")] = False,
     shrink: Annotated[
         bool, typer.Option("--shrink", help="Shrink the first failure of each kind; see rmqemu shrink.")
     ] = False,
@@ -236,7 +236,7 @@ def campaign(
     to: ToOption = None,
     allow_code: AllowCodeOption = False,
 ) -> None:
-    """Play seeds times variants of a scenario, judge each run, and keep all results in one directory.
+    """Run seeds times variants of a scenario, judge each run, and keep all results in one directory.
 
     The same command goes on where a campaign was interrupted or killed. The last line printed is the directory.
     """

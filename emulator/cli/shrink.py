@@ -159,9 +159,9 @@ def _print(found: ShrunkCase) -> None:
     if found.interrupted:
         print_line("  interrupted: more might be left out")
     elif not shrunk.is_minimal:
-        print_line(f"  {shrunk.runs} runs were not enough to know whether more can be left out; --plays allows more")
+        print_line(f"  {shrunk.runs} runs were not enough to know whether more can be left out; --runs allows more")
     print_line(f"scenario    {found.file}")
-    print_line(f"play it     {found.command}")
+    print_line(f"run it     {found.command}")
     if found.run is not None:
         print_line(f"its tables  rmqemu analyze {shlex.quote(str(found.run))}")
     if found.worst is not None:

@@ -27,7 +27,7 @@ _WITHOUT_MEMORY = ("failed to map segment from shared object", "can't start new 
 def one_line_errors() -> Iterator[None]:
     """Turn errors of the `with` block into one line on stderr and an exit status: 2, or 130 for Ctrl-C.
 
-    If nobody reads the output any more, it ends without a line, with 141 as any command in a shell.
+    If no one reads the output any more, it ends without a line, with 141 as any command in a shell.
 
     A bug has its traceback before the line; its status is 2, too, since 1 would say that an oracle was violated.
     """

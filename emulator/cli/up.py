@@ -1,4 +1,4 @@
-"""`rmqemu up`: runs a cluster live in this terminal, and a command beside it."""
+"""`rmqemu up`: runs a cluster live in this terminal, and a command with it."""
 
 import os
 import re
@@ -117,7 +117,7 @@ def run_live(
         runs: directory of all runs.
         level: which rows the trace has.
         guests: names of guests in addition to those of the scenario.
-        command: to run beside the cluster; the run ends with it.
+        command: to run next to the cluster; the run ends with it.
         store_max: most bytes of each broker's log, as people write it; None: what the scenario says.
         listen: `HOST:PORT` where guests reach all nodes; None: at loopback addresses of their own.
         web: whether to serve the dashboard.

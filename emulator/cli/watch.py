@@ -57,7 +57,7 @@ def watch_run(path: Path, checkpoint: Path | None) -> None:
 
 
 class _Interrupt:
-    """Notes Ctrl-C, so that the batch that is under way is told; the second one ends at once."""
+    """Notes Ctrl-C, so that the batch that is under way is reported; the second one ends at once."""
 
     def __init__(self) -> None:
         self.came = False

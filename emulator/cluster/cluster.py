@@ -197,7 +197,7 @@ class Cluster:
         return self._has_ended or self.faults.withhold(name)
 
     def require_configurable(self, name: str, options: Mapping[str, Value]) -> None:
-        """Refuse options that a node may not have beside those that it has now.
+        """Refuse options that a node may not have with those that it has now.
 
         Raises:
             SpecError: the first of them.

@@ -47,7 +47,7 @@ class NodeOptions:
         self._changed[node] = {**self._changed.get(node, {}), **given}
 
     def require_possible(self, node: str, given: Mapping[str, Any]) -> None:
-        """Refuse options that a node may not have beside those that it has now.
+        """Refuse options that a node may not have with those that it has now.
 
         Raises:
             SpecError: the first of them.

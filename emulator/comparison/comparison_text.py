@@ -159,7 +159,7 @@ def _beliefs(found: RunComparison) -> Iterator[list[str]]:
 
 
 class _Teller:
-    """Tells differences of beliefs and owners, with their causes."""
+    """Reports differences of beliefs and owners, with their causes."""
 
     def __init__(self, found: RunComparison) -> None:
         self._until_ns = found.until_ns

@@ -213,4 +213,4 @@ def _listed(notable: list[_Notable]) -> str:
 
 def _how_sure(scenario: tuple[ScenarioDifference, ...]) -> str:
     seeds = "One seed each, and not the same one," if _has_other_seed(scenario) else "One seed"
-    return f"{seeds} cannot tell an effect from chance: rmqemu campaign with many seeds can"
+    return f"{seeds} cannot distinguish an effect from chance: rmqemu campaign with many seeds can"

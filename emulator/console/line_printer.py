@@ -1,4 +1,4 @@
-"""Printing beside a live cluster: a terminal that is stopped, or a pipe that nobody reads, must not stop the nodes."""
+"""Printing next to a live cluster: a terminal that is stopped, or a pipe that no one reads, must not stop the nodes."""
 
 import os
 import signal
@@ -37,12 +37,12 @@ class LinePrinter:
             self._thread = Thread(target=self._print_all, name="printer", daemon=True)
             self._thread.start()
         if self._left_out:
-            self._waiting.put(f"... {self._left_out} lines are left out: nobody read them in time")
+            self._waiting.put(f"... {self._left_out} lines are left out: no one read them in time")
             self._left_out = 0
         self._waiting.put(text)
 
     def close(self) -> None:
-        """Print what waits; gives up soon if nobody reads it."""
+        """Print what waits; gives up soon if no one reads it."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(_CLOSE_S)
@@ -61,7 +61,7 @@ def _print(line: str) -> None:
     if sys.stdout is not sys.__stdout__:  # the prompt has replaced it, to draw itself again below the line
         typer.echo(line)
         return
-    # Not through a buffer: its lock would be held for as long as nobody reads, also at the end of the process.
+    # Not through a buffer: its lock would be held for as long as no one reads, also at the end of the process.
     raw = f"{line}\n".encode("utf-8", "replace")
     while raw:
         raw = raw[os.write(_STDOUT, raw) :]

@@ -1,6 +1,6 @@
-"""Verbs that tell the load of a cluster: what its nodes ask of one another, and how far groups are behind.
+"""Verbs that report the load of a cluster: what its nodes ask of one another, and how far groups are behind.
 
-They read the trace of the run so far, as `rmqemu analyze` does when it has ended, so both tell the same.
+They read the trace of the run so far, as `rmqemu analyze` does when it has ended, so both report the same.
 """
 
 import json

@@ -62,7 +62,7 @@ def rates(run: RunDirectory, *, recent_ms: int, now_ns: int) -> Lines:
     ]
     if len(maximum) > _SHOWN:
         lines.append(f"and {len(maximum) - _SHOWN} more, all rarer")
-    return tuple(lines) or (f"nobody asked anything in the last {seconds} s",)
+    return tuple(lines) or (f"no one asked anything in the last {seconds} s",)
 
 
 def lag(run: RunDirectory, *, broker_names: dict[str, str], group: str) -> Lines:

@@ -56,7 +56,7 @@ class Prompt:
         self._printer.print(line)
 
     def close(self) -> None:
-        """Print the lines that wait; gives up soon if nobody reads them."""
+        """Print the lines that wait; gives up soon if no one reads them."""
         self._printer.close()
 
     async def _take_verbs(self, session: Session) -> None:

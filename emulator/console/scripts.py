@@ -82,7 +82,7 @@ class ScriptedRun:
 
     Args:
         path: of the script.
-        tell: called with each line of output.
+        report: called with each line of output.
     """
 
     def __init__(self, path: Path, tell: Callable[[str], None]) -> None:

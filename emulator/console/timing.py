@@ -87,7 +87,7 @@ def _agreement(session: Session, subject: str | None, *, wanted: bool) -> Condit
 def _ownership(session: Session, queue: str, node: str) -> Condition:
     owners = session.state.owners
     if not node:
-        raise VerbError("expected a node, nobody, somebody or several after the queue")
+        raise VerbError("expected a node, no one, somebody or several after the queue")
     if node in _OWNED:
         return lambda: len(owners.of(queue)) == _OWNED[node]
     if node == _SEVERAL:

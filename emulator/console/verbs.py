@@ -24,7 +24,7 @@ SAVE = "save"
 _HEAD = """\
 # What was done by hand, at the instants at which it was done. A run of this in `sim` or `fast` gives the same
 # changes of views in the same order, with the same timers, as long as nothing was lost at random: which frame a
-# loss takes depends on how many went before it, and what passes beside the network in `live` takes time of its own.
+# loss takes depends on how many went before it, and what passes next to the network in `live` takes time of its own.
 
 """
 

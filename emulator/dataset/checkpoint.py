@@ -1,7 +1,7 @@
-"""The checkpoint of somebody who follows a run: a folder with Spark's own, and how far the rows have been told.
+"""The checkpoint of somebody who follows a run: a folder with Spark's own, and how far the rows have been reported.
 
 Spark delivers a batch once more if it was killed between the end of the batch and its commit. So the place behind the
-last row that was told is written after each batch, and rows before it are not read twice.
+last row that was reported is written after each batch, and rows before it are not read twice.
 
 The state of the watchers is stored now and then, so that a restart reads few rows again. One that is damaged, or of
 another release or of another user, is left out: then the rows are read from the first one on.
@@ -39,13 +39,13 @@ class CheckpointError(UserError):
 
 @attrs.frozen
 class RunProgress:
-    """How far a run has been told."""
+    """How far a run has been reported."""
 
     place: TracePlace = TracePlace()
     t_ns: int = 0
     """Emulated time of the last row before the place."""
     rested: bool = False
-    """Whether the changes of the last row's instant have been told, too, since no other row came for a while."""
+    """Whether the changes of the last row's instant have been reported, too, since no other row came for a while."""
 
 
 @attrs.frozen
@@ -75,7 +75,7 @@ class Checkpoint:
         self._run = run
         self._lock: BinaryIO | None = None
         self.progress = self._read()
-        """How far the run has been told."""
+        """How far the run has been reported."""
 
     @property
     def spark(self) -> Path:
@@ -104,7 +104,7 @@ class Checkpoint:
             self._lock.close()
 
     def save(self, progress: RunProgress) -> None:
-        """Write how far the run has been told.
+        """Write how far the run has been reported.
 
         Raises:
             OSError: it cannot be written.
@@ -148,7 +148,7 @@ class Checkpoint:
         return CheckpointError(f"{self.folder} is the checkpoint of another run than {self._run.path}")
 
     def _of(self) -> dict[str, Any]:
-        """What tells runs apart before any of their rows does."""
+        """What reports runs apart before any of their rows does."""
         with open_regular(self._run.path / FOLDER / INDEX) as index:
             return {"run": self._run.manifest["run_id"], "head": checksum(index.readline())}
 

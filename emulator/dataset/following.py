@@ -114,7 +114,7 @@ class Following:
     Args:
         run: from `open_watched`.
         checkpoint: of the run.
-        tell: called with changes, in order, from a thread of Spark's query.
+        report: called with changes, in order, from a thread of Spark's query.
 
     Raises:
         WatchError: the run had ended before anybody followed it.
@@ -163,7 +163,7 @@ class Following:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Mapping address, or client id of a guest -> node, as the index tells them now."""
+        """Mapping address, or client id of a guest -> node, as the index notifies them now."""
         return recorded_names(self._run.path) or owners(self._scenario)
 
     # --- following ------------------------------------------------------------------------
@@ -179,18 +179,18 @@ class Following:
         spark = session()
         register(spark)
         rows = spark.readStream.format(FORMAT).option(TABLE, ROWS).load(str(self._run.path))
-        # Of rows that nobody reads, only the time and the table are wanted.
+        # Of rows that no one reads, only the time and the table are wanted.
         wanted = F.when(F.col("table").isin(*READS), F.col("row"))
         query = rows.withColumn("row", wanted).writeStream.foreachBatch(self._take)
         query = query.option("checkpointLocation", str(self._checkpoint.spark)).trigger(processingTime=_TRIGGER)
         self._query = query.start()
 
     def goes_on(self) -> bool:
-        """Whether more may come; at the end of the run, the changes of its last instant are told.
+        """Whether more may come; at the end of the run, the changes of its last instant are reported.
 
         Raises:
             DamagedRunError: the trace was damaged meanwhile.
-            OSError: it cannot be read, what is told cannot be printed, or the checkpoint cannot be written.
+            OSError: it cannot be read, what is reported cannot be printed, or the checkpoint cannot be written.
         """
         if self._error is not None:
             raise self._error
@@ -205,7 +205,7 @@ class Following:
         return False
 
     def stop(self) -> None:
-        """Stop reading when the batch that is under way has been told; the checkpoint can be used again."""
+        """Stop reading when the batch that is under way has been reported; the checkpoint can be used again."""
         query, self._query = self._query, None
         if query is not None:
             stop_between_batches(query)
@@ -218,7 +218,7 @@ class Following:
         return self.end is None or self._place.rows < sum(self.end.trace.counts().values())
 
     def _rest(self) -> None:
-        """Tell the last instant if the emulator has written no row for a while, whatever Spark still has to read."""
+        """Notify the last instant if the emulator has written no row for a while, whatever Spark still has to read."""
         with self._reading:
             silent_s = time.monotonic() - self._read_at_s
             if self._checkpoint.progress.rested or silent_s < (_RESTS_AFTER_S if self._is_live else _STANDS_AFTER_S):
@@ -238,7 +238,7 @@ class Following:
         return bool(self._run.manifest["mode"] == TimeMode.LIVE)
 
     def _rebuild(self, until: RunProgress) -> None:
-        """Read the rows before the checkpoint, which have been told; those before the stored watchers are left out."""
+        """Read the rows before the checkpoint, which have been reported, without those before the stored watchers."""
         t_ns, place = self._restore(until), until.place
         while self._place.rows < place.rows:
             found, self._place = self._tail.read(self._place, min(ROWS_PER_BATCH, place.rows - self._place.rows))
@@ -284,7 +284,7 @@ class Following:
         columns = (batch[name].to_pylist() for name in ("number", "table", "seq", "t_ns", "row"))
         for number, table, seq, t_ns, row in zip(*columns, strict=True):
             if number <= place.rows:
-                continue  # it was told before the query was killed
+                continue  # it was reported before the query was killed
             if number != place.rows + 1:
                 raise CheckpointError(f"{self._checkpoint.folder} is damaged: Spark goes on behind row {number - 1}")
             before, place, last_ns = place, place.after(table, seq), t_ns

@@ -16,7 +16,7 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 class MasterError(UserError):
-    """A URL is no Spark master, or nobody answers there; the text says which and why in one line."""
+    """A URL is no Spark master, or no one answers there; the text says which and why in one line."""
 
 
 def settings_of(master: str) -> dict[str, str]:
@@ -75,7 +75,7 @@ def _addresses(name: str, master: str) -> list[tuple[str, int]]:
 
 
 def unreachable(host: str, port: int) -> str:
-    """Why nobody answers there; empty if somebody does. Spark itself would try for a minute."""
+    """Why no one answers there; empty if somebody does. Spark itself would try for a minute."""
     try:
         socket.create_connection((host, port), _CONNECT_S).close()
     except OSError as error:

@@ -176,7 +176,7 @@ def notebook_session() -> SparkSession:
     Raises:
         JavaNotFoundError: there is no Java for Spark.
     """
-    if SparkContext._gateway is not None:  # noqa: SLF001 - the only way to tell whether Java runs
+    if SparkContext._gateway is not None:  # noqa: SLF001 - the only way to know whether Java runs
         return spark_session()
     with silent_java():
         return spark_session()

@@ -81,7 +81,7 @@ class GuestClient:
     # --- its life -----------------------------------------------------------------
 
     def heartbeat(self, data: HeartbeatData) -> None:
-        """Process a heartbeat; groups that are missing in it are kept until the client unregisters."""
+        """Process a heartbeat; groups that are missing in it are retained until the client unregisters."""
         role, joined = self._source.role, []
         subscribed: dict[str, Json] = {}
         self.has_left = False

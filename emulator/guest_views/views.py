@@ -61,7 +61,7 @@ class _Program:
 class _FirstClients:
     """Whose a connection to a nameserver is: the first client of its groups, else the first of all.
 
-    It is made anew for each question: heartbeats change the groups of clients.
+    It is made again for each question: heartbeats change the groups of clients.
 
     Args:
         clients: of the guest.

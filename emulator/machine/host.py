@@ -75,7 +75,7 @@ class EmulatedHost:
         """Mapping file -> the part of its process that the file describes."""
         self.errors: list[Exception] = []
         self.changed_options = ""
-        """What restarts have changed of its options, told in the trace at each start; empty for nothing."""
+        """What restarts have changed of its options, reported in the trace at each start; empty for nothing."""
         self._detail = detail
         self._factory = factory
         self._shares = shares

@@ -168,7 +168,7 @@ class HostProcess:
         Raises:
             OSError: the port is in use.
         """
-        if not self.alive:  # it was killed after its task was woken: it opens nothing that nobody would close
+        if not self.alive:  # it was killed after its task was woken: it opens nothing that no one would close
             return
         fabric = self._world.fabric
         if (self.ip, port) in fabric.listeners:

@@ -97,7 +97,7 @@ class _RareGarbageCollection:
 
     A world that has ended is one of those cycles. It is collected while everything older is still frozen, so the
     collection visits nothing but what the run has left. Most processes run one scenario and end, so the first world is
-    collected when a second run begins, as is what an error or a result has kept of a world.
+    collected when a second run begins, as is what an error or a result has retained of a world.
 
     A process may freeze by itself what it has before its runs. That stays frozen, so no collection ever visits it.
     """
@@ -113,7 +113,7 @@ class _RareGarbageCollection:
         before = gc.get_threshold()
         freezes = not is_frozen()
         if self._left > _OBJECTS_LEFT_MAX:
-            if _whole_collections() == self._collections:  # nobody has collected meanwhile
+            if _whole_collections() == self._collections:  # no one has collected meanwhile
                 gc.collect()
             self._left = 0
         if freezes:
@@ -165,7 +165,7 @@ def run_world(
         seed: of all random streams.
         delay_ms: latency of every link, one way.
         jitter_ms: upper bound of a uniform delay on top.
-        writer: writes the trace; None: only its digest is kept.
+        writer: writes the trace; None: only its digest is retained.
         level: which rows the trace has.
         stepped: virtual time starts with the limit 0 and advances when the limit of the clock is moved.
         make_log: makes the logger of the nodes from what stamps its lines; None: structlog's configured one.

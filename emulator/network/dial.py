@@ -163,11 +163,11 @@ class Dial:
 
     def _give_up(self) -> None:
         if self._client is not None and not self._client.peer.closed:
-            self._fabric.forget(self._client.peer)  # the server's kernel gives up too, without telling its process
+            self._fabric.forget(self._client.peer)  # the server's kernel gives up too, without notifying its process
         self._end("connect_lost", ConnectError(f"{self._address} did not answer"))
 
     def _end(self, event: str, result: Endpoint | ConnectError, connection_id: int = 0) -> None:
-        """Record how the attempt has ended, and tell the process, unless it does not want to know any more."""
+        """Record how the attempt has ended, and notify the process, unless it does not want to know any more."""
         take = self._take
         if take is None:
             return

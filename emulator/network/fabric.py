@@ -253,7 +253,7 @@ class Fabric:
             self.hub.post(end, None, now_ns, end.link.delay_ns)
 
     def _give_up_connection(self, end: Endpoint, unacknowledged: list[tuple[Command | None, int]]) -> None:
-        """Give up a connection without telling the other end: too many retransmissions, or no power."""
+        """Give up a connection without notifying the other end: too many retransmissions, or no power."""
         for command, sent_ns in unacknowledged:
             if command is not None:
                 self.recorder.frame("lost", end, command, sent_ns, "never acknowledged")

@@ -268,9 +268,7 @@ def _claim_block(blocks: tuple[int, ...]) -> tuple[int, socket.socket]:
         else:
             return block, guard
     if why == errno.EADDRNOTAVAIL:
-        msg = (
-            "this system has no loopback addresses beside 127.0.0.1: `rmqemu up --listen 127.0.0.1:9876` needs no other"
-        )
+        msg = "this system has no loopback address but 127.0.0.1: `rmqemu up --listen 127.0.0.1:9876` needs no other"
         raise LoopbackError(why, msg)
     msg = f"no free loopback block 127.{blocks[0]}.x.y to 127.{blocks[-1]}.x.y: end other emulations"
     raise LoopbackError(errno.EADDRINUSE, msg)

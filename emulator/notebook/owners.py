@@ -99,7 +99,7 @@ def history_output(state: LiveState, nodes: tuple[str, ...], now_ns: int) -> Ver
     book = state.owners
     queues = [queue for queue in book.owners() if book.history(queue)]
     if not queues:
-        return VerbOutput(("nobody has owned a queue yet",))
+        return VerbOutput(("no consumer has owned a queue yet",))
     colours = owner_colours(book, nodes)
     legend = "".join(chip(name, colour) for name, colour in colours.items()) + chip("nobody", ALARM)
     note = text("one row per queue; two colours in a row: two owners", "opacity:.6")

@@ -57,7 +57,7 @@ def show_views(session: Session, words: Sequence[object]) -> str:
         if kind in SHARED_KINDS and wanted:
             rows.append(_row(session, lines, kind, subject))
     if not rows:
-        return block(text("nobody believes anything yet", QUIET))
+        return block(text("no one believes anything yet", QUIET))
     return table(("belief", "about", *session.nodes, "what they hold"), rows)
 
 

@@ -259,20 +259,20 @@ class Traces:
         retained = self._source.retained()
         if run is None:
             if not retained:
-                raise TracesError('no trace was kept; play a run again with its command in runs(), or keep = "all"')
+                raise TracesError('no trace was retained; repeat a run with its command in runs(), or keep = "all"')
             return retained
         chosen = {key: path for key, path in retained.items() if key[0] == run}
         if not chosen:
             known = self._runs.set_index("run")
             if run not in known.index:
                 raise TracesError(nearest("run", str(run), list(known.index)))
-            raise TracesError(f"no trace of {run} was kept; play it again: {known.loc[run, 'command']}")
+            raise TracesError(f"no trace of {run} was retained; run it again: {known.loc[run, 'command']}")
         return chosen
 
     def beliefs(self, kind: str | None = None, run: str | None = None) -> pd.DataFrame:
         """Every change of what a node held to be true: t_ns, seq, node, role, kind, subject, value (JSON), reported_by.
 
-        A belief that is confirmed has no row: whoever tells the same once more is not seen here.
+        A belief that is confirmed has no row: whoever reports the same once more is not seen here.
 
         Args:
             kind: `nodes.beliefs.BeliefKind`, such as `view` or `consumer_ids`; None: all.
@@ -390,7 +390,7 @@ class Traces:
         return table(estimate(self._judged(measure), measure))
 
     def compare(self, measure: str, a: str, b: str) -> Comparison:
-        """What variant b changes against variant a, seed by seed; `sentence()` tells it in words.
+        """What variant b changes against variant a, seed by seed; `sentence()` puts it in words.
 
         Args:
             measure: of `measures()`.

@@ -99,7 +99,7 @@ class WatchedRun:
             while not self._stopping.is_set() and following.goes_on():
                 self._stopping.wait(_LOOK_EVERY_S)
             following.stop()
-        except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
+        except Exception as error:  # noqa: BLE001 - a thread has no one else to report
             self._problem = str(error) or type(error).__name__
         self._show()
 

@@ -35,7 +35,7 @@ _LEFT, _RIGHT = 8, 8
 
 
 def campaign_page(dataset: CampaignResults) -> str:
-    """The report as one HTML document; traces that were kept are linked, relative to the campaign's directory."""
+    """The report as one HTML document; traces that were retained are linked, relative to the campaign's directory."""
     every = dataset.case_results()
     runs = by_variant(every)
     body = "".join(

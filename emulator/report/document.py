@@ -43,7 +43,7 @@ const shown = (group) => document.querySelectorAll('[data-group]').forEach(
   (part) => { part.hidden = group !== '' && part.dataset.group !== group; });
 const zoom = (times) => document.querySelectorAll('.wide svg.chart').forEach(
   (chart) => { chart.style.width = `${100 * times}%`; });
-const tell = (part) => {
+const report = (part) => {
   const { run, answers } = JSON.parse(document.getElementById('answers').textContent);
   const asked = part.dataset.why;
   document.querySelector('#why p').textContent = part.querySelector('title').textContent;
@@ -51,7 +51,7 @@ const tell = (part) => {
   document.querySelector('#why pre').textContent = answers[asked] ?? 'Type this command to read why.';
   document.getElementById('why').hidden = false;
 };
-document.querySelectorAll('[data-why]').forEach((part) => part.addEventListener('click', () => tell(part)));
+document.querySelectorAll('[data-why]').forEach((part) => part.addEventListener('click', () => report(part)));
 document.querySelector('#why button')?.addEventListener('click', (event) => { event.target.parentNode.hidden = true; });
 document.getElementById('group')?.addEventListener('change', (event) => shown(event.target.value));
 document.getElementById('zoom')?.addEventListener('input', (event) => zoom(event.target.value));

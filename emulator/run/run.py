@@ -47,7 +47,7 @@ _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000
 _PROGRESS_STEPS = 200
 SessionTask = Callable[[Session], Awaitable[None]]
-"""A task beside a run that uses its session; it is started before the cluster and cancelled at the end."""
+"""A task next to a run that uses its session; it is started before the cluster and cancelled at the end."""
 Progress = Callable[[float], None]
 """Called with the elapsed share of the emulated time, 0..1."""
 
@@ -103,7 +103,7 @@ def run_scenario(
         stepped: virtual time starts with the limit 0, and session tasks move the limit.
         progress: called as emulated time passes.
         listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
-        session_tasks: run beside the cluster; faults that they begin are saved in `by_hand.toml`.
+        session_tasks: run next to the cluster; faults that they begin are saved in `by_hand.toml`.
         listen: where guests reach all nodes, in mode `live`; None: at loopback addresses of their own.
         files: what the run directory is written with.
         campaign: digest of the campaign to which the run belongs; empty: to none.
@@ -151,7 +151,7 @@ def run_scenario(
 
 
 def _save_code(scenario: Scenario, path: Path, files: RunFiles) -> None:
-    """Save the modules that a scenario names beside the manifest, which holds the scenario."""
+    """Save the modules that a scenario names next to the manifest, which holds the scenario."""
     for beside, content in sources(scenario).items():
         files.make_directory((path / beside).parent)
         put_in_place(files, path / beside, content)
@@ -229,7 +229,7 @@ class _RunUnderWay:
         path: the run directory.
         files: what the run directory is written with.
         level: which rows the trace has.
-        session_tasks: run beside the cluster.
+        session_tasks: run next to the cluster.
         progress: called as emulated time passes.
         endless: whether the run goes on after the scenario's end.
         campaign: digest of the campaign to which the run belongs.

@@ -37,7 +37,7 @@ def repeat(run: RunDirectory, *, allow_code: bool = False) -> RepetitionDifferen
 
     Args:
         run: to repeat.
-        allow_code: whether its scenario may run code that it names, of the modules beside its manifest.
+        allow_code: whether its scenario may run code that it names, of the modules next to its manifest.
 
     Returns:
         The first difference; None if the repetition is identical.

@@ -1,4 +1,4 @@
-"""The search for a smaller scenario: which candidates are valid, which were played, and what became of them."""
+"""The search for a smaller scenario: which candidates are valid, which were run, and what became of them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +19,15 @@ class NothingToShrinkError(UserError):
 
 
 class OutOfRunsError(Exception):
-    """As many scenarios were played as are allowed."""
+    """As many scenarios were run as are allowed."""
 
 
 @attrs.frozen
 class ShrinkRun:
-    """What is told after each play."""
+    """What is reported after each run."""
 
     runs: int
-    """Number of this play, from 1."""
+    """Number of this run, from 1."""
     runs_max: int
     looks_at: str
     """The parts that are being left out: `all` (none), `faults`, `durations`, `nodes`, `settings`, `length`."""
@@ -38,7 +38,7 @@ class ShrinkRun:
 
 @attrs.define
 class Search:
-    """Plays candidates, none of them twice, and remembers the smallest that fails."""
+    """Runs candidates, none of them twice, and remembers the smallest that fails."""
 
     smallest: Scenario
     _fails: Callable[[Scenario], bool]
@@ -56,7 +56,7 @@ class Search:
     """Mapping canonical form -> whether it fails."""
 
     def begin(self) -> None:
-        """Play the scenario that was given.
+        """Run the scenario that was given.
 
         Raises:
             NothingToShrinkError: it does not fail.
@@ -69,7 +69,7 @@ class Search:
         """Whether tables are a valid scenario that fails; then it is the smallest from now on.
 
         Raises:
-            OutOfRunsError: it would have to be played, and no play is left.
+            OutOfRunsError: it would have to be run, and no run is left.
         """
         try:
             scenario = with_stand_ins(from_dict(tables, code=self.smallest.code), self._marks)

@@ -40,7 +40,7 @@ class Shrunk:
     removed: tuple[str, ...]
     """What it lacks of the scenario that was given, a line each; empty: nothing."""
     runs: int
-    """Number of scenarios that were played."""
+    """Number of scenarios that were run."""
     is_minimal: bool
     """No single fault, node or setting can be left out; False: the search ended before that was known."""
 
@@ -64,15 +64,15 @@ def shrink(
     """Find a small scenario that fails in the same way.
 
     Nemeses are replaced by the faults that the seed draws for them, if it still fails then, so that each can be left
-    out. Every candidate is valid, and none is played twice.
+    out. Every candidate is valid, and none is run twice.
 
     Args:
         scenario: that fails.
-        fails: plays a scenario and says whether it fails in the same way; the same scenario must give the same answer.
+        fails: runs a scenario and says whether it fails in the same way; the same scenario must give the same answer.
         likely: ids of faults that probably matter, such as those that `emulator.why.answer.faults_behind` finds; they
             decide what is tried first, not what is found.
-        runs_max: largest number of plays, at least 1.
-        progress: called after each play, with the smallest scenario so far.
+        runs_max: largest number of runs, at least 1.
+        progress: called after each run, with the smallest scenario so far.
 
     Raises:
         NothingToShrinkError: the scenario does not fail.

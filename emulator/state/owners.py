@@ -14,7 +14,7 @@ from nodes.values import frozen
 _TOPIC, _BROKER_NAME, _QUEUE_ID = (OWNERSHIP.index(name) for name in ("topic", "broker_name", "queue_id"))
 _T_NS, _NODE, _EVENT, _GROUP = (OWNERSHIP.index(name) for name in ("t_ns", "node", "event", "group"))
 _SHARED = (OwnershipEvent.POP_ACQUIRED, OwnershipEvent.POP_DROPPED)
-"""Nobody owns a queue that is popped."""
+"""No consumer owns a queue that is popped."""
 _LIFE_T_NS, _LIFE_NODE, _LIFE_EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
 
 

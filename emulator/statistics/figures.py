@@ -36,12 +36,12 @@ class Figure:
     value: float
     """Infinite: not yet reached by anything that was observed."""
     low: float = math.nan
-    """NaN, as `high`: this bound cannot be told with so few seeds. Infinite: not yet reached."""
+    """NaN, as `high`: this bound cannot be known with so few seeds. Infinite: not yet reached."""
     high: float = math.nan
 
     @property
     def is_known(self) -> bool:
-        """Whether both ends of the interval can be told."""
+        """Whether both ends of the interval can be reported."""
         return not (math.isnan(self.low) or math.isnan(self.high))
 
     def columns(self, name: str) -> dict[str, float]:

@@ -47,7 +47,7 @@ class Survival:
     """Name of the column of durations, with the unit last."""
     intervals: int
     censored: int
-    """Intervals that had not ended when they were last seen; they are kept."""
+    """Intervals that had not ended when they were last seen; they are retained."""
     seeds: int
     """Runs with an interval; with fewer than `SEEDS_MIN` there are no confidence bounds."""
     curve: Any
@@ -58,7 +58,7 @@ class Survival:
     median: Figure
     """Duration within which half have ended; infinite: not yet."""
     p90: Figure
-    """Duration within which nine in ten have ended."""
+    """Duration within which 90 % have ended."""
     restricted_mean: Figure
     """Mean duration, where what lasts longer than `horizon` counts as `horizon`. NaN: the curve ends before it."""
     horizon: float
@@ -87,7 +87,7 @@ class Survival:
         return (
             f"{self.variant}: {ended:,} of {counted(self.intervals, 'interval')} in {counted(self.seeds, 'seed')} "
             f"had ended. {name_of(self.duration).capitalize()} of half of them: {_reported(self.median, amounts)}; "
-            f"of nine in ten: {_reported(self.p90, amounts)}; mean up to {amounts.full(self.horizon)}: "
+            f"of p90: {_reported(self.p90, amounts)}; mean up to {amounts.full(self.horizon)}: "
             f"{_reported(self.restricted_mean, amounts)}"
         )
 

@@ -54,7 +54,7 @@ class PairVerdict(StrEnum):
     WORSE = "worse"
     SAME = "same"
     """No seed differs."""
-    UNKNOWN = "cannot tell"
+    UNKNOWN = "cannot decide"
 
 
 @attrs.frozen
@@ -124,7 +124,7 @@ class Comparison:
 
     def sentence(self) -> str:
         """The comparison for people; honest where nothing can be said."""
-        answer = self._claim() if self.pairs else f"Cannot tell: no seed has a value with both {self.b} and {self.a}"
+        answer = self._claim() if self.pairs else f"Cannot decide: no seed has a value with both {self.b} and {self.a}"
         left_out = self._left_out()
         return f"{answer}; left out: {left_out}" if left_out else answer
 
@@ -141,7 +141,7 @@ class Comparison:
                     f"{name_of(self.measure)} is the same (95 %: at most {maximum} of all seeds differ)"
                 )
             case PairVerdict.UNKNOWN:
-                return f"Cannot tell with {counted(self.pairs, 'seed')}: {self._why_unknown()}; {self._counts()}"
+                return f"Cannot decide with {counted(self.pairs, 'seed')}: {self._why_unknown()}; {self._counts()}"
             case _:
                 return f"With {self.b}{self._what()} {self._by_how_much()} than with {self.a}{self._interval()}; " + (
                     self._counts() + self._contradiction()

@@ -17,6 +17,6 @@ def table(results: Iterable[Estimate] | Iterable[Comparison] | Iterable[Survival
         results: estimates, comparisons or survivals.
 
     Returns:
-        Each figure has three columns: `mean`, `mean_low`, `mean_high`. NaN: cannot be told; infinite: not yet.
+        Each figure has three columns: `mean`, `mean_low`, `mean_high`. NaN: cannot be known; infinite: not yet.
     """
     return pd.DataFrame([result.row() for result in results])

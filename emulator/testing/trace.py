@@ -52,7 +52,7 @@ class RowOfTrace(dict[str, Any]):
 class Trace:
     """All rows of a run, by table and in order.
 
-    While a script plays, rows of `rpc` and `causes` are delayed; all other rows are
+    While a script runs, rows of `rpc` and `causes` are delayed; all other rows are
     available as soon as they are recorded.
     """
 

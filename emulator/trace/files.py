@@ -4,7 +4,7 @@ What is made is for its owner alone, since a trace may hold what guests have sen
 
 Nothing is synced: what the kernel has been given survives the death of the
 emulator (SIGKILL, a crash of Python), which is what a run promises. After a
-power failure of the real machine, checksums tell what is damaged.
+power failure of the real machine, checksums report what is damaged.
 """
 
 import os
@@ -58,7 +58,7 @@ class RunFiles:
 
 
 class ScratchFiles(RunFiles):
-    """Writes runs in a folder that another process may remove at any time: it is not created anew."""
+    """Writes runs in a folder that another process may remove at any time: it is not created again."""
 
     def make_directory(self, path: Path) -> None:
         """Create a directory unless it exists; its parent must exist."""

@@ -410,7 +410,7 @@ def _hash_of(encoded: bytes) -> str:
 
 @lru_cache(maxsize=64)
 def _cached_text_and_hash(text: str) -> tuple[str, str]:
-    """Brokers believe the same as their neighbours, and consumers as each other: a long list of members is kept once.
+    """Brokers believe the same as their neighbours, and consumers as each other: a long list of members is stored once.
 
     The text is looked up, since orjson leaves many times its length unused behind its bytes.
     """

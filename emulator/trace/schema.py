@@ -95,7 +95,7 @@ BELIEFS = TraceTable(
         _text("subject", "what the belief is about; its form depends on the kind"),
         _text("value", "JSON; `null`: holds nothing about the subject any more"),
         _text("value_hash", "16 hex digits over `value`; empty where value is `null`"),
-        _text("source", "address that told it; empty: own observation"),
+        _text("source", "address that sent it; empty: own observation"),
         _CAUSE,
     ),
 )
@@ -145,7 +145,7 @@ PASSES = TraceTable(
         _text("event", "nodes.beliefs.PassOutcome: balanced, unbalanced, kept, unanswered, no_route"),
         _text("group", "consumer group"),
         _text("topic", "topic"),
-        _text("mode", "who divided the queues: client, broker, assigner; broadcasting: nobody"),
+        _text("mode", "who divided the queues: client, broker, assigner; broadcasting: no one"),
         _int("began_ns", "emulated time at which it began"),
         _int("members", "members of the group that it counted with; 0: a broker divided the queues"),
         _int("queues", "queues of the topic that it knew; 0: a broker divided them"),
@@ -287,7 +287,7 @@ class TraceLevel(StrEnum):
     """How much of a run is written down.
 
     Rows that two levels have are equal: seq, cause and time do not depend on the
-    level, so a run that is played again at level full shows what a coarser one
+    level, so a run that is run again at level full shows what a coarser one
     has left out.
     """
 

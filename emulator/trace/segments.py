@@ -27,7 +27,7 @@ from emulator.trace.seals import checksum
 SEGMENT_ROWS = 40_000
 SEGMENT_CHARS = 16 * 1024 * 1024
 """A segment of beliefs ends sooner where their values are so long in all: a list of 1,000 members has 25,000
-characters, and each broker believes one anew with each member that comes."""
+characters, and each broker believes one again with each member that comes."""
 _FRAME_BYTES = 2 * 1024 * 1024
 FOLDER = "trace"
 """Folder of the trace in a run directory."""
@@ -95,7 +95,7 @@ class _WaitingRows:
         """Number of closed segments of the table."""
         self.columns = columns_of(table, ())
         self._packed: list[Packed] | None = []
-        """The rows as the journal holds them; None: they are packed anew when somebody asks."""
+        """The rows as the journal holds them; None: they are packed again when somebody asks."""
 
     def full(self) -> int:
         """How many rows the next segment has; 0: they do not fill one."""

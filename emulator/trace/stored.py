@@ -102,7 +102,7 @@ class StoredTrace:
         return arrow_table(table, columns_of(table, self.waiting[table.name]))
 
     def missing_rows(self) -> str:
-        """Which rows are missing before the newest one, for people; empty: none. It tells only of whole files."""
+        """Which rows are missing before the newest one, for people; empty: none. It reports only of whole files."""
         until_seq = self.last_seq
         have = sum(self.counts().values())
         if self.level is not TraceLevel.FULL:

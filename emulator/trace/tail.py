@@ -2,7 +2,7 @@
 
 At every instant the files hold all rows up to some row, so a place between two rows says what has been read, and
 what follows it can be read again from any place, whoever read it before. Between two looks only the journal grows;
-when segments close there is a new journal, and the trace is opened anew.
+when segments close there is a new journal, and the trace is opened again.
 """
 
 from collections.abc import Iterable, Iterator

@@ -9,7 +9,7 @@ import attrs
 from emulator.web.sections import Entries, apply
 
 CHARS_MAX = 8_000_000
-"""Changes of so many characters are kept; heartbeats of a dozen nodes fill that in a day."""
+"""Changes of so many characters are retained; heartbeats of a dozen nodes fill that in a day."""
 BLOCK_CHANGES = 1_000
 """To find an instant, at most so many changes are made."""
 _State = dict[str, Entries]
@@ -37,7 +37,7 @@ class History:
     """The sections at each instant since `from_ms`; older changes are forgotten.
 
     Args:
-        chars_max: how many characters of changes are kept, and perhaps a block more.
+        chars_max: how many characters of changes are retained, and perhaps a block more.
         block_changes: how many changes are forgotten at once.
     """
 

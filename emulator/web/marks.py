@@ -24,7 +24,7 @@ class Marks:
     """Keeps the marks of a run; `to_ms` of what goes on is None.
 
     Args:
-        marks_max: how many are kept.
+        marks_max: how many are retained.
     """
 
     def __init__(self, marks_max: int = MARKS_MAX) -> None:

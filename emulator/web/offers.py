@@ -1,4 +1,4 @@
-"""What a page offers after something was broken: the line that undoes it, beside the nodes or the link that it hits."""
+"""What a page offers after a fault: the line that ends it, next to the nodes or the link that it hits."""
 
 from collections.abc import Iterable, Mapping
 

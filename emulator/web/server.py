@@ -1,4 +1,4 @@
-"""The server of the dashboard, which runs beside a live cluster in its trio loop."""
+"""The server of the dashboard, which runs next to a live cluster in its trio loop."""
 
 import secrets
 import socket
@@ -24,7 +24,7 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
     Args:
         session: of the run.
         listening: from `emulator.web.gate.listen`; closed at the end.
-        tell: called with a line that contains the URL.
+        report: called with a line that contains the URL.
     """
     port = int(listening.getsockname()[1])
     gate = Gate(port, secrets.token_urlsafe(_TOKEN_BYTES))

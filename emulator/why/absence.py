@@ -1,8 +1,8 @@
-"""Why a belief lacks something: since when, whose process is gone or stands still, who told so, and which signals came.
+"""Why a belief lacks something: since when, which process is gone or stands still, which node reported it, and signals.
 
 A belief lacks an item either because it had it and lost it, which is a row with a
 chain of causes, or because the item never came, which is no row at all. Then the
-search goes from the node to whoever told it, up to the node that should have heard
+search goes from the node to whoever sent it, up to the node that should have heard
 of the item itself, by a heartbeat or a registration.
 """
 
@@ -23,7 +23,7 @@ _REPORTED_BY = {
     BeliefKind.ROUTE: BeliefKind.ROUTE,
     BeliefKind.MEMBER_GROUP: BeliefKind.LIVE_BROKERS,
 }
-"""Mapping kind of a belief -> kind of the belief from which another node told it."""
+"""Mapping kind of a belief -> kind of the belief from which another node sent it."""
 _QUEUES_OF = "queues of "
 _HOLDERS_MAX = 5
 
@@ -44,7 +44,7 @@ def absence(trace: TraceRows, requested: AbsenceQuestion, names: NodeNames) -> F
     """Find why a belief lacks an item.
 
     Raises:
-        WhyError: nobody holds such a belief, or the item is unknown.
+        WhyError: no consumer holds such a belief, or the item is unknown.
     """
     return _Search(trace, requested, names).found()
 
@@ -87,7 +87,7 @@ class _Search:
         return Finding((text,), tuple(holder.came for holder in holders[-1:] if holder.came is not None))
 
     def _follow(self, holder: _Holder) -> str:
-        """Tell of a node that lacks the item, then of the one that told it, and so on; returns the last one."""
+        """Report of a node that lacks the item, then of the one that sent it, and so on; returns the last one."""
         reported = self._reported_by(holder)
         if holder.lost is not None:
             self._rows.append(holder.lost)
@@ -96,7 +96,7 @@ class _Search:
             self._lines.append(f"  {holder.node} never had it")
         if reported is None:
             return holder.node
-        requested = f"  {reported.node}, which told {holder.node} so at {seconds(holder.newest.t_ns)},"
+        requested = f"  {reported.node}, which reported {holder.node} so at {seconds(holder.newest.t_ns)},"
         if reported.came is not None:
             self._rows.append(reported.came)
             self._lines.append(

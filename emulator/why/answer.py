@@ -29,7 +29,7 @@ from emulator.why.question import AbsenceQuestion, BeliefQuestion, QueueQuestion
 from emulator.why.words import NodeNames, chain_lines, change, names_of, previous, row_words, seconds, value_of
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent, PassOutcome
 
-_AGAIN = "play the scenario again with --trace full: its rows have the same seqs"
+_AGAIN = "run the scenario again with --trace full: its rows have the same seqs"
 _ABOUT_SIGNALS = (QueueQuestion, BeliefQuestion, AbsenceQuestion)
 """Questions whose answer is what a node has heard."""
 _PREMISES_MAX = 3
@@ -102,7 +102,7 @@ def faults_behind(
 
     Returns:
         First the faults in the chains of causes; then those that kept signals between the nodes of these chains from
-        arriving, as `rmqemu why` tells them.
+        arriving, as `rmqemu why` reports them.
 
     Raises:
         WhyError: the trace has no such row, or cannot be read.
@@ -172,7 +172,7 @@ class _AnswerBuilder:
         """Add what the level of the trace keeps from the answer."""
         if self._leaves_out:
             self._paragraph()
-            self.lines.append(f"level {self.trace.level} cannot tell the rest; {_AGAIN}")
+            self.lines.append(f"level {self.trace.level} has no more; {_AGAIN}")
 
     def fault_ids(self) -> tuple[str, ...]:
         """Ids of the faults in the chains so far, then of those that kept signals from arriving."""

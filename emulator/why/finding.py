@@ -121,7 +121,9 @@ def _never_owned(trace: TraceRows, requested: QueueQuestion, later: list[TraceRo
 def _why_no_queue(trace: TraceRows, requested: QueueQuestion, later: list[TraceRow]) -> str:
     if later:
         first = later[0]
-        return f"nobody had owned {requested.queue} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
+        return (
+            f"no consumer had owned {requested.queue} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
+        )
     if requested.group is not None and requested.group not in trace.values(OWNERSHIP, "group"):
         return no_such("group", requested.group, trace.values(OWNERSHIP, "group"))
     if requested.topic not in trace.values(OWNERSHIP, "topic"):
@@ -133,7 +135,7 @@ def _why_no_queue(trace: TraceRows, requested: QueueQuestion, later: list[TraceR
     has = ", ".join(map(str, ids)) or "none"
     of = f" of group {requested.group}" if requested.group is not None else ""
     return (
-        f"nobody{of} ever owned {requested.queue}; owned queues of {requested.topic}/{requested.broker_name} are {has}"
+        f"no one{of} ever owned {requested.queue}; owned queues of {requested.topic}/{requested.broker_name} are {has}"
     )
 
 

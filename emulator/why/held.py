@@ -1,4 +1,4 @@
-"""What nodes hold about a subject: the kind of a belief, its process, and why nobody holds one."""
+"""What nodes hold about a subject: the kind of a belief, its process, and why no consumer holds one."""
 
 import attrs
 
@@ -61,7 +61,7 @@ def kind_of(trace: TraceRows, requested: BeliefQuestion) -> BeliefKind:
 
 
 def why_no_belief(trace: TraceRows, requested: BeliefQuestion, kind: BeliefKind) -> str:
-    """Why nobody, or not the node that a question names, holds such a belief."""
+    """Why no one, or not the node that a question names, holds such a belief."""
     rows = trace.select(BELIEFS, kind=kind.value)
     subjects = tuple(sorted(dict.fromkeys(row.text("subject") for row in rows)))
     if requested.subject not in subjects:
@@ -72,5 +72,5 @@ def why_no_belief(trace: TraceRows, requested: BeliefQuestion, kind: BeliefKind)
         return no_such(f"holder of {kind} {requested.subject} named", requested.node, nodes)
     first = next(row for row in about if requested.node in (None, row.text("node")))
     return (
-        f"nobody knew of {kind} {requested.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
+        f"no one knew of {kind} {requested.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
     )

@@ -281,7 +281,7 @@ def _stage(row: TraceRow) -> str:
 
 def _belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> str:
     is_reported = row.text("source") and row.text("kind") != BeliefKind.ASSIGNER  # the source is the assigner's address
-    source = f", told by {names.node(row.text('source'))}" if is_reported else ""
+    source = f", reported by {names.node(row.text('source'))}" if is_reported else ""
     return f"{row.text('kind')} {row.text('subject')}: {value_words(row, names)}{_different(trace, row, names)}{source}"
 
 

@@ -73,4 +73,4 @@ def defects(shares: Shares, mq_all: Sequence[MessageQueue]) -> Iterator[str]:
             owners.setdefault(queue, cid)
     for queue in mq_all:
         if queue not in owners:
-            yield f"{queue} goes to nobody"
+            yield f"{queue} goes to no one"

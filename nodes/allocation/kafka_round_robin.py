@@ -31,7 +31,7 @@ def allocate_round_robin(
         topics: member -> the topics that it subscribes to.
 
     Returns:
-        Member -> its queues, in Java's order of texts; a topic that nobody subscribes to is left out.
+        Member -> its queues, in Java's order of texts; a topic that no one subscribes to is left out.
 
     Mirrors:
         `org.apache.kafka.clients.consumer.RoundRobinAssignor`.
@@ -54,7 +54,7 @@ def allocate_round_robin(
 class AllocateKafkaRoundRobin:
     """Divide the queues of several topics, as if every member subscribed to all of them.
 
-    RocketMQ tells a member the ids of the others, not their topics. So a member merges the topics of its own, and the
+    RocketMQ sends a member the ids of the others, not their topics. So a member merges the topics of its own, and the
     shares fit only if all members subscribe to the same topics and know the same routes. Retry topics are not merged
     but divided alone. A member listed twice counts once; apart from that, one topic alone is divided as by
     AVG_BY_CIRCLE.

@@ -30,7 +30,7 @@ class AllocateSticky2169:
 
     Its defects:
 
-    - It divides anew only when the number of members or of queues has changed. A member that takes another's place
+    - It divides again only when the number of members or of queues has changed. A member that takes another's place
       gets no answer, and the queues of the other have no owner.
     - New members are added only when there are more than before, old ones removed only when there are fewer. When a
       group restarts, the first new member makes it remove all and add none, which is an error. The queues stay listed

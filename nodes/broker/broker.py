@@ -80,7 +80,7 @@ class Broker:
     Args:
         topics: served from the first start on; later starts read them from the broker's files.
         single_active_groups: groups of whose consumers only one gets the messages of a queue; RocketMQ has none.
-        request_modes: whether groups pull or pop, as an operator has told this broker before its first start.
+        request_modes: whether groups pull or pop, as an operator has reported this broker before its first start.
         shared: what it shares with the other brokers of a container; None: it is in none.
         controllers: addresses, for a broker in controller mode.
         access: who may do what, with `aclEnable`.
@@ -353,7 +353,7 @@ def _new_context(
             f"{host.ip}:{config.listen_port}",
             host.disk.map_files(COMMIT_LOG_FILE),
             config.commit_log_file_bytes,
-            # Only in controller mode a log may have an end that nobody may read yet.
+            # Only in controller mode a log may have an end that no one may read yet.
             ReadableEnd(host.disk.map(CONSUME_QUEUE_FILE)) if config.enable_controller_mode else None,
         ),
         single_active_groups,

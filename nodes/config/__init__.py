@@ -2,7 +2,7 @@
 
 A field is the RocketMQ option in snake_case, so `brokerHeartbeatInterval` is
 `broker_heartbeat_interval`; that is why the unit stands in the metadata
-of the field (`nodes.fields`) beside the original name and not in the field's name.
+of the field (`nodes.fields`) next to the original name and not in the field's name.
 A field that ends in `_ms` is no option of RocketMQ but a constant or a
 system property of it.
 """

@@ -101,7 +101,7 @@ class BrokerConfig(
     max_message_size: int = count(4 * 1024 * 1024, minimum=1)
     """Most bytes of a message body."""
     store_reply_message_enable: bool = flag(default=True)
-    """Store the replies of request-reply beside handing them to the clients that asked."""
+    """Store the replies of request-reply next to handing them to the clients that asked."""
     reject_transaction_message: bool = flag(default=False)
     """Refuse half messages."""
     transaction_time_out: int = millis(6_000, usual=PAUSE_MS)
@@ -117,7 +117,7 @@ class BrokerConfig(
     enable_property_filter: bool = flag(default=False)
     """Allow SQL92 filters over properties; else such consumers are refused at their start."""
     use_server_side_reset_offset: bool = flag(default=True)
-    """Reset offsets at the broker, for the next pull; else online clients are told to reset theirs."""
+    """Reset offsets at the broker, for the next pull; else online clients are asked to reset theirs."""
     enable_remote_escape: bool = flag(default=False)
     """An acting master may send messages that are due to other brokers; else they wait."""
     load_balance_poll_name_server_interval: int = period_millis(30_000)

@@ -56,7 +56,7 @@ class ClientConfig(RemotingClientConfig):
     access_key: str = text("", empty=True)
     """Access key of an account, for brokers with `aclEnable`; empty: requests are not signed."""
     secret_key: Secret = secret()
-    """Secret key of the account, with which all requests are signed; needed beside `access_key`. As that of an account
+    """Secret key of the account, with which all requests are signed; needed with `access_key`. As that of an account
     it is never written or printed, and may be `{ env = "NAME" }` or `{ file = "PATH" }`."""
     rebalance_wait_interval_ms: int = period_millis(20_000)
     """Longest time between two rebalance passes (`rocketmq.client.rebalance.waitInterval`)."""
@@ -187,12 +187,12 @@ class ConsumerConfig(ClientConfig):
     """Client-side rebalance; else one broker of the topic assigns the queues, unless the consumer is ordered or
     broadcasting, and says whether they are pulled or popped."""
     pinned_assigner: bool = flag(default=False)
-    """Beside `clientRebalance = false`: all members ask the same broker, the assigner, which remembers what it has
+    """With `clientRebalance = false`: all members ask the same broker, the assigner, which remembers what it has
     assigned; not RocketMQ's. Ordered consumers ask it, too, and still lock their queues."""
     revoke_before_assign: bool = flag(default=False)
-    """Beside `pinnedAssigner`: a queue is assigned only when its last owner has released it."""
+    """With `pinnedAssigner`: a queue is assigned only when its last owner has released it."""
     heartbeat_to_assigner: bool = flag(default=False)
-    """Beside `pinnedAssigner`: send heartbeats to the assigner alone, as the proposal draws it. Other brokers then do
+    """With `pinnedAssigner`: send heartbeats to the assigner alone, as the proposal draws it. Other brokers then do
     not know the consumer, and refuse its pulls."""
     consume_from_where: ConsumeFromWhere = choice(ConsumeFromWhere, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
     """Where a group begins in a queue of which it has no offset."""
@@ -225,7 +225,7 @@ class ConsumerConfig(ClientConfig):
     pull_threshold_size_for_topic: int = count(-1, minimum=-1, maximum=102_400)
     """The same for `pull_threshold_size_for_queue`, MiB."""
     pop_invisible_time: int = millis(60_000)
-    """How long nobody else gets a message that was popped; outside of 5,000 to 300,000 it counts as 60,000."""
+    """How long no one else gets a message that was popped; outside of 5,000 to 300,000 it counts as 60,000."""
     pop_batch_nums: int = count(32, minimum=1)
     """Most messages of one pop; a broker refuses more than 32."""
     pop_threshold_for_queue: int = count(96, minimum=1)
@@ -239,7 +239,7 @@ class ConsumerConfig(ClientConfig):
     consumer_timeout_millis_when_suspend: int = millis(30_000)
     """How long the client waits for the answer of a pull."""
     pull_max_idle_time_ms: int = millis(120_000)
-    """A queue that was not pulled for this long is dropped and added anew (`rocketmq.client.pull.pullMaxIdleTime`)."""
+    """A queue that was not pulled for this long is dropped and added again (`rocketmq.client.pull.pullMaxIdleTime`)."""
     exclusivity: Exclusivity = choice(Exclusivity, Exclusivity.NONE)
     """Other than none, a consumer finishes the messages in process before it gives a queue away."""
     lease_duration_ms: int = period_millis(15_000)
@@ -256,10 +256,10 @@ class ConsumerConfig(ClientConfig):
             problem = f"expected a strategy that can divide one room: {allocates}, not {self.inner_allocate_strategy}"
             raise FieldError("innerAllocateStrategy", problem)
         if self.pinned_assigner and self.client_rebalance:
-            raise FieldError("pinnedAssigner", "expected clientRebalance = false beside it")
+            raise FieldError("pinnedAssigner", "expected clientRebalance = false with it")
         for option in ("revoke_before_assign", "heartbeat_to_assigner"):
             if getattr(self, option) and not self.pinned_assigner:
-                raise FieldError(option_name(option), "expected pinnedAssigner = true beside it")
+                raise FieldError(option_name(option), "expected pinnedAssigner = true with it")
         for option in ("pull_threshold_for_topic", "pull_threshold_size_for_topic"):
             if getattr(self, option) == 0:
                 raise FieldError(option_name(option), "expected -1 or a whole number >= 1, not 0")

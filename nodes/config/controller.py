@@ -27,4 +27,4 @@ class ControllerConfig(RemotingServerConfig):
     enable_elect_unclean_master: bool = flag(default=False)
     """Elect a replica that is not in sync if no other lives; what it lacks is lost."""
     notify_broker_role_changed: bool = flag(default=True)
-    """Tell the members of a group who its new master is; else they learn it when they poll."""
+    """Notify the members of a group who its new master is; else they learn it when they poll."""

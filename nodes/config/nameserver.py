@@ -41,7 +41,7 @@ class NameserverConfig(RemotingServerConfig):
     need_wait_for_service: bool = flag(default=False)
     """Refuse requests for routes until `wait_seconds_for_service` have passed since the start."""
     wait_seconds_for_service: int = seconds(45, minimum=0)
-    """Beside `need_wait_for_service`: how long routes are refused."""
+    """With `need_wait_for_service`: how long routes are refused."""
     delete_topic_with_broker_registration: bool = flag(default=False)
     """A registration removes the topics that it does not contain."""
     order_message_enable: bool = flag(default=False)
@@ -49,7 +49,7 @@ class NameserverConfig(RemotingServerConfig):
     return_order_topic_config_to_broker: bool = flag(default=True)
     """Include ordered topics in the answer to a registration."""
     enable_controller_in_namesrv: bool = flag(default=False)
-    """Run a controller in the process, too. Its options stand beside this one, as RocketMQ has one file for both."""
+    """Run a controller in the process, too. Its options stand next to this one, as RocketMQ has one file for both."""
     enable_all_topic_list: bool = flag(default=True)
     """Answer requests for all topics."""
     enable_topic_list: bool = flag(default=True)

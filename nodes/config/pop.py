@@ -1,4 +1,4 @@
-"""Options of POP: handing messages out, hiding them for a while, and reviving those that nobody acknowledged."""
+"""Options of POP: handing messages out, hiding them for a while, and reviving those that no consumer acknowledged."""
 
 import attrs
 
@@ -23,7 +23,7 @@ class PopConfig(Config):
     revive_scan_time: int = millis(10_000)
     """Time after which a pass takes no more records."""
     revive_ack_wait_ms: int = millis(180_000)
-    """With `enable_skip_long_awaiting_ack`: how long an acknowledgement without check point is kept."""
+    """With `enable_skip_long_awaiting_ack`: how long an acknowledgement without check point is retained."""
     enable_skip_long_awaiting_ack: bool = flag(default=False)
     """Pass over acknowledgements whose check point never came."""
     skip_when_ck_re_put_reach_max_times: bool = flag(default=False, key="skipWhenCKRePutReachMaxTimes")

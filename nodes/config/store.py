@@ -34,9 +34,9 @@ class StoreConfig(Config):
     """Bytes of one file of the log, which is deleted as a whole, and never the last one. An empty slave starts at the
     beginning of its master's last file."""
     file_reserved_time: int = count(72, minimum=1)
-    """Hours after its last message that a file of the log is kept; and after which a half message is put aside."""
+    """Hours after its last message that a file of the log is retained; and after which a half message is put aside."""
     delete_when: str = checked(Rule("hours from 0 to 23, separated by semicolons", _are_hours), "04")
-    """At which hours of the day, UTC, files that were kept for so long are deleted."""
+    """At which hours of the day, UTC, files that were retained for so long are deleted."""
     disk_max_used_space_ratio: int = count(75, minimum=1, maximum=100)
     """From this percentage of `store_max_bytes` on they are deleted at any hour."""
     clean_resource_interval: int = period_millis(10_000)

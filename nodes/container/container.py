@@ -151,7 +151,7 @@ class BrokerContainer:
         await host.start(broker)
 
     def _require_free_ports(self, file: BrokerFile) -> None:
-        """Refuse a broker whose ports another one has; RocketMQ tells that the port is in use, too."""
+        """Refuse a broker whose ports another one has; RocketMQ reports that the port is in use, too."""
         others = [inner.file for identity, inner in self._brokers.in_order_of_shutdown() if identity != file.identity]
         taken = [*self._ports(), *(port for other in others for port in other.ports())]
         for port in file.ports():

@@ -247,7 +247,7 @@ class Controller:
                 return
 
     def _notify_of_election(self, result: ControllerResult) -> None:
-        """Tell the live members of a group who its new master is; nobody waits for it."""
+        """Notify the live members of a group who its new master is; no one waits for it."""
         elected, body = result.header, result.body
         if not self._config.notify_broker_role_changed or not isinstance(body, ElectMasterResponseBody):
             return

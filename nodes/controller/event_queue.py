@@ -1,7 +1,7 @@
 """The one thread on which a leading controller reads and changes its state, one request at a time.
 
 A request whose events wait for their commit blocks all that follow, reads included. What is left in the queue when the
-controller ceases to lead stays there, and is done when it leads again, when nobody waits for it any more.
+controller ceases to lead stays there, and is done when it leads again, when no one waits for it any more.
 
 Mirrors:
     `org.apache.rocketmq.controller.impl.DLedgerController.EventScheduler`.
@@ -27,7 +27,7 @@ WAIT_TIMEOUT_MS = 5_000
 
 Operation = Callable[[], ControllerResult]
 Outcome = ControllerResult | str
-"""The result, or the name of what went wrong instead: then nobody knows whether the events survive."""
+"""The result, or the name of what went wrong instead: then no one knows whether the events survive."""
 
 
 @attrs.define(eq=False)

@@ -233,7 +233,7 @@ def ordered(sign: str, left: Expression, right: Expression) -> Expression:
     for item in (left, right):
         is_number = isinstance(item.value, int | float) and not isinstance(item.value, bool)
         if item.kind is Kind.TRUTH or (item.kind is Kind.CONSTANT and not is_number):
-            raise SqlError(f"what stands beside {sign} is no number")
+            raise SqlError(f"what stands next to {sign} is no number")
     accepts = ORDERS[sign]
     return Expression(
         Kind.TRUTH, lambda properties: is_ordered(left.evaluate(properties), right.evaluate(properties), accepts)

@@ -69,7 +69,7 @@ class Nameserver:
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._briefs = RouteBriefs()
         self._known_groups: dict[str, tuple[BrokerData | None, dict[str, None]]] = {}
-        """Broker name -> members and topics, as last told."""
+        """Broker name -> members and topics, as last reported."""
         self._kv_config = KvConfigManager()
         self._route_requests = RouteRequests(self.routes, self._kv_config, config, started_ms=host.clock.now_ms())
         self._stopping = trio.Event()

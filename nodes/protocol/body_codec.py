@@ -75,10 +75,10 @@ class SharedBody:
 
 
 def encode_shared_body(body: Any, *, is_short: bool = False) -> bytes:
-    """As `encode_body`, for a value that nobody changes, nor anything in it: receivers may get the value itself.
+    """As `encode_body`, for a value that no one changes, nor anything in it: receivers may get the value itself.
 
     Args:
-        is_short: whether it is known to fit into a frame, so that nobody has to count its bytes.
+        is_short: whether it is known to fit into a frame, so that no one has to count its bytes.
 
     Returns:
         A `SharedBody`, which is read with `decode_body` as other bodies are.

@@ -158,7 +158,7 @@ class RequestCode(IntEnum):
     DLEDGER_VOTE = 51_001
     """DLedger's: a controller asks another one for its vote."""
     DLEDGER_PUSH = 51_004
-    """DLedger's: the leading controller tells another one its log."""
+    """DLedger's: the leading controller sends another one its log."""
     POP_MESSAGE = 200050
     ACK_MESSAGE = 200051
     PEEK_MESSAGE = 200052

@@ -1,4 +1,4 @@
-"""Texts that tell a client what it has popped: the handle of a message, and where each queue began.
+"""Texts that report a client what it has popped: the handle of a message, and where each queue began.
 
 The handle travels as property `POP_CK` of a message, and comes back with its acknowledgement: eight words at most,
 so each is looked at when it is asked for, and a short handle fails then.
@@ -60,7 +60,7 @@ class ExtraInfo:
 
     @property
     def invisible_time_ms(self) -> int:
-        """How long nobody else gets it."""
+        """How long no one else gets it."""
         return _number(self._word(2, "getInvisibleTime"), int64_of)
 
     @property
@@ -133,7 +133,7 @@ def build_extra_info(
 
 
 def retry_mark(topic: str) -> RetryMark:
-    """What kind of topic it is, as far as its name tells: a retry topic with a plus anywhere counts as V2."""
+    """What kind of topic it is, as far as its name reports: a retry topic with a plus anywhere counts as V2."""
     if is_pop_retry_topic_v2(topic):
         return RetryMark.V2
     return RetryMark.V1 if topic.startswith(RETRY_TOPIC_PREFIX) else RetryMark.NORMAL

@@ -1,4 +1,4 @@
-"""Headers of requests to controllers, and of what controllers tell brokers (RIP-44).
+"""Headers of requests to controllers, and of what controllers notify brokers (RIP-44).
 
 The rules of `nodes.protocol.headers` hold. The codes 1014 to 1018 have none: they exist only in the log of the jRaft
 type.
@@ -40,7 +40,7 @@ class ElectMasterRequestHeader:
 
 @frozen
 class ElectMasterResponseHeader:
-    """The master of a group; empty if nobody was elected."""
+    """The master of a group; empty if no one was elected."""
 
     master_broker_id: int | None = None
     master_address: str | None = None

@@ -19,7 +19,7 @@ FRAME_BYTES_MAX = 16 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 _FIELDS = len(Command._fields)
 _pack = msgpack.Packer(use_bin_type=True, default=attrgetter("carried")).pack
-"""A header that nobody has read yet is packed as its texts, and such a body as its bytes."""
+"""A header that no one has read yet is packed as its texts, and such a body as its bytes."""
 _unpack = msgpack.unpackb
 
 

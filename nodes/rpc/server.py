@@ -53,7 +53,7 @@ class RpcServer:
     A full table is answered with SYSTEM_BUSY.
 
     Args:
-        answers_unknown: whether a request without handler is told so; else it gets no answer.
+        answers_unknown: whether a request without handler is reported so; else it gets no answer.
         refusal: asked first for each request; returns the answer to one that is refused, else None.
         broker_name: of the broker that it serves; empty: it serves another node.
 
@@ -89,7 +89,7 @@ class RpcServer:
         self._channels: dict[Channel, None] = {}
 
     def shutdown(self) -> None:
-        """Close all connections; who has to be told that one is closed is told nothing any more."""
+        """Close all connections; who has to be reported that one is closed is reported nothing any more."""
         channels, self._channels = self._channels, {}
         for channel in channels:
             channel.close()

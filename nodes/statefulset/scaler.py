@@ -26,7 +26,7 @@ _MS_PER_S = 1_000
 
 
 class Scaler:
-    """Tells pods how many replicas are desired, as it has last read, even while the API server is away.
+    """Reports pods how many replicas are desired, as it has last read, even while the API server is away.
 
     A pod asks once and is notified over the same connection from then on; a notification is sent once.
 
@@ -49,7 +49,7 @@ class Scaler:
         self._stopping = trio.Event()
 
     async def main(self) -> None:
-        """Read and tell until a shutdown is requested."""
+        """Read and report until a shutdown is requested."""
         self._host.listen(SCALER_PORT, self._server)
         for name, period_s in self._period_s.items():
             thread = ScheduledThread(self._host, f"scaler of {name}")

@@ -26,7 +26,7 @@ class BodyKind(StrEnum):
     JSON = "JSON"
     MESSAGES = "messages as a store holds them, one behind the other"
     REGISTRATION = "a broker's topics: JSON, or compressed if the header says so"
-    RELAY = "as it is: bytes of a message, lines of key=value, or what nobody but its receiver reads"
+    RELAY = "as it is: bytes of a message, lines of key=value, or what no one but its receiver reads"
 
 
 @frozen

@@ -257,7 +257,7 @@ def _number(header: Mapping[str, Any], name: str) -> int:
 
 
 def _language(value: object) -> LanguageCode | None:
-    """A language by its number, or by its name in any case; None: it is unknown, which harms nobody."""
+    """A language by its number, or by its name in any case; None: it is unknown, which harms no one."""
     return _CODES.get(value) if isinstance(value, int) else _LANGUAGES.get(str(value).upper())
 
 

@@ -28,7 +28,7 @@ def test_the_shares_of_the_worked_examples(count, members, expected):
 
 
 @pytest.mark.trap("C5")
-def test_a_member_listed_twice_leaves_a_share_to_nobody():
+def test_a_member_listed_twice_leaves_a_share_to_no_one():
     assert shares(8, ["c1", "c1", "c2"]) == {"c1": [0, 1, 2], "c2": [6, 7]}
 
 

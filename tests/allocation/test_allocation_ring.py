@@ -41,7 +41,7 @@ def test_a_doubled_member_has_twice_the_places_and_draws_a_queue_to_itself():
     assert (once, twice) == ([0, 3, 4, 5, 7], [0, 2, 3, 4, 5, 7])
 
 
-def test_without_places_nobody_owns_anything():
+def test_without_places_no_consumer_owns_anything():
     assert AllocateConsistentHash(0)("g", "c1", QUEUES, ["c1"]) == []
     assert ConsistentHashRouter().route_node("x") is None
     with pytest.raises(ValueError, match="virtualNodeCnt :-1"):

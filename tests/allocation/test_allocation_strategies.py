@@ -72,7 +72,7 @@ def test_one_who_is_not_listed_gets_nothing_whatever_the_rule(strategy):
 
 
 @pytest.mark.trap("C5")
-def test_in_a_circle_the_turns_of_a_doubled_member_fall_to_nobody():
+def test_in_a_circle_the_turns_of_a_doubled_member_fall_to_no_one():
     owned = {cid: [q.queue_id for q in allocate_by_circle("g", cid, queues(8, 1), ["a", "a", "b"])] for cid in "ab"}
 
     assert owned == {"a": [0, 3, 6], "b": [2, 5]}
@@ -89,7 +89,7 @@ def test_when_a_member_leaves_the_ring_only_its_queues_move(count, cids, leaver)
         assert [queue for queue in before if queue not in allocate("g", cid, queues(count), left)] == []
 
 
-def test_a_list_that_its_owner_changes_is_divided_anew():
+def test_a_list_that_its_owner_changes_is_divided_again():
     allocate, listed, cids = AllocateConsistentHash(), queues(8), ["a"]
     assert len(allocate("g", "a", listed, cids)) == 8
 

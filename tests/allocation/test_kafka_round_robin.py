@@ -1,4 +1,4 @@
-"""Kafka's round robin over all topics of a group, beside RocketMQ's, which divides each topic alone."""
+"""Kafka's round robin over all topics of a group, next to RocketMQ's, which divides each topic alone."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +40,7 @@ def test_with_unequal_subscriptions_it_need_not_be_balanced():
     assert [len(mine) for mine in shares.values()] == [1, 1, 4]
 
 
-def test_a_topic_that_nobody_subscribes_to_is_left_out():
+def test_a_topic_that_no_one_subscribes_to_is_left_out():
     assert texts(allocate_round_robin(TWO, {"a": ["t"]})) == {"a": "t0 t1 t2"}
     assert allocate_round_robin(TWO, {}) == {}
 

@@ -34,7 +34,7 @@ def ids(mine):
 
 
 def shares(strategy, mq_all, cids):
-    """What each member is told."""
+    """What each member is notified."""
     return [ids(strategy.allocate(cid, mq_all, cids)) for cid in cids]
 
 
@@ -276,7 +276,7 @@ def unless_it_fails(broken):
 
 
 def is_not_a_fixed_point(sequence):
-    """The members ask twice, with the same queues, and are told otherwise; errors before that are survived."""
+    """The members ask twice, with the same queues, and are reported otherwise; errors before that are survived."""
     strategy = AllocateSticky2169()
     lines = []
     for count, cids in (*sequence, sequence[-1]):

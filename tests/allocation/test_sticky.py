@@ -74,7 +74,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("few", "many", "old", "new", "bd", "sticky", "avg"), CASES.values(), ids=CASES)
-def test_balance_and_stickiness_of_the_worked_examples_beside_avg(few, many, old, new, bd, sticky, avg):
+def test_balance_and_stickiness_of_the_worked_examples_next_to_avg(few, many, old, new, bd, sticky, avg):
     old, new = old.split(), new.split()
     before = allocate_sticky(queues(few), old, {})
     after = allocate_sticky(queues(many), new, before)
@@ -109,7 +109,7 @@ def test_members_and_brokers_are_in_the_order_of_java_not_of_python():
     assert [(queue.broker_name, cid) for queue, cid in owners.items()] == [(smiley, smiley), (private, private)]
 
 
-def test_what_is_listed_twice_counts_once_and_without_members_nobody_owns_anything():
+def test_what_is_listed_twice_counts_once_and_without_members_no_consumer_owns_anything():
     owners = allocate_sticky(queues(3) * 2, ["a", "a", "b"], {})
 
     assert shares(owners) == {"a": [1, 3], "b": [2]}

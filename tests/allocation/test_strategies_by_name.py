@@ -81,7 +81,7 @@ def test_a_function_of_the_users_own_is_found_by_name_if_a_scenario_names_it():
         ("antigravity:geohash", {}),
     ],
 )
-def test_what_nobody_can_carry_out_is_refused(name, parameters):
+def test_what_no_one_can_carry_out_is_refused(name, parameters):
     with pytest.raises(UnknownStrategyError):
         strategy_named(name, attrs.evolve(StrategyParameters(), **parameters))
 

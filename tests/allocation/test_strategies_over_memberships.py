@@ -101,7 +101,7 @@ def divisions(strategy, sequence, order=sorted):
 
 
 def valid(strategy, sequence):
-    """Each queue has exactly one owner, who is a member; nobody owns anything else."""
+    """Each queue has exactly one owner, who is a member; no consumer owns anything else."""
     return all(
         sorted(queue for _, queue in allocated_queues) == sorted(mq_all)
         and all(cid in cids for cid, _ in allocated_queues)
@@ -175,7 +175,7 @@ PROMISES = (
 RETAINED = {
     "AVG": (valid, balanced, fixed_point, forgets),
     "AVG_BY_CIRCLE": (valid, balanced, fixed_point, forgets),
-    # Everybody gets the same two queues, and nobody another.
+    # Everybody gets the same two queues, and no one another.
     "CONFIG": (balanced, fixed_point, only_the_leavers_queues_move, forgets, same_in_any_order),
     # Only the queues of one room have an owner.
     "MACHINE_ROOM": (balanced, fixed_point, forgets),
@@ -200,7 +200,7 @@ def named(pairs):
 @pytest.mark.parametrize(("strategy", "promise"), KEEPS, ids=named(KEEPS))
 @settings(max_examples=40)
 @given(sequence=memberships)
-def test_a_promise_is_kept_over_every_sequence_of_changes(strategy, promise, sequence):
+def test_a_promise_is_retained_over_every_sequence_of_changes(strategy, promise, sequence):
     assert promise(strategy, sequence)
 
 

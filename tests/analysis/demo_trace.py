@@ -11,7 +11,7 @@ HEAL_S = 300
 
 
 class DemoCluster:
-    """Consumers that allocate averagely from what they are told to see."""
+    """Consumers that allocate averagely from what they are reported to see."""
 
     def __init__(self, run, consumers=4, brokers=2, queues=8):
         self.trace = HandMadeTrace(run)

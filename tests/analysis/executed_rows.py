@@ -1,4 +1,4 @@
-"""Clusters that were played in memory, as oracles read them."""
+"""Clusters that were run in memory, as oracles read them."""
 
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_rows
@@ -6,7 +6,7 @@ from emulator.analysis.rows.row_classes import ROWS
 
 
 class ExecutedRows:
-    """The rows of a trace that was kept in memory."""
+    """The rows of a trace that was retained in memory."""
 
     def __init__(self, trace):
         self._trace = trace

@@ -61,7 +61,7 @@ def test_a_member_that_does_not_hear_of_a_division_follows_the_old_one(lasts_s, 
     assert reported(found) == [("epoch", CALM_S, CALM_S + lasts_s, violation)]
 
 
-def test_a_member_that_sleeps_or_has_ended_disagrees_with_nobody():
+def test_a_member_that_sleeps_or_has_ended_disagrees_with_no_one():
     asleep = follow(group_of_two().at(CALM_S).life("a", "suspended").at(CALM_S + 1), "b", "bb", 2)
     ended = follow(group_of_two().at(CALM_S).life("a", "killed").at(CALM_S + 1), "b", "bb", 2)
 
@@ -92,7 +92,7 @@ def test_assigners_that_change_all_the_time_do_not_excuse_each_other():
     }
 
 
-def test_members_that_divide_in_different_ways_are_told_although_a_member_that_divides_says_nothing():
+def test_members_that_divide_in_different_ways_are_reported_although_a_member_that_divides_says_nothing():
     trace = group_of_two()
     for second in range(60, 240, 20):
         trace.at(second).passed("a", mode="assigner").passed("b", mode="client")

@@ -62,7 +62,7 @@ def test_a_broker_whose_processes_all_sleep_or_are_dead_is_away_also_while_it_is
     assert states(trace, tmp_path) == [("away", 20, 50, False)]
 
 
-def test_the_picture_hatches_them_and_tells_when(tmp_path):
+def test_the_picture_hatches_them_and_reports_when(tmp_path):
     trace = listed(begun().at(20), NO_MASTER, "ns-1", "ns-2").at(60).life("broker-a", "killed")
     drawn = page(analyze(write_run(trace, tmp_path / "r", 100)))
 

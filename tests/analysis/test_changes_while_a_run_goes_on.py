@@ -1,4 +1,4 @@
-"""What a live watch tells: the intervals that the judge finds, at their instants, whatever comes between the rows."""
+"""What a live watch reports: the intervals that the judge finds, at their instants, whatever comes between the rows."""
 
 import random
 
@@ -46,7 +46,7 @@ def a_view(*members):
     return {"cids": list(members), "queues": {"broker-a": 4}}
 
 
-def test_a_change_is_told_when_it_begins_when_it_is_another_one_and_when_it_ends():
+def test_a_change_is_reported_when_it_begins_when_it_is_another_one_and_when_it_ends():
     trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g").life("c", "started", "g")
     trace.at(1).own("a", "acquired").at(2).own("b", "acquired").at(3).own("c", "acquired")
     trace.at(4).own("a", "dropped").own("b", "dropped").at(5).own("c", "dropped").at(7.5).own("b", "acquired")
@@ -60,7 +60,7 @@ def test_a_change_is_told_when_it_begins_when_it_is_another_one_and_when_it_ends
     ]
 
 
-def test_views_that_differ_are_told_with_who_holds_which():
+def test_views_that_differ_are_reported_with_who_holds_which():
     trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g")
     both = a_view("127.1.0.1@1", "127.1.0.2@1")
     trace.at(1).believe("a", both).believe("b", both).at(2).believe("a", a_view("127.1.0.1@1")).at(3).believe("a", both)
@@ -74,7 +74,7 @@ def test_views_that_differ_are_told_with_who_holds_which():
     assert end == "3.000  divergence  g/t: ended after 1.000 s, all agree"
 
 
-def test_a_lag_is_told_when_messages_wait_when_it_doubles_and_when_it_is_over():
+def test_a_lag_is_reported_when_messages_wait_when_it_doubles_and_when_it_is_over():
     trace = HandMadeTrace().life("a", "started", "g").subscribe("a").own("a", "acquired", offset=0)
     trace.at(1).store(0).at(1.1).consume("a", 0)  # every message waits a little
     trace.at(2).store(1, 2).at(2.6).passed("a").at(3.2).store(3).at(3.9).store(4).at(4.5).passed("a")
@@ -87,7 +87,7 @@ def test_a_lag_is_told_when_messages_wait_when_it_doubles_and_when_it_is_over():
     ]
 
 
-def test_messages_that_nobody_is_left_to_consume_lag_although_no_row_comes_any_more():
+def test_messages_that_no_one_is_left_to_consume_lag_although_no_row_comes_any_more():
     trace = HandMadeTrace().life("a", "started", "g").subscribe("a").own("a", "acquired", offset=0)
     trace.at(1).life("a", "killed").store(0, 1, 2)
     watch = LiveWatch({})
@@ -97,11 +97,11 @@ def test_messages_that_nobody_is_left_to_consume_lag_although_no_row_comes_any_m
     assert [item.line({}).strip() for item in watch.rest(time_passes=True)] == [
         "1.500  lag         g: 3 messages of 1 queue, most in t/broker-a/0 (3)"
     ]
-    assert list(watch.rest(time_passes=True)) == [], "it is told once"
+    assert list(watch.rest(time_passes=True)) == [], "it is reported once"
     assert [difference.what for difference in watch.differences] == [WatchedDifference.LAG]
 
 
-def test_rows_that_nobody_reads_tell_that_an_instant_is_over():
+def test_rows_that_no_one_reads_report_that_an_instant_is_over():
     trace = HandMadeTrace().life("a", "started", "g").life("b", "started", "g")
     trace.at(1).own("a", "acquired").own("b", "acquired")
     watch = LiveWatch({})
@@ -117,7 +117,7 @@ def judged(item):
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_what_is_told_is_what_the_judge_finds(seed):
+def test_what_is_reported_is_what_the_judge_finds(seed):
     trace = random_trace(seed)
     views = trace.rows[BELIEFS.name]
     for place, row in enumerate(views):

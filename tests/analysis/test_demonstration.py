@@ -40,7 +40,7 @@ def no_bar(_title):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """What the demonstration returned and printed, its run, and the report that it told of."""
+    """What the demonstration returned and printed, its run, and the report that it reported about."""
     reports = []
 
     def analyzed(run):
@@ -80,7 +80,7 @@ def test_the_recorded_report_is_that_of_the_demonstration(shown):
     assert timeline(report)[1].sentences[0] in " ".join(text.split())
 
 
-def test_the_story_tells_the_figures_of_the_run(reported):
+def test_the_story_reports_the_figures_of_the_run(reported):
     expired = next(row for row in reported["beliefs"] if row.kind == "consumer_ids" and row.start_ns > 60 * 10**9)
     control, half_seen, healed, frozen, _, lossy, calm = timeline(reported)
 

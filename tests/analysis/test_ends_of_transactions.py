@@ -46,7 +46,7 @@ def transactions(trace, end_s=END_S):
     return row
 
 
-def test_who_commits_is_told_with_its_delay_and_breaks_nothing():
+def test_who_commits_is_reported_with_its_delay_and_breaks_nothing():
     trace = end(say(half(a_group().at(10)).at(12)).at(12.5))
     row = transactions(trace)
 
@@ -63,13 +63,13 @@ def test_who_rolls_back_is_not_lost():
 
 
 @pytest.mark.parametrize(("after_s", "lost"), [(ASKS_S, 0), (ASKS_S + 0.1, 1)])
-def test_a_commit_that_nobody_stores_or_asks_about_for_two_rounds_is_lost(after_s, lost):
+def test_a_commit_that_no_one_stores_or_asks_about_for_two_rounds_is_lost(after_s, lost):
     row = transactions(say(half(a_group().at(10)).at(12)), 12 + after_s)
 
     assert (row.lost, row.open, row.violation) == (lost, 1 - lost, bool(lost))
 
 
-def test_a_broker_that_still_asks_has_lost_nothing_however_long_nobody_answers():
+def test_a_broker_that_still_asks_has_lost_nothing_however_long_no_one_answers():
     trace = say(half(a_group().at(10)).at(12))
     for at_s in range(40, END_S, 30):
         half(trace.at(at_s))
@@ -95,7 +95,7 @@ def test_a_half_message_that_escaped_is_asked_about_by_the_broker_that_has_it_no
 
 
 @pytest.mark.parametrize("states", [(), ("unknown",), ("rollback",)])
-def test_a_transaction_that_nobody_committed_waits_for_ever(states):
+def test_a_transaction_that_no_one_committed_waits_for_ever(states):
     trace = half(a_group().at(10)).at(12)
     for state in states:
         say(trace, state)
@@ -110,7 +110,7 @@ def test_what_is_stored_once_more_is_counted_and_not_judged():
 
 
 @pytest.mark.parametrize(("answer", "unasked"), [("unknown", 1), ("rollback", 1), ("commit", 0), (None, 0)])
-def test_what_came_although_its_producer_never_said_so_is_judged_unless_it_tells_nothing(answer, unasked):
+def test_what_came_although_its_producer_never_said_so_is_judged_unless_it_reports_nothing(answer, unasked):
     trace = half(a_group().at(10)).at(12)
     if answer is not None:
         say(trace, answer)
@@ -124,7 +124,7 @@ def test_a_commit_that_is_said_too_late_excuses_nothing():
 
 
 @pytest.mark.parametrize(("kind", "violation"), [("clock_skew", False), ("clock_jump", False), ("slow_disk", True)])
-def test_a_broker_tells_the_age_of_half_messages_by_its_clock(kind, violation):
+def test_a_broker_reports_the_age_of_half_messages_by_its_clock(kind, violation):
     trace = a_group().at(5).fault("begin", "f", kind, MASTER)
 
     assert transactions(say(half(trace.at(10)).at(12))).violation is violation

@@ -43,7 +43,7 @@ def switched():
     return role(trace.at(20).life(BA, "started"), BA, 1, None, 0, "slave")
 
 
-def test_an_election_after_a_death_has_no_flaw_and_who_comes_back_begins_anew():
+def test_an_election_after_a_death_has_no_flaw_and_who_comes_back_begins_again():
     assert flaws(role(switched().at(21), BA, 1, 2, 2)) == []
     assert "V17" in TITLES
 
@@ -52,19 +52,19 @@ def test_a_master_that_hears_of_its_successor_serves_an_instant_more_and_is_no_s
     assert flaws(role(switched().at(21), BA, 1, 2, 2, "master")) == []
 
 
-def test_two_replicas_that_take_themselves_for_master_of_one_epoch_are_told_also_one_after_the_other():
+def test_two_replicas_that_take_themselves_for_master_of_one_epoch_are_reported_also_one_after_the_other():
     second = (ElectionFlaw.SECOND_MASTER, BA, 2, "replica 2")
     assert flaws(role(switched().at(21), BA, 1, 1, 2)) == [second]
     later = role(role(switched().at(21), S1, 2, 2, 2, "slave").at(30), BA, 1, 1, 2)
     assert flaws(later) == [second]
 
 
-def test_a_process_that_hears_of_an_earlier_epoch_is_told_once():
+def test_a_process_that_hears_of_an_earlier_epoch_is_reported_once():
     trace = role(switched().at(30), S1, 2, 1, 1)
     assert flaws(role(trace.at(31), S1, 2, 1, 1, "slave")) == [(ElectionFlaw.EPOCH_FELL, S1, 1, "epoch 2")]
 
 
-def test_a_sync_state_set_without_its_master_is_told_and_one_without_a_master_is_not():
+def test_a_sync_state_set_without_its_master_is_notified_and_one_without_a_master_is_not():
     assert flaws(state(switched().at(30), None, 3, 1)) == []
     assert flaws(state(switched().at(30), 1, 3, 2)) == [(ElectionFlaw.OUT_OF_SYNC, CONTROLLER, 3, "2")]
 

@@ -133,7 +133,7 @@ def test_no_queue_of_theirs_is_an_orphan_while_one_of_them_pulls_it(report):
     assert [row for row in report["orphans"] if row.start_ns >= owned.get(row.queue, report.end_ns)] == []
 
 
-def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_new_one(report):
+def test_who_was_notified_an_old_route_or_an_old_list_differs_from_who_was_notified_the_new_one(report):
     routes = [
         row.holders
         for row in report["beliefs"]
@@ -147,7 +147,7 @@ def test_who_was_told_an_old_route_or_an_old_list_differs_from_who_was_told_the_
     assert {member.nodes: member.value.count("@") for member in members} == {("guest",): 1, ("guest/2",): 2}
 
 
-def test_what_a_guest_has_committed_is_not_lost_although_nobody_saw_it_consumed(report):
+def test_what_a_guest_has_committed_is_not_lost_although_no_one_saw_it_consumed(report):
     assert [row for row in report["losses"] if row.queue.group == "billing"] == []
 
 

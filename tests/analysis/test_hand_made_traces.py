@@ -68,7 +68,7 @@ def test_the_holders_are_those_of_the_constellation_that_lasted_longest(found):
     assert first.holders_ns == 8 * SECOND
 
 
-def test_roles_are_told_apart(found):
+def test_roles_are_reported_apart(found):
     rows = [row for item in found.values() for row in item["beliefs"] if row.kind == BeliefKind.ROUTE]
     assert in_seconds(rows, "role", "start_ns", "end_ns") == [("nameserver", 30, 100)]
 

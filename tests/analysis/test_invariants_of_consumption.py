@@ -15,7 +15,7 @@ def locks(trace, at_s, holder, broker="broker-a"):
 
 
 def disorder():
-    """a has the lock until 30 s, b from then on; a's listener has two messages more, and nobody the lock at 60 s."""
+    """a has the lock until 30 s, b from then on; a's listener has two messages more, and no one the lock at 60 s."""
     trace = HandMadeTrace("order")
     locks(trace, 1, "a").at(5).consume("a", 0)
     locks(trace, 30, "b").at(31).consume("b", 1).at(32).consume("a", 1).at(33).consume("a", 2)
@@ -84,11 +84,11 @@ def test_a_listener_is_outside_from_its_first_message_without_the_lock_to_its_la
     ]
 
 
-def test_groups_whose_queues_nobody_locks_have_no_order(found):
+def test_groups_whose_queues_no_one_locks_have_no_order(found):
     assert found["hand-over"]["disorders"] == ()
 
 
-def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(found):
+def test_commits_that_fall_and_starts_elsewhere_are_reported_with_what_was_expected(found):
     rows = offset_anomalies_of(found["offsets"])
     assert reported(rows, "queue_id", "what", "t_ns", "who", "expected", "offset", "violation") == [
         (0, "regressed", 40, "late", 5, 2, True),
@@ -99,7 +99,7 @@ def test_commits_that_fall_and_starts_elsewhere_are_told_with_what_was_expected(
     ]
 
 
-def test_a_message_below_the_highest_commit_that_nobody_consumed_is_lost(found):
+def test_a_message_below_the_highest_commit_that_no_consumer_consumed_is_lost(found):
     losses = found["lost"]["losses"]
     assert reported(losses, "queue_id", "first_offset", "last_offset", "lost", "skipped") == [(0, 3, 6, 2, 1)]
 

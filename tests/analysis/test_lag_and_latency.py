@@ -36,7 +36,7 @@ def test_lag_counts_what_is_stored_and_not_consumed():
     assert (latency.messages, latency.p50_ms, latency.p99_ms, latency.max_ms) == (3, 3_000, 3_000, 3_000)
 
 
-def test_what_waits_at_the_end_is_told():
+def test_what_waits_at_the_end_is_reported():
     assert lags(begun().at(1).store(0, 1)) == [(0, "", 2, 1.0, 2)]
 
 
@@ -46,7 +46,7 @@ def test_what_a_filter_leaves_out_is_no_lag():
     assert lags(trace) == []
 
 
-def test_nobody_who_consumes_has_no_lag():
+def test_no_one_who_consumes_has_no_lag():
     assert lags(HandMadeTrace().at(1).store(0, 1, 2)) == []
 
 
@@ -150,7 +150,7 @@ def test_without_nameservers_clients_keep_their_routes():
     assert unwritable(routed(ROUTE).at(5).life("ns-1", "killed")) == []
 
 
-def test_topics_to_which_nobody_sends_do_not_count():
+def test_topics_to_which_no_one_sends_do_not_count():
     trace = HandMadeTrace().life("ns-1", "started", role="nameserver")
     trace.at(1).believe("ns-1", ROUTE, "t", "route").at(2).believe("ns-1", None, "t", "route")
     assert unwritable(trace) == []

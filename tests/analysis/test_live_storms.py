@@ -1,4 +1,4 @@
-"""Storms that are told while they go on: the same ones that the report finds, at every level and however rows come."""
+"""Storms that are reported while they go on: those that the report finds, at every level and however rows come."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ PULL, RETRY = RequestCode.PULL_MESSAGE, ResponseCode.PULL_RETRY_IMMEDIATELY
 
 
 def reported(trace, batch=1_000):
-    """What is told of a hand-made trace whose rows come in batches."""
+    """What is reported about a hand-made trace whose rows come in batches."""
     storms, lines = LiveStorms(), []
     for table in (OWNERSHIP, COUNTS):
         rows = trace.rows[table.name]
@@ -34,19 +34,19 @@ def stormy(times=500, seconds=range(60, 105)):
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1_000])
-def test_a_storm_is_told_when_it_begins_and_when_it_is_over(batch):
+def test_a_storm_is_reported_when_it_begins_and_when_it_is_over(batch):
     begun, over = reported(stormy(), batch)
 
     assert begun[1] == "c1 -> b: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY, 500 a second, healthy is 1"
     assert over == [" " * 3 + "105.000  ", "c1 -> b: PULL_MESSAGE is over"]
 
 
-def test_it_is_told_within_seconds():
+def test_it_is_reported_within_seconds():
     ((begun, _), _) = reported(stormy(), 1)
     assert float(begun) == 63, "1,500 requests within thirty seconds, 500 each second"
 
 
-def test_what_is_no_storm_is_not_told():
+def test_what_is_no_storm_is_not_reported():
     assert reported(stormy(times=49, seconds=range(300))) == []
     assert reported(stormy(times=1_000, seconds=range(0, 600, 30))) == []
 
@@ -59,7 +59,7 @@ def test_a_client_with_many_queues_may_ask_more_often():
 
 
 @pytest.mark.parametrize("level", [TraceLevel.FINDINGS, pytest.param(TraceLevel.FULL, marks=pytest.mark.slow)])
-def test_a_cluster_tells_the_storm_that_its_report_finds(tmp_path, level):
+def test_a_cluster_reports_the_storm_that_its_report_finds(tmp_path, level):
     storms, changes = LiveStorms(), []
 
     async def listen(session):
@@ -73,7 +73,7 @@ def test_a_cluster_tells_the_storm_that_its_report_finds(tmp_path, level):
     assert over == "consumer-1 -> ba-s1: PULL_MESSAGE is over"
 
 
-def test_the_feed_of_the_page_tells_it_among_the_events(tmp_path):
+def test_the_feed_of_the_page_sends_it_among_the_events(tmp_path):
     shown = []
 
     async def look(session):

@@ -1,4 +1,4 @@
-"""Lag, latency and failed sends of the demonstration and of three incidents, beside duckdb over the same rows."""
+"""Lag, latency and failed sends of the demonstration and of three incidents, next to duckdb over the same rows."""
 
 from pathlib import Path
 

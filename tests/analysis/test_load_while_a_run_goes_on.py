@@ -28,7 +28,7 @@ SCENARIO = attrs.evolve(a_scenario(consumers=2, rate_per_s=10), run_for_ms=END_S
 
 
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
-def test_it_tells_what_the_report_finds(tmp_path, level):
+def test_it_reports_what_the_report_finds(tmp_path, level):
     load, reported = LiveLoad(facts_of(SCENARIO, 0).broker_names), []
 
     async def listen(session):

@@ -1,4 +1,4 @@
-"""Messages that a broker has to cut from its log: lost if their senders were told that they are stored."""
+"""Messages that a broker has to cut from its log: lost if their senders were notified that they are stored."""
 
 from analysis.trace_rows import HandMadeTrace, found_in
 
@@ -11,7 +11,7 @@ def reported(trace):
 
 
 def begun():
-    """Offset 0 is consumed, offset 1 is not, and nobody has passed it."""
+    """Offset 0 is consumed, offset 1 is not, and no one has passed it."""
     trace = HandMadeTrace("cut").at(1).own("a", "acquired", offset=0)
     return trace.at(2).store(0, 1).consume("a", 0).commit("a", 1)
 
@@ -20,15 +20,15 @@ def cut(trace, offset=1, key=SENT):
     return trace.at(5).message("broker-a", "cut", offset, key=key)
 
 
-def test_a_message_that_no_log_has_any_more_is_lost_though_nobody_has_passed_it():
+def test_a_message_that_no_log_has_any_more_is_lost_though_no_one_has_passed_it():
     assert reported(begun()) == []
     assert reported(cut(begun())) == [(0, 1, 1)]
 
 
-def test_a_message_whose_sender_was_not_told_is_owed_to_nobody():
+def test_a_message_whose_sender_was_not_reported_is_owed_to_no_one():
     unacknowledged = begun().message("producer-1", "unacknowledged", -1, key=SENT)
     assert reported(cut(unacknowledged)) == []
-    assert reported(cut(begun()).at(6).message("producer-1", "unacknowledged", -1, key=SENT)) == [], "told later"
+    assert reported(cut(begun()).at(6).message("producer-1", "unacknowledged", -1, key=SENT)) == [], "reported later"
     assert reported(cut(unacknowledged, key="127.1.9.1@8")) == [(0, 1, 1)], "another one"
 
 

@@ -36,7 +36,7 @@ def waits(trace, end_s=END_S):
     return row
 
 
-def test_who_comes_in_time_is_told_with_its_delay_error_and_breaks_nothing():
+def test_who_comes_in_time_is_reported_with_its_delay_error_and_breaks_nothing():
     trace = deliver(delay(a_group().at(10), 30).at(40.9))
     row = waits(trace)
 
@@ -118,7 +118,7 @@ def test_who_comes_again_is_counted_and_not_judged_and_a_message_put_aside_twice
     assert (waits(lost_once).delivered, waits(lost_once).lost) == (1, 1)
 
 
-def test_levels_and_the_timer_are_told_apart_and_what_nobody_put_aside_is_nobodys():
+def test_levels_and_the_timer_are_reported_apart_and_what_no_one_put_aside_is_nobodys():
     trace = delay(delay(a_group().at(10), 30, "a", "level"), 30, "b", "timer")
     deliver(deliver(deliver(trace.at(41), "a"), "b"), "unknown")
 

@@ -107,7 +107,7 @@ def test_commits_that_waited_at_a_frozen_master_are_no_findings():
     assert anomalies(trace, OffsetFault.REGRESSED) == [("c1", 131, 130, 100, True)]
 
 
-def test_what_only_a_deposed_master_was_told_is_the_last_commit_for_who_begins_behind_it():
+def test_what_only_a_deposed_master_was_notified_is_the_last_commit_for_who_begins_behind_it():
     trace = copied(commits(a_group(), OLD, 1, 80), NEW, 80.1, 80)
     commits(switched(trace, at_s=95), OLD, 96, 120)
     trace.at(121).message(NEW, "committed", 100, client_id="c1")

@@ -13,7 +13,7 @@ TRACES = 120
 
 @pytest.fixture(scope="module")
 def runs():
-    """What was found in each random trace, beside the naive version."""
+    """What was found in each random trace, next to the naive version."""
     traces = [random_trace(seed) for seed in range(TRACES)]
     return [(found_in(trace, END_S), NaiveRun(trace, END_S * SECOND)) for trace in traces]
 

@@ -46,7 +46,7 @@ def _come_or_go(trace, node, alive):
 
 
 class Naive:
-    """Asks all rows up to an instant, anew for each instant."""
+    """Asks all rows up to an instant, again for each instant."""
 
     def __init__(self, trace):
         every = [(row, table) for table, rows in trace.rows.items() for row in rows]

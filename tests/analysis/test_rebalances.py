@@ -1,4 +1,4 @@
-"""What a change of a group's members costs: by hand, and beside a naive computation on random traces."""
+"""What a change of a group's members costs: by hand, and next to a naive computation on random traces."""
 
 from math import sqrt
 

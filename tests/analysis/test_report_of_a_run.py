@@ -1,4 +1,4 @@
-"""A whole run judged, told as tables, and drawn."""
+"""A whole run judged, reported as tables, and drawn."""
 
 import json
 from io import StringIO
@@ -166,7 +166,7 @@ def test_holders_are_shown_by_the_members_that_their_value_lacks():
     assert describe_holders([HoldersOfValue("1", '{"0":"a"}', ("ns-1",))]) == ['ns-1: {"0":"a"}']
 
 
-def test_a_member_is_told_by_the_name_of_its_node():
+def test_a_member_is_reported_by_the_name_of_its_node():
     lists = [
         HoldersOfValue("1", '["127.1.10.1@9#1","127.1.10.2@9#1"]', ("b-1",)),
         HoldersOfValue("2", '["127.1.10.1@9#1"]', ("b-2",)),
@@ -175,7 +175,7 @@ def test_a_member_is_told_by_the_name_of_its_node():
     assert describe_holders(lists, names) == ["b-1: 2 members", "b-2: 1 member without consumer-2"]
 
 
-def test_a_fault_of_a_process_is_told_once(report):
+def test_a_fault_of_a_process_is_reported_once(report):
     text = printed(report)
     disturbances = text[text.index("Time to agreement") :]
     assert "suspend consumer-1 begins" in disturbances

@@ -39,7 +39,7 @@ def seconds_of(spans):
     return [(span.servers, span.start_ns / SECOND, span.end_ns / SECOND, span.nodes, span.censored) for span in spans]
 
 
-def test_a_fail_over_is_told_without_a_gap_the_death_of_a_process_included():
+def test_a_fail_over_is_reported_without_a_gap_the_death_of_a_process_included():
     assert seconds_of(found_in(fail_over(), END_S)["special_services"]) == [
         ("one", 1, 20, ("ba",), False),
         ("none", 20, 22, (), False),
@@ -69,7 +69,7 @@ def test_a_group_in_which_it_never_changed_is_left_out():
     assert found_in(calm(), END_S)["special_services"] == ()
 
 
-def test_two_or_nobody_for_longer_than_members_need_to_agree_is_a_violation_with_rip_32_alone():
+def test_two_or_no_one_for_longer_than_members_need_to_agree_is_a_violation_with_rip_32_alone():
     def violations(silent_ms, *, acting):
         found = found_in(fail_over(), END_S, acting=acting, bounds=Bounds(broker_silent_ms=silent_ms))
         return [span.servers for span in found["special_services"] if span.violation]
@@ -94,16 +94,16 @@ def left_alone(no_owner_s, two_s=0):
 
 
 @pytest.mark.parametrize(("lasted_s", "is_sick"), [(15, False), (45, False), (47, True)])
-def test_where_controllers_elect_nobody_or_two_may_serve_for_as_long_as_an_election_takes(lasted_s, is_sick):
+def test_where_controllers_elect_no_one_or_two_may_serve_for_as_long_as_an_election_takes(lasted_s, is_sick):
     """A silent master, a leader that is lost meanwhile, and the polls of brokers: 46 s as shipped."""
     assert Bounds().election_ms == 46_000
     for trace in (left_alone(lasted_s), left_alone(0, lasted_s)):
         found = found_in(trace, 200, elected=True)
         assert ("V10" in broken(found)) is is_sick
-        assert broken(found_in(trace, 200)) == (), "nobody takes over without controllers and RIP-32"
+        assert broken(found_in(trace, 200)) == (), "no one takes over without controllers and RIP-32"
 
 
-def test_a_report_tells_of_groups_in_which_it_changed_alone(tmp_path):
+def test_a_report_reports_groups_in_which_it_changed_alone(tmp_path):
     trace = fail_over()
     trace.roles["bb"] = "broker"
     trace.at(65).believe("bb", True, "bb", "special_service")

@@ -1,4 +1,4 @@
-"""Symptoms: each appears above its limit and not below, the loudest first; the story tells them in its chapters."""
+"""Symptoms: each appears above its limit and not below, the loudest first; the story notifies them in its chapters."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_lag_and_late_messages(tmp_path, waits_s, found):
     assert kinds(flowing(waits_s), tmp_path) == found
 
 
-def test_few_messages_that_wait_page_nobody(tmp_path):
+def test_few_messages_that_wait_page_no_one(tmp_path):
     assert kinds(begun().at(100).store(0, 1, 2), tmp_path, 120) == []
 
 
@@ -134,7 +134,7 @@ def test_a_member_without_a_queue_where_there_are_enough(tmp_path, last, found):
     assert kinds(trace, tmp_path) == found
 
 
-def test_members_beyond_the_queues_and_those_that_begin_with_the_end_page_nobody(tmp_path):
+def test_members_beyond_the_queues_and_those_that_begin_with_the_end_page_no_one(tmp_path):
     trace = allocated(members("c1", "c2", "c3"), 1, "c1", "c2")
     trace.at(180).life("c4", "started", "g", role="consumer").subscribe("c4")
     assert kinds(trace, tmp_path) == []
@@ -152,7 +152,7 @@ def test_the_first_member_gets_the_remainder_of_each_topic(tmp_path, topics, fou
 
 
 @pytest.mark.parametrize(("lasts_s", "found"), [(25, []), (70, [SymptomKind.STALE_ROUTES])])
-def test_a_client_that_keeps_a_route_that_nobody_gives_any_more(tmp_path, lasts_s, found):
+def test_a_client_that_keeps_a_route_that_no_one_gives_any_more(tmp_path, lasts_s, found):
     other = {"broker-b": {"addrs": {"0": "127.1.2.2:10911"}, "queues": [4, 4, 6]}}
     trace = begun().at(1).believe("ns-1", ROUTE, "t", "route").believe("c1", ROUTE, "t", "route")
     trace.at(60).believe("ns-1", other, "t", "route").at(60 + lasts_s).believe("c1", other, "t", "route")
@@ -203,7 +203,7 @@ def test_lost_messages_are_louder_than_any_storm(tmp_path):
     assert [item.kind for item in most_severe(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]
 
 
-def test_the_story_tells_a_symptom_in_the_chapter_in_which_it_begins(tmp_path):
+def test_the_story_sends_a_symptom_in_the_chapter_in_which_it_begins(tmp_path):
     start, killed, after = story(reported(stormy(), tmp_path))
 
     assert (start.title, killed.title, after.title) == (

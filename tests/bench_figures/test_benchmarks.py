@@ -32,7 +32,7 @@ def require_sane(row, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", [False, True])
-def test_our_calls_are_measured_beside_two_rivals(typed):
+def test_our_calls_are_measured_next_to_two_rivals(typed):
     row = rows.rpc("rpc", 2, TINY, typed=typed)
 
     require_sane(row, "rpc")
@@ -91,7 +91,7 @@ def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
 
 
 @pytest.mark.slow
-def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
+def test_dividing_queues_is_timed_for_a_whole_group_and_next_to_how_it_grows():
     row = rows.allocation_s("allocation", AllocateStrategy.CONSISTENT_HASH, TINY, consumers=3)
 
     require_sane(row, "allocation")
@@ -99,7 +99,7 @@ def test_dividing_queues_is_timed_for_a_whole_group_and_beside_how_it_grows():
 
 
 @pytest.mark.slow
-def test_a_sticky_division_is_timed_beside_avg():
+def test_a_sticky_division_is_timed_next_to_avg():
     row = rows.sticky_s("allocation_sticky_s", Work(size=0.1, rounds=0.1), consumers=100)
 
     require_sane(row, "allocation_sticky_s")
@@ -107,7 +107,7 @@ def test_a_sticky_division_is_timed_beside_avg():
 
 
 @pytest.mark.slow
-def test_dying_masters_are_timed_beside_half_as_many_groups():
+def test_dying_masters_are_timed_next_to_half_as_many_groups():
     row = rows.dying_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
 
     require_sane(row, "groups")
@@ -115,7 +115,7 @@ def test_dying_masters_are_timed_beside_half_as_many_groups():
 
 
 @pytest.mark.slow
-def test_elected_masters_are_timed_beside_acting_slaves():
+def test_elected_masters_are_timed_next_to_acting_slaves():
     row = rows.elected_masters_s_per_s("groups", 2, Work(size=0.05, rounds=0.1))
 
     require_sane(row, "groups")
@@ -177,7 +177,7 @@ def test_sides_take_turns_and_keep_their_own_values():
     assert second == Sample((2.0, 2.0))
 
 
-def test_a_sample_tells_its_median_and_how_far_its_runs_are_apart():
+def test_a_sample_reports_its_median_and_how_far_its_runs_are_apart():
     sample = Sample((10.0, 8.0, 11.0))
 
     assert (sample.median, sample.spread_pct) == (10.0, 30.0)
@@ -254,7 +254,7 @@ def test_processes_take_turns_on_one_core():
         turns.in_turns([[sys.executable, "-c", "raise SystemExit('no such luck')"]], [dict(os.environ)])
 
 
-def test_a_workload_is_played_in_a_warm_process(tmp_path):
+def test_a_workload_is_run_in_a_warm_process(tmp_path):
     scenario = (turns.WORKLOADS / "fourteen.toml").read_text().partition("[[fault]]")[0]
     (tmp_path / "short.toml").write_text(scenario.replace("run_for_s = 120", "run_for_s = 2"))
     command = [sys.executable, str(Path(turns.__file__).parent / "played.py"), str(tmp_path / "short.toml"), "counts"]

@@ -1,6 +1,6 @@
 """Brokers of one group in a tiny world, as far as what they copy and lock goes.
 
-Nobody polls: a test says who is there.
+No one polls: a test says who is there.
 """
 
 import json
@@ -87,7 +87,7 @@ class Member:
 
 
 def know_each_other(*members):
-    """What a poll would tell each of them."""
+    """What a poll would report each of them."""
     addresses = {member.context.broker_id: member.context.address for member in members}
     for member in members:
         member.group.members = addresses

@@ -1,4 +1,4 @@
-"""The counters of a broker: what they tell of the last minute, hour and day, and how little they hold for it."""
+"""The counters of a broker: what they report the last minute, hour and day, and how little they hold for it."""
 
 import pytest
 from hypothesis import given

@@ -30,7 +30,7 @@ SOMETHING = HeartbeatData("id", (ProducerData("p"),), (GROUP,))
 
 
 class Brokers:
-    """Count what they are told."""
+    """Count what they are reported."""
 
     def __init__(self):
         self.reported = []
@@ -46,8 +46,8 @@ def heartbeats(brokers, data_of):
     return Heartbeats(host, ClientConfig(), brokers, dict, data_of)
 
 
-@pytest.mark.trap("C36", status="simplified", note="the lock is let go of where there is nothing to tell")
-async def test_with_nothing_to_tell_nobody_is_told_and_the_next_heartbeat_is_not_kept_waiting():
+@pytest.mark.trap("C36", status="simplified", note="the lock is let go of where there is nothing to report")
+async def test_with_nothing_to_report_no_one_is_notified_and_the_next_heartbeat_is_not_kept_waiting():
     brokers, data = Brokers(), [HeartbeatData("id")]
     beats = heartbeats(brokers, lambda: data[0])
 
@@ -74,7 +74,7 @@ async def test_two_heartbeats_are_never_under_way_at_once():
     assert len(brokers.reported) == 1
 
 
-def test_the_hash_depends_on_what_is_subscribed_and_not_on_who_tells_or_when():
+def test_the_hash_depends_on_what_is_subscribed_and_not_on_who_reports_or_when():
     other_client = attrs.evolve(SOMETHING, client_id="another")
     later = attrs.evolve(GROUP, subscription_data_set=(SubscriptionData("t", sub_version=8),))
     more = attrs.evolve(GROUP, subscription_data_set=(SubscriptionData("t"), SubscriptionData("u")))

@@ -79,7 +79,7 @@ def test_piece_by_piece_a_log_becomes_the_same_log(queue_ids, size_bytes_max):
     assert again.init_max_commit_log_offset == master.max_commit_log_offset
 
 
-def test_a_log_that_begins_in_the_middle_is_kept_with_its_offsets():
+def test_a_log_that_begins_in_the_middle_is_retained_with_its_offsets():
     master, (slave, disk) = filled(0, 0, 0), a_slave()
     append_to_commit_log(disk, slave, master.commit_log_data(SIZE, 1_000).messages)
     again = restarted(disk)

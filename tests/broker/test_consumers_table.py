@@ -34,7 +34,7 @@ def table():
     return ConsumerManager()
 
 
-def test_a_new_member_is_a_change_told_between_client_and_group_registration(table):
+def test_a_new_member_is_a_change_reported_between_client_and_group_registration(table):
     heartbeat(table, "x1")
     update = heartbeat(table, "x2")
     assert kinds(update.events) == ["CLIENT_REGISTER", "CHANGE", "REGISTER"]
@@ -128,14 +128,14 @@ def test_the_fast_close_path_has_a_change_for_broadcasting_groups():
 
 
 @pytest.mark.trap("Y18")
-def test_the_index_of_topics_holds_the_topic_itself_even_when_nobody_subscribes_to_it_any_more(table):
+def test_the_index_of_topics_holds_the_topic_itself_even_when_no_one_subscribes_to_it_any_more(table):
     heartbeat(table, "x1", topics=("t", "u"))
     heartbeat(table, "x1", topics=("t",), version=2)
     assert table.group("g").topics == ("t",)
     assert table.topic_groups == {"t": ("t",), "u": ("u",)}
 
 
-def test_what_pulls_tell_is_second_choice_and_no_member(table):
+def test_what_pulls_report_is_second_choice_and_no_member(table):
     table.compensate_basic_consumer_info("g", ConsumeType.CONSUME_ACTIVELY, MessageModel.CLUSTERING)
     table.compensate_subscribe_data("g", SubscriptionData("t", sub_string="pulled"))
     assert table.client_ids("g") == ()

@@ -1,4 +1,4 @@
-"""Copies in retry topics and dead letter topics: what the trace is told of where they come from."""
+"""Copies in retry topics and dead letter topics: what the trace is reported about where they come from."""
 
 import pytest
 

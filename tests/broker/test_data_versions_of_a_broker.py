@@ -1,4 +1,4 @@
-"""When a broker tells of a new version of one of its tables."""
+"""When a broker reports a new version of one of its tables."""
 
 from broker.group_of_brokers import Member, believed
 from emulator.testing.worlds import add_host, execute_world, process_of
@@ -25,7 +25,7 @@ def counters(executed, subject):
     return [value[2] for _, value in believed(executed, "b0", "data_version", subject)]
 
 
-def test_499_commits_say_nothing_and_the_next_tells_a_new_version():
+def test_499_commits_say_nothing_and_the_next_sends_a_new_version():
     def committed(times):
         async def main(world):
             broker = Member(world, 0)
@@ -38,7 +38,7 @@ def test_499_commits_say_nothing_and_the_next_tells_a_new_version():
     assert (committed(499), committed(500)) == ([0], [0, 1])
 
 
-def test_versions_of_commits_are_told_once_a_second_and_the_newest_when_offsets_are_persisted():
+def test_versions_of_commits_are_reported_once_a_second_and_the_newest_when_offsets_are_persisted():
     async def main(world):
         broker = Member(world, 0, BrokerConfig(consumer_offset_update_version_step=1))
         broker.offset_manage.start()
@@ -50,7 +50,7 @@ def test_versions_of_commits_are_told_once_a_second_and_the_newest_when_offsets_
     assert counters(execute_world(main), "consumer_offsets") == [1, 11, 21, 25]
 
 
-def test_a_heartbeat_that_makes_a_group_and_its_retry_topic_tells_both_versions_once():
+def test_a_heartbeat_that_makes_a_group_and_its_retry_topic_reports_both_versions_once():
     async def main(world):
         broker = Member(world, 0)
         clients = ClientManage(broker.context, NameserverRegistration(broker.context, broker.client, broker.group))
@@ -65,7 +65,7 @@ def test_a_heartbeat_that_makes_a_group_and_its_retry_topic_tells_both_versions_
     assert (counters(executed, "topics"), counters(executed, "subscription_groups")) == ([0, 1], [0, 1])
 
 
-def test_a_broker_without_timer_tells_of_four_tables_another_of_five():
+def test_a_broker_without_timer_reports_four_tables_another_of_five():
     def reported(**options):
         async def main(world):
             Member(world, 0, BrokerConfig(**options)).context.versions.believe()

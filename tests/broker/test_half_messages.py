@@ -81,7 +81,7 @@ def test_a_retried_message_with_a_delay_is_no_half_message_although_it_says_so()
     assert not is_prepared(Message("t", 0, 0, 0, 0, 0, b"", {"TRAN_MSG": "true", "DELAY": "3"}, 1))
 
 
-def test_checks_are_counted_and_a_count_that_is_no_number_begins_anew() -> None:
+def test_checks_are_counted_and_a_count_that_is_no_number_begins_again() -> None:
     half = prepared()
     assert not is_checked_too_often(half, 1)
     half = checked_message(half)

@@ -1,4 +1,4 @@
-"""Order locks where a majority has to agree: what the client is told, when, and who holds what afterwards."""
+"""Order locks where a majority has to agree: what the client is notified, when, and who holds what afterwards."""
 
 import pytest
 import trio
@@ -53,7 +53,7 @@ def test_all_members_hold_what_a_majority_locked():
         assert [value for _, value in believed(executed, name, "queue_locks", "g")] == [{TEXT: "a"}]
 
 
-def test_one_dead_member_of_three_keeps_nobody_from_a_lock():
+def test_one_dead_member_of_three_keeps_no_one_from_a_lock():
     async def main(world):
         item, two, three_, caller = three(world)
         await three_.machine.kill()
@@ -72,7 +72,7 @@ def test_with_two_replicas_nothing_is_locked_while_one_is_down():
     assert execute_world(main).result == (False, 0)
 
 
-def test_without_strict_mode_nobody_else_is_asked():
+def test_without_strict_mode_no_one_else_is_asked():
     async def main(world):
         item, two, _, caller = three(world, BrokerConfig(total_replicas=3))
         return await lock(caller, item, "a"), await lock(caller, two, "b")

@@ -65,7 +65,7 @@ def test_a_new_assigner_collects_claims_for_the_grace_period_and_everybody_keeps
     allocated = asker.ask("a", members, queues(0, 1, 2), epoch=7, now_ms=GRACE_MS)
     assert allocated.allocated_queues == {"a": queues(0, 1, 2), "b": (), "c": queues(3, 4)}
     assert allocated.epoch == 9
-    assert allocated.problem.startswith(f"AVG: {EIGHT[5]} goes to nobody; ")
+    assert allocated.problem.startswith(f"AVG: {EIGHT[5]} goes to no one; ")
 
 
 def test_members_that_divided_the_queues_themselves_until_now_are_asked_what_they_own_first():
@@ -74,7 +74,7 @@ def test_members_that_divided_the_queues_themselves_until_now_are_asked_what_the
     assert asker.ask("b", ["a", "b"], queues(2, 3), now_ms=GRACE_MS).epoch == 1
 
 
-def test_an_assigner_whose_memory_is_older_than_what_a_member_follows_begins_anew():
+def test_an_assigner_whose_memory_is_older_than_what_a_member_follows_begins_again():
     asker = Asker()
     asker.ask("a", ["a", "b"])
     assert asker.ask("b", ["a", "b"], queues(1), epoch=5, now_ms=100).queues is None
@@ -82,7 +82,7 @@ def test_an_assigner_whose_memory_is_older_than_what_a_member_follows_begins_ane
     assert asker.ask("a", ["a", "b"], queues(0), epoch=5, now_ms=100 + GRACE_MS).epoch == 6
 
 
-def test_a_queue_is_withheld_until_its_owner_has_released_it_and_then_the_heir_is_told():
+def test_a_queue_is_withheld_until_its_owner_has_released_it_and_then_the_heir_is_reported():
     asker = Asker()
     asker.ask("a", ["a"], revoke=True)
     assert asker.ask("b", ["a", "b"], revoke=True).queues == ()  # given to a, which has not asked again
@@ -111,13 +111,13 @@ def test_a_strategy_that_raises_is_named_and_changes_nothing():
     assert asker.ask("a", ["a", "b", "c"]).queues == queues(0, 1, 2, 3)
 
 
-def test_defects_name_foreign_queues_double_owners_and_queues_that_nobody_gets():
+def test_defects_name_foreign_queues_double_owners_and_queues_that_no_one_gets():
     foreign = MessageQueue("t", "broker-x", 0)
     found = list(defects({"a": (foreign, *queues(0, 1)), "b": queues(1)}, queues(0, 1, 2)))
     assert found == [
         f"a gets {foreign}, which is no queue of the topic",
         f"{EIGHT[1]} goes to a and to b",
-        f"{EIGHT[2]} goes to nobody",
+        f"{EIGHT[2]} goes to no one",
     ]
 
 

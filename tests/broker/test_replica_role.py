@@ -56,7 +56,7 @@ def test_epochs_of_a_broker_never_decrease_and_its_role_is_that_of_the_greatest(
         assert id_seen == (None if role.master_id is None else 0 if role.is_master else 2)
 
 
-def test_a_new_master_adopts_its_set_changes_the_log_and_only_then_tells_nameservers():
+def test_a_new_master_adopts_its_set_changes_the_log_and_only_then_notifies_nameservers():
     effects = kinds(replica().on_verdict(verdict(2, 1)))
 
     assert effects[0] is SetSyncStateSet

@@ -76,7 +76,7 @@ REQUESTED = {
 
 
 class RecordingReplica:
-    """A broker that does nothing but remember what it was told."""
+    """A broker that does nothing but remember what it was reported."""
 
     def __init__(self, host):
         self.role = ReplicaRole(CLUSTER, NAME, f"{host.ip}:{PORT}")
@@ -98,7 +98,7 @@ class RecordingReplica:
 
 
 def executed(script, brokers=1):
-    """Play a script with a controller and brokers; returns what it returns."""
+    """Run a script with a controller and brokers; returns what it returns."""
 
     async def main(world):
         served, replicas = ServedGroup(), []
@@ -163,7 +163,7 @@ def test_a_broker_whose_group_was_cleaned_asks_for_ever_and_never_applies_again(
 
 
 @pytest.mark.trap("K25")
-def test_a_broker_that_is_told_not_the_leader_asks_nobody_else():
+def test_a_broker_that_is_reported_not_the_leader_asks_no_one_else():
     async def script(served, item):
         await item.manager.start_basic_service()
         served.heard.clear()

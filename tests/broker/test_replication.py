@@ -222,7 +222,7 @@ def test_a_slave_whose_master_is_killed_tries_again_every_5_s():
     assert ha_states(executed, 2, "master")[-1] == (35_055, "transfer")
 
 
-def test_a_woken_slave_connects_now_and_a_new_target_alone_wakes_nobody():
+def test_a_woken_slave_connects_now_and_a_new_target_alone_wakes_no_one():
     async def main(world):
         add_broker(world, 1, 0)
         slaves = [add_broker(world, number, number - 1) for number in (2, 3)]
@@ -238,7 +238,7 @@ def test_a_woken_slave_connects_now_and_a_new_target_alone_wakes_nobody():
     assert ha_states(executed, 3, "master") == [(0, "ready"), (5_010, "transfer")]
 
 
-def test_an_address_told_before_the_service_starts_is_forgotten():
+def test_an_address_reported_before_the_service_starts_is_forgotten():
     async def main(world):
         master = add_broker(world, 1, 0)
         early = add_broker(world, 2, 1)
@@ -280,7 +280,7 @@ def test_a_new_target_is_used_only_when_the_link_that_lives_has_died():
 
 @pytest.mark.trap("Y12")
 @modes
-def test_slaves_of_a_frozen_master_connect_anew_every_20_s_and_believe_in_a_transfer(mode):
+def test_slaves_of_a_frozen_master_connect_again_every_20_s_and_believe_in_a_transfer(mode):
     async def main(world):
         master = add_broker(world, 1, 0)
         slave = add_broker(world, 2, 1, MASTER)
@@ -416,7 +416,7 @@ def test_a_service_that_stops_closes_its_links_and_its_port_and_never_connects_a
         Command(34, ext_fields={"offset": "0"}),
     ],
 )
-def test_who_talks_nonsense_to_the_ha_port_is_disconnected_and_harms_nobody(nonsense):
+def test_who_talks_nonsense_to_the_ha_port_is_disconnected_and_harms_no_one(nonsense):
     async def main(world):
         master = add_broker(world, 1, 0)
         slave = add_broker(world, 2, 1, MASTER)

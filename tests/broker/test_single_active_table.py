@@ -1,4 +1,4 @@
-"""The single active consumer of each queue, beside a model: a list of those who registered."""
+"""The single active consumer of each queue, next to a model: a list of those who registered."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -236,7 +236,7 @@ def test_a_slave_follows_its_masters_timer_unless_it_delivers_itself():
     assert requests(executed, "b1", CHECK_POINT) == [10_000, 13_000, 19_000]
 
 
-def test_a_master_without_timer_refuses_to_tell_its_check_point():
+def test_a_master_without_timer_refuses_to_report_its_check_point():
     async def main(world):
         master = Member(world, 0, BrokerConfig(timer_wheel_enable=False))
         slave = Member(world, 1, master=MASTER)

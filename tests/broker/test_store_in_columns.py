@@ -356,7 +356,7 @@ def used_bytes(count, file_bytes, body, properties_of):
     return used
 
 
-def test_keys_with_the_same_hash_are_told_apart():
+def test_keys_with_the_same_hash_are_reported_apart():
     store = MessageStore(HOST)
     keys = ["plumless", "buckeroo"]  # their CRC-32 is the same
     begins = [

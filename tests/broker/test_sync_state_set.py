@@ -68,7 +68,7 @@ def test_a_report_counts_until_it_is_answered_and_the_larger_set_counts():
     master = Master(2, 3)
     assert master.maybe_shrink(0) == (1,)  # neither has ever caught up
 
-    # The report failed: nobody says so here.
+    # The report failed: no one says so here.
     assert master.synchronizing
     assert (master.in_sync_replicas_nums, master.members) == (3, (1, 2, 3))
     master.answered(1)

@@ -47,7 +47,7 @@ def test_one_link_from_an_address_satisfies_the_wait_for_every_slave_there():
         master = add_broker(world, 1, 0)
 
         def another_slave(broker):
-            # It has nobody to follow and never connects.
+            # It has no one to follow and never connects.
             second = HaBroker(broker.host, 2, BrokerConfig(listen_port=PORT + 100))
             second.ha.start()
 

@@ -127,7 +127,7 @@ class _Executed:
 
 
 def _executed(scenario: Scenario, level: TraceLevel) -> _Executed:
-    """Play a scenario in a process that has played it before, and count."""
+    """Run a scenario in a process that has executed it before, and count."""
     _execute(scenario, level)
     profile = cProfile.Profile(builtins=False)
     world, writer = _execute(scenario, level, profile)

@@ -1,4 +1,4 @@
-"""Budgets: counts that no machine and no load changes; whoever raises one by 5 % is told where."""
+"""Budgets: counts that no machine and no load changes; whoever raises one by 5 % is reported where."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_a_count_that_falls_lowers_its_budget(recorded, counted):
     assert not low, f"make budgets writes what was won: {low}"
 
 
-def test_a_change_is_told_with_the_files_that_grew():
+def test_a_change_is_reported_with_the_files_that_grew():
     budget = Counted(100.0, {"a.py": 60.0, "b.py": 40.0})
     now = attrs.evolve(budget, value=106.0, of={"a.py": 60.5, "b.py": 30.0, "new.py": 15.5})
     assert grown(now, budget) == "100.0 -> 106.0\n  new.py 0.0 -> 15.5\n  a.py 60.0 -> 60.5"

@@ -32,7 +32,7 @@ def resealed(path, **changes):
     path.write_text(sealed(head | changes))
 
 
-def test_what_is_played_is_kept_as_scenarios_that_say_the_same(campaign, tmp_path):
+def test_what_is_run_is_retained_as_scenarios_that_say_the_same(campaign, tmp_path):
     directory = claim(tmp_path / "it's", campaign)
     case = Case("calm", 3)
     _, _, scenario, _, seed = words = shlex.split(directory.command(case))
@@ -123,7 +123,7 @@ def test_a_directory_of_something_else_is_refused(campaign, tmp_path):
         claim(tmp_path / "it", campaign)
     with pytest.raises(CampaignError, match="is no campaign"):
         CampaignResults(tmp_path / "it")
-    with pytest.raises(CampaignError, match="the campaign cannot be kept there: "):
+    with pytest.raises(CampaignError, match="the campaign cannot be retained there: "):
         claim(tmp_path / "campaign.toml" / "below", campaign)
 
 
@@ -154,7 +154,7 @@ def test_what_runs_of_a_killed_emulator_still_write_hinders_no_other(campaign, t
     assert not (directory.path / UNDER_WAY).exists()
 
 
-def test_every_case_has_a_row_whether_it_was_played_or_not(campaign, tmp_path):
+def test_every_case_has_a_row_whether_it_was_run_or_not(campaign, tmp_path):
     directory = claim(tmp_path / "it", campaign)
     directory.part(RunFiles()).append(
         CaseResult(case=Case("calm", 2), outcome=Outcome.CRASHED, reasons=("ValueError: it",))

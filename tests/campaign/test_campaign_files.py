@@ -116,7 +116,7 @@ MISTAKES = {
     "a wrong time limit": ("timeout_s = 0", {}, "campaign.timeout_s: expected more than 0 seconds"),
     "no jobs": ("jobs = 0", {}, "campaign.jobs: expected a whole number of runs at the same time from 1"),
     "a baseline that is no name": ("baseline = 3", {}, "campaign.baseline: expected a name of up to"),
-    "nothing to play": ("baseline = false", {}, "variant: expected tables [[variant]], for campaign.baseline is false"),
+    "nothing to run": ("baseline = false", {}, "variant: expected tables [[variant]], for campaign.baseline is false"),
     "nothing changed": (OTHER, {}, "variant[0]: other changes nothing: expected preset, options, network"),
     "changed to what it is": (
         OTHER + "network = { delay_ms = 2 }",
@@ -148,7 +148,7 @@ MISTAKES = {
         {},
         "variant[0].options.broker.brokerHeartbeatInterval: expected a whole number of milliseconds >= 1, not -1",
     ),
-    "options of nobody": (
+    "options of no one": (
         OTHER + "options.brokr-a = {}",
         {},
         'variant[0].options.brokr-a: unknown key; did you mean "broker-a"?',
@@ -175,7 +175,7 @@ MISTAKES = {
         {},
         "variant[0].fault[1].id: expected an id of its own, x is taken",
     ),
-    "a fault on nobody": (
+    "a fault on no one": (
         OTHER + '[[variant.fault]]\nkind = "kill"\nnode = "broker-z"\nat_s = 1',
         {},
         'variant[0]: its scenario cannot be: fault[2].node: unknown node "broker-z"; did you mean',

@@ -52,7 +52,7 @@ def test_what_matters_comes_first_and_what_is_0_everywhere_is_counted(dataset):
 
     assert (found.a, found.b) == ("baseline", "calm")
     assert [(measure.measure, measure.verdict.value) for measure in found.measures] == [
-        ("orphan_s", "better"), ("duplicates", "cannot tell"), ("hand_overs", "same"),
+        ("orphan_s", "better"), ("duplicates", "cannot decide"), ("hand_overs", "same"),
     ]  # fmt: skip
     assert found.measures[0].difference.value == -30
     assert len(found.zero) == 26
@@ -92,9 +92,9 @@ def test_names_that_are_no_pair_of_variants_are_refused(dataset, names, problem)
         compare_variants(dataset, names)
 
 
-def test_a_variant_that_has_not_been_played_is_refused(tmp_path):
+def test_a_variant_that_has_not_been_run_is_refused(tmp_path):
     only = campaign(tmp_path, [case_result for case_result in EVERY if case_result.case.variant == "calm"])
-    with pytest.raises(CampaignError, match="no run of baseline has been played yet"):
+    with pytest.raises(CampaignError, match="no run of baseline has been run yet"):
         compare_variants(only)
 
 

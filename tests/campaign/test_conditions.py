@@ -1,4 +1,4 @@
-"""`[[condition]]`: every variant is played in every condition, and compared with the first variant there."""
+"""`[[condition]]`: every variant is run in every condition, and compared with the first variant there."""
 
 import json
 

@@ -23,7 +23,7 @@ def test_the_campaign_of_the_rare_loss_has_two_hundred_seeds_and_random_faults_o
     assert (len(variant.scenario.nemeses), variant.scenario.faults.faults) == (5, ())
 
 
-def test_the_campaign_of_special_messages_plays_them_with_a_way_out_without_and_without_rip32():
+def test_the_campaign_of_special_messages_runs_them_with_a_way_out_without_and_without_rip32():
     campaign = load_campaign(example("campaigns") / "special_messages.toml")
     options = {
         variant.name: dict.fromkeys(

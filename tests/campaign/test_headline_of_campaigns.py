@@ -73,7 +73,7 @@ def test_what_does_not_matter_to_a_choice_is_no_headline(tmp_path):
     )
 
 
-def test_what_chance_may_have_made_cannot_be_told_in_one_line(tmp_path):
+def test_what_chance_may_have_made_cannot_be_known_in_one_line(tmp_path):
     line = headline(
         tmp_path,
         run("baseline", stalled_s=50),
@@ -81,7 +81,7 @@ def test_what_chance_may_have_made_cannot_be_told_in_one_line(tmp_path):
     )
 
     assert line.startswith(
-        "calm against baseline: cannot tell with 12 seeds: with calm, queues with a backlog stood still "
+        "calm against baseline: cannot decide with 12 seeds: with calm, queues with a backlog stood still "
     )
     assert "\n" not in line
 
@@ -90,7 +90,7 @@ def test_with_few_seeds_nothing_is_claimed_and_the_direction_is_shown(tmp_path):
     line = headline(tmp_path, run("baseline", stalled_s=50, lost=0), run("calm", stalled_s=10, lost=2), seeds=3)
 
     assert line == (
-        "calm against baseline: cannot tell with 3 seeds, 10 are needed; so far the lost messages were 2.0 more per "
+        "calm against baseline: cannot decide with 3 seeds, 10 are needed; so far the lost messages were 2.0 more per "
         "run, better in 0 of 3. Better: stalled."
     )
 
@@ -134,12 +134,12 @@ def test_runs_that_break_a_rule_are_counted_where_the_variants_differ(tmp_path):
     )
 
 
-def test_variants_without_a_common_seed_cannot_be_told_apart(tmp_path):
+def test_variants_without_a_common_seed_cannot_be_distinguished_apart(tmp_path):
     def crashed(seed):
         return CaseResult(case=Case("calm", seed), outcome=Outcome.CRASHED)
 
     assert headline(tmp_path, run("baseline"), crashed) == (
-        "calm against baseline: cannot tell, no seed came to its end with both."
+        "calm against baseline: cannot decide, no seed came to its end with both."
     )
 
 
@@ -199,4 +199,4 @@ def test_the_page_of_a_campaign_opens_with_it(tmp_path):
 def test_a_page_of_a_campaign_that_has_not_begun_has_the_reason(tmp_path):
     directory = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
 
-    assert "no run of baseline has been played yet" in campaign_page(CampaignResults(directory.path))
+    assert "no run of baseline has been run yet" in campaign_page(CampaignResults(directory.path))

@@ -88,7 +88,7 @@ def test_the_worst_seeds_come_with_their_commands(dataset):
     assert f"  make it small   rmqemu shrink {dataset.directory.path} baseline:2" in lines
 
 
-def test_of_valid_runs_the_worst_is_told_in_figures(dataset):
+def test_of_valid_runs_the_worst_is_reported_in_figures(dataset):
     lines = next_steps(dataset, [EVERY[0], measured_run("calm", 1), measured_run("calm", 3, duplicates=2)])
 
     assert "baseline, worst seed 1: no owner 30.0 s" in lines

@@ -76,7 +76,7 @@ def test_of_a_part_that_was_cut_off_all_whole_lines_are_read(tmp_path_factory, d
 
 
 @given(st.data())
-def test_a_changed_byte_costs_its_line_and_is_told(tmp_path_factory, data):
+def test_a_changed_byte_costs_its_line_and_is_reported(tmp_path_factory, data):
     every = data.draw(st.lists(EXECUTED, min_size=1, max_size=3))
     folder = tmp_path_factory.mktemp("parts")
     lines = [line_of(case_result, IT).encode() for case_result in every]
@@ -121,7 +121,7 @@ def test_a_case_counts_once_a_judged_run_first_and_then_one_that_ended(every):
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"[]", b"\xff", b'{"variant": "a"}', b"[" * 100_000])
-def test_a_line_that_is_none_is_told(tmp_path, line):
+def test_a_line_that_is_none_is_reported(tmp_path, line):
     good = line_of(CaseResult(case=Case("a", 1), outcome=Outcome.COMPLETE), IT).encode()
     (tmp_path / "one.jsonl").write_bytes(line + b"\n" + good + b"\n")
     found, damages = read_all(tmp_path)

@@ -28,7 +28,7 @@ NAME = "small-campaign"
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A campaign that was played from begin to end, and what the command said."""
+    """A campaign that was run from begin to end, and what the command said."""
     folder = tmp_path_factory.mktemp("whole")
     file = write_campaign(folder, **{'"1-4"': '"1-4"\nkeep = "all"'})
     done = rmqemu("campaign", file, "--jobs", "2", cwd=folder)
@@ -67,7 +67,7 @@ def test_a_run_of_a_campaign_is_that_of_the_command_that_it_prints(whole):
     assert first_difference(again, first) is None
 
 
-def test_a_campaign_that_is_whole_is_not_played_again(whole):
+def test_a_campaign_that_is_whole_is_not_run_again(whole):
     folder, first = whole
     before = lines_of(folder / "campaigns" / NAME)
     again = rmqemu("campaign", "campaign.toml", cwd=folder)
@@ -178,7 +178,7 @@ def test_a_run_that_crashes_hangs_or_is_killed_is_one_row(with_bugs):
     assert "planted.py" in (trace.with_name("baseline-seed3") / "output.txt").read_text()
 
 
-def test_what_crashed_is_played_again_only_on_demand(with_bugs, tmp_path):
+def test_what_crashed_is_run_again_only_on_demand(with_bugs, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(with_bugs[0], folder)
     lines = len(lines_of(folder / "campaigns" / NAME))
@@ -219,7 +219,7 @@ def test_after_a_kill_the_same_command_goes_on(tmp_path):
 
     assert 5 <= len(there) < 400
     assert "Traceback" not in done.stderr
-    assert len(cases) == len(dict.fromkeys(cases)), "nothing is played twice"
+    assert len(cases) == len(dict.fromkeys(cases)), "nothing is run twice"
     outcomes = [row for row in CampaignResults(campaign).outcomes().to_pylist() if row["seed"] <= 6]
     assert [row["outcome"] for row in outcomes] == ["complete"] * 12, "nothing is left out"
     assert set(there) <= set(cases_with_lines(campaign)), "nothing is lost"
@@ -233,7 +233,7 @@ def _json(line):
         return None
 
 
-def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path):
+def test_ctrl_c_says_what_is_retained_and_how_to_go_on(tmp_path):
     process = begun(tmp_path)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
@@ -242,20 +242,20 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path):
     assert process.returncode == 130
     assert stdout == f"campaigns/{NAME}\n"
     assert stderr.splitlines()[-1] == (
-        f"rmqemu: interrupted; {retained} of 400 runs are kept in campaigns/{NAME}; the same command goes on from there"
+        f"rmqemu: interrupted; {retained} of 400 runs are in campaigns/{NAME}; the same command goes on from there"
     )
     assert "Traceback" not in stderr
     assert not (tmp_path / "campaigns" / NAME / ".under-way").exists()
 
 
-def test_a_campaign_is_played_by_one_command_at_a_time(tmp_path):
+def test_a_campaign_is_run_by_one_command_at_a_time(tmp_path):
     process = begun(tmp_path)
     other = rmqemu("campaign", "campaign.toml", cwd=tmp_path)
     process.kill()
     process.communicate()
 
     assert other.returncode == 2
-    line = f"rmqemu: campaigns/{NAME} is being played by another process; wait until it has ended"
+    line = f"rmqemu: campaigns/{NAME} is being run by another process; wait until it has ended"
     assert other.stderr.splitlines()[-1] == line
 
 
@@ -274,7 +274,7 @@ def test_a_full_disk_ends_the_campaign_with_one_line_and_counts_for_no_run(tmp_p
 
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith(
-        f"the trace cannot be written: {os.strerror(27)}; 0 of 8 runs are kept in campaigns/{NAME}; when that is "
+        f"the trace cannot be written: {os.strerror(27)}; 0 of 8 runs are retained in campaigns/{NAME}; when that is "
         "mended, the same command goes on from there"
     )
     assert cases_with_lines(tmp_path / "campaigns" / NAME) == []

@@ -1,4 +1,4 @@
-"""Campaigns on Spark give what they give on this machine, and what keeps Spark from playing is one line."""
+"""Campaigns on Spark give what they give on this machine, and what keeps Spark from running is one line."""
 
 import json
 import signal
@@ -20,14 +20,14 @@ SEEDS = {'"1-4"': '"1-8"'}
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """The outcomes of a campaign that was played on this machine."""
+    """The outcomes of a campaign that was run on this machine."""
     folder = tmp_path_factory.mktemp("here")
     rmqemu("campaign", write_campaign(folder, **SEEDS), cwd=folder)
     return costless(CampaignResults(folder / "campaigns" / NAME).outcomes())
 
 
 def execute(folder, master):
-    """Play the campaign on Spark in a new process, which takes longer than others."""
+    """Run the campaign on Spark in a new process, which takes longer than others."""
     process = started("campaign", write_campaign(folder, **SEEDS), "--master", master, cwd=folder)
     stdout, stderr = process.communicate(timeout=180)
     assert stdout.splitlines()[-1:] == [f"campaigns/{NAME}"], stderr
@@ -61,7 +61,7 @@ def test_a_standalone_master_with_two_workers_gives_the_same(here, tmp_path):
 
     assert costless(dataset.outcomes()) == here
     processes = [path.name.rsplit("-", 1)[0] for path in (dataset.directory.path / "parts").iterdir()]
-    assert len(dict.fromkeys(processes)) >= 2, "both workers have played"
+    assert len(dict.fromkeys(processes)) >= 2, "both workers have executed"
 
 
 @pytest.mark.slow
@@ -72,13 +72,13 @@ def test_a_master_without_workers_is_not_waited_for_for_ever(tmp_path):
         stdout, stderr = process.communicate(timeout=180)
 
     assert (process.returncode, stdout) == (2, "")
-    line = f"rmqemu: {master} has given no worker for 60 s: start one, or free a core; 0 of 16 runs are kept in "
+    line = f"rmqemu: {master} has given no worker for 60 s: start one, or free a core; 0 of 16 runs are retained in "
     assert stderr.splitlines()[-1].startswith(line)
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
+def test_ctrl_c_ends_spark_and_says_what_is_retained(tmp_path):
     file = write_campaign(tmp_path, **{'"1-4"': '"1-400"'})
     process = started("campaign", file, "--master", "local[2]", cwd=tmp_path)
     parts = tmp_path / "campaigns" / NAME / "parts"
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
     complaints = [line for line in stderr.splitlines() if line.startswith("rmqemu: ")]
     assert len(complaints) == 1
     assert complaints[0].endswith("have not been judged; the same command goes on from there")
-    assert " of 800 runs are kept in campaigns/small-campaign, " in complaints[0]
+    assert " of 800 runs are retained in campaigns/small-campaign, " in complaints[0]
     assert "Traceback" not in stderr
     assert not (tmp_path / "campaigns" / NAME / ".under-way").exists(), "although its workers end a little later"
 
@@ -99,11 +99,11 @@ def test_ctrl_c_ends_spark_and_says_what_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("master", "problem"),
     [
-        ("{free}", "spark://127.0.0.1:{port} cannot be reached: Connection refused; 0 of 16 runs are kept in"),
+        ("{free}", "spark://127.0.0.1:{port} cannot be reached: Connection refused; 0 of 16 runs are retained in"),
         ("sparky", "--master 'sparky': expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"),
         ("spark://127.0.0.1", "--master 'spark://127.0.0.1': expected spark://HOST:PORT"),
     ],
-    ids=["nobody listens", "no master", "no port"],
+    ids=["no one listens", "no master", "no port"],
 )
 def test_a_master_that_is_none_or_is_not_there_is_one_line(tmp_path, master, problem):
     port = free_port()
@@ -116,7 +116,7 @@ def test_a_master_that_is_none_or_is_not_there_is_one_line(tmp_path, master, pro
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_workers_with_other_versions_play_nothing(tmp_path):
+def test_workers_with_other_versions_run_nothing(tmp_path):
     file = write_campaign(tmp_path, **SEEDS)
     process = started("campaign", file, "--master", "local[2]", cwd=tmp_path)
     head = tmp_path / "campaigns" / NAME / "campaign.json"
@@ -130,6 +130,6 @@ def test_workers_with_other_versions_play_nothing(tmp_path):
 
     assert (process.returncode, stdout) == (2, "")
     assert "Traceback" not in stderr
-    line = f"rmqemu: a worker cannot play: version of trio is '0.1' there and '{versions()['trio']}' here, on "
+    line = f"rmqemu: a worker cannot run: version of trio is '0.1' there and '{versions()['trio']}' here, on "
     assert stderr.splitlines()[-1].startswith(line)
-    assert "install the same versions everywhere; 0 of 16 runs are kept in " in stderr
+    assert "install the same versions everywhere; 0 of 16 runs are retained in " in stderr

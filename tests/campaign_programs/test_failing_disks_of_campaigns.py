@@ -1,4 +1,4 @@
-"""A disk that fills up while parts are written: what was whole is kept, and playing on gives the same results."""
+"""A disk that fills up while parts are written: what was whole is retained, and running on gives the same results."""
 
 import errno
 import os
@@ -36,13 +36,15 @@ def execute(campaign, folder, files):
 
 
 @pytest.mark.parametrize("appends", [pytest.param(0, marks=pytest.mark.slow), 3])
-def test_what_was_whole_is_kept_and_the_rest_is_played_when_there_is_room(tmp_path, appends):
+def test_what_was_whole_is_retained_and_the_rest_is_run_when_there_is_room(tmp_path, appends):
     campaign = load_campaign(write_campaign(tmp_path, **{'"1-4"': '"1-3"\nkeep = "none"'}))
     assert campaign.keep is Keep.NONE
 
     with pytest.raises(CampaignError) as full:
         execute(campaign, tmp_path / "full", FullDisk(appends))
-    text = f": No space left on device; {appends} of 6 runs are kept in {tmp_path}/full/{campaign.name}; when that is"
+    text = (
+        f": No space left on device; {appends} of 6 runs are retained in {tmp_path}/full/{campaign.name}; when that is"
+    )
     assert text in str(full.value)
     rest = execute(campaign, tmp_path / "full", RunFiles())
     assert costless(rest.outcomes()) == costless(execute(campaign, tmp_path / "whole", RunFiles()).outcomes())

@@ -47,7 +47,7 @@ def test_children_answer_whatever_the_size(tmp_path):
     assert not any(item.late for item in ended.values())
 
 
-def test_every_death_of_a_child_is_told(tmp_path):
+def test_every_death_of_a_child_is_reported(tmp_path):
     ended = ended_of(["raises", "exits", "dies"], tmp_path)
 
     assert {item: element.exit_code for item, element in ended.items()} == {

@@ -82,7 +82,7 @@ def test_runs_land_while_others_still_run(tmp_path, monkeypatch):
     assert len(open_dataset(tmp_path / "dataset").runs) == 8
 
 
-def test_traces_that_are_kept_land_and_stay(tmp_path):
+def test_traces_that_are_retained_land_and_stay(tmp_path):
     campaign = execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
@@ -97,7 +97,7 @@ def test_an_interrupted_campaign_lands_what_is_missing_when_it_goes_on(tmp_path)
     with pytest.raises(KeyboardInterrupt) as interrupted:
         execute(tmp_path, tmp_path / "dataset", stop)
     assert (
-        f"1 of 8 runs are kept in {tmp_path}/campaigns/{NAME}, 0 of 8 runs are in file://{tmp_path}/dataset; "
+        f"1 of 8 runs are retained in {tmp_path}/campaigns/{NAME}, 0 of 8 runs are in file://{tmp_path}/dataset; "
         in str(interrupted.value)
     )
     campaign = execute(tmp_path, tmp_path / "dataset")
@@ -116,7 +116,7 @@ def test_runs_whose_traces_are_gone_are_executed_again_for_the_dataset(tmp_path)
     assert executions(tmp_path) == 16
 
 
-def test_runs_whose_traces_were_kept_are_landed_without_being_executed_again(tmp_path):
+def test_runs_whose_traces_were_retained_are_landed_without_being_executed_again(tmp_path):
     keep = {'"1-4"': '"1-4"\nkeep = "all"'}
     execute(tmp_path, None, **keep)
     campaign = execute(tmp_path, tmp_path / "dataset", **keep)

@@ -59,10 +59,10 @@ def test_the_failure_is_shrunk_to_its_two_faults(shrunk):
     assert scenario.run_for_ms < 20_000
 
 
-def test_what_was_left_out_and_how_to_play_the_rest_is_said(shrunk):
+def test_what_was_left_out_and_how_to_run_the_rest_is_said(shrunk):
     folder, done = shrunk
     lines = done.stdout.splitlines()
-    (executed,) = [line.split(None, 2)[2] for line in lines if line.startswith("play it  ")]
+    (executed,) = [line.split(None, 2)[2] for line in lines if line.startswith("run it  ")]
     again = rmqemu(*shlex.split(executed)[1:], cwd=folder)
     retained = manifest_of(folder / "campaigns" / "rare-loss" / "shrunk" / NAME)
 

@@ -1,4 +1,4 @@
-"""What cannot be run is told in one line, with status 2, before anything has started."""
+"""What cannot be run is reported in one line, with status 2, before anything has started."""
 
 import json
 import os

@@ -56,7 +56,7 @@ IMPACT = {
     "nameserver-without-acting-master": (
         PAIR + NAMESERVERS + "options = { supportActingMaster = false }\n",
         "ns-1",
-        "shows nobody as its master",
+        "shows no one as its master",
     ),
     "broker-refused-by-its-container": (
         MASTER + 'container = "box"\noptions = { inSyncReplicas = 2 }\n',
@@ -143,7 +143,7 @@ ORDERS = {
     ),
     "brokers that cannot": (
         (f"upgrade brokers {ACT}, compatibleWithOldNameSrv = false}} one every 10s, slaves first",),
-        [("brokers-upgraded-before-nameservers", "ba-s1, ba", "nobody finds its queues")],
+        [("brokers-upgraded-before-nameservers", "ba-s1, ba", "no one finds its queues")],
     ),
     "masters first": (
         (FIRST, f"upgrade brokers {ACT}}} one every 10s, masters first"),

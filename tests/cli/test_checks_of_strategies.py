@@ -142,7 +142,7 @@ def test_members_with_lists_of_their_own_have_one_strategy():
         (
             "only_the_first",
             "strategy-forgets-a-queue",
-            "gave MessageQueue [topic=orders, brokerName=broker-b, queueId=0] to nobody, given 2 queues and 1 member",
+            "gave MessageQueue [topic=orders, brokerName=broker-b, queueId=0] to no one, given 2 queues and 1 member",
         ),
         ("unsteady", "strategy-is-not-steady", "gave other queues when it was asked a second time"),
     ],

@@ -1,4 +1,4 @@
-"""Damage of a run's files is told by file, with status 2, and never as a violated oracle or a stack trace."""
+"""Damage of a run's files is reported by file, with status 2, and never as a violated oracle or a stack trace."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ def test_each_damaged_file_has_a_line(run, command):
 
 
 @pytest.mark.parametrize("command", ASKS)
-def test_a_damaged_index_and_a_damaged_manifest_are_told(run, command):
+def test_a_damaged_index_and_a_damaged_manifest_are_reported(run, command):
     index, manifest = run / "trace" / "index.jsonl", run / "manifest.json"
     content = index.read_text()
     index.write_text(content.replace('"mode": "sim"', '"mode": "sin"'))

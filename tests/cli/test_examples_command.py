@@ -13,7 +13,7 @@ def test_the_command_lists_names_and_what_happens(tmp_path):
     as_json = json.loads(rmqemu("examples", "--json", cwd=tmp_path).stdout)
 
     assert "  half-seen-consumer        A consumer that one broker cannot hear.\n" in listed
-    assert "  silent-member       How long does nobody consume" in listed
+    assert "  silent-member       How long does no one consume" in listed
     assert [item["about"] for item in as_json["run"] if item["name"] == "p1-kill"] == [
         "The master is killed and comes back after 45 s."
     ]

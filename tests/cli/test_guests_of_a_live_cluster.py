@@ -49,7 +49,7 @@ def test_the_address_is_printed_on_a_line_of_its_own_once_all_brokers_are_there(
     assert {data.cluster for data in route.broker_datas} == {"DefaultCluster"}
 
 
-def test_a_message_for_a_topic_that_nobody_made_comes_back_from_the_broker_that_took_it(namesrv_addr):
+def test_a_message_for_a_topic_that_no_one_made_comes_back_from_the_broker_that_took_it(namesrv_addr):
     program = Program()
     route = decode_json_body(TopicRouteData, program.ask(namesrv_addr, 105, {"topic": "TBW102"}).body)
     broker = route.broker_datas[0].broker_addrs[0]

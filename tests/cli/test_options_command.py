@@ -110,7 +110,7 @@ def test_in_a_terminal_it_is_a_table_with_the_meaning_below_each_option():
     assert b"\t" not in reported
 
 
-def test_who_has_read_enough_is_told_nothing():
+def test_who_has_read_enough_is_reported_nothing():
     read, written = os.pipe()
     os.close(read)
     with os.fdopen(written, "w") as output:

@@ -1,4 +1,4 @@
-"""`rmqemu up` whose output nobody reads: a stopped terminal, `| less`, a pipe that a test suite forgot."""
+"""`rmqemu up` whose output no one reads: a stopped terminal, `| less`, a pipe that a test suite forgot."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A scenario file that names code runs none of it, until the user allows it; then only what lies beside the file."""
+"""A scenario file that names code runs none of it, until the user allows it; then only what lies next to the file."""
 
 import os
 import subprocess
@@ -128,7 +128,7 @@ def test_a_module_of_python_is_refused_by_name_though_code_is_allowed(folder, co
 
     assert done.exit_code == 2
     (line,) = done.stderr.splitlines()
-    assert "os is a module of Python: expected an entry point, or a module beside the file" in line
+    assert "os is a module of Python: expected an entry point, or a module next to the file" in line
 
 
 def test_a_run_that_may_runs_the_code_and_can_be_repeated_and_read_without_its_file(folder):
@@ -167,7 +167,7 @@ def test_a_run_directory_that_names_a_program_runs_it_in_no_command(folder):
     assert untouched(folder)
 
 
-def test_a_module_beside_the_scenarios_of_a_campaign_is_bound_to_it(folder):
+def test_a_module_next_to_the_scenarios_of_a_campaign_is_bound_to_it(folder):
     write(folder, HOSTILE["a strategy"][0])
     directory = claim(folder / "campaigns" / "c", load_campaign(Path("c.toml"), allow_code=True))
     (name,) = directory.code

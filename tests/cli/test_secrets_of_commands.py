@@ -177,7 +177,7 @@ def scripts_with_mistakes(place):
             f"restart till with {{secretKey = a,{CANARY}}}",
             f"restart till with {{secretKey = {CANARY}",
             f"restart till with {{secretKey = {CANARY}}} and more",
-            f"restart nobody with {{secretKey = {CANARY}}}",
+            f"restart no one with {{secretKey = {CANARY}}}",
             f"restart broker-a with {{secretKey = {CANARY}}}",
             f"restart till with {{secretKey = '{CANARY}\x1b'}}",
             f"restart till with {{secretKey = '{CANARY}}}",

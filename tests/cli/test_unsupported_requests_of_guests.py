@@ -98,7 +98,7 @@ def test_each_is_an_event_once_for_a_guest_and_a_code(requested):
     ]
 
 
-def test_nodes_and_why_and_the_report_tell_them(requested):
+def test_nodes_and_why_and_the_report_notify_them(requested):
     report = judge_run(open_run(requested["run"]))
 
     for reported in REPORTED:
@@ -108,7 +108,7 @@ def test_nodes_and_why_and_the_report_tell_them(requested):
     assert "What guests asked that is not emulated" in as_text(report)
 
 
-def test_why_a_node_tells_the_end_of_its_life_all_the_same(requested):
+def test_why_a_node_reports_the_end_of_its_life_all_the_same(requested):
     assert "its process 1 is ready" in rmqemu("why", requested["run"], "node", "broker-a")
 
 

@@ -1,4 +1,4 @@
-"""`rmqemu watch` beside a live cluster: what it prints when something breaks, and how it ends and goes on."""
+"""`rmqemu watch` next to a live cluster: what it prints when something breaks, and how it ends and goes on."""
 
 import re
 import signal
@@ -62,7 +62,7 @@ def live(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_breaks_is_told_until_ctrl_c_which_says_how_to_go_on(live, tmp_path):
+def test_what_breaks_is_reported_until_ctrl_c_which_says_how_to_go_on(live, tmp_path):
     watch = Watch(live.run, tmp_path)
     until(lambda: watch.reported("orphan", "orders/broker-b/3", "ended"))
     begin = len(watch.lines)
@@ -115,7 +115,7 @@ def refused(tmp_path, *arguments):
     return line
 
 
-def test_what_cannot_be_watched_is_told_in_one_line(tmp_path):
+def test_what_cannot_be_watched_is_reported_in_one_line(tmp_path):
     source = executed(tmp_path / "played")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine.txt").write_text("")
@@ -143,7 +143,7 @@ def test_what_cannot_be_watched_is_told_in_one_line(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_damaged_while_it_is_watched_is_told_in_one_line(tmp_path):
+def test_a_run_that_is_damaged_while_it_is_watched_is_reported_in_one_line(tmp_path):
     with growing(tmp_path / "run", executed(tmp_path / "played")) as run:
         run.grow(400)
         watch = Watch(run.path, tmp_path)

@@ -23,7 +23,7 @@ for number, line in enumerate(sys.argv[1:]):
         app(shlex.split(line))
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
-"""Plays commands one after the other, each forked from this interpreter; prints their statuses."""
+"""Runs commands one after the other, each forked from this interpreter; prints their statuses."""
 EXECUTE = ("run small.toml --seed 1", "run small.toml --seed 2", "run small.toml --seeds 1-2")
 REPORT = (
     "check small.toml",
@@ -80,14 +80,14 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def reported(place):
-    """What each command told, and what it left."""
+    """What each command reported, and what it left."""
     text = reported_by(*EXECUTE, *REPORT, cwd=place)
     before = sorted(place.rglob("*"))
     return text | reported_by(*NEED, cwd=place), before, sorted(place.rglob("*"))
 
 
 @pytest.mark.parametrize("line", EXECUTE + REPORT)
-def test_what_plays_and_tells_of_runs_needs_no_extra(reported, line):
+def test_what_runs_and_reports_runs_needs_no_extra(reported, line):
     status, stdout, stderr = reported[0][line]
     assert status == 0, stderr
     assert stdout

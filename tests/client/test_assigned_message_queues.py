@@ -1,4 +1,4 @@
-"""The queues of a lite pull consumer, beside the table of its rebalance."""
+"""The queues of a lite pull consumer, next to the table of its rebalance."""
 
 import pytest
 

@@ -43,7 +43,7 @@ def test_a_hot_key_has_its_percentage_and_the_others_share_the_rest(percent, cou
     assert others == pytest.approx([(1 - hot) / len(others)] * len(others) if others else [], rel=0.15)
 
 
-def test_keys_in_turn_come_one_after_the_other_and_begin_anew_behind_the_last():
+def test_keys_in_turn_come_one_after_the_other_and_begin_again_behind_the_last():
     draws = KeyDraws(MessageKeys(3, KeyDistribution.IN_TURN), Random(1))
 
     assert [draws.draw() for _ in range(7)] == ["1", "2", "3", "1", "2", "3", "1"]

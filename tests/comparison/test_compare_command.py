@@ -58,7 +58,7 @@ def test_two_runs_of_one_scenario_are_identical(runs):
     assert lines(runs["base"], runs["again"]) == ["identical"]
 
 
-def test_a_change_is_told_with_the_first_difference_its_causes_and_what_followed(runs):
+def test_a_change_is_reported_with_the_first_difference_its_causes_and_what_followed(runs):
     reported = lines(runs["base"], runs["longer"])
     belief = section(reported, "First belief that differs")
 
@@ -104,7 +104,7 @@ def test_a_run_that_ends_earlier_is_compared_up_to_its_end(runs):
     assert section(reported, "Beliefs") == ["nodes that live in both runs believed the same at every instant"]
 
 
-def test_another_seed_is_told_and_compared_by_name(runs):
+def test_another_seed_is_reported_and_compared_by_name(runs):
     reported = lines(runs["base"], runs["seed"])
 
     assert reported[reported.index("") + 1] == "A  small-sim-seed1-1  small, seed 1, sim, 70.0 s emulated"
@@ -131,7 +131,7 @@ def test_of_long_values_the_place_where_they_differ_is_shown(tmp_path):
     assert second.endswith('"consumer-8"]')
 
 
-def test_a_change_without_any_effect_is_told(runs):
+def test_a_change_without_any_effect_is_reported(runs):
     reported = lines(runs["base"], runs["unused"])
 
     assert section(reported, "Scenario") == ["broker broker-a: channelExpiredTimeout 120000 in A, 119000 in B"]

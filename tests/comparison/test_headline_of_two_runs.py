@@ -84,7 +84,7 @@ def test_a_storm_of_one_run_alone_is_named_with_its_requests_and_the_command_tha
     assert third == "What can explain it: broker broker-a: enableSlaveActingMaster false in A, true in B."
     assert fourth == (
         "B is better: the requests in storms were 0 (A: 160,000). "
-        "One seed cannot tell an effect from chance: rmqemu campaign with many seeds can."
+        "One seed cannot distinguish an effect from chance: rmqemu campaign with many seeds can."
     )
 
 
@@ -158,7 +158,8 @@ def test_an_option_explains_before_the_seed_and_a_limit_of_the_verdict_explains_
 
 def test_other_seeds_are_no_evidence(found, report):
     assert lines(found, report, report, SEED)[2].endswith(
-        "One seed each, and not the same one, cannot tell an effect from chance: rmqemu campaign with many seeds can."
+        "One seed each, and not the same one, cannot distinguish an effect from chance: "
+        "rmqemu campaign with many seeds can."
     )
 
 

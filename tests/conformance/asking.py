@@ -2,7 +2,7 @@
 
 An answerer is a function of the case's `in` that returns what the case calls
 `out`. Where the real class threw, it returns `{"error": kind}`; a message is
-compared only if the answerer tells one, for a text of ours seldom is Java's.
+compared only if the answerer reports one, for a text of ours seldom is Java's.
 """
 
 from collections.abc import Callable, Iterator

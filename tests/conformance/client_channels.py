@@ -18,7 +18,7 @@ class ClientChannels(Adapter):
         return out | {"events": sorted(events, key=_group_and_leaver), "closedChannels": sorted(closed)}
 
     def first_closed(self, channels):
-        """Those that were open until now; a case tells no channel twice."""
+        """Those that were open until now; a case reports no channel twice."""
         fresh = [channel for channel in dict.fromkeys(channels) if channel not in self.closed]
         self.closed.update(dict.fromkeys(fresh))
         return fresh

@@ -1,4 +1,4 @@
-"""Which sequences are played: those in `tests/vectors`, or in the folder that VECTORS names."""
+"""Which sequences are run: those in `tests/vectors`, or in the folder that VECTORS names."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Family wire: one request or answer of controller mode, and one entry of the controllers' log, as text.
 
-A case tells the fields of the header, and its body only by the text that came out; the values behind those texts
+A case reports the fields of the header, and its body only by the text that came out; the values behind those texts
 stand here.
 """
 

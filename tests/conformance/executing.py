@@ -1,4 +1,4 @@
-"""Play a sequence against an adapter, and compare every step with what the real class answered."""
+"""Run a sequence against an adapter, and compare every step with what the real class answered."""
 
 import copy
 import keyword
@@ -26,9 +26,9 @@ class Adapter:
     partly_recorded: tuple[str, ...] = ()
     """Tables that count only in cases that mention them."""
     begins_empty = True
-    """Whether a case tells the whole state from nothing on, or only what changed since the construction."""
+    """Whether a case reports the whole state from nothing on, or only what changed since the construction."""
     sets_base_line: tuple[str, ...] = ()
-    """Operations whose changes a case does not tell."""
+    """Operations whose changes a case does not report."""
     at_ms = 0
     """Pretended time since the case began; set before each step."""
     case = ""

@@ -129,7 +129,7 @@ COMPLETED: dict[str, Callable[[Question], Question]] = {
     "alloc4pop": with_callers,
     "wire_header": without_java_alone,
 }
-"""What makes a question whole of which its answer tells a part."""
+"""What makes a question whole of which its answer sends a part."""
 
 NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
     "client_route": client_route_answers.without_order_in_passes,
@@ -144,7 +144,7 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
 
 EXCEPTED: dict[tuple[str, str], str] = {
     ("names", "names/edge/clientconfig-defaults"): "half of them are options that a client of ours does not have",
-    ("producer_select", "producer_select/edge/unknown-broker"): "pickOneAtLeast: nobody calls it in 5.3.3 either",
+    ("producer_select", "producer_select/edge/unknown-broker"): "pickOneAtLeast: no one calls it in 5.3.3 either",
     (
         "rebalance_push",
         "rebalance_push/edge/defaults",

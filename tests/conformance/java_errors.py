@@ -1,4 +1,4 @@
-"""Errors of ours as the answers tell those of Java."""
+"""Errors of ours as the answers report those of Java."""
 
 
 def throwing(kinds, call, *arguments, tell=()):
@@ -6,7 +6,7 @@ def throwing(kinds, call, *arguments, tell=()):
 
     Args:
         kinds: error of ours -> its name in Java; the first that fits.
-        tell: errors whose texts are Java's, so that they are compared.
+        report: errors whose texts are Java's, so that they are compared.
     """
     try:
         return call(*arguments)

@@ -52,7 +52,7 @@ class PopPolling(Adapter):
         return {"result": bool(woken), "woken": woken}
 
     def channel_close(self, channel):
-        if channel in self.open:  # one that nobody has used yet cannot be closed
+        if channel in self.open:  # one that no one has used yet cannot be closed
             self.open[channel] = False
         return {"woken": []}
 

@@ -12,7 +12,7 @@ POLLED_QUEUE = 3
 
 class PopUtil(Adapter):
     def ordered(self, op, out):
-        # The cases do not tell the revive offset that they were run with.
+        # The cases do not report the revive offset that they were run with.
         return out | {"json": REVIVE_OFFSET.sub('"ro":0', out["json"])} if op == "checkpoint" else out
 
     def checkpoint(self, topic, group, queue_id, start_offset, pop_time, invisible_time, num, broker_name, diffs):

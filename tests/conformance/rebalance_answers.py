@@ -36,7 +36,7 @@ NEVER_MS = 1_000_000
 NOWHERE = SimpleNamespace(warning=lambda *_, **__: None, info=lambda *_, **__: None)
 
 CONFIGURED = [["T", "broker-a", 0], ["T", "broker-a", 1]]
-"""The queues of CONFIG where a case does not tell them."""
+"""The queues of CONFIG where a case does not notify them."""
 
 
 def strategy_of(requested):

@@ -25,7 +25,7 @@ from nodes.rpc.typed import BrokerError
 
 NOW_MS = 1_700_000_000_000
 UNLOCK_TIMEOUT_MS = 1_000
-"""What Java hands over, also where nobody waits."""
+"""What Java hands over, also where no one waits."""
 NOWHERE = SimpleNamespace(warning=lambda *_, **__: None)
 FAILED = -1
 

@@ -1,6 +1,6 @@
 """Family replicas_manager: `ReplicasManager` of one broker; what the controllers answer is given in advance.
 
-What the HA service and the broker are told is written down. What runs beside an operation is run after it.
+What the HA service and the broker are notified is written down. What runs next to an operation is run after it.
 """
 
 from conformance.executing import Adapter
@@ -64,7 +64,7 @@ class ReplicasManagers(Adapter):
         assert name == "isAddressReachable"
 
     def warning(self, _text, **_fields):
-        """Nobody reads it."""
+        """No one reads it."""
 
     error = warning
 
@@ -211,7 +211,7 @@ class ReplicasManagers(Adapter):
         call()
 
     def done(self, flow, reported=None):
-        """Run a flow that never waits, and what it started beside itself."""
+        """Run a flow that never waits, and what it started next to itself."""
         self.calls, self.beside = [], []
         result = awaited(flow)
         beside, foreground, self.calls = self.beside, self.calls, []

@@ -90,7 +90,7 @@ def selected(data):
 
     first = select_broker_addr(data, draw)
     if first is None:
-        # Java wants to draw below 0; ours says that there is nobody.
+        # Java wants to draw below 0; ours says that there is no one.
         return {"error": "IllegalArgumentException"}
     if not drawn_from:
         return first

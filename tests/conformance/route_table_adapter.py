@@ -89,7 +89,7 @@ class NameserverTables(ClientChannels):
         return {"notify": notices(self.routes.unregister_brokers(requests))}
 
     def heartbeat(self, cluster, addr, name):
-        del name  # told, and looked at by nobody
+        del name  # reported, and looked at by no one
         self.routes.heartbeat(cluster, addr, self.at_ms)
         return {"code": int(ResponseCode.SUCCESS)}
 

@@ -1,4 +1,4 @@
-"""Questions: every difference is told, and only what the files call unstable is overlooked."""
+"""Questions: every difference is reported, and only what the files call unstable is overlooked."""
 
 import json
 import lzma
@@ -33,12 +33,12 @@ def test_the_same_answer_passes_and_the_question_reaches_the_answerer():
         ({"mqs": []}, {"error": "E"}, r"out\.mqs: expected \[\], got nothing"),
     ],
 )
-def test_a_wrong_answer_is_told_with_its_place(out, answer, place):
+def test_a_wrong_answer_is_reported_with_its_place(out, answer, place):
     with pytest.raises(AssertionError, match=place):
         requested(out, answer)
 
 
-def test_what_no_second_run_would_give_and_a_message_that_we_do_not_tell_are_not_compared():
+def test_what_no_second_run_would_give_and_a_message_that_we_do_not_report_are_not_compared():
     requested(
         {"at": "<now>", "id": ["<process counter>"], "r": [{"error": "E", "message": "theirs"}]},
         {"at": 17, "id": [3], "r": [{"error": "E"}]},
@@ -50,7 +50,7 @@ def test_an_operation_that_an_answerer_does_not_know_fails():
         ask(Question("names", "one", {"op": "guess"}, {}), ANSWERERS["names"])
 
 
-def test_questions_and_sequences_are_told_apart_line_by_line_in_any_folder(tmp_path):
+def test_questions_and_sequences_are_reported_apart_line_by_line_in_any_folder(tmp_path):
     question = {"case": "q", "in": {}, "out": {}}
     sequence = {"case": "s", "releases": ["5.3.3"], "config": {}, "steps": []}
     (tmp_path / "flat.jsonl").write_text(json.dumps(question))
@@ -60,7 +60,7 @@ def test_questions_and_sequences_are_told_apart_line_by_line_in_any_folder(tmp_p
     assert read_cases(tmp_path) == [Case("locks", "s", {}, []), Question("flat", "q", {}, {})]
 
 
-def test_a_line_of_neither_form_is_told_with_its_place(tmp_path):
+def test_a_line_of_neither_form_is_reported_with_its_place(tmp_path):
     (tmp_path / "flat.jsonl").write_text('{"case": "x", "steps": []}')
 
     with pytest.raises(ValueError, match=r"flat\.jsonl, line 1: neither"):

@@ -25,7 +25,7 @@ def test_a_right_answer_passes():
     execute_locks(a_case(LOCK | {"out": LOCKED}))
 
 
-def test_a_wrong_answer_is_told_with_its_step_and_its_place():
+def test_a_wrong_answer_is_reported_with_its_step_and_its_place():
     wrong = {"result": False, "state": {"locks": {"g": {"t@bk@0": ["b", 0]}}}}
 
     with pytest.raises(AssertionError) as failure:
@@ -40,7 +40,7 @@ def test_a_wrong_answer_is_told_with_its_step_and_its_place():
 
 
 @pytest.mark.parametrize("state", [{}, {"locks": {"g": {}, "h": {}}}, {"locks": {"g": None}}])
-def test_a_table_that_differs_in_what_is_there_is_told(state):
+def test_a_table_that_differs_in_what_is_there_is_reported(state):
     with pytest.raises(AssertionError, match=r"state\.locks"):
         execute_locks(a_case(LOCK | {"out": LOCKED | {"state": state}}))
 
@@ -69,7 +69,7 @@ def test_cases_of_5_3_3_are_read_from_plain_and_compressed_files_below_a_folder(
     assert [str(case) for case in read_cases(tmp_path)] == ["escape-ours", "membership-ours"]
 
 
-def test_a_line_that_is_no_json_is_told_with_its_file(tmp_path):
+def test_a_line_that_is_no_json_is_reported_with_its_file(tmp_path):
     (tmp_path / "escape.jsonl").write_text("{}}")
 
     with pytest.raises(ValueError, match=r"escape\.jsonl, line 1"):

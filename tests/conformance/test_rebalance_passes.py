@@ -1,4 +1,4 @@
-"""Single passes of a rebalance, with a consumer that only writes down what it is told."""
+"""Single passes of a rebalance, with a consumer that only writes down what it is reported."""
 
 import pytest
 import trio

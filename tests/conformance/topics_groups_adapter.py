@@ -152,5 +152,5 @@ def shown_topic(config):
 def shown_group(config):
     cls = SubscriptionGroupConfig
     shown = {wire_name(cls, field): getattr(config, field.name) for field in attrs.fields(cls)}
-    # How long a retry waits is a matter of the retry topics, not of the group: here nobody can set another policy.
+    # How long a retry waits is a matter of the retry topics, not of the group: here no one can set another policy.
     return shown | {"attributes": dict(config.attributes), "groupRetryPolicy": {"type": "CUSTOMIZED"}}

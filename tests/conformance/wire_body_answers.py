@@ -262,7 +262,7 @@ def _topic_read(text):
 
 
 def _registration(fields):
-    """What ours have no place for is looked at by nobody, and so is what it would be decoded to."""
+    """What ours have no place for is looked at by no one, and so is what it would be decoded to."""
     plain = json.dumps(_writable(fields)).encode()
     body = decode_register_broker_body(plain, compressed=False)
     compressed = encode_register_broker_body(body)

@@ -34,7 +34,7 @@ def transcript() -> tuple[Exchange, ...]:
 
 
 def answer(path: Path, line: str) -> tuple[str, ...]:
-    """What `rmqemu ctl` tells."""
+    """What `rmqemu ctl` reports."""
     words = shlex.split(line, comments=True)
     try:
         return tuple(say(path, words)) if words else ()
@@ -42,7 +42,7 @@ def answer(path: Path, line: str) -> tuple[str, ...]:
         return (str(error),)
 
 
-def test_over_the_control_socket_every_line_is_told_as_in_the_transcript(place, monkeypatch):
+def test_over_the_control_socket_every_line_is_reported_as_in_the_transcript(place, monkeypatch):
     monkeypatch.chdir(place)
     process = subprocess.Popen(
         [sys.executable, *UP], cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
@@ -64,7 +64,7 @@ def test_over_the_control_socket_every_line_is_told_as_in_the_transcript(place, 
 
 
 @pytest.mark.slow
-def test_at_the_prompt_every_line_is_told_as_in_the_transcript(place):
+def test_at_the_prompt_every_line_is_reported_as_in_the_transcript(place):
     terminal = pexpect.spawn(
         sys.executable,
         UP,

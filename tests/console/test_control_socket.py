@@ -77,7 +77,7 @@ def _one_for_all(tmp_path_factory):
 
 @pytest.fixture
 def path(_one_for_all):
-    """The socket of a cluster that others meet, too: unhurt afterwards, or they will tell."""
+    """The socket of a cluster that others meet, too: unhurt afterwards, or they will report."""
     yield _one_for_all
     assert ask(_one_for_all, "faults") == (True, ("no fault is active",))
 
@@ -101,13 +101,13 @@ def framed(content: bytes) -> bytes:
     return len(content).to_bytes(4, "big") + content
 
 
-def test_verbs_are_done_and_told_and_refusals_are_one_line(path):
+def test_verbs_are_done_and_reported_and_refusals_are_one_line(path):
     assert ask(path, "cut ns-1 broker-a") == (True, ("cut-1: cut ns-1 <-> broker-a",))
     assert ask(path, "heal cut-1") == (True, ("healed cut-1: cut ns-1 <-> broker-a",))
     assert ask(path, "kill brokr-a") == (False, ("there is no node brokr-a; did you mean broker-a?",))
 
 
-def test_nobody_but_the_owner_may_connect(path):
+def test_no_one_but_the_owner_may_connect(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_understood_gets_an_error_and_harms_nothing(path, sent):
     assert ask(path, "faults") == (True, ("no fault is active",))
 
 
-def test_half_a_message_and_a_client_that_never_reads_keep_nobody_waiting(path):
+def test_half_a_message_and_a_client_that_never_reads_keep_no_one_waiting(path):
     with connect(path) as half, connect(path) as deaf:
         half.sendall(framed(msgpack.packb({"line": "status"}))[:7])
         deaf.setblocking(False)
@@ -147,7 +147,7 @@ def test_half_a_message_and_a_client_that_never_reads_keep_nobody_waiting(path):
         assert time.monotonic() - begin < 5
 
 
-def test_who_is_one_too_many_is_told_so_and_room_comes_back(path):
+def test_who_is_one_too_many_is_reported_so_and_room_comes_back(path):
     crowd = [connect(path) for _ in range(100)]
     lines = [answer(connection)["lines"] for connection in crowd[CLIENTS_MAX:]]
     assert lines == [[f"{CLIENTS_MAX} clients are connected already"]] * (100 - CLIENTS_MAX)

@@ -51,7 +51,7 @@ def test_a_script_from_outside_is_a_file_of_the_run(tmp_path, secret):
     sat(tmp_path, sitting)
 
 
-def test_what_is_saved_from_outside_is_a_scenario_beside_the_trace(tmp_path, secret):
+def test_what_is_saved_from_outside_is_a_scenario_next_to_the_trace(tmp_path, secret):
     async def sitting(outside, inside):
         run = inside.session.run_directory
         for way in (secret, "../x.toml", "/tmp/x.toml"):
@@ -95,7 +95,7 @@ def test_who_is_outside_shares_the_faults_of_the_session(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.truncate(path.touch() or path, 1 << 30)])
-def test_an_odd_file_makes_nobody_wait(tmp_path, make):
+def test_an_odd_file_makes_no_one_wait(tmp_path, make):
     async def sitting(outside, inside):
         make(inside.session.run_directory / "odd")
         assert "cannot be read: expected" in await outside.refused("script odd")

@@ -62,10 +62,10 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
         ("cut c1 brokr-a", "there is no node brokr-a; did you mean broker-a?"),
         ("cut", "expected: cut A [B] [one-way]"),
         ("cut c1 broker-a c2", "expected: cut A [B] [one-way]"),
-        ("kill nobody at all", "expected the exact name of a node"),
+        ("kill no one at all", "expected the exact name of a node"),
         ("kill acting master of broker-b", 'unknown broker "broker-b"'),
-        ("kill minor members of nobody", 'unknown group "nobody"'),
-        ("scale nobody 3", 'unknown group "nobody"'),
+        ("kill minor members of no one", 'unknown group "no one"'),
+        ("scale no one 3", 'unknown group "no one"'),
         ("scale g 2", "g has 2 members: there is nothing to scale"),
         ("drop HEARTBEAT", "expected a request code, not HEARTBEAT; did you mean HEART_BEAT?"),
         ("drop HEART_BEAT from c1 next", "expected something after next"),
@@ -95,7 +95,7 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
         ("start c1", "c1 runs: there is nothing to start"),
         ("heal cut-9", "there is no active fault cut-9; there are none"),
         ("susspend c1", "there is no verb susspend; did you mean suspend?"),
-        ("views nobody", "there is no subject nobody; there are "),
+        ("views no one", "there is no subject no one; there are "),
         ('cut "c1', 'cut "c1: no closing quotation'),
     ],
 )
@@ -127,7 +127,7 @@ def test_faults_of_one_process_overlap_and_each_heals_on_its_own(tmp_path):
     run_at_console(scenario(10), tmp_path, sitting)
 
 
-def test_what_was_done_by_hand_is_kept_and_gives_the_same_views_again(tmp_path):
+def test_what_was_done_by_hand_is_retained_and_gives_the_same_views_again(tmp_path):
     async def sitting(me: ConsoleUser) -> None:
         afternoon = {15: "cut c1 broker-a", 30: "kill ns-1", 50: "heal all", 60: "suspend c2", 90: "resume c2"}
         for at_s, line in afternoon.items():
@@ -156,7 +156,7 @@ def test_save_writes_a_scenario_that_can_be_read(tmp_path):
     assert [timed.id for timed in load(saved).faults.faults] == ["kill-1"]
 
 
-def test_views_tell_who_believes_what_and_diff_about_what_two_differ(tmp_path):
+def test_views_report_who_believes_what_and_diff_about_what_two_differ(tmp_path):
     async def sitting(me: ConsoleUser) -> None:
         await me.at_ms(40_000)
         assert "nodes of one role agree about everything they share" in await me.say("status")

@@ -11,7 +11,7 @@ from emulator.testing import ConsoleUser, a_scenario, run_at_console
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_a_storm_is_told_while_it_goes_on_and_not_afterwards(tmp_path):
+def test_a_storm_is_reported_while_it_goes_on_and_not_afterwards(tmp_path):
     async def sitting(me: ConsoleUser) -> None:
         await me.at_ms(50_000)
         assert not [line for line in await me.say("rates") if "storm" in line]
@@ -39,7 +39,7 @@ def test_lag_names_the_queues_of_a_suspended_consumer(tmp_path):
         (line,) = await me.say("lag g")
         assert line.startswith("g is ")
         assert "messages of orders behind: broker-a q0 " in line
-        assert "nobody" in await me.refused("lag nobody")
+        assert "nobody" in await me.refused("lag no one")
 
     run_at_console(scenario, tmp_path, sitting)
 

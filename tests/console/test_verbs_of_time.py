@@ -26,7 +26,7 @@ def test_run_for_lets_exactly_so_much_time_pass(tmp_path):
     run_at_console(scenario(), tmp_path, sitting)
 
 
-def test_a_verb_is_done_at_its_instant_and_what_comes_of_it_is_told(tmp_path):
+def test_a_verb_is_done_at_its_instant_and_what_comes_of_it_is_reported(tmp_path):
     numberses: list[tuple[int, str]] = []
 
     async def sitting(me: ConsoleUser) -> None:
@@ -92,7 +92,7 @@ def test_until_lets_time_pass_until_it_is_so(tmp_path, first, condition, from_s,
         ("step 0", "expected a number of events from 1 to 1000, not 0"),
         ("until c9 ready", "there is no node c9; there are ns-1, "),
         ("until c1 happy", "there is no state happy; "),
-        ("until orders/broker-a/0", "expected a node, nobody, somebody or several after the queue"),
+        ("until orders/broker-a/0", "expected a node, no one, somebody or several after the queue"),
         ("until c1 down within 3s", "not so within 3 s: c1 down"),
         ("owners payments", "there is no topic payments; "),
         ("help frob", "there is no verb frob; "),

@@ -1,4 +1,4 @@
-"""Transcripts: what is typed, and what is told, with `...` for what differs from time to time."""
+"""Transcripts: what is typed, and what is reported, with `...` for what differs from time to time."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import attrs
 
 @attrs.frozen
 class Exchange:
-    """One line that is typed, and what is told."""
+    """One line that is typed, and what is reported."""
 
     typed: str
     reported: tuple[str, ...]

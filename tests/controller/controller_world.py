@@ -87,7 +87,7 @@ class Group:
 
     @property
     def leader_id(self):
-        """Who serves; None: nobody."""
+        """Who serves; None: no one."""
         serving = [
             self_id
             for self_id, controller in self.controllers.items()
@@ -152,17 +152,17 @@ def now_ms(host):
 
 
 def executed(script, **options):
-    """Play a script with a group; returns what it returns."""
+    """Run a script with a group; returns what it returns."""
     return executed_whole(script, **options).result
 
 
 def traced(script, **options):
-    """Play a script with a group; returns the trace."""
+    """Run a script with a group; returns the trace."""
     return executed_whole(script, **options).trace
 
 
 def executed_whole(script, controllers=3, brokers=2, seed=1, delay_ms=1, broker=Beater, **options):
-    """Play a script with a group; returns its result and its trace."""
+    """Run a script with a group; returns its result and its trace."""
 
     async def main(world):
         group = Group(world, controllers, brokers, broker, **options)

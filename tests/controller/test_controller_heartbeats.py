@@ -46,7 +46,7 @@ def test_a_broker_that_is_not_evicted_yet_comes_back_with_a_heartbeat():
     assert live.is_alive(1, TIMEOUT_MS + 1)
 
 
-def test_nobody_is_alive_without_a_cluster_name_or_under_another():
+def test_no_one_is_alive_without_a_cluster_name_or_under_another():
     live = Live()
     live.beat(1)
 
@@ -74,7 +74,7 @@ def test_the_confirm_offset_of_the_first_heartbeat_is_dropped_until_the_log_grow
 
 @pytest.mark.trap("K19")
 @pytest.mark.trap("M72")
-def test_the_first_channel_is_kept_so_its_end_evicts_who_has_long_reconnected():
+def test_the_first_channel_is_retained_so_its_end_evicts_who_has_long_reconnected():
     live = Live()
     live.beat(1, "first")
     assert live.beat(1, "second").channel == "first"

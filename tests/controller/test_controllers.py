@@ -74,7 +74,7 @@ def test_when_all_brokers_are_silent_the_epoch_rises_by_the_number_of_attempts()
     assert executed(script) == (None, 4, (1, 2))
 
 
-@pytest.mark.trap("K47", status="simplified", note="that it tells them before it answers who asked is not shown")
+@pytest.mark.trap("K47", status="simplified", note="that it notifies them before it answers who asked is not shown")
 def test_only_live_members_hear_of_a_new_master():
     async def script(group):
         await group.registered()
@@ -89,7 +89,7 @@ def test_only_live_members_hear_of_a_new_master():
 
 
 @pytest.mark.trap("K5")
-def test_that_the_master_still_exists_is_told_to_nobody_but_who_asked():
+def test_that_the_master_still_exists_is_reported_to_no_one_but_who_asked():
     async def script(group):
         await group.registered()
         heard = [list(beater.heard) for beater in group.beaters.values()]
@@ -100,7 +100,7 @@ def test_that_the_master_still_exists_is_told_to_nobody_but_who_asked():
     assert executed(script) == (Code.CONTROLLER_MASTER_STILL_EXIST, True)
 
 
-def test_nobody_is_told_if_an_option_says_so():
+def test_no_one_is_notified_if_an_option_says_so():
     async def script(group):
         await group.registered()
         return group.beaters[1].heard
@@ -124,7 +124,7 @@ def test_when_the_leader_dies_another_one_serves_after_six_to_ten_seconds(seed):
 
     took_ms, master, epoch = executed(script, seed=seed)
 
-    # A round in the term of the dead leader, in which nobody can win, and a pause before the one that somebody wins.
+    # A round in the term of the dead leader, in which no one can win, and a pause before the one that somebody wins.
     soonest_ms, latest_ms = (sum(bounds) for bounds in zip(ROUND_MS, VOTE_WAIT_MS, strict=True))
     assert SILENCE_MS - LEADER_HEARTBEAT_MS + soonest_ms <= took_ms <= SILENCE_MS + latest_ms + 100
     assert (master, epoch) == (1, 1)
@@ -291,7 +291,7 @@ def test_followers_apply_what_the_leader_committed():
 # Requests
 
 
-def test_an_answer_of_another_controller_that_is_none_harms_nobody():
+def test_an_answer_of_another_controller_that_is_none_harms_no_one():
     async def script(group):
         await group.registered()
         for code in (RequestCode.DLEDGER_VOTE, RequestCode.DLEDGER_PUSH):
@@ -314,7 +314,7 @@ def test_an_entry_of_the_log_that_is_no_event_is_passed_over_by_all():
     assert executed(script) == [(1,)] * 3
 
 
-def test_requests_that_ask_for_nothing_or_name_nobody_are_refused():
+def test_requests_that_ask_for_nothing_or_name_no_one_are_refused():
     async def script(group):
         await group.registered()
         nothing = await group.ask(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, None, ())
@@ -364,7 +364,7 @@ def test_an_unclean_election_is_allowed_while_the_controller_runs():
     assert executed(script, controllers=1) == 2
 
 
-def test_the_trace_tells_who_leads_and_who_is_master():
+def test_the_trace_reports_who_leads_and_who_is_master():
     async def script(group):
         await group.registered()
         await group.sleep(2 * LEADER_HEARTBEAT_MS)

@@ -89,7 +89,7 @@ def test_a_leader_without_a_majority_gives_up_at_a_round_after_three_heartbeats(
     assert (n0.role, n0.leader_id) == (MemberRole.CANDIDATE, "")
 
 
-def test_a_candidate_that_reaches_nobody_stays_in_its_term():
+def test_a_candidate_that_reaches_no_one_stays_in_its_term():
     n0 = member()
     terms = []
     for at_ms in range(0, 5 * ROUND_MS, 500):
@@ -119,7 +119,7 @@ def test_a_candidate_that_hears_of_a_leader_waits_for_it():
     assert (n0.term, n0.role) == (3, MemberRole.FOLLOWER)
 
 
-def test_nobody_votes_twice_in_a_term_nor_for_a_log_that_is_behind_nor_while_there_is_a_leader():
+def test_no_one_votes_twice_in_a_term_nor_for_a_log_that_is_behind_nor_while_there_is_a_leader():
     n1 = member("n1", retained=StoredState(1, "", (LogEntry(1, "x"),)))
     assert not n1.on_vote_request(VoteRequest(2, "n0", 0, 0), 0).granted
     assert n1.on_vote_request(VoteRequest(2, "n2", 1, 1), 0).granted
@@ -155,7 +155,7 @@ def test_entries_that_contradict_the_leaders_are_cut():
     assert [entry.data for entry in n1.log] == ["a", "b"]
 
 
-def test_numbers_that_no_member_sends_harm_nobody():
+def test_numbers_that_no_member_sends_harm_no_one():
     n0 = leader()
     n0.append("a")
     for matched in (-5, 99):

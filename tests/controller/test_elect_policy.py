@@ -31,7 +31,7 @@ def test_epoch_goes_before_offset_and_offset_before_priority():
     assert among({1: info(priority=5), 2: info(priority=4)}) == 2
 
 
-def test_the_old_master_stays_if_it_lives_in_the_set_and_nobody_else_is_designated():
+def test_the_old_master_stays_if_it_lives_in_the_set_and_no_one_else_is_designated():
     live = {1: info(), 2: info(epoch=9)}
 
     assert among(live, old_master=1) == 1
@@ -40,7 +40,7 @@ def test_the_old_master_stays_if_it_lives_in_the_set_and_nobody_else_is_designat
     assert among(live, old_master=3) == 2
 
 
-def test_a_designated_replica_or_nobody():
+def test_a_designated_replica_or_no_one():
     assert among({1: info()}, prefer=2) is None
     assert among({1: info(), 2: info()}, in_sync=[1], prefer=2) is None
     assert among({1: info(), 2: info()}, in_sync=[1], all_replicas=[1, 2], prefer=2) == 2

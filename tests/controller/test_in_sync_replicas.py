@@ -43,7 +43,7 @@ def test_in_sync_are_those_who_are_both_alive_and_linked(alive, linked, wanted, 
     assert waited_for == (wanted if enough else None)
 
 
-def test_without_acting_masters_nobody_looks_who_is_in_sync():
+def test_without_acting_masters_no_one_looks_who_is_in_sync():
     config = BrokerConfig(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=3)
 
     assert ack_nums_to_wait_for(config, alive=1, linked=1) == 3

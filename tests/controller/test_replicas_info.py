@@ -40,7 +40,7 @@ def test_the_first_applicant_of_a_group_must_ask_for_id_1():
 
 
 @pytest.mark.trap("K46")
-def test_an_application_whose_answer_was_lost_leaves_a_replica_that_nobody_is():
+def test_an_application_whose_answer_was_lost_leaves_a_replica_that_no_one_is():
     group = OneGroup(1)
     group.apply(2)  # the answer is lost, so the broker deletes its file and starts over
 
@@ -49,7 +49,7 @@ def test_an_application_whose_answer_was_lost_leaves_a_replica_that_nobody_is():
     assert list(group.brokers) == [1, 2, 3]
 
 
-def test_who_registers_at_another_address_is_told_the_old_one_of_the_master_once():
+def test_who_registers_at_another_address_is_given_the_old_one_of_the_master_once():
     group = OneGroup(1, 2)
     group.elect(1)
 
@@ -58,7 +58,7 @@ def test_who_registers_at_another_address_is_told_the_old_one_of_the_master_once
 
 
 @pytest.mark.trap("K9")
-def test_a_registration_is_told_the_master_only_under_the_cluster_name_that_heartbeats_bear():
+def test_a_registration_is_given_the_master_only_under_the_cluster_name_that_heartbeats_bear():
     group = OneGroup(1, 2)
     group.elect(1)
 

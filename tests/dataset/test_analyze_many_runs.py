@@ -45,7 +45,7 @@ def test_several_runs_as_json_are_a_list(runs):
     assert [report["run_id"] for report in reports] == ["sick", "quiet"]
 
 
-def test_a_damaged_run_among_others_is_told_by_file(runs, tmp_path):
+def test_a_damaged_run_among_others_is_reported_by_file(runs, tmp_path):
     damaged = write_run(random_trace(1), tmp_path / "damaged", 40)
     segment = next((damaged / "trace").glob("*/seg-000000.parquet"))
     segment.write_bytes(segment.read_bytes()[:-4] + b"zzzz")

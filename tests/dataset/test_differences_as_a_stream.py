@@ -54,7 +54,7 @@ def changes_of(rows, *, ended=False):
 
 
 def numbered(rows, first=1):
-    """The rows as they come from the source, without the columns that nobody reads."""
+    """The rows as they come from the source, without the columns that no one reads."""
     return [
         (number, row.table.name, row.row[1], orjson.dumps(row.row).decode() if row.table.name in READS else None)
         for number, row in enumerate(rows, first)

@@ -26,7 +26,7 @@ def judged(runs):
     return judge_runs(runs)
 
 
-def test_runs_are_judged_in_order_and_what_is_no_run_is_told(judged, runs):
+def test_runs_are_judged_in_order_and_what_is_no_run_is_reported(judged, runs):
     assert [report.run_id for report in judged.reports] == [run.name for run in runs[:5]]
     (refused,) = judged.refused
     assert refused.path == runs[5]

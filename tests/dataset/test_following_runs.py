@@ -1,4 +1,4 @@
-"""Following a run under way with Spark: each row is read once, also over restarts; what cannot be followed is told."""
+"""Following a run under way with Spark: each row once, also over restarts; what cannot be followed is reported."""
 
 import shutil
 from contextlib import contextmanager
@@ -73,7 +73,9 @@ def no_spark():
 
 
 @pytest.mark.slow
-def test_each_row_is_read_once_and_each_change_told_once_over_any_number_of_restarts(spark, tmp_path, source, expected):
+def test_each_row_is_read_once_and_each_change_reported_once_over_any_number_of_restarts(
+    spark, tmp_path, source, expected
+):
     lines = []
     with growing(tmp_path / "run", source) as run:
         for step in (0, 700, 1_500):
@@ -82,7 +84,7 @@ def test_each_row_is_read_once_and_each_change_told_once_over_any_number_of_rest
                 until(lambda: item.has_read(run.written))
                 run.grow(300)  # it grows, and segments close, under its eyes
                 until(lambda: item.has_read(run.written))
-            run.grow(40)  # and while nobody looks
+            run.grow(40)  # and while no one looks
         run.end()
         with followed(spark, run.path, tmp_path / "checkpoint", lines) as item:
             until(lambda: not item.following.goes_on())
@@ -93,7 +95,7 @@ def test_each_row_is_read_once_and_each_change_told_once_over_any_number_of_rest
     again = Follower(run.path, tmp_path / "checkpoint", lines)
     again.following.start(no_spark)
     assert not again.following.goes_on()
-    assert lines == expected, "the end is not told twice"
+    assert lines == expected, "the end is not reported twice"
     assert again.following.rows == source.manifest["rows"]
 
 
@@ -106,7 +108,7 @@ def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spa
         with followed(spark, run.path, checkpoint, lines) as item:
             until(lambda: item.has_read(run.written))
         commits = sorted((checkpoint / "spark" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
-        commits[-1].unlink()  # as if it had been killed before it told Spark that the batch was read
+        commits[-1].unlink()  # as if it had been killed before it reported Spark that the batch was read
         (commits[-1].parent / f".{commits[-1].name}.crc").unlink()
         run.end()
         with followed(spark, run.path, checkpoint, lines) as item:
@@ -114,7 +116,7 @@ def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spa
         assert item.following.rows == source.manifest["rows"]
         assert lines == expected
 
-        shutil.rmtree(checkpoint / "spark")  # Spark begins anew, and delivers everything once more
+        shutil.rmtree(checkpoint / "spark")  # Spark begins again, and delivers everything once more
         again = Follower(run.path, checkpoint, lines)
         again.following.start(lambda: spark)
         assert not again.following.goes_on()
@@ -189,7 +191,7 @@ def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_last_instant_is_told_when_time_stands_still(spark, tmp_path, source, expected):
+def test_the_last_instant_is_reported_when_time_stands_still(spark, tmp_path, source, expected):
     lines = []
     with growing(tmp_path / "run", source) as run:
         first = next(place for place, (_, table, _) in enumerate(run.rows) if table.name == "ownership")
@@ -241,7 +243,7 @@ def test_a_run_that_is_damaged_meanwhile_ends_the_watch_with_what_is_damaged(spa
     assert reported.value.lines == (f"{journal} is damaged: the frame at byte {at} is damaged",)
 
 
-def test_a_run_that_cannot_be_followed_is_told(tmp_path, source):
+def test_a_run_that_cannot_be_followed_is_reported(tmp_path, source):
     with pytest.raises(NotARunError, match=r"is not a run: it has neither manifest\.json nor trace/index\.jsonl$"):
         open_watched(tmp_path / "nowhere", patience_s=0)
     with growing(tmp_path / "old", source, schema_version=5) as run, pytest.raises(NotARunError, match="version 5"):

@@ -159,7 +159,7 @@ def test_gold_in_the_dataset_is_read_in_place_of_a_judgement(spark, run, tmp_pat
     assert again.gold("holds").count() > 0
 
 
-def test_runs_that_have_landed_since_are_judged_beside_the_gold_that_is_there(spark, run, tmp_path):
+def test_runs_that_have_landed_since_are_judged_next_to_the_gold_that_is_there(spark, run, tmp_path):
     other = write(two_consumers(), tmp_path / "runs" / "two")
     land([run], tmp_path / "dataset")
     emulator.traces(spark, tmp_path / "dataset").judge().write()

@@ -57,7 +57,7 @@ def test_who_stops_goes_on_from_his_checkpoint(spark, tmp_path, source):
     assert again.lines[0] not in watched.lines
 
 
-def test_a_run_that_is_damaged_is_told_where_it_is_shown_and_when_it_is_stopped(spark, tmp_path, source):
+def test_a_run_that_is_damaged_is_reported_where_it_is_shown_and_when_it_is_stopped(spark, tmp_path, source):
     with growing(tmp_path / "run", source) as run:
         run.grow(50)
         watched = emulator.watch(run.path)

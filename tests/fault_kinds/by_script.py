@@ -12,7 +12,7 @@ from faults.plan import Phase, Step, TimedFault
 
 
 class Breaker:
-    """An operator who is told in words what to break, and when to heal it."""
+    """An operator who is notified in words what to break, and when to heal it."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

@@ -1,4 +1,4 @@
-"""What slow and lying disks do to a broker: who waits, who is told what, and what is gone."""
+"""What slow and lying disks do to a broker: who waits, who is notified what, and what is gone."""
 
 import itertools
 
@@ -55,7 +55,7 @@ def test_messages_of_one_flush_are_answered_together():
     assert len(during) > 3 * len(answered)
 
 
-def test_beyond_the_time_out_the_producer_is_told_and_the_message_is_stored_all_the_same():
+def test_beyond_the_time_out_the_producer_is_notified_and_the_message_is_stored_all_the_same():
     scenario = a_broker(sync_flush_timeout=100)
     trace = broken(scenario, once(f"slow-disk {BROKER} 300", BEGIN_MS, END_MS), for_ms=40_000)
 

@@ -44,7 +44,7 @@ def plan(lines: tuple[str, ...]) -> Plan:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    """Played once each."""
+    """Executed once each."""
     executed: dict[str, Outcome] = {}
 
     def of(kind: str) -> Outcome:
@@ -79,7 +79,7 @@ def test_it_heals_without_a_trace(outcomes, kind):
 
 
 @pytest.mark.parametrize("name", list(CHAOS_NAMES))
-def test_the_names_of_openmessaging_chaos_are_kept(tmp_path, name):
+def test_the_names_of_openmessaging_chaos_are_retained(tmp_path, name):
     fault = fault_of(f"chaos {name}{' broker-a' if name.startswith('fixed-') else ''}")
     scenario = attrs.evolve(busy_cluster(100_000), faults=Plan((TimedFault("it", fault, 20_000, 40_000),)))
     outcome = outcome_of(scenario, tmp_path)
@@ -88,7 +88,7 @@ def test_the_names_of_openmessaging_chaos_are_kept(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "line", ["loss 0", "drop LOCK_BATCH_MQ", "drop HEART_BEAT group nobody", "loss 100 during stopping"]
+    "line", ["loss 0", "drop LOCK_BATCH_MQ", "drop HEART_BEAT group no one", "loss 100 during stopping"]
 )
 def test_what_meets_nothing_that_it_means_hits_nothing(tmp_path, line):
     scenario = attrs.evolve(busy_cluster(60_000), faults=Plan((TimedFault("it", fault_of(line), 20_000, 10_000),)))

@@ -81,7 +81,7 @@ def test_it_is_read_as_it_is_written(text, read):
         ("random master of a", "expected one of nodes, servers"),
     ],
 )
-def test_what_says_nobody_is_refused_in_one_line(text, reported):
+def test_what_says_no_one_is_refused_in_one_line(text, reported):
     with pytest.raises(FieldError) as error:
         target(text)
     assert error.value.problem.startswith(reported)
@@ -146,7 +146,7 @@ def test_links_among_a_group_hit_each_pair_and_none_to_the_rest():
 
 
 @pytest.mark.parametrize("scope", [NodeScope("owner of t/a/0"), NodeScope("producers"), NodeScope("minor producers")])
-def test_nobody_is_told_by_name_of_the_field(scope):
+def test_no_one_is_reported_by_name_of_the_field(scope):
     with pytest.raises(FieldError, match=r"^node: expected at least one node: no node is .* now$"):
         scope.resolve(Known(), Random(1))
 

@@ -70,7 +70,7 @@ def test_a_bridge_joins_two_halves_that_do_not_see_each_other(count, seed):
 
 
 @given(count=st.integers(2, 9), seed=seeds)
-def test_isolated_nodes_see_each_other_and_nobody_of_the_rest(count, seed):
+def test_isolated_nodes_see_each_other_and_no_one_of_the_rest(count, seed):
     scope, seen = allocated("isolate", count, seed)
 
     alone = tuple(name for name in seen if name in scope.node.split(", "))
@@ -110,13 +110,13 @@ def test_all_nodes_are_divided_where_the_star_is_said():
         ("bridge", 2, "among: expected 3 nodes at least for bridge: servers"),
     ],
 )
-def test_too_few_nodes_are_told(shape, count, reported):
+def test_too_few_nodes_are_reported(shape, count, reported):
     with pytest.raises(FieldError) as error:
         PartitionScope(shape).resolve(servers(count), Random(1))
     assert str(error.value) == reported
 
 
-def test_nobody_of_those_divided_cannot_be_isolated():
+def test_no_one_of_those_divided_cannot_be_isolated():
     with pytest.raises(FieldError, match="node: expected at least one node: no node is n9 now"):
         PartitionScope("isolate", node="n9").resolve(servers(4), Random(1))
 

@@ -62,7 +62,7 @@ def test_messages_go_to_the_brokers_that_still_take_them():
     assert stored(trace, END_MS + ROUTE_MS, END_MS + 40_000, "broker-a") > 20
 
 
-def test_a_write_only_topic_refuses_pulls_at_once_and_loses_its_queues_to_nobody_with_the_next_routes():
+def test_a_write_only_topic_refuses_pulls_at_once_and_loses_its_queues_to_no_one_with_the_next_routes():
     trace = executed(once("permission broker-a 2 topic orders", BEGIN_MS, END_MS))
 
     assert BEGIN_MS <= refused(trace, RequestCode.PULL_MESSAGE)[0] < BEGIN_MS + 1_000
@@ -208,7 +208,7 @@ def test_a_topic_is_changed_at_masters_and_its_slaves_copy_it():
         ("permission b 4 topic TBW102", "fault[0].do: expected a topic that is not RocketMQ's own"),
     ],
 )
-def test_a_scenario_file_is_told_in_one_line_who_has_no_permission(words, reported):
+def test_a_scenario_file_is_reported_in_one_line_who_has_no_permission(words, reported):
     head = '[scenario]\nname = "x"\nrun_for_s = 60\n[nameserver]\n[[broker]]\nname = "b"\nreplicas = 2\n'
     with pytest.raises(SpecError) as error:
         loads(f'{head}[[fault]]\ndo = "{words}"\nat_s = 1\n', "file.toml")

@@ -18,7 +18,7 @@ def stops(trace):
 
 
 def reported(trace, node):
-    """What each process of a node told about changed options: (incarnation, options)."""
+    """What each process of a node reported about changed options: (incarnation, options)."""
     return [(row.incarnation, row.detail) for row in trace.select("lifecycle", event="configured", node=node)]
 
 

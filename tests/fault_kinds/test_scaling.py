@@ -104,7 +104,7 @@ def test_of_overlapping_ones_the_newest_decides_and_without_any_the_scenario():
     assert seen == [four, item, item, three, item, two]
 
 
-def test_a_group_may_have_nobody_for_a_while():
+def test_a_group_may_have_no_one_for_a_while():
     trace = broken(busy_cluster(1), once("scale g 0", BEGIN_MS, END_MS), for_ms=140_000)
 
     assert owners(trace, END_MS - 1) == []

@@ -66,12 +66,12 @@ def test_the_owner_is_who_holds_the_queue_now():
         seen.append(await breaker.begin("1", "kill owner of orders/broker-a/3"))
         await stage.for_ms(60_000)
         seen.append(await breaker.begin("2", "suspend owner of orders/broker-a/3 of g"))
-        seen.append(await breaker.begin("3", "suspend owner of orders/broker-a/3 of nobody"))
+        seen.append(await breaker.begin("3", "suspend owner of orders/broker-a/3 of no one"))
 
     trace = broken(busy_cluster(1), deeds)
 
     before, after = (trace.owners(at_ms)["broker-a", 3] for at_ms in (44_999, 104_999))
-    assert seen == [*before, *after, "owner of orders/broker-a/3 of nobody"]
+    assert seen == [*before, *after, "owner of orders/broker-a/3 of no one"]
     assert before != after
 
 
@@ -134,7 +134,7 @@ def test_the_row_of_a_fault_names_who_was_meant_and_who_it_is(tmp_path):
         "jump owner of orders/broker-a/0 100",
     ],
 )
-def test_a_fault_of_a_plan_that_means_nobody_begins_does_nothing_and_ends(tmp_path, line):
+def test_a_fault_of_a_plan_that_means_no_one_begins_does_nothing_and_ends(tmp_path, line):
     alone = attrs.evolve(busy_cluster(20_000), consumers=())
     alone = attrs.evolve(alone, faults=Plan((TimedFault("it", fault_of(line), 5_000, 5_000),)))
     outcome = outcome_of(alone, tmp_path)
@@ -148,7 +148,7 @@ def test_a_fault_of_a_plan_that_means_nobody_begins_does_nothing_and_ends(tmp_pa
     assert outcome.trace.select("lifecycle", after_ms=5_000, until_ms=19_999) == []
 
 
-def test_a_fault_that_meant_nobody_holds_nobody_down():
+def test_a_fault_that_meant_no_consumer_holds_no_one_down():
     async def deeds(breaker):
         stage = breaker.stage
         await stage.at_ms(100)

@@ -32,7 +32,7 @@ def test_a_nameserver_whose_clock_jumps_gives_up_every_broker_at_its_next_scan_u
 
 
 @pytest.mark.parametrize("line", ["jump ns-1 80000", "jump ns-1 -130000", "skew ns-1 -130000"])
-def test_a_nameserver_whose_clock_is_not_that_far_ahead_gives_up_nobody(line):
+def test_a_nameserver_whose_clock_is_not_that_far_ahead_gives_up_no_one(line):
     trace = broken(busy_cluster(1), once(line, JUMP_MS, JUMP_MS + 15_000), for_ms=JUMP_MS + 16_000)
 
     assert live(trace, "ns-1", after_ms=JUMP_MS) == []

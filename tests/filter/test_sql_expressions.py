@@ -63,7 +63,7 @@ def test_an_expression_says_of_a_message_whether_it_is_wanted(text: str, *, matc
         ("no = 3", False),
         ("no <> 3", False),
         ("NOT (no = 3)", False),
-        ("NOT (3 = no)", True),  # beside what is not there a value on the left is not equal, one on the right unknown
+        ("NOT (3 = no)", True),  # with what is not there a value on the left is not equal, one on the right unknown
         ("no > 3", False),
         ("no = 3 OR a = 3", True),
         ("no = 3 AND a = 3", False),
@@ -89,7 +89,7 @@ def test_what_is_decided_already_is_not_looked_at_and_does_no_harm() -> None:
     assert compile_sql("NOT (a = 4 AND b > 3)").matches(MESSAGE)
 
 
-def test_the_size_of_the_number_beside_a_property_says_how_large_the_property_may_be() -> None:
+def test_the_size_of_the_number_next_to_a_property_says_how_large_the_property_may_be() -> None:
     assert not compile_sql("big > 5").matches({"big": "3000000000"})
     assert compile_sql("big > 2999999999").matches({"big": "3000000000"})
     assert compile_sql("a < b").matches({"a": "9", "b": "10"})
@@ -104,9 +104,9 @@ def test_the_size_of_the_number_beside_a_property_says_how_large_the_property_ma
         ("(a = 3", ") was expected, not the end"),
         ("a = 'x", '"\'" at 4 begins nothing that is known'),
         ("a # 3", "'#' at 2 begins nothing that is known"),
-        ("a > 'x'", "what stands beside > is no number"),
-        ("a > TRUE", "what stands beside > is no number"),
-        ("a > (b = 1)", "what stands beside > is no number"),
+        ("a > 'x'", "what stands next to > is no number"),
+        ("a > TRUE", "what stands next to > is no number"),
+        ("a > (b = 1)", "what stands next to > is no number"),
         ("a = NULL", "NULL cannot be compared; write IS NULL or IS NOT NULL"),
         ("TRUE = 3", "True cannot be compared with 3"),
         ("3", "an expression that is neither true nor false stands where one is wanted"),

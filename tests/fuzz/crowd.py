@@ -30,7 +30,7 @@ _MembersOption = Annotated[int, typer.Option("--members", help="A port takes 1,0
 
 
 def main(*, members: _MembersOption = 990) -> None:
-    """Let a crowd join and leave, and print how long a client beside it waited."""
+    """Let a crowd join and leave, and print how long a client with it waited."""
     console = tables_console()
     with tempfile.TemporaryDirectory() as folder:
         cluster = LiveCluster(Path(folder), CLUSTER)

@@ -141,7 +141,7 @@ def _stuck_after(seconds: int, fails: list[Callable[[Exception], None]]) -> Iter
     """End a run that takes too long: as the network does when it fails, or by force if no task runs any more.
 
     Args:
-        fails: how the network is told to fail, once there is one. A signal may come while trio takes the tasks from its
+        fails: how the network is asked to fail, once there is one. A signal may come while trio takes tasks from its
             queue, and a task that is woken there by hand is lost; so trio is asked to call it.
     """
 

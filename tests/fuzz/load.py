@@ -42,7 +42,7 @@ _GET_CONSUMER_LIST, _UPDATE_TOPIC, _HEARTBEAT, _SEND, _PULL = 38, 17, 34, 310, 1
 _BODY_BYTES = 100_000
 _NO_CODE = 99_999
 _PATIENCE_S = 600
-"""A broker that tells thousands of members about thousands of others answers late."""
+"""A broker that reports thousands of members about thousands of others answers late."""
 
 Adding = Callable[[LiveCluster, int], Iterator[None]]
 
@@ -90,7 +90,7 @@ def topics(cluster: LiveCluster, count: int) -> Iterator[None]:
 
 
 def members(cluster: LiveCluster, count: int) -> Iterator[None]:
-    """Client after client joins one group; each is told of all later ones."""
+    """Client after client joins one group; each is reported about all later ones."""
     asking = Caller(cluster.broker, BROKER_PORT, _PATIENCE_S)
     with selectors.DefaultSelector() as reported:
         joined = []
@@ -129,8 +129,8 @@ def unread_answers(cluster: LiveCluster, count: int) -> Iterator[None]:
 LOADS = (
     Load("consumer groups", 10_000, groups),
     Load("topics", 50_000, topics),
-    Load("members of one group", 5_000, members, "each is told of each later one: quadratic in RocketMQ, too"),
-    Load("answers of 100 kB that nobody reads", 5_000, unread_answers, "a connection is cut off beyond 16 MiB"),
+    Load("members of one group", 5_000, members, "each is reported about each later one: quadratic in RocketMQ, too"),
+    Load("answers of 100 kB that no one reads", 5_000, unread_answers, "a connection is cut off beyond 16 MiB"),
 )
 
 

@@ -99,7 +99,7 @@ def _lost_frames(evidence: Evidence) -> Iterator[str]:
         yield f"{times} x {subject} {item.opaque} of {item.src} on connection {item.connection} has no fate"
     for item, times in (fates - sent).items():
         if item.connection not in broken:
-            yield f"{times} x fate of a frame that nobody sent: {item}"
+            yield f"{times} x fate of a frame that no one sent: {item}"
 
 
 def _leftover_faults(evidence: Evidence) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`python -m fuzz.scenarios`: plays random scenarios, judges them, and keeps those that fail."""
+"""`python -m fuzz.scenarios`: runs random scenarios, judges them, and keeps those that fail."""
 
 import gc
 import multiprocessing
@@ -27,9 +27,9 @@ _FAILED = 1
 _AT_ONCE = 20
 """Seeds of one task of a worker."""
 _TASKS_OF_A_WORKER = 50
-"""A worker that has played a thousand scenarios is replaced, so that memory does not grow."""
+"""A worker that has executed a thousand scenarios is replaced, so that memory does not grow."""
 _FAST_ONE_IN = 10
-"""Of the scenarios that are played twice, the part that is also played in `fast`."""
+"""Of the scenarios that are run twice, the part that is also run in `fast`."""
 
 
 @attrs.define
@@ -68,7 +68,7 @@ class _Task:
 
 
 def _execute(task: _Task) -> tuple[Total, list[str]]:
-    """Play the seeds of a task; returns the sums, and a line for each failure."""
+    """Run the seeds of a task; returns the sums, and a line for each failure."""
     began = _cpu_s()
     total, reported = Total(), []
     digests: dict[int, str] = {}
@@ -110,9 +110,9 @@ def _first_of_each_kind(judged: Judged) -> list[Problem]:
 
 
 def _keep(out: Path, seed: int, tables: Tables, problem: Problem) -> str:
-    """Shrink a failure and write it to a file; returns a line that tells of it."""
+    """Shrink a failure and write it to a file; returns a line that reports it."""
     if not problem.kind.startswith("other digest"):
-        # A failure that is not there again, such as one of a busy machine, is kept as it was drawn.
+        # A failure that is not there again, such as one of a busy machine, is retained as it was drawn.
         with suppress(NothingToShrinkError):
             tables = to_dict(shrink(scenario_of(tables), lambda smaller: _fails(smaller, problem.kind)).scenario)
     out.mkdir(parents=True, exist_ok=True)
@@ -140,13 +140,13 @@ def scenarios(
     *,
     runs: Annotated[int, typer.Option(min=1, help="How many scenarios.")] = 1_000,
     twice: Annotated[
-        int, typer.Option(min=0, help="How many of them are played again with another hash seed, a tenth also in fast.")
+        int, typer.Option(min=0, help="How many of them are run again with another hash seed, a tenth also in fast.")
     ] = 50,
     from_seed: Annotated[int, typer.Option(min=0, help="Seed of the first; the others follow.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where failures go, as scenario files.")] = Path("fuzz"),
 ) -> None:
-    """Play random scenarios in virtual time, judge each run, and keep a small scenario for each failure."""
+    """Run random scenarios in virtual time, judge each run, and keep a small scenario for each failure."""
     total = Total()
     tasks = _tasks(from_seed, runs, twice, out)
     context = multiprocessing.get_context("spawn")

@@ -1,10 +1,10 @@
-"""`python -m fuzz.sequences`: sequences of steps on live clusters, beside a client that behaves well.
+"""`python -m fuzz.sequences`: sequences of steps on live clusters, next to a client that behaves well.
 
 Several guests send frames of all codes, exceed their budgets, leave in every way and come again, while an operator says
 verbs. Each cluster runs in a process of its own for some dozens of sequences. Nothing may end it, make it log a bug of
 its own, print a traceback, use more memory than its limit, or keep the client that behaves well waiting for more than a
 second. A sequence after which something is wrong is acted out again on clusters of its own with fewer and fewer steps,
-and the shortest one that still does harm is kept.
+and the shortest one that still does harm is retained.
 """
 
 import socket
@@ -200,7 +200,7 @@ def _print(session: Session, alone: Waits, took_s: float) -> None:
     console.print(f"{seen.connections} connections, {figures}")
     console.print(f"clusters: {session.cpu_s:.0f} s of CPU, at most {seen.memory_bytes_max >> 20} MiB")
     worst = max(session.waits, key=lambda waits: waits.longest_ms)
-    console.print(f"good client alone: {alone.shown()}; beside the sequences, at the worst cluster: {worst.shown()}")
+    console.print(f"good client alone: {alone.shown()}; next to the sequences, at the worst cluster: {worst.shown()}")
 
 
 def _keep(session: Session) -> None:

@@ -66,7 +66,7 @@ _WEIGHTS = {
     Act.PAUSE: 4,
 }
 _ALONE = (Act.VERB, Act.CROWD, Act.EMPTY, Act.PAUSE)
-"""Acts of nobody among the guests."""
+"""Acts of no one among the guests."""
 _COUNTS = {Act.FRAMES: 48, Act.SEND: 100, Act.BEAT: 8, Act.HOLD: 50, Act.DEAF: 40, Act.CROWD: 60, Act.PAUSE: 50}
 
 

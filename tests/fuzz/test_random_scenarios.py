@@ -259,7 +259,7 @@ def test_a_fault_without_an_end_in_the_trace_is_noticed(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_failure_is_kept_as_a_smaller_scenario(monkeypatch, tmp_path):
+def test_a_failure_is_retained_as_a_smaller_scenario(monkeypatch, tmp_path):
     monkeypatch.setattr(LinksEffect, "end", _leave)
     seed = next(seed for seed in range(50) if {fault["kind"] for fault in random_tables(seed)["fault"]} >= {"cut"})
     total, lines = _execute(_Task((seed,), (), tmp_path))

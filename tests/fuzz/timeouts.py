@@ -4,7 +4,7 @@ The frames of the call are followed from the caller to its peer and back. Each l
 takes without faults, and each pause of the peer, needs a reason of its own at its own time:
 
 - a dropped frame: the fault that dropped it, which must have been active on this link;
-- a lost frame: its receiver was gone, and something kept the caller from being told;
+- a lost frame: its receiver was gone, and something kept the caller from being reported;
 - a slow frame: a fault of this link, or a receiver that was suspended, throttled, or not alive;
 - a slow or missing answer: a peer that was suspended, throttled, dying or not alive, or a request that RocketMQ
   holds (a pull without messages; a send that waits for a disk or a slave; a lock that peers must grant; what makes a
@@ -303,7 +303,7 @@ def _lost_leg(case: _Case, frame: Row, given_up: int, subject: str) -> str:
                 or case.node_disturbed(src, begin, given_up)
             ):
                 return ""
-            return f"its {subject} was lost ({frame['detail']}), and its caller was not told"
+            return f"its {subject} was lost ({frame['detail']}), and its caller was not reported"
         case _:
             if _leg_suppressed(case, frame, given_up):
                 return ""
@@ -320,7 +320,7 @@ def _leg_suppressed(case: _Case, frame: Row, until: int) -> bool:
 
 
 def _held(case: _Case, row: Row, peer: str, begin: int, end: int, subject: str) -> str:
-    """Why the peer may have kept the request; a line if it may not."""
+    """Why the peer may have retained the request; a line if it may not."""
     if case.node_disturbed(peer, begin, end):
         return ""
     code = row["code"]

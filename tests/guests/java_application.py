@@ -1,4 +1,4 @@
-"""An application in a JVM of its own (`java/Application.java`) beside a cluster, and what it tells line by line."""
+"""An application in a JVM of its own (`java/Application.java`) next to a cluster, and what it reports line by line."""
 
 import signal
 import subprocess
@@ -22,7 +22,7 @@ class JavaApplication:
     def __init__(self, class_path: str, *words: object, key: str = "") -> None:
         self._command = ["java", f"-Dkey={key}", "-cp", class_path, str(_SOURCE), *map(str, words)]
         self.lines: list[tuple[float, str]] = []
-        """(seconds of `time.monotonic`, what was told)."""
+        """(seconds of `time.monotonic`, what was reported)."""
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -48,11 +48,11 @@ class JavaApplication:
         self._process.send_signal(signal.SIGCONT)
 
     def reported(self, begin: str, since_s: float = 0) -> list[str]:
-        """What was told since an instant, of lines that begin so."""
+        """What was reported since an instant, of lines that begin so."""
         return [line for at_s, line in list(self.lines) if at_s >= since_s and line.startswith(begin)]
 
     def wait_for(self, begin: str, *, count: int = 1, since_s: float = 0, within_s: float = 60) -> list[str]:
-        """The first lines that begin so; fails with what was told where they do not come."""
+        """The first lines that begin so; fails with what was reported where they do not come."""
         deadline_s = time.monotonic() + within_s
         while len(found := self.reported(begin, since_s)) < count:
             lines = [line for _, line in self.lines[:30]]

@@ -67,7 +67,7 @@ def test_the_right_keys_send_and_consume(namesrv_addr, class_path):
     ],
     ids=["wrong secret", "no account", "no permission", "no key"],
 )
-def test_a_producer_with_another_key_is_told_why_it_is_refused(namesrv_addr, class_path, key, why):
+def test_a_producer_with_another_key_is_reported_why_it_is_refused(namesrv_addr, class_path, key, why):
     with JavaApplication(class_path, "produce", namesrv_addr, "orders", 20, _ROUTE_MS, key=key) as shop:
         assert shop.wait_for("because") == [f"because 1 {_REFUSED}{why}"]
         assert shop.reported("sent") == []

@@ -85,5 +85,5 @@ def test_it_gets_its_queues_back_and_consumes_again_what_came_during_the_freeze(
         if len(hit) == QUEUES:
             break
     assert len(hit) == QUEUES, storm
-    # It has asked nobody where to go on: what it commits lies behind what others have committed meanwhile.
+    # It has asked no one where to go on: what it commits lies behind what others have committed meanwhile.
     assert all(storm.back_by[queue_id] > 0.8 * came for queue_id in hit), storm

@@ -1,4 +1,4 @@
-"""Figures beside a real broker, on next to nothing: that they are measured, not what they are."""
+"""Figures against a real broker, on next to nothing: that they are measured, not what they are."""
 
 import pytest
 

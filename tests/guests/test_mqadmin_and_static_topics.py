@@ -1,4 +1,4 @@
-"""RocketMQ's own mqadmin asks for static topics, which are not emulated: it is told so, and so is the console."""
+"""RocketMQ's own mqadmin asks for static topics, which are not emulated: it is reported so, and so is the console."""
 
 import re
 import subprocess
@@ -35,11 +35,11 @@ def reported(tmp_path_factory, class_path):
     return {"update": update, "remap": remap, "nodes": nodes}
 
 
-def test_update_is_told_what_is_not_emulated_and_why(reported):
+def test_update_is_reported_what_is_not_emulated_and_why(reported):
     assert re.search(_WHY, reported["update"]), reported["update"]
 
 
-def test_remapping_ends_in_mqadmin_as_beside_any_cluster_without_static_topics(reported):
+def test_remapping_ends_in_mqadmin_as_next_to_any_cluster_without_static_topics(reported):
     assert "Mapping info should not be null in broker" in reported["remap"], reported["remap"]
 
 

@@ -44,7 +44,7 @@ def other_address() -> str:
         try:
             probe.connect(("192.0.2.1", 9))  # sends nothing
         except OSError:
-            pytest.skip("this machine has no address beside loopback")
+            pytest.skip("this machine has no address next to loopback")
         return str(probe.getsockname()[0])
 
 

@@ -38,7 +38,7 @@ def parent_of(process: int) -> int:
 
 
 def is_ready(cluster: int) -> bool:
-    """Whether the command beside the cluster waits for the end of its input; before that, any end would end it."""
+    """Whether the command next to the cluster waits for the end of its input; before that, any end would end it."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "comm").read_text() == "cat\n" and parent_of(int(process.name)) == cluster:

@@ -154,7 +154,7 @@ class Heard(ChannelHandler):
 
 
 def of_a_guest(deeds):
-    """Play `deeds(world, node's machine, Heard)` in a live world with the same guest."""
+    """Run `deeds(world, node's machine, Heard)` in a live world with the same guest."""
 
     async def main(world):
         node = add_host(world, 1, "node")
@@ -205,7 +205,7 @@ async def as_the_real_one(world, _node, heard):
     return seen
 
 
-def test_a_node_cannot_tell_a_stalled_guest_from_a_stopped_process():
+def test_a_node_cannot_distinguish_a_stalled_guest_from_a_stopped_process():
     assert of_a_real_process() == SEEN
     assert of_a_guest(as_the_real_one).result == SEEN
 

@@ -54,7 +54,7 @@ class Cycle:
 
 @rare_garbage_collection()
 def max_alive(living, rounds=20, of_each=20_000):
-    """The largest number of cycles that were in memory, beside so many objects that live."""
+    """The largest number of cycles that were in memory, next to so many objects that live."""
     gc.collect()
     held = [[] for _ in range(living)]
     garbage, maximum = Garbage(), 0

@@ -75,7 +75,7 @@ def test_peers_of_a_killed_process_see_their_connections_close(mode):
 
 
 @modes
-def test_power_loss_takes_what_was_not_synced_and_nobody_hears_of_it(mode):
+def test_power_loss_takes_what_was_not_synced_and_no_one_hears_of_it(mode):
     async def main(world):
         server, _ = await listening(world, 1, "node")
         _, ear = await connected(add_host(world, 2, "client"), server)

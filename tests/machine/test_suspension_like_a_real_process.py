@@ -197,7 +197,7 @@ def of_an_emulated_node_as_another_one_sees_it(mode):
 SEEN = [1, "silence", "connected", "silence", "silence", 2, 3, 4, 5, 6, 7]
 
 
-def test_a_peer_cannot_tell_a_suspended_node_from_a_stopped_process():
+def test_a_peer_cannot_distinguish_a_suspended_node_from_a_stopped_process():
     assert of_a_real_process() == SEEN
     assert of_an_emulated_node() == SEEN
 

@@ -130,7 +130,7 @@ def test_the_monotonic_clock_is_never_wrong():
     assert item.clock.monotonic_ns() == 7_000 * MS
 
 
-def test_a_reading_of_a_clock_that_is_right_again_hits_nobody():
+def test_a_reading_of_a_clock_that_is_right_again_hits_no_one():
     item = Machine()
     item.clock.add_error("f", offset_ms=10)
     item.at_ms(1)

@@ -89,7 +89,7 @@ def test_the_configuration_survives_in_its_file_and_a_namespace_outlives_its_ent
     assert again.ask(RequestCode.GET_KVLIST_BY_NAMESPACE, namespace="other").code == ResponseCode.QUERY_NOT_FOUND
 
 
-def test_a_nameserver_that_waits_for_brokers_tells_no_route_until_the_time_has_passed():
+def test_a_nameserver_that_waits_for_brokers_reports_no_route_until_the_time_has_passed():
     nameserver = Nameserver(need_wait_for_service=True, wait_seconds_for_service=45)
     nameserver.register()
 

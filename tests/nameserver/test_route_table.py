@@ -69,7 +69,7 @@ def table():
     return RouteTable(support_acting_master=True, notify_min_broker_id_changed=True)
 
 
-def test_a_slave_is_told_its_master_and_a_master_nothing(table):
+def test_a_slave_is_notified_its_master_and_a_master_nothing(table):
     assert register(table, 0).response == RegisterBrokerResponseHeader()
     assert register(table, 1).response == RegisterBrokerResponseHeader(f"ha-{addr(0)}", addr(0))
 
@@ -134,7 +134,7 @@ def test_a_first_registration_with_one_topic_is_refused_and_leaves_an_empty_grou
 
 
 @pytest.mark.trap("M8")
-def test_the_loser_of_a_state_version_conflict_is_told_nothing(table):
+def test_the_loser_of_a_state_version_conflict_is_reported_nothing(table):
     register(table, 1, at="old", version=DataVersion(2, 1, 1))
     register(table, 0)
     loser = register(table, 1, at="new", version=DataVersion(1, 9, 9))
@@ -223,7 +223,7 @@ def test_joining_is_announced_without_the_acting_flag_and_leaving_is_not(table):
     assert table.unregister_brokers([leave(0)]) == ()
 
 
-def test_the_first_registrant_is_announced_to_nobody(table):
+def test_the_first_registrant_is_announced_to_no_one(table):
     assert register(table, 1).notifications == ()
     assert register(table, 2).notifications == ()
 
@@ -238,7 +238,7 @@ def test_a_batch_announces_one_change_per_group_with_the_last_address(table):
 
 
 @pytest.mark.trap("M19")
-def test_another_address_under_id_0_is_announced_to_nobody(table):
+def test_another_address_under_id_0_is_announced_to_no_one(table):
     register(table, 0, at="old")
     register(table, 1)
     assert register(table, 0, at="new").notifications == ()

@@ -31,11 +31,11 @@ def test_the_first_nameserver_has_the_port_and_the_ports_of_a_broker_keep_their_
     assert book().ports == (9_876, 9_877, 9_879, 9_880)
 
 
-def test_an_address_that_nobody_dials_stays_as_it_is():
+def test_an_address_that_no_one_dials_stays_as_it_is():
     assert book().page("guest").dialable("127.1.10.1:40001", "10.0.0.7") == "127.1.10.1:40001"
 
 
-def test_on_all_addresses_a_guest_is_told_the_one_that_it_has_dialed():
+def test_on_all_addresses_a_guest_is_given_the_one_that_it_has_dialed():
     page = book("0.0.0.0:9876").page("guest")
     assert page.dialable("127.1.2.1:10911", "172.17.0.1") == "172.17.0.1:9879"
     assert page.dialable("127.1.2.1:10911", "127.0.0.1") == "127.0.0.1:9879"

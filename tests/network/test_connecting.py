@@ -45,7 +45,7 @@ def test_connecting_takes_one_round_trip(mode):
 
 
 @modes
-def test_a_port_where_nobody_listens_refuses_after_one_round_trip(mode):
+def test_a_port_where_no_one_listens_refuses_after_one_round_trip(mode):
     async def main(world):
         server = add_host(world, 1, "server")
         return await attempt(world, add_host(world, 2, "client"), f"{server.ip}:{PORT}")

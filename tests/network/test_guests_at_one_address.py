@@ -43,7 +43,7 @@ PORTS = 2 + 2 * 4
 
 
 def own_address():
-    """An address of this machine beside loopback; None if it has none."""
+    """An address of this machine next to loopback; None if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # sends nothing
@@ -69,7 +69,7 @@ def cluster(tmp_path_factory, first):
 def host(request):
     found = "127.0.0.1" if request.param == "loopback" else own_address()
     if found is None:
-        pytest.skip("this machine has no address beside loopback")
+        pytest.skip("this machine has no address next to loopback")
     return found
 
 
@@ -86,7 +86,7 @@ def dialed(address):
     return host, int(port)
 
 
-def test_the_nameservers_are_told_as_programs_dial_them(cluster, first):
+def test_the_nameservers_are_notified_as_programs_dial_them(cluster, first):
     assert cluster.namesrv_addr == f"127.0.0.1:{first};127.0.0.1:{first + 1}"
 
 
@@ -138,14 +138,14 @@ def test_a_broker_that_is_down_refuses_connections_and_is_there_again_afterwards
     assert answer.code == ResponseCode.SUCCESS
 
 
-def test_a_port_in_use_is_told_and_nothing_is_started(cluster, first, tmp_path):
+def test_a_port_in_use_is_reported_and_nothing_is_started(cluster, first, tmp_path):
     taken = rf"listen 127\.0\.0\.1:{first}: port {first}, for ns-1, is in use"
     with pytest.raises(ListenError, match=taken):
         emulator.launch(loads(SCENARIO, "two"), mode="live", runs=tmp_path, listen=f"127.0.0.1:{first}")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_address_of_another_machine_is_told_and_nothing_is_started(tmp_path):
+def test_an_address_of_another_machine_is_reported_and_nothing_is_started(tmp_path):
     with pytest.raises(ListenError, match=r"192\.0\.2\.1 is no address of this machine"):
         emulator.launch(loads(SCENARIO, "two"), mode="live", runs=tmp_path, listen="192.0.2.1:9876")
     assert list(tmp_path.iterdir()) == []

@@ -169,7 +169,7 @@ BAD_FRAMES = [
 
 
 @pytest.mark.parametrize(("bad", "reason"), BAD_FRAMES)
-def test_a_bad_frame_ends_its_connection_with_one_row_and_harms_nobody_else(bad, reason):
+def test_a_bad_frame_ends_its_connection_with_one_row_and_harms_no_one_else(bad, reason):
     async def scene(stage):
         neighbour = await stage.dial()
         guest = await stage.dial()
@@ -407,7 +407,7 @@ def test_what_a_guest_sends_to_a_suspended_node_waits_in_the_kernel():
     assert live(scene).result == ([], [2, 3])
 
 
-def test_in_virtual_time_nobody_from_outside_is_let_in():
+def test_in_virtual_time_no_one_from_outside_is_let_in():
     async def main(world):
         stage = DialedNode(world)
         sock = trio.socket.socket()

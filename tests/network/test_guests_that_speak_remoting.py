@@ -194,7 +194,7 @@ def test_a_body_that_is_none_is_answered_as_an_error_of_that_request_alone():
     assert malformed(executed) == []
 
 
-def test_what_a_program_is_told_it_can_dial():
+def test_what_a_program_is_reported_it_can_dial():
     async def scene(stage):
         program = await stage.dial()
         await program.ask(*(request(code, code) for code in (106, 11, 310)))
@@ -267,7 +267,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("bad", "reason"), BAD)
-def test_a_bad_frame_ends_its_connection_with_one_row_and_harms_nobody_else(bad, reason):
+def test_a_bad_frame_ends_its_connection_with_one_row_and_harms_no_one_else(bad, reason):
     async def scene(stage):
         neighbour, program = await stage.dial(), await stage.dial()
         await program.say(encode_remoting(request(HOLD, 1)) + bad + encode_remoting(request(HOLD, 2)))
@@ -434,7 +434,7 @@ def test_a_connection_that_takes_more_than_its_share_of_the_cpu_is_answered_busy
     assert ResponseCode.SYSTEM_BUSY in codes[1:]
 
 
-def test_a_connection_that_has_taken_more_than_its_share_goes_on_while_nobody_else_needs_the_time():
+def test_a_connection_that_has_taken_more_than_its_share_goes_on_while_no_one_else_needs_the_time():
     async def scene(stage):
         limit(stage, cpu_percent=1, cpu_debt_ms=60_000)
         program, codes = await stage.dial(), []
@@ -491,7 +491,7 @@ def test_heartbeats_of_many_guests_are_handled_one_after_the_other_and_others_ar
     assert live(scene).result < MEMBERS / 4
 
 
-def test_answers_that_nobody_reads_share_a_budget():
+def test_answers_that_no_one_reads_share_a_budget():
     async def scene(stage):
         limit(stage, unsent_bytes=50_000_000, all_unsent_bytes=9_000_000)
         programs = [await stage.dial() for _ in range(3)]

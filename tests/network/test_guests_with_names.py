@@ -1,4 +1,4 @@
-"""Guests with names: told apart by the address that they dial."""
+"""Guests with names: reported apart by the address that they dial."""
 
 import contextlib
 import socket

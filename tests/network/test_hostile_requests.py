@@ -1,4 +1,4 @@
-"""Frames that once ended, froze or poisoned a live cluster, sent to `rmqemu up` beside a client that behaves well."""
+"""Frames that once ended, froze or poisoned a live cluster, sent to `rmqemu up` next to a client that behaves well."""
 
 import socket
 import struct
@@ -95,7 +95,7 @@ def send_what_is_no_frame(executed):
         executed.good.notices_nothing()
 
 
-def test_a_message_that_cannot_be_written_harms_nobody_who_would_get_it(executed):
+def test_a_message_that_cannot_be_written_harms_no_one_who_would_get_it(executed):
     """Its producer's address is no address; it comes from another guest, and the emulator relays it to a member."""
     member = Caller(executed.broker, BROKER_PORT)
     assert member.ask_raw(34, {}, heartbeat(1, "relayed").replace('"c1"', '"c9"').encode()).code == 0

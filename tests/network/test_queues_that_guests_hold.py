@@ -145,7 +145,7 @@ def test_who_says_nothing_at_all_may_be_frozen_and_keeps_everything():
     assert held(ONE).silent(600_000, 0) == ()
 
 
-def test_while_a_broker_cannot_be_reached_its_queues_are_kept():
+def test_while_a_broker_cannot_be_reached_its_queues_are_retained():
     holds = held(ONE)
     for at_ms in range(1_000, 100_000, 1_000):
         holds.suppress("broker-a", at_ms)

@@ -1,6 +1,6 @@
-"""What clients of guests believe and hold, as rows of the trace: who is a member, who told what, who is gone.
+"""What clients of guests believe and hold, as rows of the trace: who is a member, who reported what, who is gone.
 
-Their frames are said and told here in virtual time; programs that come in through a socket are played elsewhere.
+Their frames are said and reported here in virtual time; programs that come in through a socket are run elsewhere.
 """
 
 import json
@@ -182,7 +182,7 @@ def test_one_client_has_a_connection_to_each_broker_and_is_one_member():
     assert guest_rows(run, "ownership", "node", "broker_name") == [("shop", BROKER), ("shop", "broker-b")]
 
 
-def test_a_pass_is_seen_from_the_members_and_the_route_that_it_was_told():
+def test_a_pass_is_seen_from_the_members_and_the_route_that_it_was_reported():
     async def scene(stage):
         nameserver, broker = stage.dial(NAMESERVER), stage.member("c@1")
         nameserver.route("t", route(broker_a=4, broker_b=2), led=11)
@@ -203,7 +203,7 @@ def test_a_pass_is_seen_from_the_members_and_the_route_that_it_was_told():
     assert guest_rows(run, "ownership", "cause") == [(12,)]
 
 
-def test_what_was_told_before_anybody_said_who_it_is_is_believed_then():
+def test_what_was_reported_before_anybody_said_who_it_is_is_believed_then():
     async def scene(stage):
         stage.dial(NAMESERVER).route("t", route(broker_a=1), led=11)
         await stage.after(1_000)
@@ -345,7 +345,7 @@ def test_a_dead_broker_takes_no_queue_from_anybody_and_gives_time_to_come_back()
     assert 120_000 < dropped["t_ns"] / 1e6 < 120_000 + PULL_AGAIN_MS + 2 * SCAN_EVERY_MS
 
 
-def test_locks_are_told_when_they_are_granted_and_given_back_with_the_queue():
+def test_locks_are_reported_when_they_are_granted_and_given_back_with_the_queue():
     async def scene(stage):
         broker = stage.member("c@1")
         broker.lock("c@1", 0, 1, granted=[0])
@@ -437,7 +437,7 @@ def test_who_closes_a_connection_and_dials_again_has_never_been_away():
     assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",)]
 
 
-def test_a_pull_of_which_nobody_knows_whose_it_is_belongs_to_nobody():
+def test_a_pull_of_which_no_one_knows_whose_it_is_belongs_to_no_one():
     async def scene(stage):
         for client_id in ("c@1", "c@2"):
             stage.member(client_id).end(by_node=True)

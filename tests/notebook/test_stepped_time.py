@@ -86,7 +86,7 @@ def test_many_small_steps_with_looks_between_them_leave_the_trace_of_one_big_ste
     assert digest_of(item) == digest_of(many)
 
 
-def test_a_stepped_cluster_that_nobody_touches_runs_as_its_scenario_does(tmp_path):
+def test_a_stepped_cluster_that_no_one_touches_runs_as_its_scenario_does(tmp_path):
     whole = attrs.evolve(scenario(), run_for_ms=30_000)
     cluster = emulator.launch(whole, runs=tmp_path)
     cluster.advance(29_999)
@@ -151,7 +151,7 @@ def test_what_is_no_duration_is_refused_and_no_time_passes(tmp_path, wrong):
         assert cluster.now_ms == 0
 
 
-def test_the_seed_is_the_scenarios_unless_told(tmp_path):
+def test_the_seed_is_the_scenarios_unless_reported(tmp_path):
     item, other = (emulator.launch(FIRST_CLUSTER, runs=tmp_path, seed=seed) for seed in (None, 7))
     for cluster in (item, other):
         cluster.advance(5_000)

@@ -98,7 +98,7 @@ def test_a_node_that_crashes_ends_the_cluster_and_later_calls_say_why(tmp_path):
     with pytest.raises(ClusterEndedError, match="the cluster has ended: broker-a: ZeroDivisionError: a bug; its trace"):
         cluster.status()
     assert threads_of_clusters() == []
-    assert cluster.close() == cluster.path, "who has been told is not told again"
+    assert cluster.close() == cluster.path, "who has been reported is not reported again"
     assert open_run(cluster.path).manifest["crashes"] == ["broker-a: ZeroDivisionError: a bug"]
 
 
@@ -157,7 +157,7 @@ def test_an_interrupt_ends_a_call_that_would_never_end_by_itself(tmp_path):
         assert cluster.now_ms == now_ms
 
 
-def test_a_cluster_that_nobody_holds_any_more_is_closed(tmp_path):
+def test_a_cluster_that_no_consumer_holds_any_more_is_closed(tmp_path):
     cluster = launched(tmp_path)
     cluster.advance(1_000)
     path = cluster.path
@@ -230,10 +230,10 @@ def test_python_ends_without_a_word_and_the_run_is_complete(tmp_path):
 
 
 def test_an_uncaught_error_ends_python_with_that_error_and_the_run_is_complete(tmp_path):
-    done = python("cluster = emulator.launch(FIRST_CLUSTER); cluster.kill('nobody')", cwd=tmp_path)
+    done = python("cluster = emulator.launch(FIRST_CLUSTER); cluster.kill('no one')", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(
-        "emulator.console.verb.VerbError: there is no node nobody; there are "
+        "emulator.console.verb.VerbError: there is no node no one; there are "
     )
     assert open_run(tmp_path / "runs" / "first-cluster-sim-seed1-1").manifest["ended"] == "complete"
 

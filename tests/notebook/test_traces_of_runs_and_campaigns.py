@@ -171,7 +171,7 @@ def test_findings_of_a_campaign_have_the_columns_of_those_of_its_runs(campaign):
         pd.testing.assert_frame_equal(mine, of_run.findings(name).drop(columns="variant"), check_dtype=False)
 
 
-def test_rows_of_a_campaign_are_those_of_the_traces_that_were_kept(campaign):
+def test_rows_of_a_campaign_are_those_of_the_traces_that_were_retained(campaign):
     found = emulator.traces(campaign)
 
     for frame in (found.beliefs(), found.lag(), found.sends(), found.rates()):
@@ -212,7 +212,7 @@ def one_line(call):
     return str(raised.value)
 
 
-def test_what_is_no_run_is_told(tmp_path, run):
+def test_what_is_no_run_is_reported(tmp_path, run):
     expected = "expected a run directory, a folder of runs, a campaign, or a dataset"
 
     assert one_line(emulator.traces) == f"expected a path: {expected.removeprefix('expected ')}"
@@ -236,7 +236,7 @@ def test_a_campaign_stands_alone(campaign, run):
     assert one_line(lambda: emulator.traces(run, campaign)) == expected
 
 
-def test_a_damaged_run_is_told_and_nothing_is_left_out(tmp_path, run):
+def test_a_damaged_run_is_reported_and_nothing_is_left_out(tmp_path, run):
     for number in range(2):
         other = shutil.copytree(run, run.parent / f"damaged-{number}")
         segment = next((other / "trace" / "ownership").iterdir())
@@ -247,14 +247,14 @@ def test_a_damaged_run_is_told_and_nothing_is_left_out(tmp_path, run):
     assert line.endswith(", and 1 more")
 
 
-def test_a_trace_that_was_damaged_later_is_told_when_it_is_read(tmp_path, run):
+def test_a_trace_that_was_damaged_later_is_reported_when_it_is_read(tmp_path, run):
     found = emulator.traces(run)
     (run / "manifest.json").write_text("{}")
 
     assert "manifest.json" in one_line(found.lag)
 
 
-def test_unknown_names_are_told_with_those_that_there_are(run):
+def test_unknown_names_are_reported_with_those_that_there_are(run):
     found = emulator.traces(run)
 
     assert one_line(lambda: found.findings("overlap")).startswith("there is no table overlap; did you mean overlaps")
@@ -293,19 +293,19 @@ def test_what_is_no_interval_has_no_phases(run):
     assert one_line(lambda: found.per_phase([])) == "expected a pandas frame, not list"
 
 
-def test_a_trace_that_the_campaign_did_not_keep_is_told_with_how_to_get_it(campaign):
+def test_a_trace_that_the_campaign_did_not_keep_is_reported_with_how_to_get_it(campaign):
     found = emulator.traces(campaign)
 
     line = one_line(lambda: found.lag(run="calm-seed2"))
-    assert line.startswith("no trace of calm-seed2 was kept; play it again: rmqemu run ")
+    assert line.startswith("no trace of calm-seed2 was retained; run it again: rmqemu run ")
     assert line.endswith("--seed 2")
 
 
-def test_a_campaign_of_which_nothing_was_kept_or_played_says_so(tmp_path):
+def test_a_campaign_of_which_nothing_was_retained_or_executed_says_so(tmp_path):
     empty = claim(tmp_path / "it", load_campaign(write_campaign(tmp_path)))
     found = emulator.traces(empty.path)
 
-    retained = 'no trace was kept; play a run again with its command in runs(), or keep = "all"'
+    retained = 'no trace was retained; repeat a run with its command in runs(), or keep = "all"'
     for read in (found.lag, found.log, found.beliefs):
         assert one_line(read) == retained
     assert one_line(found.overlaps) == f"{empty.path}: no run has been judged yet"
@@ -314,7 +314,7 @@ def test_a_campaign_of_which_nothing_was_kept_or_played_says_so(tmp_path):
     assert repr(found) == "8 runs of baseline, calm: 8 missing"
 
 
-def test_a_campaign_that_is_none_is_told(tmp_path):
+def test_a_campaign_that_is_none_is_reported(tmp_path):
     (tmp_path / "campaign.json").write_text("{")
 
     assert "campaign.json" in one_line(lambda: emulator.traces(tmp_path))

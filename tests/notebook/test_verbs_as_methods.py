@@ -1,4 +1,4 @@
-"""Verbs of the registry as methods: their words, what they tell, what they refuse."""
+"""Verbs of the registry as methods: their words, what they report, what they refuse."""
 
 import inspect
 
@@ -65,7 +65,7 @@ def test_what_is_no_verb_is_an_attribute_error(cluster):
     assert not hasattr(cluster, "__wrapped__")
 
 
-def test_told_lines_are_a_sequence_that_prints_as_lines(cluster):
+def test_reported_lines_are_a_sequence_that_prints_as_lines(cluster):
     reported = cluster.nodes()
     assert str(reported) == repr(reported) == "\n".join(reported.lines)
     assert list(reported) == list(reported.lines)

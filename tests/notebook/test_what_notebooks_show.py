@@ -101,7 +101,7 @@ def test_what_is_down_is_said_in_words_too(cluster):
     assert "c1down" in row(Cells(html(cluster)).rows, "consumers")[1].replace(" ", "")
 
 
-def test_owners_are_told_queue_by_queue(cluster):
+def test_owners_are_notified_queue_by_queue(cluster):
     reported = cluster.ownership
     assert reported.lines[:2] == ("orders (group g)", "  broker-a: q0 c1, q1 c1, q2 c2, q3 c2")
     assert reported.lines[-1] == "no queue has two owners or more, no queue has none"
@@ -140,7 +140,7 @@ def note(book, table, **fields):
 
 
 def test_the_history_has_a_bar_for_each_span_of_owners_and_the_faults_above(cluster):
-    assert "nobody has owned" not in str(cluster.history)
+    assert "no consumer has owned" not in str(cluster.history)
     cluster.kill("c1")
     cluster.advance(30_000)
     drawn = html(cluster.history)
@@ -153,7 +153,7 @@ def test_before_anything_has_happened_everything_can_be_shown(tmp_path):
     with launched(tmp_path) as cluster:
         for shown in (cluster, cluster.status, cluster.faults, cluster.views, cluster.ownership):
             Cells(html(shown))
-        assert cluster.history.lines == ("nobody has owned a queue yet",)
+        assert cluster.history.lines == ("no consumer has owned a queue yet",)
 
 
 def test_what_a_scenario_calls_its_things_is_escaped(tmp_path):

@@ -19,7 +19,7 @@ _CELL_TIMEOUT_S = 240
 
 
 async def execute(path: Path, folder: Path) -> nbformat.NotebookNode:
-    """The notebook with fresh outputs; it runs in a folder that has the examples beside it."""
+    """The notebook with fresh outputs; it runs in a folder that has the examples with it."""
     notebook = nbformat.read(path, as_version=4)
     (folder / "notebooks").mkdir(parents=True)
     shutil.copytree(ROOT / "examples", folder / "examples")

@@ -60,7 +60,7 @@ def test_an_acknowledgement_and_the_end_of_the_invisible_time_both_wake_a_held_p
         await stage.for_ms(10_000)
         (_, first_ms), (again, second_ms) = taken
         assert first_ms - began_ms < 10
-        assert again == [2, 3]  # nobody acknowledged them
+        assert again == [2, 3]  # no consumer acknowledged them
         assert BATCH_MS <= second_ms - first_ms <= BATCH_MS + 110
 
     pops(script)

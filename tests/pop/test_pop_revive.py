@@ -108,7 +108,7 @@ def test_a_scan_that_lasts_longer_than_ten_seconds_leaves_what_it_has_just_read(
 
 
 @pytest.mark.trap("P16")
-def test_a_check_point_that_is_written_anew_is_due_10_30_and_60_seconds_after_the_first_time():
+def test_a_check_point_that_is_rewritten_is_due_10_30_and_60_seconds_after_the_first_time():
     times, ck = [], CK
     for _ in range(3):
         ck = re_put_ck(ck, 6, ck.revive_time_ms)
@@ -148,7 +148,7 @@ def test_two_check_points_with_one_start_offset_share_an_entry():
 
 
 @pytest.mark.trap("P45")
-def test_a_check_point_that_is_overdue_is_written_anew_with_its_time_as_offset():
+def test_a_check_point_that_is_overdue_is_rewritten_with_its_time_as_offset():
     revives = InflightRevives()
     revives.begin(CK, 1_700_000_000_000)
 

@@ -59,7 +59,7 @@ def test_no_scan_of_pops_does_anything_before_the_next_one_and_that_one_does(pop
 
 
 @given(st.lists(st.integers(1_000, 20_000), max_size=5))
-def test_no_held_pop_times_out_before_the_instant_that_is_told(ends) -> None:
+def test_no_held_pop_times_out_before_the_instant_that_is_reported(ends) -> None:
     polls = PopLongPolling[int, str](PopPollingOptions(), lambda _: True)
     for number, end_ms in enumerate(ends):
         polls.polling(number, "t", "g", number % 2, born_ms=0, poll_ms=end_ms, now_ms=0)

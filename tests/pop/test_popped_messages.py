@@ -32,7 +32,7 @@ def test_an_acknowledged_message_is_done():
     assert (found.popped, found.acked, found.late, found.violation) == (1, 1, 0, False)
 
 
-def test_a_message_that_nobody_answers_or_revives_is_a_violation():
+def test_a_message_that_no_one_answers_or_revives_is_a_violation():
     found = row(a_pop())
 
     assert (found.late, found.start_ns, found.end_ns) == (1, 70 * SECOND, 300 * SECOND)
@@ -56,21 +56,21 @@ def test_a_revived_message_was_late_for_as_long_as_reviving_takes():
     assert (row(trace).revived, row(trace).late, row(trace).violation) == (1, 0, False)
 
 
-def test_a_message_that_was_hidden_anew_waits_from_then_on():
+def test_a_message_that_was_hidden_again_waits_from_then_on():
     trace = a_pop().at(60).message("broker-a", "invisible_changed", 7, tags="stored", key=handle(30))
 
     assert row(trace, end_s=100).late == 0
     assert row(trace, end_s=120).late == 1
 
 
-def test_a_check_point_that_is_put_anew_counts_from_the_pop():
+def test_a_check_point_that_is_put_again_counts_from_the_pop():
     trace = a_pop().at(72).message("broker-a", "re_put", 7, tags="stored", key=handle(INVISIBLE_S + 30))
 
     assert row(trace, end_s=110).late == 0
     assert row(trace, end_s=130).start_ns == 100 * SECOND
 
 
-def test_a_record_that_is_put_anew_counts_from_the_instant_that_it_names():
+def test_a_record_that_is_put_again_counts_from_the_instant_that_it_names():
     key = handle(INVISIBLE_S + 10, pop_time_s=1 + 61)
     trace = a_pop().at(71).message("broker-a", "re_put", 7, tags="stored", key=key)
 

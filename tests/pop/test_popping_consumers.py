@@ -67,7 +67,7 @@ def test_a_refused_message_is_hidden_for_longer_after_each_failure():
 
     first = min(rows(trace, "invisible_changed"), key=lambda row: row.t_ns)
     assert parse_extra_info(first.key).invisible_time_ms == 10_000
-    # What was not taken from the queue itself anew comes from the retry topic, where it succeeds.
+    # What was not taken from the queue itself again comes from the retry topic, where it succeeds.
     assert rows(trace, "acked", topic=TOPIC) == []
 
 
@@ -130,7 +130,7 @@ def test_a_young_message_with_too_many_failures_costs_the_rest_of_its_batch_unti
 
 @pytest.mark.slow
 @pytest.mark.trap("P39")
-def test_a_mode_that_one_broker_was_told_has_half_of_a_group_pop_and_half_pull_the_same_queues():
+def test_a_mode_that_one_broker_was_notified_has_half_of_a_group_pop_and_half_pull_the_same_queues():
     async def script(stage: Stage) -> None:
         await stage.at_ms(60_000)
         await stage.begin(f"consume-mode {GROUP} pop at broker-a")

@@ -62,7 +62,7 @@ def test_every_message_is_consumed_and_comes_once_more_only_if_it_was_refused(wa
         await stage.for_ms(2_000)
         await stage.stop("broker-a")
         if way == "remote":
-            await stage.stop("broker-b")  # the master beside the slave that acts for broker-a
+            await stage.stop("broker-b")  # the master next to the slave that acts for broker-a
         await stage.for_ms(30_000)
         stage.start("worker")
         await stage.for_ms(150_000)

@@ -24,7 +24,7 @@ from support.popping_guest import BROKER, GROUP, INVISIBLE_MS, TOPIC, PoppingGue
 RETRY = f"%RETRY%{GROUP}_{TOPIC}"
 WITH_RECORDS = {"pop_consumer_kv_service_init": True, "pop_consumer_kv_service_enable": True}
 REVIVED_MS = INVISIBLE_MS + 600
-"""After this time a message that nobody has acknowledged was revived: a broker looks every 500 ms."""
+"""After this time a message that no one has acknowledged was revived: a broker looks every 500 ms."""
 Script = Callable[[Stage, PoppingGuest], Awaitable[None]]
 
 
@@ -269,7 +269,7 @@ def execute_two_groups(script: Script, **options: object) -> Trace:
     return execute(two_groups(topics=(TopicSpec(RETRY, (OTHER,), 1),), **WITH_RECORDS, **options), main)
 
 
-def test_pops_need_the_database_that_they_are_told_to_use() -> None:
+def test_pops_need_the_database_that_they_are_reported_to_use() -> None:
     async def script(_stage: Stage, guest: PoppingGuest) -> None:
         assert (await guest.pop()).code == ResponseCode.SYSTEM_ERROR
 

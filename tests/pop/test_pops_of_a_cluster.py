@@ -14,11 +14,11 @@ from support.popping_guest import BROKER, GROUP, INVISIBLE_MS, TOPIC, PoppingGue
 
 RETRY_V1, RETRY_V2 = f"%RETRY%{GROUP}_{TOPIC}", f"%RETRY%{GROUP}+{TOPIC}"
 REVIVED_MS = INVISIBLE_MS + 5_000
-"""After this time a message that nobody has acknowledged was revived, on an idle broker."""
+"""After this time a message that no one has acknowledged was revived, on an idle broker."""
 
 
 def pops(script: Callable[[Stage, PoppingGuest], Awaitable[None]], *, for_ms: float = 0, **options: object) -> Trace:
-    """Play a script against one broker with the topic `orders`, with four queues."""
+    """Run a script against one broker with the topic `orders`, with four queues."""
 
     async def main(stage: Stage) -> None:
         await script(stage, await popping_guest(stage))
@@ -68,7 +68,7 @@ def test_the_offset_moves_within_5_ms_although_nothing_is_acknowledged() -> None
     pops(script)
 
 
-def test_what_nobody_acknowledges_comes_back_from_the_retry_topic_with_its_own_handle() -> None:
+def test_what_no_consumer_acknowledges_comes_back_from_the_retry_topic_with_its_own_handle() -> None:
     async def script(stage: Stage, guest: PoppingGuest) -> None:
         await send(guest, 3)
         popped = await guest.pop()
@@ -256,7 +256,7 @@ def test_a_pop_whose_time_is_over_is_carried_out_once_more_and_may_find_messages
         await send(guest, 1)
         await guest.pop()
         began_ms = stage.now_ms
-        # The revived message wakes nobody, but it is there when the time is over.
+        # The revived message wakes no one, but it is there when the time is over.
         popped = await guest.pop(queue_id=-1, poll_ms=20_000)
         assert (popped.code, len(popped.messages)) == (ResponseCode.SUCCESS, 1)
         assert 19_950 <= stage.now_ms - began_ms <= 19_980

@@ -69,7 +69,7 @@ def test_a_plain_slave_hands_messages_out_without_a_check_point_and_forgets_that
 
 @pytest.mark.trap("P2")
 @pytest.mark.trap("P38")
-def test_a_refused_check_point_is_told_once_scanned_every_5_ms_and_blocks_the_offset() -> None:
+def test_a_refused_check_point_is_reported_once_scanned_every_5_ms_and_blocks_the_offset() -> None:
     async def script(stage: Stage, guest: PoppingGuest) -> None:
         await stage.at_ms(BEFORE_MS)
         await guest.send(MASTER)

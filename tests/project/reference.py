@@ -21,8 +21,8 @@ def _head() -> Iterator[str]:
     yield ""
     yield "Generated from the code by `make reference`; do not edit. A key that is `required` has no default; `none`"
     yield "means that nothing stands in its place. Times may be written in seconds or milliseconds, `run_for_s` or"
-    yield "`run_for_ms`; defaults of both are milliseconds. `rmqemu check FILE` tells all mistakes of a file with their"
-    yield "lines, and `rmqemu options ROLE` lists options in a terminal."
+    yield "`run_for_ms`; defaults of both are milliseconds. `rmqemu check FILE` reports all mistakes of a file with"
+    yield "their lines, and `rmqemu options ROLE` lists options in a terminal."
     yield ""
     yield "- Tables: " + ", ".join(f"[`{name}`](#{_anchor(name)})" for name in sections())
     yield "- [Kinds of faults](#kinds-of-faults)"

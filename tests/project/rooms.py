@@ -16,7 +16,7 @@ _HOUSES = ("emulator", "faults", "nodes")
 _WIDTH, _MARGIN, _ROW, _HEAD, _GAP = 1150, 16, 26, 40, 14
 _SERVICE_X, _ARCS_X = 190, 950
 SERVICE_CHARS_MAX = 112
-"""What fits beside the name of a package."""
+"""What fits next to the name of a package."""
 _STYLE = """
 text { font-family: system-ui, sans-serif; font-size: 13px; fill: #1f2933; }
 .house { font-weight: 700; font-size: 15px; }

@@ -68,7 +68,7 @@ _TYPES = {pa.int64(): "integer", pa.string(): "text", pa.bool_(): "true or false
 
 
 class UndocumentedColumnError(Exception):
-    """A column of which nobody says what it means."""
+    """A column of which no one says what it means."""
 
 
 def page() -> str:
@@ -187,9 +187,9 @@ def _table_of_runs() -> Iterator[str]:
         ("column", "type", "meaning"), [(f"`{item.name}`", _type(item.type), meanings[item.name]) for item in schema]
     )
     yield ""
-    yield "A campaign has a row for each case, also for those that crashed, hung or were not played, and the columns"
-    yield "`outcome`, `rows`, `virtual_s`, `cpu_s`, `wall_s`, `trace` (the run directory, if it was kept) and `command`"
-    yield "(plays the run again)."
+    yield "A campaign has a row for each case, also for those that crashed, hung or were not run, and the columns"
+    yield "`outcome`, `rows`, `virtual_s`, `cpu_s`, `wall_s`, `trace` (the run directory, if it was retained) and"
+    yield "`command` (repeats the run)."
 
 
 def _table(table: FindingTable[Any]) -> Iterator[str]:
@@ -241,8 +241,8 @@ def _beliefs() -> Iterator[str]:
     docs = _docs_of(BeliefKind)
     yield from ("", "## Beliefs", "")
     yield "`traces.beliefs(KIND)`, and the table `beliefs` of the trace: one row per change. `value` is JSON; `null`"
-    yield "means that the node holds nothing about the subject any more. In the trace `source` is the address that told"
-    yield "it; in the frame `reported_by` is its name."
+    yield "means that the node holds nothing about the subject any more. In the trace `source` is the address that"
+    yield "reported it; in the frame `reported_by` is its name."
     yield ""
     yield from _rows(
         ("kind", "who holds it, its subject, its value"), [(f"`{kind.value}`", docs[kind.name]) for kind in BeliefKind]

@@ -54,7 +54,7 @@ def test_the_recorded_marks_are_those_of_the_tests(request, tmp_path):
     else:  # somebody runs a part of the tests
         found = marks_below(TESTS, tmp_path / "ledger.json")
 
-    assert list(map(attrs.astuple, recorded_marks())) == found, "make ledger writes them anew"
+    assert list(map(attrs.astuple, recorded_marks())) == found, "make ledger writes them again"
 
 
 def test_the_ledger_has_one_row_per_trap():

@@ -162,7 +162,7 @@ OF_THE_PACKAGE_OR_THE_SYSTEM = (
     "emulator/spec/reading/bundled.py",
     "emulator/web/dashboard.py",
 )
-"""Modules that open files which nobody else has made."""
+"""Modules that open files which no one else has made."""
 
 
 def _opens_a_file(node: ast.AST) -> bool:

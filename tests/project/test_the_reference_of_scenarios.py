@@ -19,7 +19,7 @@ LISTED = {
 
 
 def test_the_page_is_generated_from_the_code_as_it_is():
-    assert PAGE.read_text(encoding="utf-8") == page(), "make reference writes it anew"
+    assert PAGE.read_text(encoding="utf-8") == page(), "make reference writes it again"
 
 
 @pytest.mark.parametrize("name", LISTED)

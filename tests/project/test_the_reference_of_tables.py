@@ -12,7 +12,7 @@ from project.tables import PAGE, page
 
 
 def test_the_page_is_generated_from_the_code_as_it_is():
-    assert PAGE.read_text(encoding="utf-8") == page(), "make tables writes it anew"
+    assert PAGE.read_text(encoding="utf-8") == page(), "make tables writes it again"
 
 
 def test_every_column_of_every_table_is_named_with_its_meaning():

@@ -8,7 +8,7 @@ ARC = re.compile(r'd="M\d+ (\d+) C\d+ \d+ \d+ \d+ \d+ (\d+)"')
 
 
 def test_the_picture_is_drawn_from_the_code_as_it_is():
-    assert PICTURE.read_text(encoding="utf-8") == picture(), "make rooms draws it anew"
+    assert PICTURE.read_text(encoding="utf-8") == picture(), "make rooms draws it again"
 
 
 def test_every_import_goes_down():

@@ -50,6 +50,6 @@ def test_what_is_no_json_elsewhere_is_read(text, value):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1", '{"a"}', '"open', "{a:b}", "1 2", "[" * 5_000, "{a:" * 5_000])
-def test_what_nobody_can_read_is_refused(text):
+def test_what_no_one_can_read_is_refused(text):
     with pytest.raises(JsonError):
         read_json(text)

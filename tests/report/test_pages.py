@@ -96,7 +96,7 @@ def test_what_is_no_run_or_cannot_be_written_is_one_line(storm, arguments, line)
     assert (done.returncode, done.stdout, lines) == (2, "", [line])
 
 
-def test_a_run_that_was_killed_before_its_first_row_was_kept_is_unknown(tmp_path):
+def test_a_run_that_was_killed_before_its_first_row_was_retained_is_unknown(tmp_path):
     report = judge_run(open_run(killed_run(HandMadeTrace(), tmp_path / "r", closed=0)))
 
     assert report.verdict is RulesVerdict.UNKNOWN

@@ -115,7 +115,7 @@ def test_a_handler_that_raises_answers_system_error_with_the_text(mode, code, bo
 
 
 @modes
-def test_a_held_request_blocks_nobody_and_answers_go_out_in_any_order(mode):
+def test_a_held_request_blocks_no_one_and_answers_go_out_in_any_order(mode):
     async def scene(stage):
         return [
             (at_ms, answer.body)

@@ -12,7 +12,7 @@ LONG = 10_000
 
 
 async def call_at(world, instants_ms, *, server=RemotingServerConfig(), client=RemotingClientConfig()):  # noqa: B008
-    """Call at these instants; what both ends are told of closes until 400 s, and when in ms."""
+    """Call at these instants; what both ends are reported about closes until 400 s, and when in ms."""
     lines = []
 
     def tell(node):
@@ -38,7 +38,7 @@ async def call_at(world, instants_ms, *, server=RemotingServerConfig(), client=R
         ({"server": RemotingServerConfig(server_channel_max_idle_time_seconds=LONG)}, ["client", "server"]),
     ],
 )
-def test_an_end_closes_an_idle_connection_and_both_ends_are_told(mode, options, reported):
+def test_an_end_closes_an_idle_connection_and_both_ends_are_reported(mode, options, reported):
     closes = execute_world(lambda world: call_at(world, [1_000, 100_000], **options), mode=mode).result
 
     assert closes == [(node, 220_000) for node in reported]

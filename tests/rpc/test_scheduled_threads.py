@@ -112,7 +112,7 @@ def woken(*wakes_ms, works_ms=0):
     return execute_world(main).result
 
 
-def test_a_thread_that_nobody_wakes_sleeps_its_time():
+def test_a_thread_that_no_one_wakes_sleeps_its_time():
     assert woken() == [20, 40, 60]
 
 

@@ -1,4 +1,4 @@
-"""ACL 1.0 in a whole cluster: brokers with `aclEnable` serve who signs with the key of an account, and nobody else."""
+"""ACL 1.0 in a whole cluster: brokers with `aclEnable` serve who signs with the key of an account, and no one else."""
 
 import pytest
 
@@ -117,7 +117,7 @@ def test_a_white_address_needs_no_key():
     assert check(item) == ()
 
 
-def test_without_acl_enable_nobody_is_asked_for_a_key():
+def test_without_acl_enable_no_one_is_asked_for_a_key():
     load = loads(SCENARIO.format(consumer="", producer="", head="").replace("aclEnable = true", ""), "open")
     assert consumed(executed(load)) > 200
     assert check(load) == ()

@@ -25,7 +25,7 @@ def test_every_member_owns_all_queues_and_consumes_every_message():
     assert trace.owners() == {("broker-a", 0): ["c1", "c2"], ("broker-a", 1): ["c1", "c2"]}
     once_each = {sorted(node) == ["c1", "c2"] for node in trace.consumed().values()}
     assert once_each == {True}
-    # Nobody is asked who else is there, told of anybody, or committed to; nothing is consumed again, so no retry topic.
+    # It asks for no members, joins no list and commits to no broker; nothing is consumed again, so no retry topic.
     assert requested(trace, "c1", "broker-a", LIST) == requested(trace, "c1", "broker-a", COMMIT) == []
     assert requested(trace, "broker-a", "c1", NOTIFY) == []
     assert trace.owners(topic=RETRY) == {}

@@ -125,7 +125,7 @@ def test_without_nameserver_a_consumer_does_not_start_and_no_broker_hears_of_it(
 
 
 @pytest.mark.trap(
-    "X21", status="simplified", note="callers of a route wait in line, so a start never goes on beside a refresh"
+    "X21", status="simplified", note="callers of a route wait in line, so a start never goes on next to a refresh"
 )
 def test_a_nameserver_that_answers_too_late_fails_the_start_as_a_dead_one_does():
     async def script(stage: Stage) -> None:

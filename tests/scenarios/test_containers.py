@@ -141,7 +141,7 @@ def first_master(*names: str) -> str:
 
 
 @pytest.mark.trap("P42")
-def test_an_acting_slave_puts_what_is_due_into_the_first_master_beside_it_even_if_that_lacks_the_topic():
+def test_an_acting_slave_puts_what_is_due_into_the_first_master_with_it_even_if_that_lacks_the_topic():
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
         await stage.at_ms(65_000)
@@ -212,7 +212,7 @@ def test_a_message_of_a_dead_master_is_revived_from_its_slave_next_door_without_
 
 
 @pytest.mark.parametrize(("beside", "code"), [("box0", ResponseCode.SUCCESS), (None, ResponseCode.SYSTEM_ERROR)])
-def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_beside_it_if_there_is_one(beside, code):
+def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_with_it_if_there_is_one(beside, code):
     lines = []
 
     async def script(stage: Stage) -> None:

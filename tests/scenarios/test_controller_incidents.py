@@ -1,4 +1,4 @@
-"""What happened to users of controller mode: each incident is told in RocketMQ's words, and its fix silences that.
+"""What happened to users of controller mode: each incident is reported in RocketMQ's words, and its fix silences that.
 
 The scenarios are examples; a fix is another option, another preset, or another instant.
 """
@@ -54,7 +54,7 @@ class Executed:
         return +reported
 
     def lasted_s(self, servers):
-        """For how long two members served as masters, or nobody."""
+        """For how long two members served as masters, or no one."""
         rows = [row for row in self.report["special_services"] if row.servers is servers]
         return sum(row.end_ns - row.start_ns for row in rows) / 10**9
 
@@ -66,7 +66,7 @@ class Executed:
 
 @pytest.fixture(scope="module")
 def execute(tmp_path_factory):
-    """Plays an example, with some of its text replaced, each once."""
+    """Runs an example, with some of its text replaced, each once."""
     known = {}
 
     def executed(name, *changes):
@@ -79,7 +79,7 @@ def execute(tmp_path_factory):
 
 @pytest.fixture
 def execute_again(tmp_path):
-    """Plays an example as it is, with a bug that was planted."""
+    """Runs an example as it is, with a bug that was planted."""
     return lambda name: Executed(tmp_path, name)
 
 
@@ -185,7 +185,7 @@ def test_5009_a_death_that_no_leader_heard_of_is_found_by_the_scan_or_never(exec
     assert 5 < healthy.lasted_s(Servers.NONE) < 18
 
 
-def test_6662_what_a_cut_off_master_with_a_slave_stores_nobody_reads(execute):
+def test_6662_what_a_cut_off_master_with_a_slave_stores_no_one_reads(execute):
     healthy = execute("isolated_with_a_slave")
     assert healthy.report.verdict is RulesVerdict.VALID
     assert healthy.lasted_s(Servers.TWO) > 30
@@ -205,7 +205,7 @@ def test_6662_it_was_read_and_lost_when_members_without_a_connection_did_not_cou
 
 
 def acknowledged_and_cut(executed):
-    """Messages that are in no log any more, although their senders were told SEND_OK."""
+    """Messages that are in no log any more, although their senders were answered SEND_OK."""
     given_up = {row["key"]: None for row in executed.trace.select("messages", event="unacknowledged")}
     return [row["key"] for row in executed.trace.select("messages", event="cut") if row["key"] not in given_up]
 

@@ -194,7 +194,7 @@ def test_a_slave_that_shakes_hands_with_a_frozen_master_never_gives_up_and_hears
     handshakes = [(at_s, address) for at_s, state, address in states if state == "handshake"]
 
     assert handshakes[0][1] == MASTER.replace("10911", "10912"), "the nameserver did not know better yet"
-    assert handshakes[1][0] > 105, "although its registrations told it another address since"
+    assert handshakes[1][0] > 105, "although its registrations sent it another address since"
     assert frozen.held("sync_state", "controller-1", 104)["in_sync"] == [2]
     assert frozen.held("sync_state", "controller-1", 115)["in_sync"] == [1, 2, 3]
 
@@ -208,7 +208,7 @@ def test_an_orderly_stop_takes_the_route_at_once_and_the_controller_hears_of_it_
     assert 61 < end["t_ns"] / 10**9 < elected(stopped) < end["t_ns"] / 10**9 + 0.1
 
 
-def test_what_a_frozen_master_takes_when_it_wakes_is_cut_off_and_owed_to_nobody(frozen):
+def test_what_a_frozen_master_takes_when_it_wakes_is_cut_off_and_owed_to_no_one(frozen):
     """It stores the sends that waited in its socket before it reads who is master now; their senders have given up."""
     stored = [row for row in frozen.trace.select("messages", event="stored", node="ba") if row["t_ns"] >= 105 * 10**9]
     ends = [
@@ -285,7 +285,7 @@ def test_with_acting_slaves_and_controllers_each_option_schedules_the_heartbeat_
         assert len(set(late)) == (4 if per_second else 0)
 
 
-def test_controllers_that_forget_the_master_in_a_sync_state_set_are_told(monkeypatch, tmp_path):
+def test_controllers_that_forget_the_master_in_a_sync_state_set_are_reported(monkeypatch, tmp_path):
     """The bug is planted; V17 is silent in all other runs here."""
     alter = ReplicatedState._alter_sync_state_set
 

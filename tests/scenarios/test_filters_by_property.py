@@ -101,7 +101,7 @@ def test_a_pull_that_carries_its_own_expression_is_served_by_that() -> None:
         ),
     ],
 )
-def test_a_consumer_hears_when_it_starts_whether_its_subscription_can_be_kept(
+def test_a_consumer_hears_when_it_starts_whether_its_subscription_can_be_retained(
     broker: BrokerConfig, subscription: SubscriptionData, code: ResponseCode, remark: str | None
 ) -> None:
     async def script(stage: Stage) -> None:
@@ -113,7 +113,7 @@ def test_a_consumer_hears_when_it_starts_whether_its_subscription_can_be_kept(
     execute(a_scenario(broker=broker), script)
 
 
-def test_who_subscribes_by_what_cannot_be_kept_is_refused_at_each_pull() -> None:
+def test_who_subscribes_by_what_cannot_be_retained_is_refused_at_each_pull() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         await subscribe(guest, attrs.evolve(WANTED, sub_string="price >"))

@@ -43,12 +43,12 @@ def test_a_broker_that_has_heard_the_subscriptions_gets_only_their_hash_from_the
 
     (lines,) = lines
     assert {fingerprint for fingerprint, _ in lines} == {lines[0][0]} != {0}
-    # Queues that change are told of in full, the three of the timer after that are not.
+    # Queues that change are reported about in full, the three of the timer after that are not.
     assert [whole for _, whole in lines][-3:] == [False, False, False]
     assert set(trace.consumed()) >= set(trace.stored()[:-5])
 
 
-def test_a_member_whose_subscriptions_differ_from_those_of_the_one_before_tells_them_in_full_the_next_time():
+def test_a_member_whose_subscriptions_differ_from_those_of_the_one_before_notifies_them_in_full_the_next_time():
     async def script(stage: Stage) -> None:
         lines.append(heard(stage))
         await stage.at_ms(100_000)
@@ -78,7 +78,7 @@ def latest_of_the_same(prints):
 def test_a_broker_that_comes_back_has_forgotten_the_subscriptions_and_says_that_nothing_changed():
     async def script(stage: Stage) -> None:
         await stage.at_ms(45_000)
-        # The process is another one after a moment; connections are made anew by the first heartbeat.
+        # The process is another one after a moment; connections are made again by the first heartbeat.
         await stage.kill("broker-a")
         stage.start("broker-a")
         await stage.at_ms(200_000)

@@ -85,7 +85,7 @@ def test_a_clock_that_is_20_s_behind_makes_the_holder_stay_20_s_too_long():
     assert 18_000 < last_ms - first_ms < 22_000
 
 
-def test_a_clock_that_is_ahead_makes_the_holder_let_go_although_nobody_takes_its_place():
+def test_a_clock_that_is_ahead_makes_the_holder_let_go_although_no_one_takes_its_place():
     async def script(stage):
         await stage.at_ms(30_000)
         await stage.begin("skew consumer-0 60000")
@@ -95,7 +95,7 @@ def test_a_clock_that_is_ahead_makes_the_holder_let_go_although_nobody_takes_its
     assert max(item.end_ms for item in done) < 31_000
 
 
-def test_a_holder_that_is_suspended_for_longer_than_its_lease_has_a_message_beside_the_next_one():
+def test_a_holder_that_is_suspended_for_longer_than_its_lease_has_a_message_next_to_the_next_one():
     async def script(stage):
         await stage.at_ms(30_000)
         await stage.begin("cut kubernetes consumer-0")
@@ -122,7 +122,7 @@ def test_a_clock_of_the_service_that_jumps_ahead_gives_leases_away_that_holders_
     assert last_ms < 30_200 + 5_000 + 2 * CONSUME_MS
 
 
-def test_while_the_service_is_suspended_all_leases_end_and_nobody_consumes():
+def test_while_the_service_is_suspended_all_leases_end_and_no_consumer_consumes():
     async def script(stage):
         await stage.at_ms(30_000)
         await stage.suspend("leases", 40_000)

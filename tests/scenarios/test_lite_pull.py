@@ -264,7 +264,7 @@ def test_as_many_queues_are_pulled_at_once_as_there_are_threads():
     assert 20_000 < requested[1] - requested[0] < 25_000
 
 
-def test_a_queue_that_nobody_pulled_for_more_than_two_minutes_stays():
+def test_a_queue_that_no_consumer_pulled_for_more_than_two_minutes_stays():
     trace = execute(lite(queues=8, rate_per_s=0, pull_thread_nums=1), for_ms=200_000)
 
     assert len(trace.owners()) == 8

@@ -1,4 +1,4 @@
-"""How brokers learn that members of a group come and go, and whom they tell."""
+"""How brokers learn that members of a group come and go, and whom they report."""
 
 import functools
 import json
@@ -72,7 +72,7 @@ def test_no_heartbeat_brings_a_member_back_that_is_saying_farewell():
     assert trace.select("rpc", src="c2", code=38, after_ms=30_001) == []
 
 
-def test_nobody_notices_a_consumer_that_is_frozen_for_60_s_and_its_queues_wait():
+def test_no_one_notices_a_consumer_that_is_frozen_for_60_s_and_its_queues_wait():
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
         await stage.suspend("c2", 60_000)
@@ -116,7 +116,7 @@ async def reconnect_unseen(stage: Stage) -> None:
 
 
 @pytest.mark.trap("C5")
-def test_a_client_that_reconnects_is_listed_twice_and_its_second_share_is_owned_by_nobody():
+def test_a_client_that_reconnects_is_listed_twice_and_its_second_share_is_without_an_owner():
     config = BrokerConfig(notify_consumer_ids_changed_enable=False)
     trace = execute(a_scenario(consumers=2, queues=9, broker=config), reconnect_unseen, for_ms=180_000)
 
@@ -165,7 +165,7 @@ def test_a_group_that_is_not_to_be_notified_hears_of_closed_connections_all_the_
     assert notices(trace, after_ms=20_000) == [(70_002, "c1")]
 
 
-def test_with_deferred_notification_members_are_told_in_rounds_of_15_s():
+def test_with_deferred_notification_members_are_notified_in_rounds_of_15_s():
     async def script(stage: Stage) -> None:
         await stage.at_ms(31_000)
         await stage.kill("c2")
@@ -201,7 +201,7 @@ def test_members_with_different_topics_erase_each_others_subscriptions_with_ever
     refused = trace.select("rpc", src="broker-a", code=11, status=24, after_ms=40_000)
     assert {row.dst for row in refused} == {"c1"}
     assert len(notices(trace, after_ms=25_000)) >= 8
-    # Each member gets only half of the topic that nobody else wants.
+    # Each member gets only half of the topic that no one else wants.
     assert [owners for owners in trace.owners().values() if owners] == [["c1"], ["c1"]]
 
 
@@ -223,7 +223,7 @@ def test_a_consumer_rebalances_first_although_no_broker_answered_its_heartbeats(
     assert trace.passes("c1", after_ms=20_000) == []
 
 
-def test_every_member_is_told_of_a_join_the_newcomer_included():
+def test_every_member_is_reported_about_a_join_the_newcomer_included():
     async def script(stage: Stage) -> None:
         await stage.kill("c2")
         await stage.at_ms(20_000)

@@ -227,7 +227,7 @@ def test_a_broker_that_stops_leaves_every_nameserver_before_it_closes_its_port()
     assert trace.select("lifecycle", node="broker-a", event="stopped")[0].at_ms == 14_080
 
 
-def test_a_nameserver_that_is_frozen_between_registrations_forgets_nobody():
+def test_a_nameserver_that_is_frozen_between_registrations_forgets_no_one():
     async def script(stage: Stage) -> None:
         await stage.at_ms(12_000)
         await stage.suspend("ns-1", 40_000)

@@ -81,7 +81,7 @@ def test_it_is_answered_when_the_time_of_the_registration_is_over(makes):
 
 
 @pytest.mark.parametrize("makes", [send, create, beat])
-def test_for_a_topic_that_is_there_nobody_waits(makes):
+def test_for_a_topic_that_is_there_no_one_waits(makes):
     _, requested_ms, answered_ms = executed(makes, is_cut=True, again=True)
 
     assert answered_ms <= requested_ms + 10

@@ -67,7 +67,7 @@ def test_two_owners_both_consume_and_the_newcomer_starts_where_the_other_was_a_w
         stage.start("c2")
         await stage.at_ms(50_000)
 
-    # Nobody tells c1 of the newcomer: it keeps the queue until its own tick.
+    # No one reports c1 of the newcomer: it keeps the queue until its own tick.
     broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
     trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=20, broker=broker), script)
 
@@ -205,7 +205,7 @@ def test_a_pull_carries_the_commit_so_offsets_lag_by_one_message_not_by_five_sec
     assert max(lags) < 260
 
 
-def test_without_commits_on_pulls_only_the_timer_would_tell_the_broker():
+def test_without_commits_on_pulls_only_the_timer_would_notify_the_broker():
     config = ConsumerConfig(pull_interval=60_000, pull_batch_size=1)
     trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=1, consumer=config), for_ms=14_000)
 

@@ -1,4 +1,4 @@
-"""What operators are told of clients and their progress, and how they move offsets."""
+"""What operators are reported about clients and their progress, and how they move offsets."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ LOOK_MS = 60_500
 
 
 def look(script: Any, **scenario: Any) -> Any:
-    """Play a cluster with a consumer and a producer, and let a guest look at it after a minute."""
+    """Run a cluster with a consumer and a producer, and let a guest look at it after a minute."""
 
     async def execute_it(stage: Stage) -> None:
         await stage.at_ms(LOOK_MS)
@@ -35,7 +35,7 @@ def look(script: Any, **scenario: Any) -> Any:
     return execute(a_scenario(**{"queues": 2, "consumers": 1, "rate_per_s": 2, **scenario}), execute_it)
 
 
-def test_progress_of_topics_and_groups_is_told_by_queue() -> None:
+def test_progress_of_topics_and_groups_is_reported_by_queue() -> None:
     async def script(stage: Stage, guest: Guest) -> None:
         store = stage.node(BROKER).context.store
         answer = await guest.ask(BROKER, RequestCode.GET_TOPIC_STATS_INFO, headers_admin.TopicHeader("orders"))
@@ -67,7 +67,7 @@ def test_progress_of_topics_and_groups_is_told_by_queue() -> None:
     look(script)
 
 
-def test_who_consumes_what_is_told_from_offsets_and_heartbeats() -> None:
+def test_who_consumes_what_is_reported_from_offsets_and_heartbeats() -> None:
     async def script(_stage: Stage, guest: Guest) -> None:
         groups = await guest.ask(BROKER, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, headers_admin.TopicHeader("orders"))
         assert "g" in decode_body(bodies.GroupList, groups.body).group_list
@@ -103,7 +103,7 @@ def test_connections_are_listed_with_the_language_and_the_version_that_they_spea
     look(script)
 
 
-def test_a_consumer_tells_its_offsets_and_its_state_through_the_broker() -> None:
+def test_a_consumer_reports_its_offsets_and_its_state_through_the_broker() -> None:
     async def script(stage: Stage, guest: Guest) -> None:
         client_id = stage.node(BROKER).context.consumers.client_ids("g")[0]
         status = requested.GetConsumerStatusRequestHeader("orders", "g")
@@ -185,7 +185,7 @@ def pulls(queue_offset: int, commit_offset: int, *, commit: bool) -> headers.Pul
 
 
 @pytest.mark.trap("C50")
-def test_while_a_reset_waits_for_the_next_pull_a_commit_is_told_success_and_not_stored() -> None:
+def test_while_a_reset_waits_for_the_next_pull_a_commit_is_reported_success_and_not_stored() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         await guest.beat(BROKER, group="g", topic="orders")
@@ -199,7 +199,7 @@ def test_while_a_reset_waits_for_the_next_pull_a_commit_is_told_success_and_not_
         commit = headers.UpdateConsumerOffsetRequestHeader("g", "orders", 0, 5)
         assert (await guest.ask(BROKER, RequestCode.UPDATE_CONSUMER_OFFSET, commit)).code == ResponseCode.SUCCESS
         assert offsets.query_offset("g", "orders", 0) == 1
-        # A commit that rides on a pull is stored all the same; that pull is told where to go on.
+        # A commit that rides on a pull is stored all the same; that pull is reported where to go on.
         answer = await guest.ask(BROKER, RequestCode.PULL_MESSAGE, pulls(4, 4, commit=True))
         reported = decode_header(headers.PullMessageResponseHeader, answer.ext_fields)
         assert (answer.code, reported.next_begin_offset) == (ResponseCode.PULL_OFFSET_MOVED, 1)
@@ -241,7 +241,7 @@ def test_a_reset_that_cannot_be_changes_nothing(header: requested.ResetOffsetReq
     look(script)
 
 
-def test_without_resets_at_the_server_the_members_are_told_and_who_is_away_is_not_reset() -> None:
+def test_without_resets_at_the_server_the_members_are_notified_and_who_is_away_is_not_reset() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         await guest.send(BROKER)
@@ -281,7 +281,7 @@ def test_offsets_are_cloned_by_topic_and_queues_are_shown_entry_by_entry() -> No
     look(script)
 
 
-def test_runtime_counts_and_replication_are_told() -> None:
+def test_runtime_counts_and_replication_are_reported() -> None:
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
         guest = await a_guest(stage)

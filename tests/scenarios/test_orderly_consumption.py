@@ -38,7 +38,7 @@ def test_a_queue_is_locked_before_it_is_acquired_and_renewed_every_20_s():
     assert renewals == [21_005, 41_005, 61_005]
 
 
-def test_batches_of_one_queue_follow_each_other_while_those_of_others_run_beside_them():
+def test_batches_of_one_queue_follow_each_other_while_those_of_others_run_next_to_them():
     trace = execute(a_scenario(consumers=1, queues=2, rate_per_s=20, consume_ms=500, consumer=orderly()), for_ms=20_000)
 
     by_queue = [consumed_by(trace, "c1", queue_id=queue_id, topic=TOPIC) for queue_id in (0, 1)]
@@ -122,7 +122,7 @@ def test_a_refused_lock_is_tried_again_about_every_second_although_a_wake_up_is_
 
 
 @pytest.mark.trap("C41")
-def test_the_queues_of_a_concurrent_consumer_are_marked_locked_although_nobody_asked_for_a_lock():
+def test_the_queues_of_a_concurrent_consumer_are_marked_locked_although_no_one_asked_for_a_lock():
     marks = []
 
     async def script(stage: Stage) -> None:

@@ -16,7 +16,7 @@ CONSUME_MS = 400
 
 
 @pytest.mark.trap("M69")
-def test_without_broker_id_0_in_the_route_nobody_asks_for_locks_and_consumption_stops_after_30_s():
+def test_without_broker_id_0_in_the_route_no_one_asks_for_locks_and_consumption_stops_after_30_s():
     async def script(stage: Stage) -> None:
         await stage.at_ms(44_000)
         await stage.kill("p1")
@@ -50,7 +50,7 @@ def test_locks_are_not_at_the_acting_slave_so_two_consumers_are_inside_one_order
         stage.start("c2")
         await stage.at_ms(120_000)
 
-    # Nobody tells c1 of the newcomer: it goes on with the locks that the dead master has given it.
+    # No one reports c1 of the newcomer: it goes on with the locks that the dead master has given it.
     config = acting(total_replicas=2, notify_consumer_ids_changed_enable=False)
     group = a_group(slaves=1, config=config, consumers=2, rate_per_s=80)
     trace = execute(in_order(group, consume_ms=CONSUME_MS), script)

@@ -76,7 +76,7 @@ def test_a_dropped_queue_is_unlocked_by_force_20_s_after_its_last_lock_while_its
 
 
 @pytest.mark.trap("C8")
-def test_a_queue_that_comes_back_before_it_was_let_go_of_is_dead_until_nobody_has_pulled_it_for_120_s():
+def test_a_queue_that_comes_back_before_it_was_let_go_of_is_dead_until_no_one_has_pulled_it_for_120_s():
     async def script(stage: Stage) -> None:
         await stage.kill("c2")
         await stage.at_ms(25_000)

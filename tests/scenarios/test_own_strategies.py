@@ -120,7 +120,7 @@ def sums(trace, topics):
 
 
 def test_kafkas_round_robin_is_even_in_sum_where_avg_gives_the_first_members_more():
-    """As RocketMQ's users are told not to subscribe to several topics with one group."""
+    """As RocketMQ's users are reported not to subscribe to several topics with one group."""
     names = tuple(f"t{number}" for number in range(4))
     topics = tuple(TopicSpec(name, ("broker-a",), 4) for name in names)
 

@@ -34,7 +34,7 @@ def executed(scenario, for_ms=10_000):
     return found, execute(scenario, script)
 
 
-def test_a_message_carries_its_key_beside_its_tag():
+def test_a_message_carries_its_key_next_to_its_tag():
     found, _ = executed(keyed(MessageKeys(5), tags=("new",)))
 
     messages = [message for broker in BROKERS for message in found[broker]]
@@ -94,7 +94,7 @@ def test_a_send_to_a_selected_queue_is_not_repeated_at_another_broker():
     assert 60 < len(there) < 140
 
 
-def test_nobody_finds_a_queue_by_machine_room():
+def test_no_one_finds_a_queue_by_machine_room():
     _, trace = executed(keyed(None, SelectorName.MACHINE_ROOM))
 
     assert trace.select("messages", event="stored", topic=TOPIC) == []

@@ -27,7 +27,7 @@ def scenario(options=""):
 
 @pytest.fixture(scope="module")
 def report_of(tmp_path_factory):
-    """The report of a run with these options; each is played once."""
+    """The report of a run with these options; each is run once."""
     known = {}
 
     def of(options="", level=TraceLevel.FINDINGS):
@@ -51,7 +51,7 @@ def test_the_storm_is_the_first_line_of_the_report(report_of):
 
 
 @pytest.mark.slow
-def test_both_levels_tell_the_same_load(report_of):
+def test_both_levels_report_the_same_load(report_of):
     coarse, full = report_of(), report_of(level=TraceLevel.FULL)
     for name in LOAD:
         assert coarse[name] == full[name], name

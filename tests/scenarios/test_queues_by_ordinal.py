@@ -1,4 +1,4 @@
-"""Pods divide the queues by their ordinals and the replicas that the API server tells, without asking any broker."""
+"""Pods divide the queues by their ordinals and the replicas that the API server reports, without asking any broker."""
 
 import attrs
 
@@ -112,7 +112,7 @@ def test_a_scaler_stores_the_replicas_and_notifies_all_pods_at_once():
     reported = {pod: counts(trace, pod)[-1] for pod in ("consumer-0", "consumer-1")}
     assert [count for _, count in reported.values()] == [3, 3]
     assert reported["consumer-0"][0] == reported["consumer-1"][0] > 44
-    # The new pod is told the number that the scaler has stored, which is the old one: it has no queue until then.
+    # The new pod is notified the number that the scaler has stored, which is the old one: it has no queue until then.
     assert [count for _, count in counts(trace, "consumer-2")] == [2, 3]
     assert owned(trace)["consumer-2"] == [8, 9, 10, 11]
 

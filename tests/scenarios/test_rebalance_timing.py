@@ -87,7 +87,7 @@ def test_a_consumer_that_is_missing_in_the_list_drops_everything_one_that_gets_n
         await stage.host("broker-a").restart()
         await stage.at_ms(120_000)
 
-    # Neither tells a broker that it is there when it connects, only each 60 s: c2 at 91 s, c1 at 121 s.
+    # Neither sends a broker that it is there when it connects, only each 60 s: c2 at 91 s, c1 at 121 s.
     config = ConsumerConfig(enable_heartbeat_channel_event_listener=False, heartbeat_broker_interval=60_000)
     trace = execute(a_scenario(consumers=2, consumer=config), script)
 
@@ -98,7 +98,7 @@ def test_a_consumer_that_is_missing_in_the_list_drops_everything_one_that_gets_n
     gone = trace.select("ownership", node="c1", event="dropped", after_ms=back, topic=TOPIC)
     assert [row.queue_id for row in gone][:2] == [0, 1]
     assert back < gone[0].at_ms < back + 20_000
-    # Losing them is a change, which it tells the broker: a second later it has its share again.
+    # Losing them is a change, which it notifies the broker: a second later it has its share again.
     again = trace.select("ownership", node="c1", event="acquired", after_ms=gone[0].at_ms, topic=TOPIC)
     assert 1_000 < again[0].at_ms - gone[0].at_ms < 1_100
     assert trace.owners() == {("broker-a", i): ["c1" if i < 2 else "c2"] for i in range(4)}
@@ -216,7 +216,7 @@ def test_a_dead_broker_makes_a_pass_last_and_healthy_queues_wait_for_its_end():
 
 
 @pytest.mark.trap("C4")
-def test_a_topic_without_readable_queue_is_kept_and_tried_every_second():
+def test_a_topic_without_readable_queue_is_retained_and_tried_every_second():
     async def script(stage: Stage) -> None:
         await stage.at_ms(35_000)
         topics = stage.node("broker-a").context.topics
@@ -234,7 +234,7 @@ def test_a_topic_without_readable_queue_is_kept_and_tried_every_second():
 
 
 @pytest.mark.trap("C16")
-def test_a_version_that_could_not_be_told_has_pulls_refused_until_the_next_heartbeat():
+def test_a_version_that_could_not_be_reported_has_pulls_refused_until_the_next_heartbeat():
     async def script(stage: Stage) -> None:
         await stage.at_ms(25_000)
         await stage.power_off("broker-b")

@@ -62,7 +62,7 @@ def test_a_broker_without_write_permission_gets_sends_until_the_next_poll_and_re
 
 
 @pytest.mark.trap("X11")
-def test_a_topic_that_nobody_may_write_to_is_asked_for_with_each_send_and_its_template_is_not():
+def test_a_topic_that_no_one_may_write_to_is_asked_for_with_each_send_and_its_template_is_not():
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
         await stage.at_ms(12_000)
@@ -93,14 +93,14 @@ def test_a_send_is_not_measured_by_its_topics_permission_but_by_its_brokers_wher
     assert codes == [ResponseCode.SUCCESS, ResponseCode.NO_PERMISSION]
 
 
-def test_a_broker_that_may_not_be_written_to_tells_so_in_its_registration_and_nobody_sends():
+def test_a_broker_that_may_not_be_written_to_reports_so_in_its_registration_and_no_one_sends():
     trace = execute(producing(queues=1, broker=BrokerConfig(broker_permission=4)), for_ms=5_000)
 
     assert sent(trace, SEND, "p1") == stored_in(trace, TOPIC) == []
     assert len(routes_requested(trace)) > 40
 
 
-def test_a_broker_that_may_not_be_read_tells_so_in_its_registration_and_nobody_pulls():
+def test_a_broker_that_may_not_be_read_reports_so_in_its_registration_and_no_consumer_pulls():
     trace = execute(producing(consumers=1, queues=1, broker=BrokerConfig(broker_permission=2)), for_ms=5_000)
 
     assert trace.select("rpc", src="c1", code=11) == []

@@ -87,7 +87,7 @@ def test_a_reply_that_is_not_stored_has_the_id_0():
     (False, {"REPLY_TO_CLIENT": ASKS}, f"push reply message to {ASKS} fail.", 0),
     (None, {"REPLY_TO_CLIENT": ASKS}, f"push reply message to {ASKS} fail.", 10_000),
 ])  # fmt: skip
-def test_who_replies_learns_that_nobody_took_it_and_the_reply_is_stored_nevertheless(
+def test_who_replies_learns_that_no_one_took_it_and_the_reply_is_stored_nevertheless(
     takes, properties, remark, waits_ms
 ):
     seen = {}
@@ -105,7 +105,7 @@ def test_who_replies_learns_that_nobody_took_it_and_the_reply_is_stored_neverthe
     assert len(trace.select("messages", event="stored", topic=CLUSTER_TOPIC)) == 1
 
 
-def test_a_reply_to_a_topic_that_nobody_may_send_to_is_refused_and_not_pushed():
+def test_a_reply_to_a_topic_that_no_one_may_send_to_is_refused_and_not_pushed():
     seen = {}
 
     async def script(stage: Stage) -> None:

@@ -118,7 +118,7 @@ def test_a_restarted_master_acts_from_before_its_registration_until_its_slave_he
 
 
 @pytest.mark.trap("Y12")
-def test_slaves_of_a_frozen_master_connect_to_it_again_and_again_where_nobody_acts():
+def test_slaves_of_a_frozen_master_connect_to_it_again_and_again_where_no_one_acts():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
         await stage.suspend(MASTER, 150_000)
@@ -153,7 +153,7 @@ def test_a_cold_start_is_a_chain_of_takeovers():
     since = acting_at(trace, MASTER, S1, S2, after_ms=40_000)
     (_, first), (_, still), (taken, no_node), (_, second), (both_ms, both), (done_ms, last) = since
     assert [first, still, no_node, second, both, last] == [[S2], [S2], [], [S1], [MASTER, S1], [MASTER]]
-    # S2 is told when S1 registers; S1 began below S2 and finds out with its next poll.
+    # S2 is reported when S1 registers; S1 began below S2 and finds out with its next poll.
     s1_registered = requests(trace, S1, "ns-1", RequestCode.REGISTER_BROKER, after_ms=40_000)[0].at_ms
     assert taken == s1_registered + 3
     # The master first takes back what two empty slaves have.

@@ -174,7 +174,7 @@ def test_the_lowest_slave_that_restarts_takes_over_in_two_steps_and_takes_nothin
     (below, _), (above, _) = minimum(trace, S1, after_ms=30_000)
     assert above == 31_002 > below + 900
     assert believed(trace, S1, "special_service", after_ms=30_000) == [(below, False), (above, True)]
-    # S2 is told at once that it is no longer the lowest: for a second nobody acts.
+    # S2 is reported at once that it is no longer the lowest: for a second no one acts.
     ((off, running),) = believed(trace, S2, "special_service", after_ms=30_000)
     assert not running
     assert off < above

@@ -62,7 +62,7 @@ def test_a_slave_that_came_online_without_isolation_goes_on_dialling_a_dead_mast
 
 
 @pytest.mark.trap("M31")
-def test_a_master_that_is_told_of_a_lowest_slave_does_not_take_it_for_the_lowest():
+def test_a_master_that_is_reported_about_a_lowest_slave_does_not_take_it_for_the_lowest():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
         await stage.suspend(MASTER, 55_000)
@@ -193,7 +193,7 @@ def test_right_after_a_return_the_minimum_flaps_where_one_nameserver_knows_it_la
     (first, ids), *_ = registered(trace, "ns-1", after_ms=30_000)
     (second, _), *_ = registered(trace, "ns-2", after_ms=30_000)
     assert (ids, second) == (["0", "1", "2"], first + 1_498)
-    # VerbOutput by the one, corrected by the poll of the other, and told again.
+    # VerbOutput by the one, corrected by the poll of the other, and reported again.
     (reported, _), (polled, _), (again, _) = seen = minimum(trace, S1, after_ms=30_000)
     assert [ids for _, ids in seen] == [0, 1, 0]
     assert (reported, again) == (first + 1, second + 1)

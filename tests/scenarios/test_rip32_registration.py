@@ -52,7 +52,7 @@ def test_a_topic_created_on_an_isolated_master_is_refused_and_becomes_visible_wi
     assert visible.at_ms == online + 1
 
 
-def test_a_topic_that_a_slave_makes_known_also_tells_it_who_the_master_is():
+def test_a_topic_that_a_slave_makes_known_also_sends_it_who_the_master_is():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
         await stage.kill(MASTER)

@@ -30,7 +30,7 @@ HA_INFO = RequestCode.EXCHANGE_BROKER_HA_INFO
 @pytest.mark.trap("Y11")
 @pytest.mark.trap("X22")
 @pytest.mark.trap("M32")
-def test_a_slave_sends_nobody_back_to_its_returned_master_and_a_consumer_stays_until_its_route_poll():
+def test_a_slave_sends_no_one_back_to_its_returned_master_and_a_consumer_stays_until_its_route_poll():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
         await stage.kill(MASTER)

@@ -26,7 +26,7 @@ def without_changes(scenario: Scenario) -> Scenario:
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory):
-    """(scenario, trace, digest) of an example, as it is or without changes of options; played once each."""
+    """(scenario, trace, digest) of an example, as it is or without changes of options; executed once each."""
     known = {}
 
     def of(name: str, *, plain: bool = False) -> tuple[Scenario, Trace, str]:
@@ -71,7 +71,7 @@ def test_brokers_first_leaves_all_queues_of_a_group_without_owner_until_a_namese
 
     assert without_owner_ms(*executed(REVERSED, plain=True)) < 1_000
     long = [item for item in unowned(trace, scenario, after_ms=STARTED_MS) if item[2] - item[1] > 10_000]
-    # broker-a has nobody left from the restart of its slave at 180 s on, and ns-1 is upgraded at 330 s.
+    # broker-a has no one left from the restart of its slave at 180 s on, and ns-1 is upgraded at 330 s.
     assert [queue for queue, _, _ in long] == [("orders", "broker-a", number) for number in range(4)]
     assert all(180_000 < start < 182_000 and 330_000 < end < 365_000 for _, start, end in long)
     assert without_owner_ms(scenario, trace, digest) > 600_000
@@ -87,7 +87,7 @@ def test_an_upgraded_broker_asks_old_nameservers_in_vain_and_is_not_registered(e
     assert listed[1].at_ms > 330_000
 
 
-def test_every_start_after_the_upgrade_tells_the_options_that_it_runs_with(executed):
+def test_every_start_after_the_upgrade_reports_the_options_that_it_runs_with(executed):
     _, trace, _ = executed(FORWARD)
 
     reported = {row.node: (row.incarnation, row.detail) for row in trace.select("lifecycle", event="configured")}

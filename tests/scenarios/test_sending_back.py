@@ -80,7 +80,7 @@ def test_every_message_of_a_batch_that_failed_is_sent_back_for_itself():
     assert len(stored_in(trace, DELAYED)) >= sum(batches[:-2])
 
 
-def test_a_group_without_retry_queues_loses_what_it_sends_back_and_is_told_success():
+def test_a_group_without_retry_queues_loses_what_it_sends_back_and_is_reported_success():
     async def script(stage: Stage) -> None:
         configure(stage, "broker-a", retry_queue_nums=0)
         await first_message_only(stage)
@@ -161,7 +161,7 @@ def test_what_its_broker_cannot_take_back_goes_to_the_retry_topic_of_another():
     assert 50_000 <= again.at_ms - normal.at_ms <= 50_000 + TICK_MS
 
 
-def test_what_nobody_takes_back_stays_cached_and_comes_to_the_listener_again_5_s_later():
+def test_what_no_one_takes_back_stays_cached_and_comes_to_the_listener_again_5_s_later():
     async def script(stage: Stage) -> None:
         await first_message_only(stage)
         await stage.at_ms(3_000)

@@ -114,7 +114,7 @@ def test_a_paused_consumer_pulls_nothing_until_it_is_resumed():
 
 
 @pytest.mark.trap("C48")
-def test_who_resumes_a_consumer_rebalances_on_a_thread_of_his_own_beside_the_one_for_it():
+def test_who_resumes_a_consumer_rebalances_on_a_thread_of_his_own_next_to_the_one_for_it():
     async def script(stage: Stage) -> None:
         await stage.at_ms(60_000)
         stage.node("c1").suspend()

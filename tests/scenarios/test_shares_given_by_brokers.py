@@ -39,10 +39,10 @@ def test_members_ask_brokers_for_their_shares_and_own_all_queues_together():
 
 
 @pytest.mark.trap("C22")
-def test_each_question_goes_to_a_broker_drawn_anew_so_brokers_that_know_different_members_divide_differently():
+def test_each_question_goes_to_a_broker_drawn_again_so_brokers_that_know_different_members_divide_differently():
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
-        stage.cut("c2", "broker-a")  # nobody closes anything: broker-a forgets c2 after two minutes, broker-b does not
+        stage.cut("c2", "broker-a")  # no one closes anything: broker-a forgets c2 after two minutes, broker-b does not
         await stage.at_ms(400_000)
 
     trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=asking()), script)

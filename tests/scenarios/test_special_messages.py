@@ -1,4 +1,4 @@
-"""What becomes of special messages when their master dies: a tenth of what `make special` plays."""
+"""What becomes of special messages when their master dies: a tenth of what `make special` runs."""
 
 import re
 from pathlib import Path

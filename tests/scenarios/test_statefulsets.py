@@ -74,7 +74,7 @@ def test_a_suspended_pod_fails_its_probes_and_is_killed_after_the_grace_period()
 
     trace = execute(a_statefulset(2, config=config), script, for_ms=80_000)
 
-    # Probes every 10 s: the third failure is that of 40 s, told after 1 s; 5 s of grace; a look every second.
+    # Probes every 10 s: the third failure is that of 40 s, reported after 1 s; 5 s of grace; a look every second.
     (killed,) = [at_s for node, at_s in lives(trace, "killed") if node == "consumer-0"]
     assert 46 <= killed <= 47.1
     assert pods(trace)[-1][1] == {"consumer-0": "ready", "consumer-1": "ready"}

@@ -106,7 +106,7 @@ def test_revoking_before_assigning_leaves_no_instant_with_two_owners(revokes):
         await stage.stop("c3")
         await script(stage)
 
-    # Consumers are not told of changes, so each member learns of the new division in its own round.
+    # Consumers are not reported about changes, so each member learns of the new division in its own round.
     broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
     config = pinned(revoke_before_assign=revokes)
     trace = execute(a_scenario(consumers=3, queues=6, broker=broker, consumer=config), joins)
@@ -115,7 +115,7 @@ def test_revoking_before_assigning_leaves_no_instant_with_two_owners(revokes):
     assert sorted(map(len, trace.owners().values())) == [1] * 6
 
 
-def test_the_heir_of_a_released_queue_is_told_and_asks_at_once():
+def test_the_heir_of_a_released_queue_is_reported_and_asks_at_once():
     async def script(stage: Stage) -> None:
         await stage.stop("c3")
         await stage.at_ms(30_000)
@@ -141,7 +141,7 @@ def test_ordered_members_ask_the_assigner_too_and_lock_what_they_get():
     assert set(trace.consumed()) == set(trace.stored())
 
 
-def test_broadcasting_members_ask_nobody():
+def test_broadcasting_members_ask_no_one():
     trace = execute(a_scenario(consumers=2, consumer=pinned(message_model="BROADCASTING")), for_ms=30_000)
 
     assert requested(trace, "c1", "broker-a", QUERY) == []
@@ -171,7 +171,7 @@ def test_an_operator_changes_who_divides_the_queues_while_the_group_consumes():
     for name in ("c1", "c2"):
         modes = [json.loads(row.value) for row in trace.select("beliefs", kind="rebalance_mode", node=name)]
         assert modes == ["assigner", "client"]
-        # The brokers tell the members, so nobody waits for the next round.
+        # The brokers notify the members, so no one waits for the next round.
         requested_ms = [at_ms for at_ms, _ in believed(trace, "assigner", name)]
         assert requested_ms[0] < 32_500
         assert [value for _, value in believed(trace, "assigner", name)] == ["broker-a"]

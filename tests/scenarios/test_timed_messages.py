@@ -160,7 +160,7 @@ def test_a_message_that_is_taken_back_is_not_delivered_and_its_neighbour_is() ->
 
 
 @pytest.mark.trap("P31")
-def test_a_delete_in_another_slot_misses_its_target_although_its_producer_was_told_success() -> None:
+def test_a_delete_in_another_slot_misses_its_target_although_its_producer_was_notified_success() -> None:
     async def script(stage: Stage) -> None:
         probe = await stage.probe()
         await stage.at_ms(10_000)
@@ -177,7 +177,7 @@ def test_a_delete_in_another_slot_misses_its_target_although_its_producer_was_to
     assert len(stored(trace, BROKER)) == 1
 
 
-def test_who_takes_back_what_cannot_be_taken_back_is_told_so() -> None:
+def test_who_takes_back_what_cannot_be_taken_back_is_reported_so() -> None:
     codes = []
 
     async def script(stage: Stage) -> None:

@@ -30,7 +30,7 @@ def stored(rows, topic, *nodes):
     return [row["t_ns"] / S for row in rows if row["topic"] == topic and (not nodes or row["node"] in nodes)]
 
 
-def test_producers_end_with_as_many_messages_as_they_are_told(rows):
+def test_producers_end_with_as_many_messages_as_they_are_reported(rows):
     assert len(stored(rows, SENT)) == 1_000
     assert len(stored(rows, LEVEL)) == 60
 
@@ -42,7 +42,7 @@ def test_the_slave_delivers_to_the_other_broker_while_the_master_is_away_and_a_f
     assert 5 <= twice <= 40
 
 
-def test_the_judge_finds_all_of_them_in_time_and_tells_how_many_came_once_more(rows, path):
+def test_the_judge_finds_all_of_them_in_time_and_reports_how_many_came_once_more(rows, path):
     report = judge_run(open_run(path))
 
     assert "V15" not in broken(report)

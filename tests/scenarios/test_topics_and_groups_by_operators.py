@@ -230,7 +230,7 @@ def test_a_nameserver_changes_its_options_too() -> None:
     execute(a_scenario(), script)
 
 
-def test_what_nobody_emulates_is_answered_with_code_3() -> None:
+def test_what_no_one_emulates_is_answered_with_code_3() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         for node in (BROKER, NS):

@@ -1,4 +1,4 @@
-"""Producers that send in transactions: how they end, who is asked, and what is heard by nobody."""
+"""Producers that send in transactions: how they end, who is asked, and what is heard by no one."""
 
 import attrs
 import pytest
@@ -58,7 +58,7 @@ def test_what_is_committed_is_stored_when_its_local_transaction_is_over_and_cons
     assert requested(trace) == []
 
 
-def test_what_is_rolled_back_is_stored_for_nobody() -> None:
+def test_what_is_rolled_back_is_stored_for_no_one() -> None:
     trace = execute(a_shop(LocalTransactions(ROLLBACK)), for_ms=60 * SECONDS)
 
     assert (stored(trace), requested(trace)) == ([], [])
@@ -107,7 +107,7 @@ def test_when_a_producer_dies_before_it_has_ended_its_transaction_any_other_of_i
     assert stored(trace) == []
 
 
-def test_without_anybody_else_of_its_group_nobody_is_asked_before_it_is_back() -> None:
+def test_without_anybody_else_of_its_group_no_one_is_asked_before_it_is_back() -> None:
     async def script(stage: Stage) -> None:
         await stage.at_ms(10 * SECONDS)
         await stage.kill("p1")
@@ -122,7 +122,7 @@ def test_without_anybody_else_of_its_group_nobody_is_asked_before_it_is_back() -
     assert len([at_ms for at_ms in stored(trace) if at_ms > 90 * SECONDS]) >= 1
 
 
-def test_a_half_message_that_is_kept_less_well_than_promised_is_rolled_back() -> None:
+def test_a_half_message_that_is_retained_less_well_than_promised_is_rolled_back() -> None:
     async def script(stage: Stage) -> None:
         stage.host("broker-a").disk.slow_down("slow", 300)
         await stage.at_ms(20 * SECONDS)

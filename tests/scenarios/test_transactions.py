@@ -34,7 +34,7 @@ async def a_producer(stage: Stage, node: str = BROKER) -> Guest:
     return guest
 
 
-def test_a_half_message_is_seen_by_nobody_until_it_is_committed_and_then_as_it_was_sent() -> None:
+def test_a_half_message_is_seen_by_no_one_until_it_is_committed_and_then_as_it_was_sent() -> None:
     found: list[Any] = []
 
     async def script(stage: Stage) -> None:
@@ -54,7 +54,7 @@ def test_a_half_message_is_seen_by_nobody_until_it_is_committed_and_then_as_it_w
     assert message.properties == {**expected, "__transactionId__": "U1"}
     assert len(trace.consumed()) == 1
     assert checks(trace) == []
-    # The end is noted in memory first; one message tells it to the check, and so to who takes over the log.
+    # The end is noted in memory first; one message sends it to the check, and so to who takes over the log.
     assert len(stored(trace, OP)) == 1
 
 
@@ -118,7 +118,7 @@ def test_a_producer_that_does_not_know_is_asked_again_until_the_message_is_given
     assert [round(b - a) for a, b in zip(checks(trace), checks(trace)[1:], strict=False)] == [30_000] * max(
         0, requested - 1
     )
-    # Nobody needs to hear the question: also what was never asked aloud is given up after as many checks.
+    # No one needs to hear the question: also what was never asked aloud is given up after as many checks.
     assert (len(stored(trace, GIVEN_UP)), stored(trace, "orders")) == (1, [])
 
 
@@ -144,7 +144,7 @@ def test_who_may_end_a_transaction_is_looked_at() -> None:
     ]
 
 
-def test_with_an_immunity_time_nobody_is_asked_before_and_the_producer_may_not_end_it_by_itself_after() -> None:
+def test_with_an_immunity_time_no_one_is_asked_before_and_the_producer_may_not_end_it_by_itself_after() -> None:
     codes = []
 
     async def script(stage: Stage) -> None:
@@ -187,7 +187,7 @@ def test_transactions_can_be_switched_off() -> None:
     assert codes == [ResponseCode.NO_PERMISSION, ResponseCode.SUCCESS]
 
 
-def test_after_a_restart_half_messages_are_checked_anew_and_what_had_ended_is_known() -> None:
+def test_after_a_restart_half_messages_are_checked_again_and_what_had_ended_is_known() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_producer(stage)
         done = await guest.prepare(BROKER, key="DONE")
@@ -204,7 +204,7 @@ def test_after_a_restart_half_messages_are_checked_anew_and_what_had_ended_is_kn
     execute(a_scenario(), script)
 
 
-def test_a_message_that_was_given_up_can_be_asked_about_anew() -> None:
+def test_a_message_that_was_given_up_can_be_asked_about_again() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_producer(stage)
         await guest.prepare(BROKER)

@@ -230,7 +230,7 @@ def test_messages_that_an_administrator_skips_are_those_between_the_last_commit_
 
 
 @pytest.mark.parametrize("away_ms", [0, 65 * SECOND])
-def test_how_late_a_delayed_message_is_delivered_is_told_by_two_rows(away_ms: int) -> None:
+def test_how_late_a_delayed_message_is_delivered_is_reported_by_two_rows(away_ms: int) -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         await stage.at_ms(10 * SECOND)

@@ -1,4 +1,4 @@
-"""The six operations of RIP-32's first list, before and after the death of a master: the promise, and what is kept."""
+"""The six operations of RIP-32's first list, before and after the death of a master: the promise, and what is true."""
 
 import pytest
 
@@ -47,7 +47,7 @@ TABLE = {
 
 
 def answers(preset, after_death):
-    """What a client is told by the node that the route calls the master, and the values of the answers."""
+    """What a client is reported by the node that the route calls the master, and the values of the answers."""
     reported, values = {}, {}
 
     async def script(stage: Stage) -> None:
@@ -91,7 +91,7 @@ def test_a_living_master_does_all_six(preset):
     assert values["lockBatchMQ"] == (QUEUE,)
 
 
-def test_without_rip_32_nobody_does_any_of_them_when_the_master_is_dead():
+def test_without_rip_32_no_one_does_any_of_them_when_the_master_is_dead():
     reported, _ = answers("classic", after_death=True)
 
     assert reported == {operation: row[1] for operation, row in TABLE.items()}

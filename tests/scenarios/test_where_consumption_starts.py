@@ -10,7 +10,7 @@ from nodes.config import ConsumerConfig
 from nodes.protocol.model import Message
 
 BORN_S = 60
-"""When the group is born; until then nobody has consumed anything."""
+"""When the group is born; until then no one has consumed anything."""
 
 
 def starts(consume_from_where, **options):

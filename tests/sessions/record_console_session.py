@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests python -m sessions.record_console_session DIRECTORY
 
-leaves in DIRECTORY what is kept of it: the scenario that the console saved, and every change of a view.
+leaves in DIRECTORY what is retained of it: the scenario that the console saved, and every change of a view.
 It takes ten minutes, so `make test` does not run it; it replays what was recorded.
 """
 
@@ -67,7 +67,7 @@ SESSION = (
     (560, "heal all", "healed scale-1"),
     (600, "quit", "do again what was done by hand"),
 )
-"""Second of the session, what is typed, and what is told."""
+"""Second of the session, what is typed, and what is reported."""
 
 
 def sit_at_the_console(directory: Path) -> Path:
@@ -94,7 +94,7 @@ def sit_at_the_console(directory: Path) -> Path:
 
 
 def main() -> None:
-    """Play, and keep."""
+    """Run, and keep."""
     retained = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as scratch:
         run = sit_at_the_console(Path(scratch))

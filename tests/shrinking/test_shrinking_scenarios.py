@@ -1,4 +1,4 @@
-"""Shrinking with a model of what fails: what stays, what goes, and how many plays it takes."""
+"""Shrinking with a model of what fails: what stays, what goes, and how many runs it takes."""
 
 import json
 
@@ -51,7 +51,7 @@ rate_per_s = 50
 
 
 class Model:
-    """Fails whenever a condition holds; remembers what was played."""
+    """Fails whenever a condition holds; remembers what was run."""
 
     def __init__(self, condition):
         self.condition = condition
@@ -77,11 +77,11 @@ def test_a_planted_pair_among_twenty_faults_is_found_exactly(pair):
 
     assert ids(found.scenario) == [*pair]
     assert found.is_minimal
-    assert found.runs == len(fails.case_results) == len(dict.fromkeys(fails.case_results))  # none is played twice
+    assert found.runs == len(fails.case_results) == len(dict.fromkeys(fails.case_results))  # none is run twice
     assert f"18 of 20 [[fault]]: {', '.join(f'f{n}' for n in range(20) if f'f{n}' not in pair)}" in found.removed
 
 
-def test_the_causes_in_a_trace_save_plays_and_do_not_change_what_is_found():
+def test_the_causes_in_a_trace_save_runs_and_do_not_change_what_is_found():
     def runs(**named):
         seen = []
         found = shrink(LARGE, needs("f3", "f12"), progress=seen.append, **named)
@@ -184,7 +184,7 @@ def test_a_nemesis_whose_faults_alone_do_not_fail_stays():
     assert ids(found.scenario) == []
 
 
-def test_when_the_plays_are_used_up_the_smallest_so_far_is_the_result():
+def test_when_the_runs_are_used_up_the_smallest_so_far_is_the_result():
     fails = needs("f3", "f12")
     found = shrink(LARGE, fails, runs_max=10)
 
@@ -194,7 +194,7 @@ def test_when_the_plays_are_used_up_the_smallest_so_far_is_the_result():
     assert len(ids(found.scenario)) < 20
 
 
-def test_each_play_is_told_with_the_smallest_so_far():
+def test_each_run_is_reported_with_the_smallest_so_far():
     lines = []
     found = shrink(LARGE, needs("f3", "f12"), progress=lines.append)
 
@@ -224,7 +224,7 @@ def test_what_cannot_be_smaller_loses_nothing():
 
 @settings(max_examples=20)
 @given(st.integers(0, 300), st.data())
-def test_random_scenarios_shrink_to_what_is_needed_and_every_play_is_valid(seed, data):
+def test_random_scenarios_shrink_to_what_is_needed_and_every_run_is_valid(seed, data):
     given_ = scenario_of(random_tables(seed))
     all_ids = [timed.id for timed in given_.plan().faults]
     needed = data.draw(st.sets(st.sampled_from(all_ids), max_size=2)) if all_ids else {*()}

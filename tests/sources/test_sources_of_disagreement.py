@@ -1,4 +1,4 @@
-"""Every source of disagreement that can be played lasts as long as the timers allow, and no longer."""
+"""Every source of disagreement that can be run lasts as long as the timers allow, and no longer."""
 
 import json
 
@@ -20,7 +20,7 @@ def test_the_sources_are_numbered_family_by_family():
     assert [len({s.family for s in SOURCES if s.id.startswith(family)}) for family in FAMILIES] == [1] * 5
 
 
-def test_what_is_not_played_says_why():
+def test_what_is_not_run_says_why():
     assert {source.id for source in SOURCES if source.absent} == {"d8", "e7", "e8"}
     assert [source.id for source in SOURCES if bool(source.absent) is (source.scenario is not None)] == []
     assert [name for name in SECONDS_AT_MIN if name not in EXECUTED] == []

@@ -1,4 +1,4 @@
-"""All mistakes of a scenario file are told at once, each with its line and the user's own key, and nothing twice."""
+"""All mistakes of a scenario file are reported at once, each with its line and the user's own key, none twice."""
 
 import copy
 import pickle
@@ -61,7 +61,7 @@ def with_lines(text, **changes):
     return "\n".join(lines)
 
 
-def test_independent_mistakes_are_told_together_in_the_order_of_lines():
+def test_independent_mistakes_are_reported_together_in_the_order_of_lines():
     text = with_lines(
         GOOD,
         l3="run_for_s = 0",
@@ -140,7 +140,7 @@ FOLLOWED = {
 
 
 @pytest.mark.parametrize(("text", "reported"), FOLLOWED.values(), ids=list(FOLLOWED))
-def test_what_only_follows_from_a_mistake_is_not_told(text, reported):
+def test_what_only_follows_from_a_mistake_is_not_reported(text, reported):
     assert mistakes(text) == reported
 
 
@@ -160,7 +160,7 @@ def test_a_mistake_has_the_key_that_the_user_wrote_and_its_line(text, reported):
     assert mistakes(text) == [reported]
 
 
-def test_all_wrong_values_of_a_fault_are_told():
+def test_all_wrong_values_of_a_fault_are_reported():
     text = GOOD + '[[fault]]\nkind = "drop"\nnext = 0\nskip = -1\nduring = "never"\nat_s = -1\nid = 3\n'
 
     assert mistakes(text) == [
@@ -175,7 +175,7 @@ def test_a_broken_table_does_not_hide_the_mistakes_of_others():
     assert mistakes(text) == [(19, "consumer[0].options.pullBatchSize"), (27, "fault[0].from")]
 
 
-def test_plain_values_have_no_lines_and_are_told_together_as_well():
+def test_plain_values_have_no_lines_and_are_reported_together_as_well():
     with pytest.raises(SpecError) as caught:
         from_dict({"scenario": {"name": "x", "run_for_s": -1}, "broker": [{"name": "b", "id": -1}]}, "manifest")
 
@@ -197,7 +197,7 @@ def test_the_first_mistake_is_the_error_and_a_traceback_has_all():
     assert error.lines == caught.value.lines == (str(error), *error.__notes__)
 
 
-def test_of_very_many_mistakes_the_first_are_told():
+def test_of_very_many_mistakes_the_first_are_reported():
     text = GOOD + "".join(f'[[topic]]\nname = "t{number}"\nqueues = 0\n' for number in range(10 * MISTAKES_MAX))
 
     reported = mistakes(text)
@@ -206,7 +206,7 @@ def test_of_very_many_mistakes_the_first_are_told():
 
 
 @pytest.mark.parametrize("command", ["check", "run", "up", "shrink"])
-def test_every_command_tells_them_all_and_starts_nothing(tmp_path, monkeypatch, command):
+def test_every_command_notifies_them_all_and_starts_nothing(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.toml").write_text(with_lines(GOOD, l3="run_for_s = 0", l17='topics = ["x"]'))
     done = CliRunner().invoke(app, [command, "x.toml"])
@@ -219,7 +219,7 @@ def test_every_command_tells_them_all_and_starts_nothing(tmp_path, monkeypatch, 
     assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
 
 
-def test_a_campaign_tells_all_mistakes_of_its_own_file_and_of_its_scenario(tmp_path, monkeypatch):
+def test_a_campaign_reports_all_mistakes_of_its_own_file_and_of_its_scenario(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.toml").write_text(with_lines(GOOD, l3="run_for_s = 0", l17='topics = ["x"]'))
     (tmp_path / "c.toml").write_text('[campaign]\nname = "c"\nscenario = "x.toml"\nseeds = "9-1"\njobs = 0\n')
@@ -264,7 +264,7 @@ TABLES = {
 
 @given(st.sets(st.sampled_from(sorted(SPOILED, key=repr)), min_size=1))
 @settings(max_examples=60)
-def test_any_set_of_independent_mistakes_is_told_completely_each_at_a_line_of_its_table(places):
+def test_any_set_of_independent_mistakes_is_reported_completely_each_at_a_line_of_its_table(places):
     tables = copy.deepcopy(TABLES)
     for place in sorted(places, key=repr):
         at = tables

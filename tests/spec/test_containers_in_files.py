@@ -75,5 +75,5 @@ def test_what_is_written_is_read_again_as_it_was():
         ),
     ],
 )
-def test_a_mistake_is_told_in_one_line_with_its_key(text, reported):
+def test_a_mistake_is_reported_in_one_line_with_its_key(text, reported):
     assert mistake(text).startswith(reported)

@@ -75,7 +75,7 @@ def test_controllers_inside_of_nameservers_have_their_options_and_their_addresse
     assert from_dict(to_dict(read)) == read
 
 
-def test_a_preset_with_controllers_starts_none_beside_those_in_nameservers():
+def test_a_preset_with_controllers_starts_none_with_those_in_nameservers():
     text = HEAD.replace("run_for_s", 'preset = "controller"\nrun_for_s')
     assert loads(text + INSIDE, "x.toml").controllers == ()
     assert len(loads(text, "x.toml").controllers) == 3
@@ -98,7 +98,7 @@ def test_a_nameserver_has_the_options_of_a_controller_as_long_as_it_has_one():
     [
         (
             "[nameserver]\noptions = { electMasterMaxRetryCount = 4 }\n",
-            "x.toml:7: nameserver.options.electMasterMaxRetryCount: expected enableControllerInNamesrv = true beside",
+            "x.toml:7: nameserver.options.electMasterMaxRetryCount: expected enableControllerInNamesrv = true next to",
         ),
         (INSIDE.replace("= true", '= "yes"'), "x.toml:8: nameserver.options.enableControllerInNamesrv: expected true"),
         (INSIDE.replace("= 4", "= 0"), "x.toml:8: nameserver.options.electMasterMaxRetryCount: expected"),

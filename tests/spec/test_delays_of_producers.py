@@ -56,13 +56,13 @@ def test_a_producer_says_how_long_its_messages_wait_and_how_many_there_are(answe
         ('timer = "0s"', "producer[0].timer: expected a time above 0"),
         ('timer = "9000h"', "producer[0].timer: expected a time of a year at most, not 9000h"),
         ('timer = "-3s"', "producer[0].timer: expected a time such as 30s, 500ms or 2m, not -3s"),
-        ('timer = "3s"\ndelay_level = 2', "producer[0].timer: expected no delay_level beside it"),
-        ('timer = "3s"\nlocal_transaction = "commit"', "producer[0].local_transaction: expected no timer beside it"),
-        ('delay_level = 1\nlocal_transaction = "commit"', "local_transaction: expected no delay_level beside it"),
+        ('timer = "3s"\ndelay_level = 2', "producer[0].timer: expected no delay_level with it"),
+        ('timer = "3s"\nlocal_transaction = "commit"', "producer[0].local_transaction: expected no timer with it"),
+        ('delay_level = 1\nlocal_transaction = "commit"', "local_transaction: expected no delay_level with it"),
         ('timers = "3s"', 'producer[0].timers: unknown key; did you mean "timer"?'),
     ],
 )
-def test_a_mistake_is_told_in_one_line(answer, reported):
+def test_a_mistake_is_reported_in_one_line(answer, reported):
     with pytest.raises(SpecError) as caught:
         loads(text(answer), "text")
     assert reported in only_mistake(caught.value)

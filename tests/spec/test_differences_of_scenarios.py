@@ -66,7 +66,7 @@ def test_equal_scenarios_do_not_differ():
         ),
     ],
 )
-def test_a_key_that_differs_is_told_with_both_values(change, words):
+def test_a_key_that_differs_is_reported_with_both_values(change, words):
     assert reported(change) == words
 
 
@@ -77,7 +77,7 @@ def test_an_option_that_several_nodes_change_in_the_same_way_is_one_line():
     ) == ["broker broker-a, broker-b: channelExpiredTimeout 120000 in A, 30000 in B"]
 
 
-def test_what_only_one_has_is_told_with_what_it_is():
+def test_what_only_one_has_is_reported_with_what_it_is():
     fault = '[[fault]]\nid = "kill"\ndo = "kill c2"\nat_s = 20\nfor_s = 5\n'
     nemesis = '[[nemesis]]\nid = "n"\ndo = "kill c2"\nevery_s = 20\nmin_s = 5\n'
     producer = '[[producer]]\ngroup = "p"\ntopic = "orders"\n'

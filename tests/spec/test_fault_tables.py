@@ -262,7 +262,7 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ),
         (
             'do = "restart c1 with {allocateMessageQueueStrategy = STICKY}"\nat_s = 1',
-            "fault[0].options.allocateMessageQueueStrategy: expected clientRebalance = false beside it",
+            "fault[0].options.allocateMessageQueueStrategy: expected clientRebalance = false with it",
         ),
         (
             'do = "restart broker-a with {listenPort = 10912}"\nat_s = 1',
@@ -292,7 +292,7 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ('do = "restart c1 with {pullBatchSize}"\nat_s = 1', "fault[0].do: expected OPTION = VALUE between the braces"),
     ],
 )
-def test_a_mistake_is_told_in_one_line_with_its_key(table, reported):
+def test_a_mistake_is_reported_in_one_line_with_its_key(table, reported):
     assert mistake(f"[[fault]]\n{table}\n").startswith(reported)
 
 
@@ -373,7 +373,7 @@ def test_a_nemesis_that_is_written_is_read_again_as_it_was():
         ({"periodic": 1}, "nemesis[0].periodic: expected true or false, not 1"),
     ],
 )
-def test_a_mistake_in_a_nemesis_is_told_in_one_line(answer, reported):
+def test_a_mistake_in_a_nemesis_is_reported_in_one_line(answer, reported):
     table = {name: value for name, value in {**NEMESIS, **answer}.items() if value is not None}
     assert mistake(tomli_w.dumps({"nemesis": [table]})).startswith(reported)
 

@@ -55,16 +55,16 @@ def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(
             'keys = { distribution = "odd" }',
             'keys.distribution: expected one of uniform, zipf, hot, in_turn, not "odd"',
         ),
-        ("keys = { exponent = 2 }", 'producer[0].keys.exponent: expected distribution = "zipf" beside it'),
+        ("keys = { exponent = 2 }", 'producer[0].keys.exponent: expected distribution = "zipf" with it'),
         ('select = "hsh"', "producer[0].select: expected one of hash, md5, consistent_hash, random, machine_room"),
-        ('select = "hash"', "producer[0].select: expected keys beside it: hash chooses by the key"),
+        ('select = "hash"', "producer[0].select: expected keys with it: hash chooses by the key"),
         (
             'select = "random"\nlocal_transaction = "commit"',
             "producer[0].select: expected none: RocketMQ selects no queue for a transaction",
         ),
     ],
 )
-def test_a_mistake_is_told_in_one_line(answer, reported):
+def test_a_mistake_is_reported_in_one_line(answer, reported):
     with pytest.raises(SpecError) as caught:
         loads(TEXT + answer, "text")
     assert reported in only_mistake(caught.value)

@@ -1,4 +1,4 @@
-"""The lines of keys in a TOML file, beside what the parser finds in the same text."""
+"""The lines of keys in a TOML file, with what the parser finds in the same text."""
 
 import json
 import tomllib

@@ -71,7 +71,7 @@ def test_an_option_of_the_user_wins_over_the_preset_even_where_it_is_the_default
     assert scenario.nameservers[0].config.notify_min_broker_id_changed
     assert {broker.config.total_replicas for broker in scenario.brokers} == {1}
     assert {broker.config.consumer_offset_update_version_step for broker in scenario.brokers} == {500}
-    assert from_dict(to_dict(scenario)) == scenario, "the manifest tells it without the preset"
+    assert from_dict(to_dict(scenario)) == scenario, "the manifest sends it without the preset"
 
 
 def test_a_preset_is_there_for_scenarios_built_in_python():
@@ -81,7 +81,7 @@ def test_a_preset_is_there_for_scenarios_built_in_python():
     assert NameserverConfig(**Preset.CLASSIC.nameserver_options()) == NameserverConfig()
 
 
-def test_two_brokers_of_one_name_and_id_are_told_apart_by_the_name_of_their_node():
+def test_two_brokers_of_one_name_and_id_are_reported_apart_by_the_name_of_their_node():
     twins = '[[broker]]\nname = "ba"\n[[broker]]\nname = "ba"\nnode = "twin"\naddress_of = "ba"\n'
     scenario = loads(HEAD + twins + "options = { listenPort = 10921 }", "x")
 
@@ -109,7 +109,7 @@ def test_starts_and_boots_of_servers_are_spread_as_the_file_says():
         ),
         (HEAD + GROUP + "id = 1", "broker[0].id: expected only one of id and replicas"),
         (HEAD + GROUP + "replicas_ = 0", 'broker[0].replicas_: unknown key; did you mean "replicas"?'),
-        (HEAD + '[[broker]]\nname = "ba"\none_address = true', "broker[0].one_address: expected only beside replicas"),
+        (HEAD + '[[broker]]\nname = "ba"\none_address = true', "broker[0].one_address: expected only with replicas"),
         (
             HEAD + GROUP + "one_address = true\noptions = { listenPort = 65530 }",
             "broker[0].replicas: a port of a replica: expected a whole number from 1 to 65535, not 65540",
@@ -132,7 +132,7 @@ def test_starts_and_boots_of_servers_are_spread_as_the_file_says():
         ),
     ],
 )
-def test_a_mistake_in_a_group_is_told_in_one_line(text, line):
+def test_a_mistake_in_a_group_is_notified_in_one_line(text, line):
     with pytest.raises(SpecError) as raised:
         loads(text, "x")
 

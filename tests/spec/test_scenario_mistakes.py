@@ -1,4 +1,4 @@
-"""Every mistake in a scenario file is told in one line: file, key with its path, what was expected."""
+"""Every mistake in a scenario file is reported in one line: file, key with its path, what was expected."""
 
 import pickle
 
@@ -236,7 +236,7 @@ def test_a_scenario_needs_a_name_and_a_length(text, line):
     assert only_mistake(caught.value) == f"wrong.toml: {line}"
 
 
-def test_a_mistake_is_told_in_another_process_as_well():
+def test_a_mistake_is_reported_in_another_process_as_well():
     reported = SpecError("broker[1].name", "missing; expected a name", "cluster.toml")
 
     again = pickle.loads(pickle.dumps(reported))

@@ -159,7 +159,7 @@ MARKS = {
     "one value": ((f'"{CANARY}"', f'"{CANARY}"', CANARY), ["***", "***", "***"]),
     "two values": ((f'"{CANARY}"', '"another"', CANARY), ["***", "***2", "***"]),
     "three values": ((f'"{CANARY}"', '"another"', "a-third"), ["***", "***2", "***3"]),
-    "a value beside marks": (('"***"', '"another"', "***3"), ["***", "***2", "***3"]),
+    "a value next to marks": (('"***"', '"another"', "***3"), ["***", "***2", "***3"]),
     "references": (('{ env = "A" }', '{ file = "B" }', "env:A"), [{"env": "A"}, {"file": "B"}, {"env": "A"}]),
 }
 
@@ -193,7 +193,7 @@ def test_stand_ins_are_equal_where_the_secrets_are(monkeypatch, tmp_path):
 HOW = 'give it as { env = "NAME" } or { file = "PATH" }'
 
 
-def test_what_is_missing_is_told_with_its_key_and_all_at_once(monkeypatch):
+def test_what_is_missing_is_reported_with_its_key_and_all_at_once(monkeypatch):
     monkeypatch.delenv("A", raising=False)
     with pytest.raises(SpecError) as missing:
         resolved(scenario('{ env = "A" }', '{ file = "/no/key" }', "***"))

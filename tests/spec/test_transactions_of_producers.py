@@ -54,15 +54,15 @@ def test_a_producer_says_how_its_transactions_end_and_what_it_answers(answer, ex
         ("local_transaction = true", "producer[0].local_transaction: expected a text"),
         (
             'check_local_transaction = "commit"',
-            "producer[0].check_local_transaction: expected transactional or local_transaction beside it",
+            "producer[0].check_local_transaction: expected transactional or local_transaction with it",
         ),
         (
             "local_transaction_s = 1",
-            "producer[0].local_transaction_s: expected transactional or local_transaction beside it",
+            "producer[0].local_transaction_s: expected transactional or local_transaction with it",
         ),
     ],
 )
-def test_a_mistake_is_told_in_one_line(answer, reported):
+def test_a_mistake_is_reported_in_one_line(answer, reported):
     with pytest.raises(SpecError) as caught:
         loads(TEXT + answer, "text")
     assert reported in only_mistake(caught.value)

@@ -69,7 +69,7 @@ def test_an_absurd_value_is_one_warning_with_what_is_usual(text, line):
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_no_example_is_warned_of(path):
-    assert list(unusual_values(load(path, allow_code=True))) == []  # one names a function beside it
+    assert list(unusual_values(load(path, allow_code=True))) == []  # one names a function with it
 
 
 @pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)

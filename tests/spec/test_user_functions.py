@@ -36,7 +36,7 @@ group = "g"
 topics = ["orders"]
 """
 KEY = "x: consumer[0].options."
-EXPECTED = "expected an entry point, or a module beside the file"
+EXPECTED = "expected an entry point, or a module next to the file"
 
 
 def with_strategy(name, option="allocateMessageQueueStrategy"):
@@ -49,7 +49,7 @@ def read(name, option="allocateMessageQueueStrategy", code=OWN_CODE):
 
 @pytest.fixture
 def beside(tmp_path):
-    """Writes modules beside a scenario, and reads one that names a function of them."""
+    """Writes modules next to a scenario, and reads one that names a function of them."""
 
     def write(code, name, **files):
         (tmp_path / "mine.py").write_text(code)
@@ -109,7 +109,7 @@ def test_an_entry_point_of_an_installed_package_is_found_by_its_name(package):
     [
         (
             "nowhere.at:all",
-            f"nowhere/at.py beside the file cannot be read: No such file or directory; {EXPECTED}",
+            f"nowhere/at.py next to the file cannot be read: No such file or directory; {EXPECTED}",
         ),
         (OWN + "nothing", "own_strategies.py has no nothing"),
         (
@@ -120,7 +120,7 @@ def test_an_entry_point_of_an_installed_package_is_found_by_its_name(package):
         ("os.path:exists", f"os is a module of Python: {EXPECTED}"),
         ("subprocess:call", f"subprocess is a module of Python: {EXPECTED}"),
         ("builtins:eval", f"builtins is a module of Python: {EXPECTED}"),
-        ("trio:run", f"trio.py beside the file cannot be read: No such file or directory; {EXPECTED}"),
+        ("trio:run", f"trio.py next to the file cannot be read: No such file or directory; {EXPECTED}"),
         (OWN + "NO_FUNCTION", f"{OWN}NO_FUNCTION cannot be called: it is a int"),
         ("mine", "no entry point mine of rmqemu.strategies; no installed package has one"),
     ],
@@ -191,7 +191,7 @@ def written(folder):
     return folder / "s.toml"
 
 
-def test_a_file_below_a_trusted_folder_may_run_the_code_beside_it(tmp_path, monkeypatch):
+def test_a_file_below_a_trusted_folder_may_run_the_code_with_it(tmp_path, monkeypatch):
     trusted, borrowed = written(tmp_path / "trusted"), written(tmp_path / "borrowed")
     monkeypatch.setenv(TRUSTED_FOLDERS, f":relative:{trusted.parent}")
 
@@ -316,10 +316,10 @@ def test_the_scenario_of_an_old_run_is_read_without_its_functions():
     scenario = from_dict(tables)
 
     assert scenario.consumers[0].config.allocate_message_queue_strategy == "gone.for:ever"
-    # But it cannot be played.
+    # But it cannot be run.
     with pytest.raises(SpecError, match=r"names code, gone.for:ever, which runs only with --allow-code"):
         Cluster(None, scenario)
-    with pytest.raises(SpecError, match=r"gone/for.py beside the file cannot be read"):
+    with pytest.raises(SpecError, match=r"gone/for.py next to the file cannot be read"):
         Cluster(None, attrs.evolve(scenario, code=OWN_CODE))
 
 
@@ -338,7 +338,7 @@ def test_a_campaign_is_refused_if_a_variant_names_a_function_that_is_not_there(t
 
     with pytest.raises(SpecError, match=r"names code, gone.for:ever"):
         load_campaign(tmp_path / "c.toml")
-    with pytest.raises(SpecError, match=r"gone/for.py beside the file cannot be read"):
+    with pytest.raises(SpecError, match=r"gone/for.py next to the file cannot be read"):
         load_campaign(tmp_path / "c.toml", allow_code=True)
 
 
@@ -347,7 +347,7 @@ def test_a_strategy_with_a_memory_is_refused_for_clients(strategy):
     with pytest.raises(SpecError) as refused:
         loads(with_strategy(strategy), "x")
     assert only_mistake(refused.value) == (
-        f"{KEY}allocateMessageQueueStrategy: expected clientRebalance = false beside it: "
+        f"{KEY}allocateMessageQueueStrategy: expected clientRebalance = false with it: "
         f"{strategy} is not supported by clients"
     )
 

@@ -91,7 +91,7 @@ def test_a_pod_that_ran_for_ten_minutes_is_started_at_once_again():
     assert pod.next_action(620_000) is PodAction.START
 
 
-def test_the_third_liveness_failure_in_a_row_ends_the_process_and_a_success_starts_the_count_anew():
+def test_the_third_liveness_failure_in_a_row_ends_the_process_and_a_success_starts_the_count_again():
     pod = a_pod()
     for succeeded in (False, False, True, False, False):
         pod.probed(ProbeKind.LIVENESS, succeeded=succeeded)

@@ -76,7 +76,7 @@ def test_the_interval_of_a_quantile_and_of_a_share_covers_it_with_any_number_of_
 
 @pytest.mark.parametrize("draw", [NORMAL[0], SKEWED[0], MOSTLY_ZERO[0]], ids=["normal", "skewed", "mostly zero"])
 @pytest.mark.parametrize("seeds", [10, 20, 100])
-def test_two_variants_that_are_the_same_are_seldom_told_to_differ(draw, seeds):
+def test_two_variants_that_are_the_same_are_seldom_reported_to_differ(draw, seeds):
     claims = 0
     for number in range(TIMES):
         chance = np.random.default_rng((seeds, number))

@@ -17,7 +17,7 @@ def compared(a, b, **named):
     return compare(runs(a=a, b=b), "overlap_s", "a", "b", **named)
 
 
-def test_a_change_that_helps_is_told_in_one_sentence():
+def test_a_change_that_helps_is_reported_in_one_sentence():
     a = [20.0] * 81 + [5.0] * 15 + [3.0] * 4
     b = [4.8] * 81 + [5.0] * 15 + [4.0] * 4
     found = compared(a, b, phrase=OWNERS)
@@ -32,7 +32,7 @@ def test_a_change_that_helps_is_told_in_one_sentence():
     )
 
 
-def test_a_change_that_harms_is_told_too_and_without_a_phrase_the_measure_is_named():
+def test_a_change_that_harms_is_reported_too_and_without_a_phrase_the_measure_is_named():
     found = compared([1.0, 2.0] * 10, [3.0, 5.0] * 10)
 
     assert found.verdict is PairVerdict.WORSE
@@ -77,7 +77,7 @@ def test_with_few_seeds_nothing_is_claimed(seeds):
 
     assert found.verdict is PairVerdict.UNKNOWN
     assert found.sentence().startswith(
-        f"Cannot tell with {seeds} seed{'s' * (seeds > 1)}: expected at least 10; better"
+        f"Cannot decide with {seeds} seed{'s' * (seeds > 1)}: expected at least 10; better"
     )
 
 
@@ -86,7 +86,7 @@ def test_what_the_interval_leaves_open_is_not_claimed():
 
     assert found.verdict is PairVerdict.UNKNOWN
     assert found.sentence() == (
-        "Cannot tell with 12 seeds: with b, queues had two owners between 1.8 s less and 0.8 s more "
+        "Cannot decide with 12 seeds: with b, queues had two owners between 1.8 s less and 0.8 s more "
         "per run than with a (95 %); better in 6 of 12 seeds, equal in 0, worse in 6"
     )
 
@@ -107,7 +107,8 @@ def test_what_chance_gives_as_well_is_not_claimed_although_the_interval_leaves_o
     assert found.difference.high < 0
     assert found.chance > 0.05
     assert found.sentence().startswith(
-        "Cannot tell with 100 seeds: with b: overlap 1.3 s less per run than with a, but chance alone gives as much in"
+        "Cannot decide with 100 seeds: with b: overlap 1.3 s less per run than with a, but chance alone gives as "
+        "much in"
     )
 
 
@@ -116,7 +117,7 @@ def test_the_chance_is_that_of_all_signs():
     assert compared([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, *[0.0] * 5], [0.0] * 12).chance == 2 / 2**7
 
 
-def test_no_difference_in_any_seed_is_told_with_what_it_does_not_exclude():
+def test_no_difference_in_any_seed_is_reported_with_what_it_does_not_exclude():
     found = compared([0.0] * 100, [0.0] * 100)
 
     assert found.verdict is PairVerdict.SAME
@@ -158,7 +159,7 @@ def test_without_a_common_seed_there_is_no_figure():
     assert (found.pairs, found.verdict) == (0, PairVerdict.UNKNOWN)
     assert math.isnan(found.effect_size)
     assert found.sentence() == (
-        "Cannot tell: no seed has a value with both b and a; left out: seed 1 (no run with b), seed 2 (no run with a)"
+        "Cannot decide: no seed has a value with both b and a; left out: seed 1 (no run with b), seed 2 (no run with a)"
     )
 
 
@@ -169,7 +170,7 @@ def test_sums_in_another_order_are_equal():
     assert found.verdict is PairVerdict.SAME
 
 
-def test_nanoseconds_are_told_in_seconds():
+def test_nanoseconds_are_reported_in_seconds():
     found = compare(runs("pause_ns", a=[3_000_000_000] * 10, b=[1_500_000_000] * 10), "pause_ns", "a", "b")
 
     assert found.sentence().startswith("With b: pause 1.5 s less per run than with a (95 %: 1.5 to 1.5)")

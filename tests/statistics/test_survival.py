@@ -46,7 +46,7 @@ def test_the_median_is_that_of_the_textbook_and_what_is_not_reached_is_not_yet()
     assert treated.sentence().startswith(
         "x: 9 of 21 intervals in 21 seeds had ended. Pause of half of them: 23.0 s (95 %"
     )
-    assert "of nine in ten: not yet; mean up to 35.0 s: 23.3 s (95 %" in treated.sentence()
+    assert "of p90: not yet; mean up to 35.0 s: 23.3 s (95 %" in treated.sentence()
 
 
 def test_the_restricted_mean_is_the_area_below_the_curve():
@@ -108,7 +108,7 @@ def test_one_seed_has_a_curve_and_no_band():
     assert found.median.value == 2
     assert not found.median.is_known
     assert found.curve["low"].iloc[1:].isna().all()
-    assert "Pause of half of them: 2.0 s; of nine in ten: not yet" in found.sentence()
+    assert "Pause of half of them: 2.0 s; of p90: not yet" in found.sentence()
 
 
 def test_the_band_is_that_of_greenwood_where_each_interval_has_a_seed_of_its_own():

@@ -1,6 +1,6 @@
 """`python -m studies.growth`: what one group costs as it grows, with a hundred brokers and a rolling restart.
 
-Each member that comes or goes is told to all members, by each broker: in RocketMQ, too, the notifications grow with
+Each member that comes or goes is reported to all members, by each broker: in RocketMQ, too, the notifications grow with
 the square of the group.
 """
 
@@ -62,7 +62,7 @@ _BrokersOption = Annotated[int, typer.Option(min=1, help="Broker groups.")]
 
 
 def growth(*, consumers: _ConsumersOption = None, brokers: _BrokersOption = 100) -> None:
-    """Play the start of a group and ten minutes with a rolling restart of a tenth of it, for several sizes."""
+    """Run the start of a group and ten minutes with a rolling restart of a tenth of it, for several sizes."""
     table = Table(
         title=f"3 nameservers, {brokers} brokers, one group: start, then 10 min with 10 % restarted", box=None
     )
@@ -79,7 +79,7 @@ def growth(*, consumers: _ConsumersOption = None, brokers: _BrokersOption = 100)
 
 
 def executed(*, consumers: int, brokers: int) -> list[float]:
-    """Play it once, at level `findings`; returns frames, notifications among them, rows, CPU seconds, MiB at most."""
+    """Run it once, at level `findings`; returns frames, notifications among them, rows, CPU seconds, MiB at most."""
     with tempfile.TemporaryDirectory() as runs:
         begin_s = time.process_time()
         run = open_run(run_scenario(scenario(consumers, brokers), level=TraceLevel.FINDINGS, runs=Path(runs)).path)

@@ -50,7 +50,7 @@ _MessagesOption = Annotated[int, typer.Option(min=4_000, help="Messages in all."
 
 
 def mission_table(*, messages: _MessagesOption = 1_000_000) -> None:
-    """Play both rebalances with all three methods, and print what each cost."""
+    """Run both rebalances with all three methods, and print what each cost."""
     table = Table(title=f"{messages:,} messages, 4 queues, 4 consumers", box=None)
     headings = ("rebalance", "method", "emulated s", "ratio", "reported", "settled s", "deviation", "kept")
     for heading in (*headings, "calculation ms", "CPU s", "MiB"):
@@ -78,7 +78,7 @@ def mission_table(*, messages: _MessagesOption = 1_000_000) -> None:
 
 
 def executed(*, method: str, messages: int, leaves: bool) -> list[float]:
-    """Play it once.
+    """Run it once.
 
     Returns:
         Emulated seconds from the first message sent to the last one consumed; then of the last change of members the

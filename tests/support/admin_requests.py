@@ -1,6 +1,6 @@
 """An example of each request in `nodes.protocol.administration.ADMIN_REQUESTS`, and the clusters that carry them out.
 
-For grids of tests: `for example in EXAMPLES`, `await example.play(admin)` in a script with `example.scenario()`.
+For grids of tests: `for example in EXAMPLES`, `await example.run(admin)` in a script with `example.scenario()`.
 """
 
 from collections.abc import Awaitable, Callable

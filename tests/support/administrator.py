@@ -1,6 +1,6 @@
 """An administrator on a machine of their own, who sends requests to the nodes of a cluster in virtual time.
 
-In a script of `emulator.testing.play`:
+In a script of `emulator.testing.run`:
 
     admin = await an_administrator(stage)
     await admin.create_topic("orders", queues=8)
@@ -111,7 +111,7 @@ def run_administered(
     *,
     level: TraceLevel = TraceLevel.FULL,
 ) -> tuple[Path, Trace]:
-    """Run a whole scenario into a run directory, which can be judged, with a script beside it.
+    """Run a whole scenario into a run directory, which can be judged, with a script with it.
 
     Args:
         scenario: runs to its own end; names of guests are left out, since its time is virtual.

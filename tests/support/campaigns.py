@@ -61,7 +61,7 @@ LONGER = SHORT | {"run_for_s = 70": "run_for_s = 20"}
 
 
 def write_campaign(folder, text=CAMPAIGN, small=SHORT, **changes):
-    """A campaign file beside the short small scenario; `changes` replaces text of the campaign."""
+    """A campaign file next to the short small scenario; `changes` replaces text of the campaign."""
     write_small(folder, **small)
     for old, new in changes.items():
         assert old in text
@@ -99,7 +99,7 @@ def with_symptoms(case_result, *symptoms):
 
 
 def write_lines(directory, every):
-    """What became of the runs of a campaign, as if they had been played."""
+    """What became of the runs of a campaign, as if they had been run."""
     part = directory.part(RunFiles())
     for case_result in every:
         part.append(case_result)

@@ -1,4 +1,4 @@
-"""Ports that nobody uses, one behind the other."""
+"""Ports that no one uses, one behind the other."""
 
 import socket
 from contextlib import ExitStack

@@ -18,7 +18,7 @@ from nodes.protocol.registry import decode_body
 MASTER, S1, S2 = "ba", "ba-s1", "ba-s2"
 OTHER = "bb"
 BEFORE_MS = 20_000
-"""By then a group that started at 0 has told each other everything but metadata."""
+"""By then a group that started at 0 has sent each other everything but metadata."""
 GROUP = "TOOLS_CONSUMER"
 """A consumer group that every broker knows from the start."""
 COPIED_MS = 65_000

@@ -1,4 +1,4 @@
-"""A run that grows step by step: the rows of a run that was played, written anew by the emulator's own writer."""
+"""A run that grows step by step: the rows of a run that was run, written again by the emulator's own writer."""
 
 from contextlib import contextmanager
 from itertools import groupby

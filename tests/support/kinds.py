@@ -48,7 +48,7 @@ def _place(item: pytest.Item) -> int:
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file is played by one worker, so that what its tests share is made once; files go out in their order."""
+    """A file is run by one worker, so that what its tests share is made once; files go out in their order."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling

@@ -1,4 +1,4 @@
-"""What scenarios of tests may run: the functions of `own_strategies`, as a module beside the scenario."""
+"""What scenarios of tests may run: the functions of `own_strategies`, as a module next to the scenario."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A program of somebody else's that speaks RocketMQ's own framing, played from Python."""
+"""A program of somebody else's that speaks RocketMQ's own framing, executed from Python."""
 
 import socket
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Hand-made runs with two consumers, and a small campaign of which one trace was kept."""
+"""Hand-made runs with two consumers, and a small campaign of which one trace was retained."""
 
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.campaign.campaign import Case, Keep
@@ -52,7 +52,7 @@ def write(trace, path, **manifest):
 
 
 def small_campaign(folder):
-    """Two variants times two seeds: the trace of one run was kept, another run hung."""
+    """Two variants times two seeds: the trace of one run was retained, another run hung."""
     campaign = load_campaign(write_campaign(folder, **{'"1-4"': '"1-2"'}))
     directory = claim(folder / "campaign", campaign)
     (directory.path / UNDER_WAY).mkdir(exist_ok=True)

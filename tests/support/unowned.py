@@ -1,4 +1,4 @@
-"""How long queues were without an owner, told by the rows of their owners alone."""
+"""How long queues were without an owner, reported by the rows of their owners alone."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ def unowned_ms(trace: Trace, scenario: Scenario, *, after_ms: float = 0) -> floa
 
 
 def unowned(trace: Trace, scenario: Scenario, *, after_ms: float = 0) -> Iterator[tuple[Queue, float, float]]:
-    """(queue, from, until) of each interval without an owner, also of queues that nobody sees."""
+    """(queue, from, until) of each interval without an owner, also of queues that no one sees."""
     topics = [topic for topic in scenario.topics if not topic.name.startswith("%")]
     for queue in [
         (item.name, broker, number) for item in topics for broker in item.brokers for number in range(item.queues)

@@ -1,4 +1,4 @@
-"""A client that behaves well, beside those that do not."""
+"""A client that behaves well, with those that do not."""
 
 from network.hostile_requests import PULL, SEND_V2, heartbeat
 from nodes.wire.message_binary import decode_messages

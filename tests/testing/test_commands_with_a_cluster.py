@@ -1,4 +1,4 @@
-"""`rmqemu up SPEC --exec COMMAND...`: a program, or a test suite, beside a live cluster."""
+"""`rmqemu up SPEC --exec COMMAND...`: a program, or a test suite, next to a live cluster."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from support.small_scenario import SCENARIO
 
 @pytest.fixture
 def up(tmp_path):
-    """Runs a command beside a cluster."""
+    """Runs a command next to a cluster."""
     (tmp_path / "small.toml").write_text(SCENARIO)
 
     def run(*command, given="", **options):
@@ -76,7 +76,7 @@ def test_what_stands_behind_exec_belongs_to_the_command(up):
     assert done.stdout == "['--help', '--runs', 'x y']\n"
 
 
-def test_a_command_that_cannot_be_run_is_told_in_one_line(up):
+def test_a_command_that_cannot_be_run_is_reported_in_one_line(up):
     done = up("no-such-command")
     assert (done.returncode, done.stdout) == (127, "")
     assert done.stderr == "rmqemu: no-such-command: No such file or directory\n"

@@ -1,4 +1,4 @@
-"""The scenarios beside which applications are run: each can be read, and breaks what its first line says."""
+"""The scenarios next to which applications are run: each can be read, and breaks what its first line says."""
 
 from pathlib import Path
 
@@ -34,6 +34,6 @@ def test_a_scenario_begins_with_a_sentence_and_runs_without_a_guest_too(name, tm
     assert result.manifest["rows"]["faults"] == 2 * len(SCENARIOS[name])
 
 
-def test_the_cluster_of_the_readme_has_three_masters_and_nobody_else():
+def test_the_cluster_of_the_readme_has_three_masters_and_no_one_else():
     scenario = load(EXAMPLES / "guests.toml")
     assert scenario.node_names() == ("ns-1", "broker-a", "broker-b", "broker-c")

@@ -109,7 +109,7 @@ def test_a_probe_asks_nodes_by_name():
     assert len(trace.select("rpc", src="probe", dst="broker-a", kind="request", event="delivered")) == 1
 
 
-def test_a_node_whose_code_fails_in_an_answer_fails_the_play(monkeypatch):
+def test_a_node_whose_code_fails_in_an_answer_fails_the_run(monkeypatch):
     def client_ids(_table, group):
         raise ValueError(f"no idea of {group}")
 

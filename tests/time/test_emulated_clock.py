@@ -18,7 +18,7 @@ modes = pytest.mark.parametrize("mode", VIRTUAL)
 
 
 @modes
-def test_nobody_is_late_in_virtual_time(mode):
+def test_no_one_is_late_in_virtual_time(mode):
     async def main(world):
         woken = []
 

@@ -32,7 +32,7 @@ async def test_a_parked_task_goes_on_when_it_is_woken_and_may_park_again():
     assert steps == [0, 1, 2]
 
 
-async def test_a_cancelled_task_tells_who_would_wake_it_and_raises():
+async def test_a_cancelled_task_reports_who_would_wake_it_and_raises():
     requested = []
 
     def abort(raise_cancel):

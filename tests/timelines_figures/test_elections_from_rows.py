@@ -63,7 +63,7 @@ def test_a_master_is_elected_shown_known_written_to_and_joined():
     }
 
 
-def test_another_controller_leads_and_the_epoch_tells_how_many_elections_there_were():
+def test_another_controller_leads_and_the_epoch_reports_how_many_elections_there_were():
     lost = attrs.evolve(STORY, is_controller=True, victim="n0")
 
     assert reported(lost) == {"leader": (4.0,), "answers_again": (8.0,), "elections": (2.0,), **MESSAGES}

@@ -64,7 +64,7 @@ BACK = (
 )
 
 
-def test_a_take_over_is_told_from_the_fault_with_a_value_of_each_nameserver():
+def test_a_take_over_is_reported_from_the_fault_with_a_value_of_each_nameserver():
     assert instants(story(*BEFORE, *TAKE_OVER), CAST) == {
         "ns_removed": (10.5, 11.5),
         "route_acting": (10.5, 11.5),
@@ -121,7 +121,7 @@ def test_a_client_without_acting_master_leaves_the_master_when_its_route_has_no_
     assert found["client_route_acting"] == (25.0,)
 
 
-def test_a_cold_start_is_told_from_the_start_of_the_first_broker():
+def test_a_cold_start_is_reported_from_the_start_of_the_first_broker():
     rows = (
         belief(5.1, "ba-s2", "special_service", True),
         belief(5.1, "ns-1", "live_brokers", {"2": S2}),

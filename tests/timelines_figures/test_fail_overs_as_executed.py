@@ -1,4 +1,4 @@
-"""The scenarios of examples/rip32, played once, show the behaviour that their comments promise."""
+"""The scenarios of examples/rip32, executed once, show the behaviour that their comments promise."""
 
 import json
 
@@ -75,7 +75,7 @@ def test_a_frozen_master_is_missed_at_a_scan_10_s_after_its_last_heartbeat_and_r
 
 
 @pytest.mark.slow
-def test_without_acting_master_nobody_acts_and_a_freeze_lasts_120_s_from_the_last_registration():
+def test_without_acting_master_no_one_acts_and_a_freeze_lasts_120_s_from_the_last_registration():
     found = executed("p3_stop150")
 
     assert "route_acting" not in found
@@ -91,7 +91,7 @@ def test_a_cold_start_is_a_chain_of_hand_overs():
     assert list(found)[-1] == "s1_special_off"
 
 
-def test_the_command_writes_a_row_per_event_and_prints_it_beside_the_real_values(tmp_path):
+def test_the_command_writes_a_row_per_event_and_prints_it_against_the_real_values(tmp_path):
     app = typer.Typer()
     app.command()(timelines)
     out = tmp_path / "timelines.json"

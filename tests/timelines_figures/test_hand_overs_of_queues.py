@@ -1,4 +1,4 @@
-"""What a change of members does to queues: from rows made by hand, and as the scenarios play it."""
+"""What a change of members does to queues: from rows made by hand, and as the scenarios run it."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_a_frozen_owner_and_its_successor_both_own_a_queue_from_the_take_over_on
     assert (found["two_owners"], found["owned_once"]) == ((60.0,), (110.0,))
 
 
-def test_a_queue_that_nobody_takes_lacks_an_owner_until_the_end():
+def test_a_queue_that_no_one_takes_lacks_an_owner_until_the_end():
     found = hand_over(story([*OWNED, (100, "b", "killed", None)]))
 
     assert found["no_owner"] == found["owned_once"] == (200.0,)

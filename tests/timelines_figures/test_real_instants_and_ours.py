@@ -110,7 +110,7 @@ def test_what_explains_an_election_has_a_bound(scenario, event, seconds, ours, o
     assert bool(reported.reason) is is_explained
 
 
-def test_every_real_run_has_a_scenario_of_ours_that_plays_it():
+def test_every_real_run_has_a_scenario_of_ours_that_runs_it():
     ours = {path.stem for folder in FOLDERS for path in example(folder).glob("*.toml")}
 
     assert {run.scenario for run in real_runs()} <= ours

@@ -42,7 +42,7 @@ def log_of(run):
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_node_that_crashes_is_told_in_trace_log_manifest_and_exit_status(tmp_path, capsys):
+def test_a_node_that_crashes_is_reported_in_trace_log_manifest_and_exit_status(tmp_path, capsys):
     with pytest.raises(typer.Exit) as ended, one_line_errors():
         run_scenario(SCENARIO, runs=tmp_path, session_tasks=(crash_a_broker,))
     path = tmp_path / RUN

@@ -176,7 +176,7 @@ def test_a_disk_that_takes_a_few_bytes_at_a_time_gets_all_of_them(tmp_path):
 
 
 @pytest.mark.parametrize("number", range(1, 16))
-def test_a_scratch_folder_that_another_process_removes_is_not_created_anew(tmp_path, number):
+def test_a_scratch_folder_that_another_process_removes_is_not_created_again(tmp_path, number):
     folder = tmp_path / "under-way" / "scratch"
     folder.mkdir(parents=True)
 

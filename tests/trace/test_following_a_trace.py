@@ -74,7 +74,7 @@ def test_a_frame_of_which_half_is_written_is_read_when_it_is_whole(tmp_path, sou
     assert len(tail.read(place, 1_000)[0]) == 10
 
 
-def test_a_journal_that_is_damaged_while_it_is_followed_is_told(tmp_path, source):
+def test_a_journal_that_is_damaged_while_it_is_followed_is_reported(tmp_path, source):
     run = GrowingRun(tmp_path / "run", source)
     run.grow(5)
     journal = run.path / "trace" / JOURNAL
@@ -90,7 +90,7 @@ def test_a_journal_that_is_damaged_while_it_is_followed_is_told(tmp_path, source
         tail.read(place, 1_000)
 
 
-def test_rows_that_are_missing_in_a_whole_trace_are_told(tmp_path, source):
+def test_rows_that_are_missing_in_a_whole_trace_are_reported(tmp_path, source):
     run = GrowingRun(tmp_path / "run", source)
     run.grow(10)
     tail = TraceTail(run.path)

@@ -167,15 +167,15 @@ def test_why_says_what_a_level_cannot_answer(executed):
     (left_out,) = {line for line in found if "led to it" in line and line.startswith("(row")} or {""}
     assert "a timer or a frame that arrived, which level findings leaves out)" in left_out
     assert found[-1] == (
-        "level findings cannot tell the rest; play the scenario again with --trace full: its rows have the same seqs"
+        "level findings has no more; run the scenario again with --trace full: its rows have the same seqs"
     )
-    assert not [line for line in whole if "leaves out" in line or "cannot tell" in line]
+    assert not [line for line in whole if "leaves out" in line or "cannot decide" in line]
     assert any("kill-2" in line for line in found)
     with pytest.raises(WhyError, match="the level of this trace is counts: it holds no belief and no owner"):
         answer_of_run(requested, executed[TraceLevel.COUNTS])
 
 
-def test_the_row_that_why_names_is_there_when_the_run_is_played_again_in_full(executed):
+def test_the_row_that_why_names_is_there_when_the_run_is_run_again_in_full(executed):
     lines = answer_of_run(("view", "shop/orders", "at", "100s"), executed[TraceLevel.FINDINGS])
     (seq,) = {int(line.split()[1]) for line in lines if line.startswith("(row ")}
     whole = executed[TraceLevel.FULL]

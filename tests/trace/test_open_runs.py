@@ -1,4 +1,4 @@
-"""What a run directory must hold, what is read without a manifest, and how damage is told."""
+"""What a run directory must hold, what is read without a manifest, and how damage is reported."""
 
 import json
 from contextlib import nullcontext
@@ -45,7 +45,7 @@ def overwrite(path, at=0):
 
 
 def lines_of(run):
-    """How the damage of a run is told."""
+    """How the damage of a run is reported."""
     with pytest.raises(DamagedRunError) as reported:
         open_run(run)
     return [line.replace(f"{run}/", "") for line in reported.value.lines]
@@ -81,7 +81,7 @@ def test_a_directory_with_neither_manifest_nor_index_is_not_a_run(tmp_path):
 
 @pytest.mark.parametrize("kind", ["finished", "killed"])
 @pytest.mark.parametrize("at", [0, 700, -4])
-def test_four_overwritten_bytes_of_a_segment_are_told(kind, at, request):
+def test_four_overwritten_bytes_of_a_segment_are_reported(kind, at, request):
     run = request.getfixturevalue(kind)
     overwrite(run / "trace" / "ownership" / "seg-000000.parquet", at)
 
@@ -89,7 +89,7 @@ def test_four_overwritten_bytes_of_a_segment_are_told(kind, at, request):
 
 
 @pytest.mark.parametrize("kind", ["finished", "killed"])
-def test_all_that_is_damaged_is_told_file_by_file(kind, request):
+def test_all_that_is_damaged_is_reported_file_by_file(kind, request):
     run = request.getfixturevalue(kind)
     (run / "trace" / "lifecycle" / "seg-000000.parquet").unlink()
     owned = run / "trace" / "ownership" / "seg-000000.parquet"
@@ -102,7 +102,7 @@ def test_all_that_is_damaged_is_told_file_by_file(kind, request):
     ]
 
 
-def test_a_missing_or_changed_index_of_a_finished_run_is_told(finished):
+def test_a_missing_or_changed_index_of_a_finished_run_is_reported(finished):
     index = finished / "trace" / INDEX
     content = index.read_bytes()
     index.write_bytes(content.replace(b"ownership", b"ownersheep", 1))
@@ -113,7 +113,7 @@ def test_a_missing_or_changed_index_of_a_finished_run_is_told(finished):
     assert lines_of(finished) == [f"trace/{INDEX} is missing"]
 
 
-def test_a_missing_or_changed_index_or_journal_of_a_killed_run_is_told(killed):
+def test_a_missing_or_changed_index_or_journal_of_a_killed_run_is_reported(killed):
     index, journal = killed / "trace" / INDEX, killed / "trace" / JOURNAL
     content = index.read_bytes()
     index.write_bytes(content.replace(b'"seed": 1', b'"seed": 2'))
@@ -127,7 +127,7 @@ def test_a_missing_or_changed_index_or_journal_of_a_killed_run_is_told(killed):
     assert lines_of(killed) == [f"trace/{JOURNAL} is missing"]
 
 
-def test_a_journal_with_rows_missing_before_those_of_a_closed_segment_is_told(tmp_path):
+def test_a_journal_with_rows_missing_before_those_of_a_closed_segment_is_reported(tmp_path):
     trace = HandMadeTrace().life("a", "started").own("a", "acquired").own("a", "dropped")
     run = killed_run(trace, tmp_path / "run", closed=0)
     (run / "trace" / JOURNAL).write_bytes(b"")
@@ -148,14 +148,14 @@ def test_a_journal_with_rows_missing_before_those_of_a_closed_segment_is_told(tm
         ("[" * 100_000, "it is not JSON (maximum recursion depth exceeded while decoding a JSON array from a unicode"),
     ],
 )
-def test_a_broken_manifest_is_told(finished, content, problem):
+def test_a_broken_manifest_is_reported(finished, content, problem):
     (finished / "manifest.json").write_text(content)
     (line,) = lines_of(finished)
     assert line.startswith(f"manifest.json is damaged: {problem}")
     assert "\n" not in line
 
 
-def test_a_manifest_in_which_one_digit_was_changed_is_told(finished):
+def test_a_manifest_in_which_one_digit_was_changed_is_reported(finished):
     manifest = finished / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
     assert lines_of(finished) == ["manifest.json is damaged: it was changed after it was written"]

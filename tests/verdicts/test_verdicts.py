@@ -43,7 +43,7 @@ BROKEN = {
 }
 """Mapping scenario -> invariants that its run breaks; none: it is valid."""
 LONG = ("broker_restarts", "assigner", "keys_moved")
-"""Healthy ones that take long: `make proofs` plays them."""
+"""Healthy ones that take long: `make proofs` runs them."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_the_verdict_is_right(reports, name):
     assert report.verdict is (RulesVerdict.INVALID if BROKEN[name] else RulesVerdict.VALID)
 
 
-def test_queues_that_nobody_ever_owned_are_orphans_and_their_messages_wait(reports):
+def test_queues_that_no_one_ever_owned_are_orphans_and_their_messages_wait(reports):
     report = reports("different_topics")
     assert report["hand_overs"] == ()
     never = [row.queue for row in report["orphans"] if row.censored]
@@ -116,7 +116,7 @@ def test_queues_that_cannot_be_read_are_owed_no_owner(reports):
 def test_messages_at_offsets_that_are_used_again_are_not_taken_for_the_old_ones(reports):
     report = reports("offsets_again")
     assert sum(row.reused for row in report["losses"]) == sum(row.lost for row in report["losses"]) > 50
-    # Nobody consumed a message twice, although offsets were consumed twice.
+    # No consumer consumed a message twice, although offsets were consumed twice.
     assert sum(row.duplicates for row in report["duplicates"]) == 0
 
 
@@ -163,7 +163,7 @@ def test_an_owner_that_wakes_inside_its_listener_has_a_key_that_another_one_has(
     assert sum(row.overtaken for row in report["keys"]) == 0
 
 
-def test_keys_on_all_queues_have_no_order_and_nobody_breaks_a_promise(reports):
+def test_keys_on_all_queues_have_no_order_and_no_one_breaks_a_promise(reports):
     report = reports("keys_on_all_queues")
     hot = max(report["keys"], key=lambda row: row.messages)
     assert hot.key == "1"
@@ -180,7 +180,7 @@ def test_a_ring_moves_fewer_keys_than_a_modulo_when_queues_go_and_come_back(repo
     assert {row.moves for row in moved} == {2}
 
 
-def test_a_group_whose_members_divide_in_different_ways_is_told_with_the_ways_of_each(reports):
+def test_a_group_whose_members_divide_in_different_ways_is_reported_with_the_ways_of_each(reports):
     def ways(name):
         (row,) = [row for row in reports(name)["assigner_disagreements"] if row.violation]
         assert (row.kind, row.censored) == ("rebalance_mode", True)
@@ -202,7 +202,7 @@ def test_a_member_that_cannot_hear_its_assigner_follows_an_old_division_until_it
     assert all(340 < row.end_ns / SECOND < 345 for row in violations)
 
 
-def test_the_worst_finding_about_assigners_is_told_in_a_sentence_with_its_chain_of_causes(tmp_path):
+def test_the_worst_finding_about_assigners_is_notified_in_a_sentence_with_its_chain_of_causes(tmp_path):
     run = open_run(run_scenario(load(HERE / "assigner_out_of_reach.toml"), runs=tmp_path).path)
     found = next(
         worst_finding for worst_finding in worst_findings(judge_run(run), run) if worst_finding.invariant == "V13"

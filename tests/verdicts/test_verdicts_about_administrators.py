@@ -79,7 +79,7 @@ def test_a_topic_that_is_deleted_while_producers_send_loses_messages(
 
 
 def a_group_of_two():
-    """A group that has agreed long ago: `a` owns the queue, has committed 60, and a message waits for nobody."""
+    """A group that has agreed long ago: `a` owns the queue, has committed 60, and a message waits for no one."""
     trace = HandMadeTrace()
     trace.roles |= {"broker-a": "broker", "box": "broker", "controller-1": "controller", "ns-1": "nameserver"}
     for node in "ab":

@@ -50,6 +50,6 @@ def _one_for_all(tmp_path_factory):
 
 @pytest.fixture
 def shown(_one_for_all):
-    """A dashboard of a cluster that others meet, too: unhurt afterwards, or they will tell."""
+    """A dashboard of a cluster that others meet, too: unhurt afterwards, or they will report."""
     yield _one_for_all
     _one_for_all.say("heal all")

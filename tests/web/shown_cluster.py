@@ -38,7 +38,7 @@ topics = ["orders"]
 
 @attrs.frozen
 class Shown:
-    """What the terminal told of a dashboard, and how to ask it."""
+    """What the terminal reported about a dashboard, and how to ask it."""
 
     process: subprocess.Popen
     port: int

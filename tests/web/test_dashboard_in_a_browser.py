@@ -111,14 +111,14 @@ def test_somebody_breaks_a_cluster_watches_it_and_heals_it(fresh, open_page, pic
     do(page, "resume")
     page.locator('[data-node="consumer-1"][data-state="running"]').wait_for()
 
-    # broker-b learns at once that it has died; what would tell broker-a is cut.
+    # broker-b learns at once that it has died; what would notify broker-a is cut.
     select(page, "consumer-1", "consumer-2")
     do(page, "kill")
     text(page, "#answers .offer", "^Start consumer-2$")
     page.locator('[data-node="consumer-2"][data-state="down"]').wait_for()
     page.locator('[data-view="consumer_ids buyers"].differs').wait_for()
     text(page, "#differ-count", "differ")
-    assert page.locator('[data-view="consumer_ids buyers"] .mark[data-camp="1"]').count() == 1
+    assert page.locator('[data-view="consumer_ids buyers"] .mark[data-holders="1"]').count() == 1
     page.locator('[data-view="consumer_ids buyers"] .subject').click()
     text(page, "#view-detail", "broker-b")
     picture(page, "3-views-differ-1280-light")

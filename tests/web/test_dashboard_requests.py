@@ -85,7 +85,7 @@ def test_every_answer_forbids_what_the_page_does_not_need(shown):
         assert "access-control-allow-origin" not in headers
 
 
-def test_the_state_tells_nodes_views_owners_and_verbs(shown):
+def test_the_state_reports_nodes_views_owners_and_verbs(shown):
     state = shown.state()
     assert list(state["nodes"]) == ["ns-1", "broker-a", "broker-b", "consumer-1", "consumer-2"]
     assert state["nodes"]["broker-a"]["state"] == "running"
@@ -98,7 +98,7 @@ def test_the_state_tells_nodes_views_owners_and_verbs(shown):
     assert any("acquired" in line for line in state["lines"])
 
 
-def test_verbs_are_done_and_refusals_are_told_as_in_the_terminal(shown):
+def test_verbs_are_done_and_refusals_are_reported_as_in_the_terminal(shown):
     assert shown.say("cut ns-1 broker-a one-way") == (True, ["cut-1: cut ns-1 -> broker-a"])
     state = shown.state()
     assert state["faults"]["cut-1"]["what"] == "cut ns-1 -> broker-a"
@@ -176,7 +176,7 @@ def test_what_is_no_verb_gets_one_line_and_changes_nothing(shown, body):
     assert shown.state()["faults"] == {}
 
 
-def test_an_unknown_path_and_a_wrong_method_are_told(shown):
+def test_an_unknown_path_and_a_wrong_method_are_reported(shown):
     assert problem(shown.ask("GET", "/nothing"))[0] == 404
     assert problem(shown.ask("GET", "/verb")) == (405, "/verb takes POST, not GET")
     assert problem(shown.ask("POST", "/")) == (405, "/ takes GET, not POST")
@@ -205,7 +205,7 @@ def test_too_long_a_request_is_refused_when_it_has_been_sent(shown, size):
     ],
     ids=["half a line", "half a body", "no HTTP", "endless headers", "HTTP/2", "a WebSocket"],
 )
-def test_what_is_no_whole_request_is_dropped_and_harms_nobody(shown, sent):
+def test_what_is_no_whole_request_is_dropped_and_harms_no_one(shown, sent):
     with shown.connect() as connection:
         own = f"host: 127.0.0.1:{shown.port}\r\nauthorization: Bearer {shown.token}\r\n"
         with suppress(ConnectionError):  # it may be refused before all of it was sent
@@ -216,7 +216,7 @@ def test_what_is_no_whole_request_is_dropped_and_harms_nobody(shown, sent):
                 pass
 
 
-def test_one_page_too_many_is_told_so_and_room_comes_back(shown):
+def test_one_page_too_many_is_reported_so_and_room_comes_back(shown):
     crowd = [shown.send("GET", "/events") for _ in range(100)]
     lines = [connection.recv(12) for connection in crowd]
     assert lines == [b"HTTP/1.1 200"] * WATCHERS_MAX + [b"HTTP/1.1 503"] * (100 - WATCHERS_MAX)
@@ -226,7 +226,7 @@ def test_one_page_too_many_is_told_so_and_room_comes_back(shown):
     until(lambda: shown.send("GET", "/events").recv(12) == b"HTTP/1.1 200")
 
 
-def test_one_connection_too_many_is_told_so(shown):
+def test_one_connection_too_many_is_reported_so(shown):
     crowd = [shown.connect() for _ in range(CONNECTIONS_MAX)]
     with shown.connect() as one_more:
         assert problem(answer(one_more)) == (503, f"{CONNECTIONS_MAX} connections are open already")
@@ -236,7 +236,7 @@ def test_one_connection_too_many_is_told_so(shown):
     require_unhurt(shown)
 
 
-def test_a_client_that_never_reads_is_dropped_and_nobody_else_notices(shown):
+def test_a_client_that_never_reads_is_dropped_and_no_one_else_notices(shown):
     deaf = [one_who_never_reads(shown) for _ in range(WATCHERS_MAX)]
     require_unhurt(shown)
     for connection in deaf:

@@ -1,4 +1,4 @@
-"""What watchers of a cluster are told, under virtual time."""
+"""What watchers of a cluster are reported, under virtual time."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_a_new_watcher_sees_everything_and_then_only_what_changes(tmp_path):
     watched(tmp_path, sitting)
 
 
-def test_a_fault_on_all_links_is_told_as_one(tmp_path):
+def test_a_fault_on_all_links_is_reported_as_one(tmp_path):
     async def sitting(me, feed):
         await me.at_ms(10_000)
         await me.say("loss 20")
@@ -85,7 +85,7 @@ def test_a_fault_on_all_links_is_told_as_one(tmp_path):
     watched(tmp_path, sitting)
 
 
-def test_views_tell_who_differs_and_forget_the_dead(tmp_path):
+def test_views_report_who_differs_and_forget_the_dead(tmp_path):
     async def sitting(me, feed):
         await me.at_ms(10_000)
         view = next(view for view in feed.whole()["views"].values() if view["kind"] == "consumer_ids")
@@ -151,7 +151,7 @@ def test_what_was_before_can_be_asked_for_and_is_as_it_was_then(tmp_path):
     watched(tmp_path, sitting)
 
 
-def test_a_nameserver_tells_its_brokers_topics_and_who_asks_it(tmp_path):
+def test_a_nameserver_notifies_its_brokers_topics_and_who_asks_it(tmp_path):
     async def sitting(me, feed):
         await me.at_ms(20_000)
         me.session.cluster.world.recorder.flush()
@@ -172,7 +172,7 @@ def test_a_nameserver_tells_its_brokers_topics_and_who_asks_it(tmp_path):
     watched(tmp_path, sitting)
 
 
-def test_a_second_tells_its_load_and_what_is_wrong_in_it(tmp_path):
+def test_a_second_reports_its_load_and_what_is_wrong_in_it(tmp_path):
     async def sitting(me, feed):
         for second in range(15):
             await me.at_ms(second * 1_000)

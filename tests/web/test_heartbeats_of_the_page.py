@@ -22,7 +22,7 @@ def test_only_a_heartbeat_that_arrived_counts():
 
 
 @pytest.mark.parametrize(("level", "exact"), [(TraceLevel.FULL, True), (TraceLevel.FINDINGS, False)])
-def test_a_cluster_tells_them_at_each_level(tmp_path, level, exact):
+def test_a_cluster_notifies_them_at_each_level(tmp_path, level, exact):
     beats = LastHeartbeats()
 
     async def listen(session):

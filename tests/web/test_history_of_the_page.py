@@ -1,4 +1,4 @@
-"""What the page's sections were at an instant, told from their changes."""
+"""What the page's sections were at an instant, reported from their changes."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ def naively(changes, at_ms):
 
 
 @given(CHANGES, st.integers(0, 200), st.integers(1, 5))
-def test_an_instant_has_all_changes_up_to_it_however_few_are_kept(changes, chars_max, block_changes):
+def test_an_instant_has_all_changes_up_to_it_however_few_are_retained(changes, chars_max, block_changes):
     reported = list(with_instants(changes))
     history = History(chars_max, block_changes)
     for t_ms, section, entries in reported:
@@ -44,7 +44,7 @@ def test_an_instant_has_all_changes_up_to_it_however_few_are_kept(changes, chars
         assert found == naively(reported, max(at_ms, history.from_ms))
 
 
-def test_the_oldest_changes_are_forgotten_and_what_they_led_to_is_kept():
+def test_the_oldest_changes_are_forgotten_and_what_they_led_to_is_retained():
     history = History(chars_max=100, block_changes=5)
     history.note(0, {"nodes": {"a": "running"}})
     for t_ms in range(1, 1_000):

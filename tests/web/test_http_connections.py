@@ -15,7 +15,7 @@ HOST = b"host: localhost\r\n"
 
 
 async def echo(request, to):
-    """Tells what was asked; refuses what nobody may ask."""
+    """Reports what was asked; refuses what no one may ask."""
     if request.path == "/forbidden":
         raise Refusal(403, "no")
     await to.reply(200, "text/plain", b"%s %s %d" % (request.method.encode(), request.path.encode(), len(request.body)))
@@ -85,7 +85,7 @@ async def test_whatever_is_sent_is_answered_once_and_the_connection_ends(name, a
 
 
 @pytest.mark.parametrize("name", ["a body", "chunks", "a query"])
-async def test_a_request_is_told_whole(name):
+async def test_a_request_is_reported_whole(name):
     ((_, _, reported),) = answers(await heard(CASES[name][0]))
     assert reported == (b"GET /a 0" if name == "a query" else b"POST /a 3")
 
@@ -115,7 +115,7 @@ async def test_the_answer_to_head_has_no_content():
     assert (headers[b"content-length"], nothing, reported) == (b"9", b"", b"GET /a 0")
 
 
-async def test_whoever_waits_to_be_told_to_go_on_is_told():
+async def test_whoever_waits_to_be_reported_to_go_on_is_reported():
     head = b"POST /a HTTP/1.1\r\n" + HOST + b"content-length: 1\r\nexpect: 100-continue\r\n\r\n"
     async with trio.open_nursery() as nursery:
         client = await connect(nursery, echo)

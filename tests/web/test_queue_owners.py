@@ -1,4 +1,4 @@
-"""Who owns which queue, told from rows."""
+"""Who owns which queue, reported from rows."""
 
 from emulator.spec import loads
 from emulator.state.owners import GroupQueue, PresentOwners
@@ -52,7 +52,7 @@ def test_a_process_that_ended_owns_nothing_and_one_that_is_suspended_keeps_all()
     assert book.owners_of(Q0) == ()
 
 
-def test_queues_that_nobody_ever_took_are_there_and_changes_are_told_once():
+def test_queues_that_no_one_ever_took_are_there_and_changes_are_reported_once():
     book = PresentOwners(loads(SCENARIO, "here"))
     changed, mark = book.changed_since(-1)
     assert changed == (Q0, Q1)

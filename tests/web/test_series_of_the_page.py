@@ -36,7 +36,7 @@ def test_a_bucket_names_what_was_asked_most_often():
     assert [entry["counts"]["no owner"] for entry in (first, second)] == [1, 2]
 
 
-def test_only_the_largest_lags_are_kept_also_when_buckets_become_one():
+def test_only_the_largest_lags_are_retained_also_when_buckets_become_one():
     seconds = Seconds(2)
     for second in range(3):
         seconds.note(load(second, lag={(f"g{second}{number:02}", "t"): number + 1 for number in range(20)}), {})

@@ -48,7 +48,7 @@ def test_one_connection_answers_one_request_after_the_other(tmp_path):
     served(tmp_path, client)
 
 
-def test_a_stream_that_nobody_reads_is_closed_while_another_goes_on(tmp_path):
+def test_a_stream_that_no_one_reads_is_closed_while_another_goes_on(tmp_path):
     async def client(port, own):
         reading = await requested(port, f"GET /events HTTP/1.1\r\n{own}\r\n")
         with trio.fail_after(12), pytest.raises(trio.BrokenResourceError):

@@ -56,7 +56,7 @@ def test_a_member_that_was_never_heard_of(traced):
     )
 
 
-def test_a_member_that_was_removed_and_of_whom_the_list_is_told_on(traced):
+def test_a_member_that_was_removed_and_of_whom_the_list_is_reported_on(traced):
     subscribe(traced, "c1", "c2")
     traced.at(1).frame("c2", "broker-a", HEART_BEAT)
     traced.belief("broker-a", "consumer_ids", "g", members("c1", "c2"))
@@ -69,7 +69,7 @@ def test_a_member_that_was_removed_and_of_whom_the_list_is_told_on(traced):
     assert reported[:4] == (
         "c1 does not have c2 in view g/orders",
         "  c1 had it until 131.000 s",
-        "  broker-a, which told c1 so at 131.000 s, does not have it either",
+        "  broker-a, which reported c1 so at 131.000 s, does not have it either",
         "  broker-a had it until 130.000 s",
     )
     assert " 130.000 s  broker-a  consumer_ids g: 1 members: c1 (c2 gone)" in reported
@@ -82,7 +82,7 @@ def test_a_node_that_has_not_asked_again_since_the_other_one_knows(traced):
     traced.at(3).belief("broker-a", "consumer_ids", "g", members("c1", "c2"))
     reported = traced.why("no c2 in view g/orders at 9s")
 
-    assert reported[2] == ("  broker-a, which told c1 so at 2.000 s, has it since 3.000 s: c1 has not heard since")
+    assert reported[2] == ("  broker-a, which reported c1 so at 2.000 s, has it since 3.000 s: c1 has not heard since")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_is_there_is_said_to_be_there(traced):
     )
 
 
-def test_of_several_nodes_the_one_that_lacks_it_is_told_of(traced):
+def test_of_several_nodes_the_one_that_lacks_it_is_reported_about(traced):
     traced.at(1).belief("broker-a", "consumer_ids", "g", members("c1"))
     traced.at(2).belief("broker-b", "consumer_ids", "g", members("c1", "c2"))
 
@@ -186,7 +186,7 @@ def test_a_group_whose_members_are_all_gone(traced):
     assert traced.why("queue orders/broker-a/3")[1] == "  g has no member: the process of c1 at 2.000 s (killed) ended"
 
 
-def test_nobody_ever_owned_it_since_a_member_of_the_group_does_not_consume_the_topic(traced):
+def test_no_one_ever_owned_it_since_a_member_of_the_group_does_not_consume_the_topic(traced):
     subscribe(traced, "c1")
     traced.at(1).owned("c1", "acquired", queue="orders/broker-a/0")
     allocated(traced, "c1", "c2")

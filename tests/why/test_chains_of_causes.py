@@ -34,7 +34,7 @@ def test_a_queue_is_explained_by_the_view_the_answer_and_the_timer(traced):
         "at 40.000 s queue orders/broker-a/3 of group g has no owner: c1 lost it last, at 31.204 s",
         "",
         "  31.204 s  c1  dropped queue orders/broker-a/3 of group g",
-        "  31.204 s  c1    came to hold view g/orders: 2 members: c1 c2; 8 queues, told by broker-b",
+        "  31.204 s  c1    came to hold view g/orders: 2 members: c1 c2; 8 queues, reported by broker-b",
         "  31.204 s  c1    since broker-b answered GET_CONSUMER_LIST_BY_GROUP (38) (asked at 31.202 s)",
         f"  31.200 s  c1    since its timer RebalanceService ({TIMERS['RebalanceService']}) fired",
         "",
@@ -91,7 +91,7 @@ def test_calls_of_one_kind_one_after_the_other_are_one_line(traced):
     assert chain[0].endswith("the first at 2.001 s")
 
 
-def test_of_a_very_long_chain_both_ends_are_told(traced):
+def test_of_a_very_long_chain_both_ends_are_reported(traced):
     cause = traced.timer("c1", "RebalanceService")
     for number in range(60):
         src, dst = ("c1", "broker-a") if number % 2 else ("broker-a", "c1")
@@ -171,7 +171,7 @@ def test_what_has_no_cause_comes_from_the_start_of_its_process(traced):
     assert reported[2] == "   9.000 s  c1          since its process 1 started"
 
 
-def test_a_failed_answer_is_told_with_its_response_code_and_remark(traced):
+def test_a_failed_answer_is_reported_with_its_response_code_and_remark(traced):
     timer = traced.at(1).timer("c1", "updateTopicRouteInfo")
     request = traced.frame("c1", "ns-1", 105, cause=timer)
     answered = traced.frame("ns-1", "c1", 105, kind="response", status=17, detail="No topic\nroute", cause=request)
@@ -183,7 +183,7 @@ def test_a_failed_answer_is_told_with_its_response_code_and_remark(traced):
     )
 
 
-def test_owners_are_told_newest_first_and_why_each_keeps_the_queue(traced):
+def test_owners_are_notified_newest_first_and_why_each_keeps_the_queue(traced):
     traced.at(1).belief("c1", "view", "g/orders", view("c1", "c2"), source=address("broker-a"))
     traced.owned("c1", "acquired")
     traced.at(50).owned("c2", "acquired")
@@ -216,7 +216,7 @@ def test_a_new_process_may_own_what_the_one_before_it_lost(traced):
     assert traced.why("queue orders/broker-a/3")[0].endswith("has one owner: c1 since 2.000 s")
 
 
-def test_each_group_that_consumes_a_queue_is_told_of_unless_one_is_named(traced):
+def test_each_group_that_consumes_a_queue_is_reported_about_unless_one_is_named(traced):
     traced.at(1).owned("c1", "acquired")
     traced.at(2).owned("c2", "acquired", group="h")
 
@@ -251,12 +251,12 @@ def test_only_faults_of_the_time_and_of_the_nodes_are_blamed(traced):
     [
         ("queue ordrs/broker-a/3", "there is no topic that was consumed ordrs; did you mean orders?"),
         ("queue orders/broker-c/3", "there is no brokerName broker-c; did you mean broker-a?"),
-        ("queue orders/broker-a/9", "nobody ever owned orders/broker-a/9; owned queues of orders/broker-a are 3"),
+        ("queue orders/broker-a/9", "no one ever owned orders/broker-a/9; owned queues of orders/broker-a are 3"),
         ("queue orders/broker-a/3 of h", "there is no group h; there are g"),
-        ("queue orders/broker-a/3 at 1s", "nobody had owned orders/broker-a/3 yet; c1 was the first, at 5.000 s"),
+        ("queue orders/broker-a/3 at 1s", "no consumer had owned orders/broker-a/3 yet; c1 was the first, at 5.000 s"),
         ("route ordrs", "there is no subject of route ordrs; did you mean orders?"),
         ("route orders of c2", "there is no holder of route orders named c2; there are c1"),
-        ("route orders at 1s", "nobody knew of route orders yet; c1 was the first, at 5.000 s"),
+        ("route orders at 1s", "no one knew of route orders yet; c1 was the first, at 5.000 s"),
         ("view orders", "there is no subject of view orders; there are none"),
         ("ordrs", "there is no subject ordrs; did you mean orders?"),
         ("broker-a", "expected a kind before broker-a, which has several: live_brokers, min_broker"),

@@ -54,7 +54,7 @@ def test_the_faults_of_several_rows_are_named_once_those_in_chains_first(traced)
     assert traced.faults_behind(first, second) == ("kill-1", "stop")
 
 
-def test_a_row_that_is_not_there_is_told(traced):
+def test_a_row_that_is_not_there_is_reported(traced):
     traced.at(1).life("c1", "started")
 
     with pytest.raises(WhyError, match="there is no row with seq 99"):

@@ -41,7 +41,7 @@ def run(tmp_path, local="commit", local_s=0, check="commit", run_for_s=100, **mo
     return requested(loads(text, "transactions"), tmp_path, **more)
 
 
-def test_a_commit_at_once_is_told_with_who_consumed_it(tmp_path):
+def test_a_commit_at_once_is_reported_with_who_consumed_it(tmp_path):
     reported = run(tmp_path).why(f"transaction {ID}")
 
     assert reported[0].startswith(f"transaction {ID} was committed at 0.0")

@@ -42,7 +42,7 @@ def test_a_cut_between_a_consumer_and_a_broker_is_named_by_the_queue_that_got_a_
 
     assert "has 2 owners: c2 since" in reported[0]
     assert has(reported, "c1  acquired queue")
-    assert has(reported, "c1    came to hold view g/", "1 members: c1;", "(c2 gone), told by broker-b")
+    assert has(reported, "c1    came to hold view g/", "1 members: c1;", "(c2 gone), reported by broker-b")
     assert has(reported, "c1    since broker-b answered GET_CONSUMER_LIST_BY_GROUP (38)")
     assert "broker-b gave these members, which it held since:" in reported
     assert has(reported, "broker-b    since its timer scanExceptionChannel")
@@ -63,8 +63,8 @@ def test_a_killed_broker_leads_to_the_operator_by_its_closed_connection(tmp_path
     assert has(reported, "kill-1 (kill broker-b), from 60.000 s", "it hit broker-b itself")
 
     routed = answer_of_run(["route orders of c1 at 95s"], run)
-    assert has(routed, "c1  route orders: broker-a", "(broker-b gone), told by ns-1")
-    assert "ns-1 told so, which held since:" in routed
+    assert has(routed, "c1  route orders: broker-a", "(broker-b gone), reported by ns-1")
+    assert "ns-1 reported so, which held since:" in routed
     assert has(routed, "operator", "since the operator began kill-1 (kill broker-b)")
 
 
@@ -106,7 +106,7 @@ def test_a_calm_rebalance_leads_to_the_start_of_who_joined_and_no_fault(tmp_path
     reported = answer_of_run([f"view g/orders of {first.node} at 55s"], open_run(path))
 
     assert has(reported, f"{first.node}        view g/orders: 2 members: c1 c2") or has(
-        reported, f"({second.node} new), told by"
+        reported, f"({second.node} new), reported by"
     )
     assert has(reported, f"since HEART_BEAT (34) of {second.node} arrived")
     assert has(reported, f"{second.node}", "since its process 1 started")
@@ -121,7 +121,7 @@ def test_a_running_cluster_answers_at_its_desk_and_its_trace_stays_the_same(tmp_
             await me.at_ms(at_s * 1_000)
             lines.append(await me.say(f"why queue orders/broker-a/0 at {at_s}s"))
         assert (await me.refused("why queue orders/broker-a")).startswith("expected a queue as TOPIC/BROKER/ID")
-        assert (await me.refused("why nobody")).startswith("there is no subject nobody; some of")
+        assert (await me.refused("why no one")).startswith("there is no subject no one; some of")
         assert await me.refused("why") == "expected: why QUESTION"
 
     path, _ = run_at_console(scenario(60), tmp_path, asking)
@@ -132,7 +132,7 @@ def test_a_running_cluster_answers_at_its_desk_and_its_trace_stays_the_same(tmp_
     assert open_run(path).manifest["digest"] == open_run(untouched).manifest["digest"]
 
 
-def test_brokers_that_share_an_address_are_told_apart(tmp_path):
+def test_brokers_that_share_an_address_are_reported_apart(tmp_path):
     from pathlib import Path
 
     from emulator.run import run_scenario
@@ -158,7 +158,7 @@ def test_a_queue_that_an_assigner_gave_away_leads_to_its_division_and_to_the_mem
     reported = answer_of_run([f"queue orders/{broker_name}/{queue_id} at 250s"], open_run(path))
 
     assert "has 2 owners: c2 since" in reported[0]
-    assert "broker-a told so, which had divided the queues:" in reported
+    assert "broker-a reported so, which had divided the queues:" in reported
     assert has(reported, "broker-a  division g/orders: epoch", "(c2 gone, c1 and c3 changed)")
     assert "broker-a divided them among the members that it held since:" in reported
     assert has(reported, "broker-a    since its timer scanExceptionChannel")
@@ -178,8 +178,8 @@ def test_an_assigner_is_the_first_master_of_the_route_that_a_member_held(tmp_pat
     assert has(reported, "operator", "since the operator began kill-1 (kill broker-a)")
 
     followed = answer_of_run(["epoch g/orders of c1"], run)
-    assert has(followed, "c1  epoch g/orders:", "of broker-b (before:", "of broker-a), told by broker-b")
-    assert "broker-b told so, which had divided the queues:" in followed
+    assert has(followed, "c1  epoch g/orders:", "of broker-b (before:", "of broker-a), reported by broker-b")
+    assert "broker-b reported so, which had divided the queues:" in followed
 
 
 def test_a_member_that_divides_for_itself_again_works_from_a_view_again(tmp_path):

@@ -53,4 +53,4 @@ class Symptom:
     text: str
     """A sentence with what, who, when and how much."""
     question: Words = ()
-    """The question of `rmqemu why` that tells why; empty: there is none."""
+    """The question of `rmqemu why` that explains why; empty: there is none."""

@@ -1,7 +1,7 @@
 """Special services: which members of a broker group deliver delayed and timed messages and check transactions.
 
 The master runs them; with RIP-32, the member with the lowest id while the master is away; with controllers, each member
-that was told to be master, so two of them are two masters. Two members at once deliver twice; while no member runs
+that was reported to be master, so two of them are two masters. Two members at once deliver twice; while no member runs
 them, messages wait. A suspended member runs nothing.
 """
 

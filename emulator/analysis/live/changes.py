@@ -140,7 +140,7 @@ _OF_A_WATCH = (
 
 
 class LiveWatch:
-    """Follows the rows of a run, and tells what changes.
+    """Follows the rows of a run, and reports what changes.
 
     Args:
         broker_names: mapping node of a broker -> brokerName; the brokerName of a node that is missing is its name.
@@ -254,12 +254,12 @@ class LiveWatch:
     def _reported(
         self, t_ns: int, watched_difference: WatchedDifference, about: str, since_ns: int, text: str, afterwards: str
     ) -> Iterator[DifferenceChange]:
-        """Tell a difference if it has begun, is another one than before, or has ended.
+        """Report a difference if it has begun, is another one than before, or has ended.
 
         Args:
             since_ns: since when there is one; -1: there is none.
-            text: what is told of it.
-            afterwards: what is told when it has ended.
+            text: what is reported about it.
+            afterwards: what is reported when it has ended.
         """
         before = self._open.get((watched_difference, about))
         if since_ns < 0:
@@ -302,7 +302,7 @@ class LiveWatch:
             yield from self._look_at_lag(group, waiting.get(group, Counter()), t_ns)
 
     def _look_at_lag(self, group: str, waiting: Counter[str], t_ns: int) -> Iterator[DifferenceChange]:
-        """A lag is told when it begins, whenever it has doubled, and when it is over."""
+        """A lag is reported when it begins, whenever it has doubled, and when it is over."""
         messages = waiting.total()
         if not messages:
             maximum = self._lags.pop(group).maximum

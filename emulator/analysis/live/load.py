@@ -83,7 +83,7 @@ class LiveLoad:
                 self._count(frame_count.second, FAILED_SENDS, frame_count.frames)
 
     def take(self, now_ns: int) -> list[SecondOfLoad]:
-        """The seconds that are over, and of which the frames are known; each is told once."""
+        """The seconds that are over, and of which the frames are known; each is reported once."""
         self._reach(now_ns)
         end = max(self._next, now_ns // _NS - LATE_S)
         found = [self._second(second) for second in range(self._next, end)]

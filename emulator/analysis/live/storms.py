@@ -68,7 +68,7 @@ class _Recent:
 
 
 class LiveStorms:
-    """Tells when a storm begins, and when it is over."""
+    """Reports when a storm begins, and when it is over."""
 
     def __init__(self) -> None:
         self._held = HeldQueues()

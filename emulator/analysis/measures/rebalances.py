@@ -7,7 +7,7 @@ optimise rebalancing, with what they leave out:
 
 * balance degree: standard deviation of the members' numbers of queues; 0: all have the same.
 * stickiness: share of the queues that have the owner that they had before. Queues of a member that left cannot, and
-  nor can those that must move for balance; so the normalised stickiness divides by the most that could be kept.
+  nor can those that must move for balance; so the normalised stickiness divides by the most that could be retained.
 * moved: queues that another member owns now. acquired: how often any queue was taken; more than moved is churn.
 * settled: from the change to the last change of an owner. A rebalance is unsettled if a queue then has not exactly one.
 * resumed: from the change to the first message that the new owner of a moved queue consumed, of the slowest queue.
@@ -59,7 +59,7 @@ class RebalanceCost:
     stickiness: float
     """Queues with the owner that they had before, per queue; -1: nothing was owned before."""
     normalised_stickiness: float
-    """The same per queue that could be kept in a balanced division, at most 1; -1: none could."""
+    """The same per queue that could be retained in a balanced division, at most 1; -1: none could."""
     moved: int
     """Queues that had an owner before and have another one now."""
     acquired: int

@@ -187,7 +187,7 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
         yield about_group(row.group) if row.group else about_topic(row.topic)
 
     def symptoms(self, rows: Sequence[BusinessLoss], context: Context) -> Iterator[Symptom]:
-        """Each group and reason; what an administrator skipped was meant to be skipped, and pages nobody."""
+        """Each group and reason; what an administrator skipped was meant to be skipped, and pages no one."""
         by_group = sorted(rows, key=attrgetter("reason", "group", "topic"))
         for (reason, _, _), same in groupby(by_group, key=attrgetter("reason", "group", "topic")):
             losses = list(same)

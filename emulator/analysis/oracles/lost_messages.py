@@ -33,7 +33,7 @@ class LossReason(StrEnum):
     REUSED = "reused"
     """Its offset had belonged to a message that a broker lost with its disk, and the group had passed it."""
     CUT = "cut"
-    """Its broker was told to follow a master whose log does not have it, and its sender had received SEND_OK."""
+    """Its broker was asked to follow a master whose log does not have it, and its sender had received SEND_OK."""
     UNSUBSCRIBED = "unsubscribed"
     """Its owner does not subscribe to it, but another member of the group does."""
     UNKNOWN = "unknown"
@@ -116,7 +116,7 @@ class Losses(Oracle[LostMessages, Watcher]):
     title: ClassVar[str] = "every stored message is consumed at least once"
     definition: ClassVar[str] = (
         "The offset of a group has passed a message that no member consumed, or a broker cut it from its log. A "
-        "message that was cut is owed to nobody if its sender did not receive SEND_OK. What a filter left out is not "
+        "message that was cut is owed to no one if its sender did not receive SEND_OK. What a filter left out is not "
         "lost, unless another member subscribes to it: then the subscriptions of the members differ, and the owner's "
         "decides. What an administrator skipped, and what expired, is V18's concern. Each consumer of a group that "
         "broadcasts needs every message from its own start on. Each lost "

@@ -189,7 +189,7 @@ def _legend(colours: dict[str, str], css: dict[str, str]) -> str:
     return (
         f'<ul class="legend">{"".join(owners)}'
         + item(f"<defs>{hatch}</defs>" + box(fill="url(#legend-both)"), "two or more own it (stripes in their colours)")
-        + item(box(style="fill:var(--nobody)"), "nobody owns it")
+        + item(box(style="fill:var(--nobody)"), "no consumer owns it")
         + "".join(
             item(f"<defs>{drawn}</defs>" + box(fill="#888888") + box(fill=f"url(#legend-{name})"), _MEANS[name])
             for name, drawn in _drawn("legend-").items()
@@ -443,7 +443,7 @@ class _Chart:
             self.front.append(self._overlap(two, y, low))
         for none in self.orphans.get(queue, []):
             bar = band(self.axis, none.start_ns, none.end_ns, y, low, "nobody")
-            self.front.append(titled(bar, _about(none, "nobody owns it"), about_queue(queue, inside(none))))
+            self.front.append(titled(bar, _about(none, "no consumer owns it"), about_queue(queue, inside(none))))
         self.front.extend(self._broker_states(queue, y, low))
 
     def _asleep(self, hold: Hold, y: int, low: int) -> Iterator[str]:

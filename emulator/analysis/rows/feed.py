@@ -131,7 +131,7 @@ class RowFeed:
         return found
 
     def reach(self, t_ns: int) -> Iterator[int]:
-        """Settle the last instant if time has passed it, as a row that no watcher reads may tell; yields it then."""
+        """Settle the last instant if time has passed it, as a row that no watcher reads may report; yields it then."""
         if self._t_ns < t_ns:
             yield from self.settle()
 

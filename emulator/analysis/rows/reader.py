@@ -12,7 +12,7 @@ from nodes.beliefs import BeliefKind
 
 _NS = 1_000_000_000
 _RETAINED = ("event", "src", "dst", "kind", "code", "status")
-"""Columns of `RPC` that say of which frames it tells."""
+"""Columns of `RPC` that say of which frames it reports."""
 _COUNTED = ("event", "node", "peer", "kind", "code", "status")
 """The same of `COUNTS`."""
 OF_TOPICS = "topics"

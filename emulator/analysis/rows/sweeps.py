@@ -95,7 +95,7 @@ class SettlingSweeps(Sweeps[K, S]):
         for key in keys:
             self._touched[key] = None
 
-    def concerned(self, t_ns: int) -> Iterable[K]:  # noqa: ARG002 - of those that ask nobody
+    def concerned(self, t_ns: int) -> Iterable[K]:  # noqa: ARG002 - of those that ask no one
         """Keys that are concerned by what has changed in this instant besides their rows."""
         return ()
 

@@ -1,4 +1,4 @@
-"""The effect of `consume_mode`: tells brokers whether the members of a group pull or pop."""
+"""The effect of `consume_mode`: notifies brokers whether the members of a group pull or pop."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.cluster.local_session import listening, send_to_brokers
@@ -26,7 +26,9 @@ class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
         """Refuse to set what is set already, members that ask no broker, and a mode that no broker would receive."""
         spec = self._spec(fault)
         if spec.config.client_rebalance or spec.config.consume_orderly:
-            raise ImpossibleError(f"the members of {spec.group} divide their queues themselves: no broker tells them")
+            raise ImpossibleError(
+                f"the members of {spec.group} divide their queues themselves: no broker notifies them"
+            )
         if self._wanted(fault) == (fault.mode, fault.share):
             raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")
         if not listening(self.scene.world, self.scene.cluster, self._masters(fault)):
@@ -51,7 +53,7 @@ class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
         ]
 
     async def _send(self, fault: SetConsumeMode) -> int:
-        """Send the modes; returns how many brokers were told."""
+        """Send the modes; returns how many brokers were notified."""
         scene, spec, brokers = self.scene, self._spec(fault), self._masters(fault)
         mode, share = self._wanted(fault)
         reported = 0

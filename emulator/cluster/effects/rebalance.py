@@ -1,4 +1,4 @@
-"""The effect of `rebalance`: tells brokers who divides the queues of a group."""
+"""The effect of `rebalance`: notifies brokers who divides the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.cluster.local_session import listening, send_to_brokers
@@ -47,7 +47,7 @@ class RebalanceEffect(Effect[RebalanceFault], kinds=(RebalanceFault,)):
         return configured_mode(next(spec.config for spec in specs if spec.group == group)), ""
 
     async def _send(self, group: str) -> int:
-        """Send the setting; returns how many brokers were told."""
+        """Send the setting; returns how many brokers were notified."""
         world, cluster = self.scene.world, self.scene.cluster
         mode, strategy = self._wanted(group)
         version_ms = EPOCH_MS + world.timeline.now_ns // _NS_PER_MS

@@ -42,7 +42,7 @@ class ScaleEffect(Effect[Scale], kinds=(Scale,)):
         else:
             members = self._replicas[statefulset.name]
             if self.scene.cluster.hosts[statefulset.api].power_state not in _ANSWERS:
-                raise ImpossibleError(f"{statefulset.api} does not run: nobody can scale {statefulset.name}")
+                raise ImpossibleError(f"{statefulset.api} does not run: no one can scale {statefulset.name}")
         if members == fault.members:
             raise ImpossibleError(f"{fault.scope.group} has {fault.members} members: there is nothing to scale")
 

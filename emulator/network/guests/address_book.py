@@ -1,6 +1,6 @@
 """The address book of a cluster that guests reach at one address of this machine.
 
-The nodes of a cluster have addresses of their own, such as 127.1.2.1:10911, which nobody can dial where a system has no
+The nodes of a cluster have addresses of their own, such as 127.1.2.1:10911, which no one can dial where a system has no
 such addresses, or from a container. The book gives each port of a node that guests may dial a port of one address,
 from the first nameserver's on. Ports of one node keep their distances: clients compute the VIP port of a broker, two
 below its port, themselves.

@@ -72,7 +72,7 @@ class CpuAccount:
         self._as_of_s = now_s
 
     def forgive(self) -> None:
-        """Nobody else needs the time."""
+        """No one else needs the time."""
         self._owed_s = 0.0
 
     def owes_more_than(self, limit_s: float) -> bool:
@@ -116,7 +116,7 @@ class GuestBudget:
 
 
 def memory_in_use() -> int:
-    """Bytes of memory of this process; where the system does not tell, the most that it ever had."""
+    """Bytes of memory of this process; where the system does not report, the most that it ever had."""
     try:
         return int(_STATM.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

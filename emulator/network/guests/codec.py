@@ -224,7 +224,7 @@ def _lenient(command: Command) -> Command:
 
 
 def _require_usual_header(fields: Mapping[str, str]) -> None:
-    """Refuse a header that is longer than any of RocketMQ's: parts of it are kept, and traced.
+    """Refuse a header that is longer than any of RocketMQ's: parts of it are retained, and traced.
 
     Raises:
         FrameError: it is too long.

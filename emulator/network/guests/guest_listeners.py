@@ -30,11 +30,11 @@ class GuestListeners(Protocol):
         """Pass connections of guests that are accepted elsewhere to `take`."""
 
     def close(self, guest_listener: socket.socket) -> None:
-        """Close one of them; who waits for its next connection is told."""
+        """Close one of them; who waits for its next connection is reported."""
 
 
 class LoopbackGuestListeners:
-    """Each guest dials addresses of its own: those without a name the nodes' own, others a block beside them.
+    """Each guest dials addresses of its own: those without a name the nodes' own, others a block next to them.
 
     Args:
         carrier: of the nodes' own frames.
@@ -101,7 +101,7 @@ class SocketGuestListeners:
     """All guests dial one address of this machine, where each port of a node has a port of its own.
 
     Resource handling: the ports are taken when the object is made, and given back by `release`. A port whose node is
-    down stays bound without listening, so it refuses connections and nobody else gets it.
+    down stays bound without listening, so it refuses connections and no one else gets it.
 
     Raises:
         ListenError: a port cannot be had; none is taken.
@@ -128,7 +128,7 @@ class SocketGuestListeners:
         return tuple((host, self._listening(own)) for host, own in found if own is not None)
 
     def admit(self, guest_listener: socket.socket, take: TakeGuest) -> None:
-        """Nothing: nobody else accepts at these doors."""
+        """Nothing: no one else accepts at these doors."""
 
     def close(self, guest_listener: socket.socket) -> None:
         """Refuse connections at a door from now on."""

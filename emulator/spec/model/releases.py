@@ -13,7 +13,7 @@ from nodes.config import BrokerConfig, Config, NameserverConfig, option_name
 from nodes.fields import quoted
 
 RELEASE = "release"
-"""Beside the options of a node: its release, as a preset of options."""
+"""Next to the options of a node: its release, as a preset of options."""
 
 
 class Release(StrEnum):

@@ -50,7 +50,7 @@ def read_application(section: Section) -> Mapping[str, Any]:
     """Fields of a producer that are no plain values: mapping field -> value.
 
     Raises:
-        SpecError: a value is unknown or out of bounds, or a key needs another one beside it.
+        SpecError: a value is unknown or out of bounds, or a key needs another one with it.
     """
     return {
         "keys": section.attempt(lambda: _read_keys(section), None),
@@ -100,7 +100,7 @@ def _read_timer(section: Section) -> int:
     if waits == [_TRANSACTIONAL, _STATE]:
         waits.pop()  # one says that there are transactions, the other how they end
     if len(waits) > 1:
-        raise SpecError(section.at(waits[1]), f"expected no {waits[0]} beside it: RocketMQ heeds one of them only")
+        raise SpecError(section.at(waits[1]), f"expected no {waits[0]} with it: RocketMQ heeds one of them only")
     if _TIMER not in section.values:
         return 0
     try:
@@ -116,7 +116,7 @@ def _read_transactions(section: Section) -> LocalTransactions | None:
     if not section.get(_TRANSACTIONAL, SWITCH, default=_STATE in section.values):
         for key in _TRANSACTION_KEYS:
             if key in section.values:
-                problem = f"expected {_TRANSACTIONAL} or {_STATE} beside it: this producer has no transactions"
+                problem = f"expected {_TRANSACTIONAL} or {_STATE} with it: this producer has no transactions"
                 raise SpecError(section.at(key), problem)
         return None
     state = LocalTransactionState.COMMIT

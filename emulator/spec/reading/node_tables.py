@@ -102,7 +102,7 @@ class BrokerKeys(OptionsKeys):
     replicas: int = whole(1, minimum=1, limit=BROKERS_MAX)
     """Brokers of the group with the same options: a master, and slaves with the ids 1, 2, ..."""
     one_address: bool = flag(default=False)
-    """Beside `replicas`: all of them have one IP address, and ports that are 10 apart."""
+    """With `replicas`: all of them have one IP address, and ports that are 10 apart."""
 
 
 @attrs.frozen
@@ -156,7 +156,7 @@ def _read_nameserver_options(section: Section, preset: Mapping[str, Any]) -> Nam
     if not of_controllers and not has_controller:
         return read_options(section, NameserverConfig, preset)
     if not has_controller:
-        problem = f"expected {_HAS_CONTROLLER[0]} = true beside it: it is an option of controllers"
+        problem = f"expected {_HAS_CONTROLLER[0]} = true with it: it is an option of controllers"
         section.tell(SpecError(f"{section.at('options')}.{of_controllers[0]}", problem))
     return read_options(section, NameserverWithControllerConfig, preset)
 
@@ -223,7 +223,7 @@ def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[Brok
         if replicated and key in section.values:
             raise SpecError(section.at(key), f"expected only one of {key} and replicas")
     if not replicated and "one_address" in section.values:
-        raise SpecError(section.at("one_address"), "expected only beside replicas")
+        raise SpecError(section.at("one_address"), "expected only with replicas")
     if replicated and "container" in section.values:
         raise SpecError(section.at("container"), "expected only one of container and replicas: one process holds one")
     first = section.build(BrokerSpec, config=read_options(section, BrokerConfig, preset))

@@ -61,7 +61,7 @@ def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
 
 
 def _is_possible(given: Section, option: str, field: "attrs.Attribute[Any]", value: Any) -> bool:
-    """Whether an option may have a value, whatever stands beside it."""
+    """Whether an option may have a value, whatever stands with it."""
     try:
         check_value(field, value)
     except FieldError as error:
@@ -80,10 +80,10 @@ def _together(
         config: to change.
         values: mapping field -> value.
         taken: mapping field -> option as the table has it.
-        told: whether a mistake of the table was told, from which this one may only follow.
+        reported: whether a mistake of the table was reported, from which this one may only follow.
     """
     try:
-        return attrs.evolve(config, **values)  # at once: an option may need another one beside it
+        return attrs.evolve(config, **values)  # at once: an option may need another one with it
     except FieldError as error:
         field = options(type(config)).get(error.field)
         name = error.field if field is None else field.name
@@ -114,5 +114,5 @@ def require_supported(key: str, config: Config) -> None:
     if isinstance(config, ConsumerConfig) and config.client_rebalance:
         strategy = config.allocate_message_queue_strategy
         if strategy in STATEFUL:
-            problem = f"expected clientRebalance = false beside it: {strategy} is not supported by clients"
+            problem = f"expected clientRebalance = false with it: {strategy} is not supported by clients"
             raise SpecError(f"{key}.allocateMessageQueueStrategy", problem)

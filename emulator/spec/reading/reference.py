@@ -139,7 +139,7 @@ def sections() -> Mapping[str, tuple[ReferenceEntry, ...]]:
 
 
 def kinds_of_faults() -> Mapping[str, tuple[str, tuple[ReferenceEntry, ...]]]:
-    """Mapping kind of fault -> (what it does, its keys beside those of every fault)."""
+    """Mapping kind of fault -> (what it does, its keys with those of every fault)."""
     return {
         kind: (
             fault.wording.summary,

@@ -51,7 +51,7 @@ class Section:
         """Collect a mistake.
 
         Raises:
-            SpecError: the mistake, if nobody collects.
+            SpecError: the mistake, if no one collects.
         """
         if self.reading is None:
             raise mistake

@@ -1,4 +1,4 @@
-"""The lines of a TOML file on which its keys stand, which parsers of TOML do not tell."""
+"""The lines of a TOML file on which its keys stand, which parsers of TOML do not report."""
 
 import re
 import tomllib

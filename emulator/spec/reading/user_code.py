@@ -1,7 +1,7 @@
 """The one place where the emulator runs code that a scenario names, if the user allows that.
 
 Scenario files are sent from one person to another, so a file that names code is as dangerous as a program. It may name
-an entry point of an installed package, or a function of a module beside the file; never a module of Python or of an
+an entry point of an installed package, or a function of a module next to the file; never a module of Python or of an
 installed package, and never what such a module has imported.
 """
 
@@ -40,7 +40,7 @@ class UserCode:
 
     @classmethod
     def beside(cls, file: Path, *, allow: bool = False) -> "UserCode":
-        """The code beside a file.
+        """The code next to a file.
 
         Args:
             file: of a scenario, or what else names code.
@@ -96,7 +96,7 @@ class UserCode:
         if steps[0] in sys.stdlib_module_names:
             raise UserFunctionError(f"{steps[0]} is a module of Python: expected {_EXPECTED}")
         if self.folder is None:
-            raise UserFunctionError(f"there is no file that {name} could lie beside: expected {_EXPECTED}")
+            raise UserFunctionError(f"there is no file that {name} could lie next to: expected {_EXPECTED}")
         path = self.folder.joinpath(*steps).with_suffix(".py")
         beside = path.relative_to(self.folder)
         if not Path(os.path.realpath(path)).is_relative_to(self.folder):
@@ -104,10 +104,12 @@ class UserCode:
         try:
             return path, read_text(path, FILE_BYTES_MAX)
         except UnreadableError as error:
-            raise UserFunctionError(f"{beside} beside the file cannot be read: {error}; expected {_EXPECTED}") from None
+            raise UserFunctionError(
+                f"{beside} next to the file cannot be read: {error}; expected {_EXPECTED}"
+            ) from None
 
 
-_EXPECTED = "an entry point, or a module beside the file"
+_EXPECTED = "an entry point, or a module next to the file"
 
 
 def _trusted_folders() -> Iterator[Path]:

@@ -76,7 +76,7 @@ def named_code(scenario: Scenario) -> Iterator[NamedCode]:
 
 
 def sources(scenario: Scenario) -> Mapping[Path, bytes]:
-    """The modules whose functions a scenario names: mapping path beside its file -> content.
+    """The modules whose functions a scenario names: mapping path next to its file -> content.
 
     Raises:
         UserFunctionError: one of them is gone.

@@ -179,7 +179,7 @@ def _violations_of_producers(scenario: "Scenario") -> Iterator[SpecError]:
     for i, producer in enumerate(scenario.producers):
         yield from refusals(require_known, f"producer[{i}].topic", "topic", producer.topic, topic_names)
         if producer.select in BY_KEY and producer.keys is None:
-            yield SpecError(f"producer[{i}].select", f"expected keys beside it: {producer.select} chooses by the key")
+            yield SpecError(f"producer[{i}].select", f"expected keys with it: {producer.select} chooses by the key")
         if producer.select is not None and producer.transactions is not None:
             yield SpecError(f"producer[{i}].select", "expected none: RocketMQ selects no queue for a transaction")
 

@@ -56,7 +56,7 @@ def _violations_of_pops(groups: "Groups") -> Iterator[SpecError]:
     for i, consumers in enumerate(groups):
         if consumers.mode is not ConsumeMode.POP:
             if consumers.pop_share_queue_num:
-                yield SpecError(f"consumer[{i}].pop_share_queue_num", 'expected mode = "pop" beside it')
+                yield SpecError(f"consumer[{i}].pop_share_queue_num", 'expected mode = "pop" with it')
             continue
         key, config = f"consumer[{i}].mode", consumers.config
         if consumers.lite_pull:
@@ -64,4 +64,4 @@ def _violations_of_pops(groups: "Groups") -> Iterator[SpecError]:
         elif config.consume_orderly or config.message_model is MessageModel.BROADCASTING:
             yield SpecError(key, "expected pull: ordered and broadcasting consumers ask no broker for their queues")
         elif config.client_rebalance:
-            yield SpecError(f"consumer[{i}].options.clientRebalance", 'expected false beside mode = "pop"')
+            yield SpecError(f"consumer[{i}].options.clientRebalance", 'expected false with mode = "pop"')

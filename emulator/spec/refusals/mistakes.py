@@ -8,7 +8,7 @@ from emulator.base.text import alike, listed
 from nodes.fields import shown
 
 MISTAKES_MAX = 100
-"""Most mistakes of a file that are told."""
+"""Most mistakes of a file that are reported."""
 _LAST_STEP = re.compile(r"(\[\d+\]|(^|\.)[^.\[\]]*|.)$", re.DOTALL)
 
 
@@ -73,7 +73,7 @@ class UnknownKeyError(SpecError):
 
 
 class NameMistakeError(SpecError):
-    """A name is unknown, or taken twice: told only if all tables that give such names could be read."""
+    """A name is unknown, or taken twice: reported only if all tables that give such names could be read."""
 
     def __init__(self, key: str, problem: str, named: str) -> None:
         super().__init__(key, problem)
@@ -101,7 +101,7 @@ class Reading:
         """Add mistakes; what is wrong at a key, inside of it or around it after something was wrong there only follows.
 
         Raises:
-            EnoughMistakesError: these were the last that are told.
+            EnoughMistakesError: these were the last that are reported.
         """
         for mistake in error.all:
             paths = [(mistake.source, path) for path in paths_to(mistake.key)]
@@ -113,7 +113,7 @@ class Reading:
                 raise EnoughMistakesError
 
     def suppress(self, *keys: str) -> None:
-        """Tell nothing of these keys any more, for they are most likely there under a mistyped name."""
+        """Report nothing of these keys any more, for they are most likely there under a mistyped name."""
         self._excused |= dict.fromkeys(("", key) for key in keys)
 
     @property
@@ -122,7 +122,7 @@ class Reading:
         found = tuple(self._mistakes.values())
         if len(found) < MISTAKES_MAX:
             return found
-        return (*found, SpecError("file", f"there may be more mistakes: the first {MISTAKES_MAX} are told"))
+        return (*found, SpecError("file", f"there may be more mistakes: the first {MISTAKES_MAX} are reported"))
 
 
 def paths_to(key: str) -> tuple[str, ...]:

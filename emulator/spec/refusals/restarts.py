@@ -15,9 +15,9 @@ from nodes.fields import shown
 from nodes.protocol.model import MASTER_ID
 
 _FIXED = {
-    "listen_port": "a node keeps its port, which others have been told",
+    "listen_port": "a node keeps its port, which others know",
     "enable_controller_in_namesrv": "controllers know from the start who they are",
-    "exclusivity": "brokers are told at the start which groups are exclusive",
+    "exclusivity": "brokers are notified at the start which groups are exclusive",
 }
 """Options that a restart cannot change, with the reason."""
 

@@ -1,4 +1,4 @@
-"""What the mistakes of a file's tables leave in doubt, so that nobody is told what only follows from them."""
+"""What the mistakes of a file's tables leave in doubt, so that no one is notified what only follows from them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ class UnreliableParts:
     sections: Mapping[str, None]
     """Sections that may give other names than those that were read."""
     spoiled: Mapping[str, None]
-    """Those of them in which a mistake was told."""
+    """Those of them in which a mistake was reported."""
 
     @classmethod
     def of(cls, reading: Reading, draft: Scenario) -> "UnreliableParts":

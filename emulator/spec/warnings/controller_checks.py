@@ -91,9 +91,9 @@ def _acknowledged_alone(members: list[BrokerSpec]) -> Iterator[HarmfulSetting]:
         yield HarmfulSetting(
             "acknowledged-by-the-master-alone",
             _names(alone),
-            "a message needs no slave before its sender is told SEND_OK: a master that is replaced while it is cut off "
-            f"takes messages for as long, and they are lost when it returns{advice}; allAckInSyncStateSet = true "
-            "(preset controller_strict) or inSyncReplicas = 2 prevents it",
+            "a message needs no slave before its sender is answered SEND_OK: a master that is replaced while it is "
+            f"cut off takes messages for as long, and they are lost when it returns{advice}; "
+            "allAckInSyncStateSet = true (preset controller_strict) or inSyncReplicas = 2 prevents it",
         )
 
 

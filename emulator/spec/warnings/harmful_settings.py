@@ -110,7 +110,7 @@ def _total_replicas_of_one(members: _Group) -> Iterator[HarmfulSetting]:
             "total-replicas-1-with-acting-master",
             _names(alone),
             "a broker that believes itself alone never starts isolated: a returning master registers at once, without "
-            "taking back what the acting slave was told meanwhile, and consumer offsets roll back",
+            "taking back what the acting slave was notified meanwhile, and consumer offsets roll back",
         )
 
 
@@ -165,7 +165,7 @@ def _brokers_on_one_address(members: _Group) -> Iterator[HarmfulSetting]:
             yield HarmfulSetting(
                 "brokers-of-a-group-on-one-address",
                 _names(tuple(together)),
-                "a returning master tells replication links apart by IP address alone: the link of the first slave "
+                "a returning master reports replication links apart by IP address alone: the link of the first slave "
                 "passes for that of every other, so it goes online before all slaves are connected",
             )
 
@@ -207,7 +207,7 @@ def _nameservers_without_acting_master(scenario: Scenario) -> Iterator[HarmfulSe
             "nameserver-without-acting-master",
             ", ".join(without),
             f"supportActingMaster is off, but the brokers of {groups} act: when a master is away the nameserver takes "
-            "the write permission from the group all the same and shows nobody as its master",
+            "the write permission from the group all the same and shows no one as its master",
         )
 
 
@@ -267,7 +267,7 @@ def _leases(scenario: Scenario) -> Iterator[HarmfulSetting]:
                 "lease-shorter-than-a-message",
                 group.group,
                 f"a listener takes {group.consume_ms} ms, a lease ends after {config.lease_duration_ms} ms: a consumer "
-                "that is suspended or cut off has its message beside the next holder",
+                "that is suspended or cut off has its message next to the next holder",
             )
 
 

@@ -42,14 +42,14 @@ def _brokers_before_nameservers(scenario: Scenario, in_turn: tuple[RestartChange
             "brokers-upgraded-before-nameservers",
             ", ".join(waiting),
             "with compatibleWithOldNameSrv = false a broker asks a nameserver for the members of its group before it "
-            "registers, and an older one never answers: nobody finds its queues until the nameserver is upgraded",
+            "registers, and an older one never answers: no one finds its queues until the nameserver is upgraded",
         )
     if asking:
         yield HarmfulSetting(
             "brokers-upgraded-before-nameservers",
             ", ".join(asking),
-            "an older nameserver presents no acting master, misses a silent broker after 120 s only, and tells nobody "
-            "that the lowest id of a group has changed, so until it is upgraded a slave that acts is of little use",
+            "an older nameserver presents no acting master, misses a silent broker after 120 s only, and notifies "
+            "no one when the lowest id of a group changes, so until it is upgraded a slave that acts is of little use",
         )
 
 

@@ -86,7 +86,7 @@ def _two_strategies(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[Har
         yield HarmfulSetting(
             "two-strategies-in-one-group",
             group,
-            f"{text}: each member takes what its own strategy gives it and nobody compares them, so some queues have "
+            f"{text}: each member takes what its own strategy gives it and no one compares them, so some queues have "
             "two owners and their messages are consumed twice, others have none and theirs are not consumed",
         )
 
@@ -99,7 +99,7 @@ def _two_dividers(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[Harmf
         yield HarmfulSetting(
             "two-dividers-in-one-group",
             group,
-            f"{text}: nobody compares what they give, so wherever it differs queues have two owners or none",
+            f"{text}: no one compares what they give, so wherever it differs queues have two owners or none",
         )
 
 
@@ -175,7 +175,7 @@ def _faults(
             yield "strategy-gives-a-queue-twice", f"gave {queue} {times} times"
     for queue in mq_all:
         if queue not in given:
-            yield "strategy-forgets-a-queue", f"gave {queue} to nobody"
+            yield "strategy-forgets-a-queue", f"gave {queue} to no one"
 
 
 def _counted(items: tuple[object, ...], noun: str) -> str:
@@ -190,6 +190,6 @@ _CONSEQUENCES: Mapping[str, str] = MappingProxyType(
         "strategy-gives-foreign-queues": "RocketMQ takes them as they are; if they belong to another topic or exist "
         "nowhere, the member rebalances every second for ever",
         "strategy-gives-a-queue-twice": "RocketMQ takes it as it is; two owners consume the messages of a queue twice",
-        "strategy-forgets-a-queue": "nobody consumes its messages",
+        "strategy-forgets-a-queue": "no consumer consumes its messages",
     }
 )

@@ -59,9 +59,9 @@ function ofClient(name) {
 /** What a node believes, of one kind; a value that was too long to send is left out. */
 function beliefs(name, kind) {
   return Object.values(store.views).filter((view) => view.kind === kind).flatMap((view) => {
-    const camp = Object.values(view.roles).flat().find((one) => one.nodes.includes(name));
+    const holders = Object.values(view.roles).flat().find((one) => one.nodes.includes(name));
     try {
-      return camp ? [{ subject: view.subject, value: JSON.parse(camp.value) }] : [];
+      return holders ? [{ subject: view.subject, value: JSON.parse(holders.value) }] : [];
     } catch {
       return [];
     }

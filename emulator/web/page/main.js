@@ -51,10 +51,10 @@ function render() {
 function drawCounts() {
   const faults = Object.keys(store.faults).length;
   byId("fault-count").textContent = `${count(faults, "fault")} active`;
-  byId("fault-count").dataset.loud = String(faults > 0);
+  byId("fault-count").dataset.severe = String(faults > 0);
   const differing = views.differing().length;
   byId("differ-count").textContent = differing ? `${count(differing, "view")} differ${differing === 1 ? "s" : ""}` : "all agree";
-  byId("differ-count").dataset.loud = String(differing > 0);
+  byId("differ-count").dataset.severe = String(differing > 0);
   document.title = `${faults ? `(${faults}) ` : ""}${store.scenario} · rmqemu`;
   byId("scenario").textContent = store.scenario;
   byId("scenario").title = store.run;

@@ -89,7 +89,7 @@ function candidates() {
   return known.filter((name) => name.startsWith(word) && !before.slice(1).includes(name));
 }
 
-/** Before anything was said, the answers' place tells what can be. */
+/** Before anything was said, the answers' place reports what can be. */
 export function drawVerbs() {
   const rows = store.verbs.map((verb) =>
     el("li", {}, el("button", { type: "button", class: "quiet", onclick: () => choose(verb.name) }, `${verb.name} ${verb.usage}`.trim()), el("span", { class: "hint" }, verb.summary)),

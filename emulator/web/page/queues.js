@@ -1,4 +1,4 @@
-// Who owns which queue: for each group and topic, consumers by queues. Two owners or none are loud.
+// Who owns which queue: for each group and topic, consumers by queues. Two owners or none are severe.
 
 import { byId, count, el } from "./dom.js";
 import { store } from "./store.js";
@@ -29,7 +29,7 @@ export function draw() {
   const { two, none } = trouble();
   const words = [two && `${count(two, "queue")} with two owners`, none && `${count(none, "queue")} without an owner`].filter(Boolean);
   byId("queue-trouble").textContent = words.join(", ") || "every queue has one owner";
-  byId("queue-trouble").dataset.loud = String(words.length > 0);
+  byId("queue-trouble").dataset.severe = String(words.length > 0);
 }
 
 const isRetry = (queue) => Number(queue.topic.startsWith("%"));
@@ -73,7 +73,7 @@ function cell(queue, name, now) {
   const key = `${queue.group}/${queue.topic}/${queue.broker}/${queue.queue} ${name}`;
   const age = store.atMs === null ? now - (movedAt.get(key) ?? -Infinity) : Infinity;
   const mark = el("span", { class: age < MOVED_MS ? "own moved" : "own", title: `${name} owns ${queue.topic} ${queue.broker} q${queue.queue}` });
-  // Drawn anew while it moves, the animation goes on where it was.
+  // Drawn again while it moves, the animation goes on where it was.
   if (age < MOVED_MS) mark.style.setProperty("animation-delay", `${-age}ms`);
   mark.dataset.member = String((store.groups[queue.group] ?? []).indexOf(name) % 8);
   return el("td", { class: edge(queue) }, mark);
@@ -81,7 +81,7 @@ function cell(queue, name, now) {
 
 function sum(queue, everybody) {
   const owners = queue.owners.length;
-  const loud = !everybody && owners !== 1;
+  const severe = !everybody && owners !== 1;
   const title = owners === 0 ? "nobody owns it" : queue.owners.join(" and ");
-  return el("td", { class: `${edge(queue)}${loud ? " loud" : ""}`, title }, loud ? String(owners) : "");
+  return el("td", { class: `${edge(queue)}${severe ? " severe" : ""}`, title }, severe ? String(owners) : "");
 }

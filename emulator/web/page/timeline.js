@@ -93,7 +93,7 @@ function at(x) {
   return from + Math.min(1, Math.max(0, (x - EDGE_PX) / width)) * (to - from);
 }
 
-/** Marks and series anew where something changed, and the handle always. */
+/** Marks and series again where something changed, and the handle always. */
 export function draw() {
   if (byId("plot").clientWidth === 0) return; // hidden
   drawHandle();

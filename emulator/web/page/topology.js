@@ -87,7 +87,7 @@ function label(name) {
   made.title = `${name} · ${role} · ${state}`;
 }
 
-/** All links anew; also when the window has another size. */
+/** All links again; also when the window has another size. */
 export function drawWires() {
   const stage = byId("scene").getBoundingClientRect();
   const places = new Map();

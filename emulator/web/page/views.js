@@ -1,4 +1,4 @@
-// Who believes what: subjects by nodes. Agreement is a quiet dot; camps that differ have letters and colours.
+// Who believes what: subjects by nodes. Agreement is a quiet dot; allHolders that differ have letters and colours.
 
 import { byId, count, el } from "./dom.js";
 import { named, store } from "./store.js";
@@ -68,12 +68,12 @@ function row(key, nodes) {
 }
 
 function cell(view, name, first) {
-  const camps = view.roles[store.nodes[name].role] ?? [];
-  const at = camps.findIndex((camp) => camp.nodes.includes(name));
+  const allHolders = view.roles[store.nodes[name].role] ?? [];
+  const at = allHolders.findIndex((holders) => holders.nodes.includes(name));
   const edge = first ? " first" : "";
   if (at < 0) return el("td", { class: `none${edge}` });
-  const loud = camps.length > 1;
-  const mark = el("span", { class: "mark", "data-camp": loud ? at % 6 : null, title: `${name}: ${named(camps[at].value)}` }, loud ? letter(at) : "•");
+  const severe = allHolders.length > 1;
+  const mark = el("span", { class: "mark", "data-holders": severe ? at % 6 : null, title: `${name}: ${named(allHolders[at].value)}` }, severe ? letter(at) : "•");
   return el("td", { class: edge }, mark);
 }
 
@@ -92,17 +92,17 @@ function drawDetail() {
   const now = JSON.stringify([open, view]);
   if (!view || now === detailDrawn) return;
   detailDrawn = now;
-  const camps = Object.entries(view.roles).flatMap(([role, all]) =>
-    all.map((camp, at) =>
+  const allHolders = Object.entries(view.roles).flatMap(([role, all]) =>
+    all.map((holders, at) =>
       el(
         "div",
-        { class: "camp" },
-        el("span", { class: "mark", "data-camp": all.length > 1 ? at % 6 : null }, all.length > 1 ? letter(at) : "•"),
-        el("p", {}, el("b", {}, camp.nodes.join(", ")), el("span", { class: "hint" }, ` ${count(camp.nodes.length, role)}`)),
-        el("code", {}, named(camp.value)),
+        { class: "holders" },
+        el("span", { class: "mark", "data-holders": all.length > 1 ? at % 6 : null }, all.length > 1 ? letter(at) : "•"),
+        el("p", {}, el("b", {}, holders.nodes.join(", ")), el("span", { class: "hint" }, ` ${count(holders.nodes.length, role)}`)),
+        el("code", {}, named(holders.value)),
       ),
     ),
   );
   const close = el("button", { type: "button", class: "quiet", onclick: () => show(open) }, "Close");
-  box.replaceChildren(el("div", { class: "card-head" }, el("h3", {}, `${IN_WORDS[view.kind] ?? view.kind} ${view.subject}`), close), ...camps);
+  box.replaceChildren(el("div", { class: "card-head" }, el("h3", {}, `${IN_WORDS[view.kind] ?? view.kind} ${view.subject}`), close), ...allHolders);
 }

@@ -76,7 +76,7 @@ class Assigner:
         except UnknownStrategyError as error:
             broker.host.log.warning("QueryLoad: unsupported strategy", strategy=strategy, error=str(error))
             return QueryAssignmentResponseBody(None, setting=setting)
-        # What other topics have decides, too: with another text the topic is divided anew.
+        # What other topics have decides, too: with another text the topic is divided again.
         label = " ".join((strategy, *(f"{topic}:{len(others)}" for topic, others in merged.items())))
         question = AssignmentQuestion(
             group, requested.topic, requested.client_id, label, parameters, claim, tuple(queues), members.client_ids

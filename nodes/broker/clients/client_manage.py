@@ -163,7 +163,7 @@ class ClientManage:
         return request.answer(ResponseCode.SUCCESS, None, _SUB_CHANGED if is_sub_change else _SUB_UNCHANGED)
 
     def _on_fingerprint(self, data: HeartbeatData) -> bool:
-        """Remember the fingerprint of a heartbeat; returns whether it tells of other subscriptions."""
+        """Remember the fingerprint of a heartbeat; returns whether it reports other subscriptions."""
         is_v2 = data.heartbeat_fingerprint != 0
         is_sub_change = not is_v2
         for consumer in data.consumer_data_set:
@@ -291,7 +291,7 @@ class ClientManage:
 
 
 def _require_usual_names(data: HeartbeatData) -> None:
-    """Refuse a heartbeat with a name that no client would use: each is kept, told to others, and traced.
+    """Refuse a heartbeat with a name that no client would use: each is retained, reported to others, and traced.
 
     Raises:
         ProtocolError: a name is too long.

@@ -190,7 +190,7 @@ class ControlledReplica:
     # Effects
 
     def perform(self, effect: RoleEffect) -> None:
-        """Carry out one effect of a verdict, once those before it are done; some go on beside what follows."""
+        """Carry out one effect of a verdict, once those before it are done; some go on with what follows."""
         self._waiting.append((effect, cause.get()))
         if not self._is_changing:
             self._perform_waiting()

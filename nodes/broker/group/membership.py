@@ -282,7 +282,7 @@ class GroupMembership:
         return decode_header(headers.ExchangeHaInfoHeader, answer.ext_fields)
 
     async def send_ha_info(self, address: str, info: headers.ExchangeHaInfoHeader) -> bool:
-        """Tell a member to replicate from this broker; returns whether it accepted."""
+        """Report a member to replicate from this broker; returns whether it accepted."""
         code = RequestCode.EXCHANGE_BROKER_HA_INFO
         try:
             answer = await invoke(self._client, address, code, info, timeout_ms=_HA_INFO_TIMEOUT_MS)

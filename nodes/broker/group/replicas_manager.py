@@ -42,7 +42,7 @@ class ManagedReplica(Protocol):
     """The broker whose role is managed."""
 
     def perform(self, effect: RoleEffect) -> None:
-        """Carry out one effect of a verdict; those that take time go on beside what follows."""
+        """Carry out one effect of a verdict; those that take time go on with what follows."""
 
     def heartbeat(self) -> BrokerHeartbeatRequestHeader:
         """What the broker says of itself."""
@@ -104,7 +104,7 @@ class ReplicasManager:
         """
         role = self._role
         if role.state is StartState.INITIAL:
-            self._probe()  # which takes longer than it takes to look whom it found, so the first try finds nobody
+            self._probe()  # which takes longer than it takes to look whom it found, so the first try finds no one
             if not await self._find_leader_with_retries():
                 return False
             self._perform(role.on_leader_found())
@@ -216,12 +216,12 @@ class ReplicasManager:
     # Periodic jobs
 
     def send_heartbeat(self) -> None:
-        """Tell every available controller that this broker lives (904), whoever leads."""
+        """Report every available controller that this broker lives (904), whoever leads."""
         for address in self.available:
             invoke_oneway(self._client, address, RequestCode.BROKER_HEARTBEAT, self._replica.heartbeat())
 
     async def poll(self) -> None:
-        """Ask who is master (1004); a group that nobody knows is registered, which cannot succeed.
+        """Ask who is master (1004); a group that no one knows is registered, which cannot succeed.
 
         Mirrors:
             `ReplicasManager#schedulingSyncBrokerMetadata`.
@@ -261,7 +261,7 @@ class ReplicasManager:
             await self.report_sync_state_set(members)
 
     async def report_sync_state_set(self, members: Iterable[int]) -> None:
-        """Tell the controller who is in sync (1001); without a good answer nothing changes, and nothing is repeated."""
+        """Send the controller the SyncStateSet (1001); without a good answer nothing changes or is repeated."""
         role = self._role
         assert role.broker_id is not None
         requested = headers.AlterSyncStateSetRequestHeader(

@@ -17,7 +17,7 @@ from nodes.protocol.command import Command
 
 _NO_EPOCH_PAUSE_MS = 500
 Report = Callable[[Sequence[int]], None]
-"""Tells the controller a SyncStateSet."""
+"""Reports the controller a SyncStateSet."""
 
 
 class AutoSwitchHaConnection(HaConnection):
@@ -26,7 +26,7 @@ class AutoSwitchHaConnection(HaConnection):
     Args:
         epochs: of this broker.
         in_sync: its SyncStateSet.
-        report: tells the controller another SyncStateSet.
+        report: notifies the controller another SyncStateSet.
         on_acknowledged: called when more of the log may be confirmed.
         on_shutdown: called once, when the connection ends.
 

@@ -39,7 +39,7 @@ class AutoSwitchHaService(HaService):
             ha_max_time_slave_not_catchup_ms=config.ha_max_time_slave_not_catchup,
         )
         self.report: Callable[[Sequence[int]], None] = lambda _: None
-        """Tells the controller another SyncStateSet."""
+        """Reports the controller another SyncStateSet."""
         broker.store.confirm_offset = lambda: self.confirm_offset
 
     def start(self) -> None:

@@ -73,7 +73,7 @@ class PullMessage:
         if held.channel.closed:
             return
         if self.single_active.has_left(held.channel, held.header):
-            # Read as a pull, it would register its consumer anew.
+            # Read as a pull, it would register its consumer again.
             held.channel.send(self._sent_on(held.request, held.header))
             return
         answer = self._answer(held.channel, held.request, held.header, may_hold=False)

@@ -1,4 +1,4 @@
-"""Replies of request-reply: pushed to the client that asked, and stored beside."""
+"""Replies of request-reply: pushed to the client that asked, and stored next to."""
 
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext

@@ -1,4 +1,4 @@
-"""Acknowledgements of popped messages; nobody checks who sends them, when, or whether the message was popped."""
+"""Acknowledgements of popped messages; no one checks who sends them, when, or whether the message was popped."""
 
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ _OF_SEVERAL = -1
 
 
 class AckMessage:
-    """Writes an acknowledgement beside the check point of its pop, or moves the offset of an ordered queue.
+    """Writes an acknowledgement next to the check point of its pop, or moves the offset of an ordered queue.
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.AckMessageProcessor`.

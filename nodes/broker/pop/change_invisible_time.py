@@ -152,7 +152,7 @@ class ChangeInvisibleTime:
         done.event.set()
 
     async def _ack_origin(self, old: PopCheckPoint, offset: int, revive_qid: int) -> None:
-        """Acknowledge the old check point; nobody looks at the result.
+        """Acknowledge the old check point; no one looks at the result.
 
         Raises:
             RemotingError, BrokerError: another broker did not answer, or refused.

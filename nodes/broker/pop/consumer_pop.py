@@ -39,7 +39,7 @@ class PopFromRecords:
     """Takes messages for a pop from all queues that it visits.
 
     Each fifth pop of a group and topic reads the retry topic first; otherwise only a pop of all queues reads it, last.
-    The next offset of a queue is kept in memory, and the committed one lags behind: by the last pop, or down to the
+    The next offset of a queue is retained in memory, and the committed one lags behind: by the last pop, or down to the
     first message whose record is in memory.
 
     Mirrors:

@@ -70,7 +70,7 @@ class PopConsumerService:
         `org.apache.rocketmq.broker.pop.PopConsumerService`, and the threads of this and of `PopConsumerCache`.
 
     Emits:
-        CHECK_POINT for each record that leaves memory, RE_PUT for one that is written anew since its message could not
+        CHECK_POINT for each record that leaves memory, RE_PUT for one that is rewritten since its message could not
         be revived, LOST for one that is given up; COMMITTED for offsets of queues with records in memory.
     """
 
@@ -242,7 +242,7 @@ class PopConsumerService:
         for left in self._cache.cleanup_records(now_ms, self._is_offline):
             for record in left.to_revive:
                 if not await self._revive(record):
-                    # Nobody keeps it any more.
+                    # No one keeps it any more.
                     self._record(MessageEvent.LOST, record, PopOutcome.REFUSED)
             for record in left.to_store:
                 self._record(MessageEvent.CHECK_POINT, record, PopOutcome.STORED)
@@ -273,7 +273,7 @@ class PopConsumerService:
 
 
 def record_of(ck: PopCheckPoint, offset: int) -> PopConsumerRecord:
-    """The record of a message, as far as its handle tells."""
+    """The record of a message, as far as its handle reports."""
     return PopConsumerRecord(
         ck.pop_time_ms, ck.cid, ck.topic, ck.queue_id, RetryMark.NORMAL, ck.invisible_time_ms, offset
     )

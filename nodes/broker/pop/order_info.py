@@ -49,7 +49,7 @@ class OrderInfoService:
         self._started_ns = self._broker.host.clock.monotonic_ns()
 
     def stop(self) -> None:
-        """Write the file, if there is anything to write, and wake nobody any more."""
+        """Write the file, if there is anything to write, and wake no one any more."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -113,7 +113,7 @@ class OrderInfoService:
         self._persist_later()
 
     def _update_lock_free(self, topic: str, group: str, queue_id: int) -> None:
-        """Set the timer of a queue anew, on a wheel that turns every 100 ms from its first use on."""
+        """Set the timer of a queue again, on a wheel that turns every 100 ms from its first use on."""
         self._persist_later()
         host, info = self._broker.host, self._table.info(topic, group, queue_id)
         now_ms, now_ns = host.clock.now_ms(), host.clock.monotonic_ns()

@@ -17,7 +17,7 @@ class QueueLocks:
     """The locks of one broker.
 
     RocketMQ's thread looks once a minute for locks that were taken too long ago, and forgets them, also held ones. Here
-    the last look is made up for when a lock is wanted: before that, nobody can notice.
+    the last look is made up for when a lock is wanted: before that, no one can notice.
 
     Args:
         table: the locks themselves.

@@ -1,4 +1,4 @@
-"""Reviving: the threads that read the revive topic, and copy messages that nobody acknowledged to retry topics."""
+"""Reviving: the threads that read the revive topic, and copy messages that no consumer acknowledged to retry topics."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ class PopReviveService:
     RocketMQ's thread would look. A pass that waits for acknowledgements sleeps until a look may find something.
 
     Args:
-        reviver: copies messages, and writes check points anew.
+        reviver: copies messages, and writes check points again.
         timer_behind: whether records that are due may still be on their way.
 
     Mirrors:
@@ -244,7 +244,7 @@ class PopReviveService:
         self.revive_offset = new_offset
 
     async def _wait_for_unfinished(self) -> None:
-        """Wait until few enough check points are being handled; one that takes too long is written anew, uselessly."""
+        """Wait until few enough check points are being handled; one that takes too long is rewritten, uselessly."""
         while len(self.in_flight) > UNFINISHED_MAX:
             await self._broker.host.sleep_ms(_UNFINISHED_WAIT_MS)
             overdue = self.in_flight.overdue(self._broker.host.clock.now_ms()) if len(self.in_flight) else None
@@ -285,7 +285,7 @@ class PopReviveService:
         done(offset, revived=await self._reviver.revive_foreign(ck, offset, self._queue_id, address))
 
     def _finish(self, ck: PopCheckPoint, failed: list[int]) -> None:
-        """Write check points anew for what could not be revived; what this commits may be a smaller offset."""
+        """Write check points again for what could not be revived; what this commits may be a smaller offset."""
         for offset in failed:
             self._reviver.re_put(ck, offset, self._queue_id)
         for offset in self.in_flight.complete(ck):

@@ -1,4 +1,4 @@
-"""One message that nobody acknowledged: it is copied to the retry topic, or gets a check point of its own."""
+"""One message that no consumer acknowledged: it is copied to the retry topic, or gets a check point of its own."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ class MessageReviver:
 
     Args:
         escape: puts the copy, on an acting master into another broker.
-        put: puts a check point that is written anew into this broker's own log, whatever its role.
+        put: puts a check point that is rewritten into this broker's own log, whatever its role.
         foreign: fetches messages of other brokers.
 
     Mirrors:
@@ -32,7 +32,7 @@ class MessageReviver:
 
     Emits:
         REVIVED and RETRIED for a copy, LOST for a message that is not there any more, RE_PUT for a check point that is
-        written anew; COMMITTED for the first offset of a retry topic.
+        rewritten; COMMITTED for the first offset of a retry topic.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class MessageReviver:
         self._foreign = foreign
 
     async def address(self, ck: PopCheckPoint) -> str | None:
-        """The address of the broker that has the messages; None: nobody knows it now."""
+        """The address of the broker that has the messages; None: no one knows it now."""
         return await self._foreign.address(ck.topic, ck.broker_name)
 
     def store(self, ck: PopCheckPoint) -> MessageStore | None:
@@ -99,7 +99,7 @@ class MessageReviver:
         self._broker.host.record(record)
 
     def re_put(self, ck: PopCheckPoint, offset: int, revive_qid: int) -> None:
-        """Write a check point for one message anew; nobody looks at the result, which a slave refuses."""
+        """Write a check point for one message again; no one looks at the result, which a slave refuses."""
         broker = self._broker
         skip = broker.config.skip_when_ck_re_put_reach_max_times
         again = re_put_ck(ck, offset, broker.host.clock.now_ms(), skip_at_max=skip)

@@ -21,7 +21,7 @@ _LOCK_TIMEOUT_MS = 3_000
 class TopicRouteInfoManager:
     """Routes for escapes to other brokers and for broker-side rebalance; refreshed every 30 s.
 
-    Publish and subscribe information are kept apart: a topic may have both, one or none.
+    Publish and subscribe information are retained apart: a topic may have both, one or none.
 
     Mirrors:
         `org.apache.rocketmq.broker.topic.TopicRouteInfoManager`.

@@ -23,7 +23,7 @@ _TAG = "_RECALL_TAG_"
 class RecallMessage:
     """Stores a message that deletes another one, if it gets into the same slot of the wheel in time.
 
-    Success means that the delete was stored: nobody looks whether its target waits, or ever existed.
+    Success means that the delete was stored: no one looks whether its target waits, or ever existed.
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.RecallMessageProcessor`.

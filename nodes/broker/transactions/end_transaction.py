@@ -81,7 +81,7 @@ class EndTransaction:
         return success(request)
 
     def _record_end(self, half: Message, stored: Message | None, answers: str) -> None:
-        """Tell the trace what a half message has become, if that has a unique id by which it is known."""
+        """Notify the trace what a half message has become, if that has a unique id by which it is known."""
         if UNIQ_KEY not in half.properties:
             return
         name = self._broker.broker_name

@@ -56,7 +56,7 @@ class Transactions:
         self.check_service = TransactionalMessageCheckService(broker, check)
 
     def handlers(self) -> Handlers:
-        """Ends of transactions, and half messages to be checked anew."""
+        """Ends of transactions, and half messages to be checked again."""
         return {
             **self._end_transaction.handlers(),
             RequestCode.RESUME_CHECK_HALF_MESSAGE: self._resume_check,
@@ -74,7 +74,7 @@ class Transactions:
         self._messages.put_as(half, TRAN_CHECK_MAX_TIME_TOPIC, 0, half.properties)
 
     def _resume_check(self, _channel: Channel, request: Command) -> Command:
-        """Put a message that was put aside back, to be checked anew."""
+        """Put a message that was put aside back, to be checked again."""
         header = decode_header(headers.ResumeCheckHalfMessageRequestHeader, request.ext_fields)
         try:
             _, _, offset = decode_message_id(header.msg_id)

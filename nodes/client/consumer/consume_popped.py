@@ -26,7 +26,7 @@ class ConsumeMessagePopConcurrentlyService:
     """Passes popped messages to the listener, unless somebody else may have them by now.
 
     Args:
-        answers: tells brokers the result.
+        answers: notifies brokers the result.
         max_reconsume_times: failures from which a message is put off by its age.
 
     Mirrors:
@@ -58,7 +58,7 @@ class ConsumeMessagePopConcurrentlyService:
             self._threads.schedule(partial(self._consume, request), 0)
 
     def stop(self) -> None:
-        """Start no further batch; running listeners are not waited for, and their results are not told."""
+        """Start no further batch; running listeners are not waited for, and their results are not reported."""
         self._stopped = True
         self._threads.stop()
 

@@ -56,7 +56,7 @@ def popped_from(message: Message, group: str) -> MessageQueue:
 
 
 class PopAnswers:
-    """Tells brokers what became of popped messages; nothing is repeated, and no result is looked at.
+    """Reports brokers what became of popped messages; nothing is repeated, and no result is looked at.
 
     Mirrors:
         `DefaultMQPushConsumerImpl#ackAsync`, `#changePopInvisibleTimeAsync`.

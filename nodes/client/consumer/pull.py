@@ -46,7 +46,7 @@ class PullConsumer(Protocol):
         """
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
-        """Handle an offset that the broker has corrected: the queue has to be added anew."""
+        """Handle an offset that the broker has corrected: the queue has to be added again."""
 
     async def pop(self, request: PopRequest) -> None:
         """Pop a queue that is not pulled."""

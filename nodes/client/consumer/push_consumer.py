@@ -353,7 +353,7 @@ class PushConsumer:
         return self._subscriptions.get(topic)
 
     def _on_lease_lost(self, queue: MessageQueue) -> None:
-        """Drop a queue whose lease has ended, and try to take it anew."""
+        """Drop a queue whose lease has ended, and try to take it again."""
         process_queue = self.rebalance.process_queues.get(queue)
         if process_queue is not None:
             if not process_queue.dropped:
@@ -362,7 +362,7 @@ class PushConsumer:
             self._host.start_soon(self._take_up_afresh, queue, name="leaseLost")
 
     def on_offset_illegal(self, queue: MessageQueue, corrected: int) -> None:
-        """Drop a queue and set its offset to the corrected one; an immediate rebalance adds it anew."""
+        """Drop a queue and set its offset to the corrected one; an immediate rebalance adds it again."""
         process_queue = self.rebalance.process_queues.get(queue)
         if process_queue is None or process_queue.dropped:
             return

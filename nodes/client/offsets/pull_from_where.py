@@ -76,10 +76,10 @@ async def compute_pull_from_where(
 
 
 def is_offset(stored: int | None) -> TypeGuard[int]:
-    """Whether consumption starts at a stored offset; -1, which a broker can have been told, stands for none.
+    """Whether consumption starts at a stored offset; -1, which a broker can have been reported, stands for none.
 
     Raises:
-        BrokerError: it is less than that, so that nobody knows where to start.
+        BrokerError: it is less than that, so that no one knows where to start.
     """
     if stored is not None and stored < NO_OFFSET:
         raise BrokerError(ResponseCode.QUERY_NOT_FOUND, f"the stored offset is {stored}")

@@ -219,7 +219,7 @@ class DefaultProducer:
     async def send_selected(self, message: OutgoingMessage, select: QueueSelector, key: str) -> SendResult:
         """Send synchronously to the queue that a selector chooses for a key.
 
-        There is one attempt, whose latency or failure nobody records: another broker has other queues.
+        There is one attempt, whose latency or failure no one records: another broker has other queues.
 
         Raises:
             RemotingError: the attempt was not answered, or the nameserver did not answer.

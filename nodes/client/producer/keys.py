@@ -48,9 +48,9 @@ class MessageKeys:
 
     def __attrs_post_init__(self) -> None:
         if self.exponent != 1.0 and self.distribution is not KeyDistribution.ZIPF:
-            raise FieldError("exponent", f'expected distribution = "{KeyDistribution.ZIPF}" beside it')
+            raise FieldError("exponent", f'expected distribution = "{KeyDistribution.ZIPF}" with it')
         if self.hot_percent != 50 and self.distribution is not KeyDistribution.HOT:
-            raise FieldError("hot_percent", f'expected distribution = "{KeyDistribution.HOT}" beside it')
+            raise FieldError("hot_percent", f'expected distribution = "{KeyDistribution.HOT}" with it')
 
 
 class KeyDraws:

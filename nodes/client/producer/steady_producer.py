@@ -143,7 +143,7 @@ class SteadyProducer:
         if self._keys is not None:
             key = properties[KEYS] = self._keys.draw()
         if self._delay:
-            # Who is told from others while it waits needs an id, as RocketMQ's producers give to every message.
+            # Who is reported from others while it waits needs an id, as RocketMQ's producers give to every message.
             properties |= {UNIQ_KEY: self._ids.create(), **self._delay}
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:

@@ -93,7 +93,7 @@ class TransactionProducer:
         `org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl`.
 
     Emits:
-        DECIDED whenever it tells a broker how a local transaction went.
+        DECIDED whenever it sends a broker how a local transaction went.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class TransactionProducer:
         (message,) = decode_body(PullMessageResponseBody, request.body).messages
         group = message.properties.get(PRODUCER_GROUP)
         if group != self._group:
-            self._instance.host.log.warning("asked about a transaction of nobody here", group=group)
+            self._instance.host.log.warning("asked about a transaction of no one here", group=group)
             return
         header = decode_header(CheckTransactionStateRequestHeader, request.ext_fields)
         address = channel.remote_address

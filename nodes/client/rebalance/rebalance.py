@@ -41,7 +41,7 @@ _FOREIGN_NAMED = 3
 class Rebalance:
     """The queues of a group's member, and how a pass changes them.
 
-    Queues that a broker assigns for popping have a table of their own, and nobody owns them.
+    Queues that a broker assigns for popping have a table of their own, and no consumer owns them.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.RebalanceImpl`.
@@ -159,7 +159,7 @@ class Rebalance:
             return PassResult(PassOutcome.NO_ROUTE)
         if found is None:
             self._host.log.warning("doRebalance, get consumer id list failed", topic=topic)
-            # As in RocketMQ this counts as balanced: nobody tries again before the next round.
+            # As in RocketMQ this counts as balanced: no one tries again before the next round.
             return PassResult(PassOutcome.RETAINED, 0, len(queues))
         self._follow(found.setting)
         client_ids = _sorted_members(found.client_ids)
@@ -304,7 +304,7 @@ class Rebalance:
             and (
                 queue not in wanted
                 or now_ms - pq.last_pull_ms > self._config.pull_max_idle_time_ms
-                # Assigned again before its last message was done: it is given away and added anew.
+                # Assigned again before its last message was done: it is given away and added again.
                 or (self._is_exclusive and pq.dropped)
             )
         ]
@@ -373,7 +373,7 @@ class Rebalance:
 
 
 def configured_mode(config: ConsumerConfig) -> RebalanceMode:
-    """Who divides the queues of a consumer that no operator has told otherwise."""
+    """Who divides the queues of a consumer that no operator has reported otherwise."""
     if config.client_rebalance:
         return RebalanceMode.CLIENT
     return RebalanceMode.ASSIGNER if config.pinned_assigner else RebalanceMode.BROKER

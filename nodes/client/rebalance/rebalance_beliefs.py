@@ -43,7 +43,7 @@ class RebalanceBeliefs:
 
     def view(self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], broker_addr: str) -> None:
         """Record members and queues of a pass; `broker_addr` is the broker that returned the members."""
-        is_used = self._mode is RebalanceMode.CLIENT  # the answer may have told that a broker divides from now on
+        is_used = self._mode is RebalanceMode.CLIENT  # the answer may have reported that a broker divides from now on
         if is_used and self._viewed.get(topic) != (client_ids, queues):
             self._viewed[topic] = (client_ids, queues)
             counts = Counter(map(_broker_name, queues))
@@ -100,7 +100,7 @@ class RebalanceBeliefs:
         self._record(OwnershipEvent.DROPPED, queue, self._reached(queue))
 
     def pop_acquired(self, queue: MessageQueue) -> None:
-        """Record that a queue is popped from now on, beside other members."""
+        """Record that a queue is popped from now on, next to other members."""
         self._host.record(Ownership(OwnershipEvent.POP_ACQUIRED, self._group, *_place(queue), -1))
 
     def pop_dropped(self, queue: MessageQueue) -> None:

@@ -90,7 +90,7 @@ class ReplicaCount:
             self._instance.rebalance_immediately()
 
     async def _read(self) -> int | None:
-        """The desired replicas; None: the API server did not tell."""
+        """The desired replicas; None: the API server did not report."""
         header = StatefulSetHeader(self._statefulset)
         timeout_ms = self._config.mq_client_api_timeout
         try:

@@ -21,7 +21,7 @@ class PopProcessQueue:
     dropped: bool = False
 
     def is_pull_expired(self, now_ms: int) -> bool:
-        """Whether the last pop is so long ago that the queue has to be added anew."""
+        """Whether the last pop is so long ago that the queue has to be added again."""
         return now_ms - self.last_pop_ms > PULL_MAX_IDLE_TIME_MS
 
 

@@ -29,7 +29,7 @@ _HANDLE_FAILURES = (ExtraInfoError, NumberFormatError, LookupError)
 
 
 class HandlesMissingError(ValueError):
-    """An answer does not tell the handles of its messages."""
+    """An answer does not report the handles of its messages."""
 
 
 class NoDelayLevelError(IndexError):
@@ -77,7 +77,7 @@ def with_handles(
             properties = {FIRST_POP_TIME: str(header.pop_time), **message.properties, POP_CK: handle}
             made.append(message._replace(topic=topic, properties=properties))
     except _HANDLE_FAILURES as error:
-        raise HandlesMissingError(f"the answer tells no handle of a message: {error!r}") from error
+        raise HandlesMissingError(f"the answer reports no handle of a message: {error!r}") from error
     return tuple(made)
 
 

@@ -88,7 +88,7 @@ class ProcessQueue:
         return now_ms - self.last_lock_ms > REBALANCE_LOCK_MAX_LIVE_TIME_MS
 
     def is_pull_expired(self, now_ms: int) -> bool:
-        """Whether the last pull is so long ago that the queue has to be added anew."""
+        """Whether the last pull is so long ago that the queue has to be added again."""
         return now_ms - self.last_pull_ms > PULL_MAX_IDLE_TIME_MS
 
     # Both kinds of consumption

@@ -22,7 +22,7 @@ VOTE_WAIT_MS = (300, 1_000)
 ROUND_MS = (2_000, 3_000)
 """Bounds of the random time for which a round waits for a majority, or else for the answers of all, the dead included.
 
-So the first round after the death of a leader, in its own term, in which nobody can win, takes its full time.
+So the first round after the death of a leader, in its own term, in which no one can win, takes its full time.
 """
 _NEXT_LOOK_MS = 10
 """The pause of RocketMQ's thread, after which a round is repeated while voters are not ready."""
@@ -42,7 +42,7 @@ class StoredState:
 
     term: int = 0
     voted_for: str = ""
-    """Whom it gave its vote in this term; empty: nobody."""
+    """Whom it gave its vote in this term; empty: no one."""
     log: tuple[LogEntry, ...] = ()
 
 
@@ -79,7 +79,7 @@ class DLedgerMember:
         self._draw_round_ms = draw_round_ms
         self.role = MemberRole.CANDIDATE
         self.leader_id = ""
-        """Whom this member takes for the leader of its term; empty: nobody."""
+        """Whom this member takes for the leader of its term; empty: no one."""
         self._term, self._voted_for = retained.term, retained.voted_for
         self._log = list(retained.log)
         self.committed = 0
@@ -203,7 +203,7 @@ class DLedgerMember:
             self._enter_term(self._known_term, now_ms)
 
     def _ask_for_votes(self, now_ms: int) -> Outgoing:
-        # Who reaches no majority, or hears of a leader, asks again in the same term: so who comes back disturbs nobody.
+        # Who reaches no majority, or hears of a leader, asks again in the same term: so who comes back disturbs no one.
         if self._raises_term:
             self._term, self._voted_for = self._term + 1, ""
         self._raises_term, self.leader_id = False, ""

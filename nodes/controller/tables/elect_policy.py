@@ -32,11 +32,11 @@ def elect(
         in_sync: ids in the SyncStateSet.
         all_replicas: all ids if an unclean election is allowed, else nothing.
         old_master: the id that is recorded; it stays if it may.
-        prefer: the id that an operator designates: it or nobody.
+        prefer: the id that an operator designates: it or no one.
         live_info: what is known of a replica.
 
     Returns:
-        The id of the new master; None: nobody can be.
+        The id of the new master; None: no one can be.
     """
     for replicas in (in_sync, all_replicas):
         elected = _try_elect(long_set(replicas), old_master, prefer, live_info)

@@ -64,7 +64,7 @@ class ApplyBrokerId:
 
 @frozen
 class ElectMaster:
-    """A group has got a master, or has lost it because nobody could be elected."""
+    """A group has got a master, or has lost it because no one could be elected."""
 
     event_type: ClassVar[EventType] = EventType.ELECT_MASTER_EVENT
 

@@ -24,7 +24,7 @@ _OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where t
 
 
 def bench(*, only: _OnlyOption = None, quick: _QuickOption = False, out: _OutOption = Path("bench.json")) -> None:
-    """Measure calls, clusters and costs on this machine; each figure says what it was run beside."""
+    """Measure calls, clusters and costs on this machine; each figure says what it was run next to."""
     known = [benchmark.name for benchmark in BENCHMARKS]
     for name in only or ():
         if name not in known:
@@ -57,7 +57,7 @@ def bench(*, only: _OnlyOption = None, quick: _QuickOption = False, out: _OutOpt
 def _render(measured: list[tuple[Benchmark, Row]]) -> Table:
     """One line per figure, with a tick or a cross at its floor."""
     table = Table(title="Benchmarks: medians; spread is from the smallest to the largest run")
-    for heading in ("name", "value", "unit", "spread", "ratio", "ratio 2", "floor", "run beside"):
+    for heading in ("name", "value", "unit", "spread", "ratio", "ratio 2", "floor", "run next to"):
         right = heading in ("value", "spread", "ratio", "ratio 2")
         table.add_column(heading, justify="right" if right else "left", overflow="fold" if not right else "ellipsis")
     for benchmark, row in measured:

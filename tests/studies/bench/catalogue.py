@@ -22,7 +22,7 @@ class Benchmark:
 
     name: str
     floor: Floor | None
-    """What the reference machine reaches; None: nobody has promised anything."""
+    """What the reference machine reaches; None: no one has promised anything."""
     measured: Callable[[str, Work], Row]
 
     def measure(self, work: Work) -> Row:
@@ -71,7 +71,7 @@ def _guest(figure: Callable[[str, int, Work], Row], threads: int) -> Callable[[s
 
 
 def _warm(subject: str, load: Load, limit: float) -> tuple[Benchmark, Benchmark]:
-    """Messages/s and p99 of a guest beside a real broker, both warm."""
+    """Messages/s and p99 of a guest against a real broker, both warm."""
     return (
         Benchmark(f"guest_warm_{subject}", _ratio(limit), partial(_measure_warm, guest_rows.warm_messages_per_s, load)),
         Benchmark(
@@ -96,7 +96,7 @@ _LARGE = rows.Shape(nameservers=3, brokers=30, consumers=300)
 
 
 def _cpu(workload: Path, level: TraceLevel, limit: float) -> Benchmark:
-    """CPU beside the pinned release; the release writes all rows, whatever the level."""
+    """CPU next to the pinned release; the release writes all rows, whatever the level."""
     rounds = 5
 
     def measured(name: str, work: Work) -> Row:

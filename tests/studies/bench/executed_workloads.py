@@ -1,6 +1,6 @@
-"""`python played.py SCENARIO LEVEL`: plays a scenario in a process that is warm; prints CPU seconds and MiB.
+"""`python executed.py SCENARIO LEVEL`: runs a scenario in a process that is warm; prints CPU seconds and MiB.
 
-It runs with the packages of an earlier release, too, so it knows nothing of ours but how to play a scenario.
+It runs with the packages of an earlier release, too, so it knows nothing of ours but how to run a scenario.
 """
 
 import gc
@@ -36,7 +36,7 @@ topic = "orders"
 
 
 def main(path: str, level: str) -> None:
-    """Play the scenario once to warm up, and once for the figures."""
+    """Run the scenario once to warm up, and once for the figures."""
     with tempfile.TemporaryDirectory() as runs:
         execute = _runner(level)
         execute(loads(_WARM_UP, "warm-up"), runs=Path(runs))

@@ -66,7 +66,7 @@ def interleave(sides: Sequence[Callable[[], Sequence[float]]], rounds: int) -> l
 
 @attrs.frozen
 class Row:
-    """One figure and what it was run beside."""
+    """One figure and what it was run next to."""
 
     name: str
     value: float
@@ -74,7 +74,7 @@ class Row:
     spread_pct: float
     """Of the runs behind `value`, smallest to largest."""
     reference: str
-    """What it was run beside, with its own figure where it has one."""
+    """What it was run next to, with its own figure where it has one."""
     ratio: float | None
     """`value` by the figure of the reference; None where there is none."""
     reference_2: str | None = None

@@ -96,7 +96,7 @@ def real_cluster() -> Iterator[GuestCluster]:
 
 @contextmanager
 def _child(command: list[str], folder: str, stdout: int) -> "Iterator[subprocess.Popen[str]]":
-    """A process that is killed in the end: nobody needs what it has written."""
+    """A process that is killed in the end: no one needs what it has written."""
     environment = {**os.environ, "ROCKETMQ_HOME": folder}
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.DEVNULL, text=True
@@ -120,7 +120,7 @@ def _pss_kib(pid: int) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1])
-    raise TrialError(f"the kernel does not tell what process {pid} takes")
+    raise TrialError(f"the kernel does not report what process {pid} takes")
 
 
 def _free_ports() -> tuple[int, int]:

@@ -81,7 +81,7 @@ class SyncProducer:
 
 @contextmanager
 def sync_producer() -> Iterator[SyncProducer]:
-    """A producer that is ready to be told what to do.
+    """A producer that is ready to be reported what to do.
 
     Raises:
         NotHereError: see `class_path`.

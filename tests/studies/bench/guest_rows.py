@@ -1,4 +1,4 @@
-"""What a Java producer sees of an emulated cluster, beside RocketMQ 5.3.3 itself: one nameserver, one broker each."""
+"""What a Java producer sees of an emulated cluster, next to RocketMQ 5.3.3 itself: one nameserver, one broker each."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ class _Sends:
 
 
 def sends_per_s(name: str, threads: int, work: Work) -> Row:
-    """Sync sends of 100 bytes, trace on, beside the same of a real broker."""
+    """Sync sends of 100 bytes, trace on, next to the same of a real broker."""
     own, real = _measured_sends(work)[threads]
     return _row(name, "sends/s", _REAL, _each(own, lambda run: run.per_s), _each(real, lambda run: run.per_s))
 
@@ -69,7 +69,7 @@ def memory_mib(name: str, work: Work) -> Row:
 
 
 def warm_messages_per_s(name: str, load: Load, work: Work) -> Row:
-    """Messages of a producer beside a broker that has been under load for half a minute; level `findings`."""
+    """Messages of a producer next to a broker that has been under load for half a minute; level `findings`."""
     own, real = _measured_warm(load, work)
     subject = f"{_REAL}, as warm"
     return _row(name, "messages/s", subject, _each(own, lambda run: run.per_s), _each(real, lambda run: run.per_s))

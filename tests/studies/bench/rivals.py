@@ -1,4 +1,4 @@
-"""What our calls are run beside: ping-pong of messages of the same length, with nothing to encode or to pair.
+"""What our calls are run next to: ping-pong of messages of the same length, with nothing to encode or to pair.
 
 Both ends live in one process, as ours do; each connection has one message in flight.
 """

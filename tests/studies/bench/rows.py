@@ -1,4 +1,4 @@
-"""How each figure is made: which runs, beside which rivals, in which unit."""
+"""How each figure is made: which runs, next to which rivals, in which unit."""
 
 import time
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Shape:
 
 
 def rpc(name: str, connections: int, work: Work, *, typed: bool = False) -> Row:
-    """Our calls, trace off, beside `trio.socket` and `asyncio.Protocol` with messages of the same length."""
+    """Our calls, trace off, with `trio.socket` and `asyncio.Protocol` with messages of the same length."""
     calls = work.sized(_CALLS)
     ours = rpc_trials.typed_per_s if typed else rpc_trials.commands_per_s
     request_bytes, reply_bytes = rpc_trials.typed_bytes() if typed else rpc_trials.command_bytes()
@@ -60,7 +60,7 @@ def rpc(name: str, connections: int, work: Work, *, typed: bool = False) -> Row:
 
 
 def rpc_traced(name: str, connections: int, work: Work) -> Row:
-    """Our calls with the trace on, beside the same with the trace off."""
+    """Our calls with the trace on, next to the same with the trace off."""
     commands = partial(run_trial, rpc_trials.commands_per_s, connections=connections, calls=work.sized(_CALLS))
     on, off = interleave((lambda: commands(traced=True), lambda: commands(traced=False)), work.repeated(_RPC_ROUNDS))
     return Row(name, on.median, _LIVE, on.spread_pct, _with_figure("the same, trace off", off), on.median / off.median)
@@ -85,7 +85,7 @@ def emulated_s_per_s(
 
 
 def dying_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
-    """How fast virtual time passes while masters die; beside it half as many groups, and what doubling them costs."""
+    """How fast virtual time passes while masters die; with it half as many groups, and what doubling them costs."""
     speed = partial(run_trial, group_trials.dying_masters_s_per_s, window_s=work.sized(600))
     own, half = interleave((lambda: speed(groups=groups), lambda: speed(groups=groups // 2)), work.repeated(3))
     subject = f"twice the time of {groups // 2} groups: {half.median / 2:.1f}"
@@ -93,7 +93,7 @@ def dying_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
 
 
 def elected_masters_s_per_s(name: str, groups: int, work: Work) -> Row:
-    """How fast virtual time passes while masters die and controllers elect others; beside it acting slaves."""
+    """How fast virtual time passes while masters die and controllers elect others; with it acting slaves."""
     speed = partial(run_trial, group_trials.dying_masters_s_per_s, groups=groups, window_s=work.sized(600))
     own, acting = interleave((lambda: speed(preset=Preset.CONTROLLER), speed), work.repeated(3))
     subject = f"the same groups with acting slaves: {acting.median:.1f}"
@@ -135,7 +135,7 @@ def idle_cpu_per_node_pct(name: str, work: Work, *, consumers: int = 20, wall_s:
 
 
 def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers: int = 1_000) -> Row:
-    """How long a whole group takes to divide its queues; beside it, a queue's part of that among few and among many."""
+    """How long a whole group takes to divide its queues; with it, a queue's part of that among few and among many."""
     few, usual, many = (work.sized(queues) for queues in (1_000, 10_000, 100_000))
     group = partial(run_trial, allocation_trials.whole_group_s, strategy=strategy, consumers=consumers)
     among_few, wall, among_many = interleave(
@@ -147,7 +147,7 @@ def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers
 
 
 def sticky_s(name: str, work: Work, *, consumers: int = 1_000) -> Row:
-    """How long a broker divides the queues of a group that a member has left; beside it, AVG for all members."""
+    """How long a broker divides the queues of a group that a member has left; with it, AVG for all members."""
     queues = work.sized(10_000)
     sides = (
         partial(run_trial, allocation_trials.sticky_s, queues=queues, consumers=consumers),

@@ -98,7 +98,7 @@ def typed_bytes() -> tuple[int, int]:
 
 
 class _Node:
-    """Lives until it is told to stop."""
+    """Lives until it is reported to stop."""
 
     def __init__(self, live: Callable[[], Awaitable[None]]) -> None:
         self._live = live

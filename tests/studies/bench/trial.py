@@ -2,7 +2,7 @@
 
 `python -m studies.bench.trial MODULE FUNCTION PARAMETERS` prints what it
 measured; that and the parameters are JSON on one line. A rival imports nothing
-of ours, and nobody pays for what others import.
+of ours, and no one pays for what others import.
 """
 
 import gc

@@ -27,14 +27,14 @@ _POLL_S = 0.005
 
 @attrs.frozen
 class Cost:
-    """What playing a scenario once costs in a warm process."""
+    """What running a scenario once costs in a warm process."""
 
     cpu_s: float
     max_mib: float
 
 
 def against_pinned(name: str, workload: Path, level: str, rounds: int) -> Row:
-    """CPU of a workload at a level, beside the pinned release, which writes all rows."""
+    """CPU of a workload at a level, next to the pinned release, which writes all rows."""
     earlier = pinned_release()
     pairs = [_pair(earlier, workload, level, first=number % 2) for number in range(rounds)]
     ours, theirs = (Sample(tuple(pair[side].cpu_s for pair in pairs)) for side in (1, 0))
@@ -119,7 +119,7 @@ def _pair(earlier: Path, workload: Path, level: str, *, first: int) -> tuple[Cos
     """(cost with the earlier release, cost now); `first` says which of them begins."""
     command = [sys.executable, str(_EXECUTED), str(workload), level]
     paths = [str(earlier), str(_ROOT)]
-    # Without the directory of played.py in front: its neighbours have names of packages.
+    # Without the directory of executed.py in front: its neighbours have names of packages.
     environments = [{**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"} for path in paths]
     order = (0, 1) if not first else (1, 0)
     reported = in_turns([command] * 2, [environments[side] for side in order])

@@ -1,4 +1,4 @@
-"""`python -m studies.shop`: a Spring Boot shop beside the emulator and beside real brokers, broken in the same way."""
+"""`python -m studies.shop`: a Spring Boot shop at the emulator and at real brokers, broken in the same way."""
 
 import shutil
 import subprocess

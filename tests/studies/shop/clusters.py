@@ -38,7 +38,7 @@ _WITHIN_S = 120
 
 
 class ShopCluster(Protocol):
-    """What a shop runs beside."""
+    """What a shop runs next to."""
 
     @property
     def namesrv_addr(self) -> str:

@@ -1,7 +1,7 @@
 """`relay.py HOST BEHIND PORT`: hand on what comes to HOST to BEHIND, and back.
 
 It is what stands between a real broker and its clients. While the process is stopped (SIGSTOP), nothing passes,
-connections stay, and nobody answers on new ones: nearly what a client sees of a cut link, without a firewall's rights.
+connections stay, and no one answers on new ones: nearly what a client sees of a cut link, without a firewall's rights.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""`python -m studies.sources`: play each source of disagreement, compare it with its bound, write `sources.json`."""
+"""`python -m studies.sources`: run each source of disagreement, compare it with its bound, write `sources.json`."""
 
 import json
 import os
@@ -20,12 +20,12 @@ from studies.sources.catalogue import BY_ID, execute_and_compare
 from studies.sources.source import BoundCheck, Row
 
 _OUTSIDE, _BAD_INPUT = 1, 2
-_OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Play this one; repeatable.")]
+_OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Run this one; repeatable.")]
 _OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the rows go, as JSON.")]
 
 
 def sources(*, only: _OnlyOption = None, out: _OutOption = Path("sources.json")) -> None:
-    """Play every source of disagreement once and print how long it lasted, beside what the timers allow."""
+    """Run every source of disagreement once and print how long it lasted, with what the timers allow."""
     for unknown in [name for name in only or () if name not in BY_ID]:
         _complain(f"no source is called {unknown}; there are {', '.join(BY_ID)}")
         raise typer.Exit(_BAD_INPUT)

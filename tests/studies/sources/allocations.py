@@ -79,7 +79,7 @@ def _effect(members_s: float, assigner_s: float) -> Effect:
 
 @attrs.define
 class _Executed:
-    """How scenarios are played in a context."""
+    """How scenarios are run in a context."""
 
     assigned: bool
     impacts: list[Impact] = attrs.Factory(list)
@@ -89,7 +89,7 @@ _executing: ContextVar[_Executed | None] = ContextVar("playing", default=None)
 
 
 def compared(scenario: Callable[[], object]) -> Compared | None:
-    """Play a source twice: as it is, and with an assigner; None: it has no members."""
+    """Run a source twice: as it is, and with an assigner; None: it has no members."""
     found = []
     for assigned in (False, True):
         with _impacts_of_runs(assigned=assigned) as impacts:
@@ -100,7 +100,7 @@ def compared(scenario: Callable[[], object]) -> Compared | None:
 
 @contextmanager
 def _impacts_of_runs(*, assigned: bool) -> Iterator[list[Impact]]:
-    """Measure what is played inside.
+    """Measure what is run inside.
 
     Args:
         assigned: groups that divide for themselves ask an assigner instead.
@@ -114,7 +114,7 @@ def _impacts_of_runs(*, assigned: bool) -> Iterator[list[Impact]]:
 
 
 def execute(scenario: Scenario, script: Script | None = None, *, for_ms: float = 0) -> Trace:
-    """As `emulator.testing.play`, with the members that the context wants, and measured for it."""
+    """As `emulator.testing.run`, with the members that the context wants, and measured for it."""
     executing = _executing.get()
     if executing is None:
         return testing.execute(scenario, script, for_ms=for_ms)

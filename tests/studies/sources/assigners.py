@@ -21,7 +21,7 @@ def _unlike(trace: Trace, after_ms: float) -> list[Span]:
 
 
 def assigners_remember_different_divisions() -> Measured:
-    """The assigner is out of the routes while a member leaves; back in them, it remembers what nobody follows."""
+    """The assigner is out of the routes while a member leaves; back in them, it remembers what no one follows."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(40_000)

@@ -23,13 +23,13 @@ BY_ID = {source.id: source for source in SOURCES}
 
 
 def execute_source(source_id: str) -> Row:
-    """Play one source, in whatever process this is called in; what its nodes log is dropped."""
+    """Run one source, in whatever process this is called in; what its nodes log is dropped."""
     with open_log(Path(os.devnull)):
         return judge(BY_ID[source_id])
 
 
 def compare_source(source_id: str) -> Compared | None:
-    """Play it with and without an assigner; see `studies.sources.source.compare`."""
+    """Run it with and without an assigner; see `studies.sources.source.compare`."""
     with open_log(Path(os.devnull)):
         return compare(BY_ID[source_id])
 

@@ -49,7 +49,7 @@ def a_listener_outlives_its_lock() -> Measured:
     if not taken or not ended:
         return Measured(0)
     return Measured(
-        ended[0] - min(taken), seen=f"both in the queue; it was locked anew {min(taken) - 30:.1f} s after the cut"
+        ended[0] - min(taken), seen=f"both in the queue; it was locked again {min(taken) - 30:.1f} s after the cut"
     )
 
 

@@ -61,7 +61,7 @@ def a_random_broker_is_asked() -> Measured:
 
 
 def heartbeats_are_sent_one_after_the_other() -> Measured:
-    """A newcomer waits for a dead broker before it tells the next one that it is there."""
+    """A newcomer waits for a dead broker before it reports the next one that it is there."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)
@@ -79,7 +79,7 @@ def heartbeats_are_sent_one_after_the_other() -> Measured:
 
 
 def a_heartbeat_is_lost() -> Measured:
-    """A newcomer's first heartbeat to one broker vanishes: it is told with the next."""
+    """A newcomer's first heartbeat to one broker vanishes: it is reported with the next."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)
@@ -99,7 +99,7 @@ def a_heartbeat_is_lost() -> Measured:
 
 
 def a_frozen_member_expires() -> Measured:
-    """A member stands still: the broker gives it up by itself, and tells nobody."""
+    """A member stands still: the broker gives it up by itself, and reports no one."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(60_000)
@@ -111,7 +111,7 @@ def a_frozen_member_expires() -> Measured:
     views = [row.at_s for row in trace.beliefs(BeliefKind.VIEW, VIEW, after_ms=60_000)]
     if not gone or not views:
         return Measured(0)
-    return Measured(views[-1] - 60, seen=f"the list after {gone[0] - 60:.1f} s, the last member's view as told")
+    return Measured(views[-1] - 60, seen=f"the list after {gone[0] - 60:.1f} s, the last member's view as reported")
 
 
 def one_broker_is_out_of_reach() -> Measured:

@@ -1,4 +1,4 @@
-"""Sources b9 to b15: members that are told late, ask the wrong broker, or are never listed."""
+"""Sources b9 to b15: members that are reported late, ask the wrong broker, or are never listed."""
 
 from emulator.testing import TOPIC, Stage, Trace
 from nodes.beliefs import BeliefKind
@@ -46,12 +46,12 @@ def two_processes_share_an_id() -> Measured:
 
 
 def a_notification_never_comes() -> Measured:
-    """The broker tells nobody of a newcomer: the others find it at their own ticks."""
+    """The broker reports no one of a newcomer: the others find it at their own ticks."""
     return Measured(_reported_after(_joined(BrokerConfig(notify_consumer_ids_changed_enable=False))))
 
 
 def notifications_are_deferred() -> Measured:
-    """The broker collects changes and tells of them all 15 s."""
+    """The broker collects changes and reports them all 15 s."""
     return Measured(_reported_after(_joined(BrokerConfig(real_time_notify_consumer_change=False))))
 
 
@@ -77,7 +77,7 @@ def a_failed_query_counts_as_balanced() -> Measured:
 
 
 def a_new_broker_is_asked_before_it_is_told() -> Measured:
-    """A broker comes back into the routes: a client tells it of itself with its next heartbeat, or when it connects."""
+    """A broker comes back into the routes: a client sends it of itself with its next heartbeat, or when it connects."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
@@ -119,7 +119,7 @@ def a_slave_answers_from_its_own_list() -> Measured:
 
 
 def a_broker_refuses_unknown_groups() -> Measured:
-    """One broker creates no groups: it answers SUCCESS to heartbeats and lists nobody."""
+    """One broker creates no groups: it answers SUCCESS to heartbeats and lists no one."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(150_000)
@@ -147,6 +147,6 @@ SOURCES = (
            scenario=a_new_broker_is_asked_before_it_is_told),
     Source(id="b14", family=_M, title="without a master a slave answers from its own list", bound="heartbeat 30 s",
            bound_s=30, scenario=a_slave_answers_from_its_own_list),
-    Source(id="b15", family=_M, title="a broker that creates no groups lists nobody", bound="none", bound_s=None,
+    Source(id="b15", family=_M, title="a broker that creates no groups lists no one", bound="none", bound_s=None,
            scenario=a_broker_refuses_unknown_groups),
 )  # fmt: skip

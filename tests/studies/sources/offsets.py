@@ -169,7 +169,7 @@ def unsubscribing_commits_nothing() -> Measured:
     trace = execute(scenario(consumers=1, queues=1, rate_per_s=5, consume_ms=900), script)
     (dropped,) = trace.select("ownership", event="dropped", node="c1", topic=TOPIC)
     left = [row.at_s for row in _consumed(trace, "c1") if row.offset >= _last(trace, end_s(trace))]
-    return Measured(dropped.at_s - min(left) if left else 0, seen=f"{len(left)} messages that nobody will ever commit")
+    return Measured(dropped.at_s - min(left) if left else 0, seen=f"{len(left)} messages that no one will ever commit")
 
 
 def a_broadcasting_member_has_a_file() -> Measured:

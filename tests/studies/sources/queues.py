@@ -139,7 +139,7 @@ def lost_permission_leaves_owners() -> Measured:
     trace = execute(scenario(), script)
     seen = trace.beliefs(BeliefKind.ROUTE, TOPIC, node="c1", after_ms=40_000)
     retained = owned(trace, TOPIC, times=lambda owners: owners == 1, after_ms=seen[0].at_ms if seen else trace.end_ms)
-    return Measured(longest(retained), lasts=bool(retained), seen="queues owned that nobody may read")
+    return Measured(longest(retained), lasts=bool(retained), seen="queues owned that no one may read")
 
 
 def acting_master_at_one_nameserver() -> Measured:
@@ -213,9 +213,9 @@ SOURCES = (
            scenario=silent_broker_expires_by_each_clock),
     Source(id="a4", family=_Q, title="an unreachable nameserver leaves old routes", bound="its return + poll 30 s",
            bound_s=30, scenario=unreachable_nameserver_leaves_old_routes),
-    Source(id="a5", family=_Q, title="queues of a deleted topic are kept", bound="none", bound_s=None,
+    Source(id="a5", family=_Q, title="queues of a deleted topic are retained", bound="none", bound_s=None,
            scenario=deleted_topic_is_kept),
-    Source(id="a6", family=_Q, title="another number of queues wakes nobody", bound="poll 30 s + pass 20 s", bound_s=50,
+    Source(id="a6", family=_Q, title="another number of queues wakes no one", bound="poll 30 s + pass 20 s", bound_s=50,
            scenario=changed_queue_count_wakes_nobody),
     Source(id="a7", family=_Q, title="READ gone on all brokers: nothing to allocate, nothing let go of", bound="none",
            bound_s=None, scenario=lost_permission_leaves_owners),

@@ -18,7 +18,7 @@ ASSIGNED = ConsumerConfig(client_rebalance=False)
 
 
 def views_are_used_at_different_instants() -> Measured:
-    """A newcomer nobody hears of: all lists agree at once, and shares fit when the last member has made its pass."""
+    """A newcomer no one hears of: all lists agree at once, and shares fit when the last member has made its pass."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(25_000)
@@ -47,7 +47,7 @@ def strategies_differ() -> Measured:
 
 
 def one_id_counts_twice() -> Measured:
-    """A client that is listed twice takes its first share only: nobody takes the second."""
+    """A client that is listed twice takes its first share only: no one takes the second."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(60_000)
@@ -83,7 +83,7 @@ def failures_keep_and_absence_drops() -> Measured:
 
 
 def a_dropped_ordered_queue_comes_back_dead() -> Measured:
-    """It goes and comes back while its listener still has a batch: nobody pulls it until 120 s have passed."""
+    """It goes and comes back while its listener still has a batch: no consumer pulls it until 120 s have passed."""
 
     async def script(stage: Stage) -> None:
         await stage.kill("c2")
@@ -136,7 +136,7 @@ def one_broker_does_not_divide() -> Measured:
 
 
 def a_paused_member_keeps_its_share() -> Measured:
-    """A member is paused: it consumes nothing, and nobody else gets its queues."""
+    """A member is paused: it consumes nothing, and no one else gets its queues."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(40_000)

@@ -41,7 +41,7 @@ class Measured:
     lasts: bool = False
     """It had no end within the run."""
     seen: str = ""
-    """What else the trace tells, in a few words."""
+    """What else the trace reports, in a few words."""
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +63,7 @@ class Source:
 
 @attrs.frozen
 class Row:
-    """A source beside what was measured; ready for JSON."""
+    """A source with what was measured; ready for JSON."""
 
     id: str
     family: str
@@ -79,13 +79,13 @@ class Row:
 
 
 def compare(source: Source) -> Compared | None:
-    """Play a source of what is known of queues or members once more with an assigner; None: there is none to play."""
+    """Run a source of what is known of queues or members once more with an assigner; None: there is none to run."""
     is_compared = source.scenario is not None and source.family in (Family.QUEUES, Family.MEMBERS)
     return compared(source.scenario) if source.scenario is not None and is_compared else None
 
 
 def judge(source: Source) -> Row:
-    """Play a source and compare what it lasted with its bound."""
+    """Run a source and compare what it lasted with its bound."""
     if source.scenario is None:
         verdict, measured, remark = BoundCheck.NOT_PRODUCED, None, source.absent
     else:
@@ -135,7 +135,7 @@ def scenario(
 
     Args:
         nameservers: one of each.
-        brokers: broker name -> options of master and slaves; one broker as shipped unless told.
+        brokers: broker name -> options of master and slaves; one broker as shipped unless reported.
         slaves: how many each broker name has.
         configs: one member each, instead of `consumers` members with `config`.
         new_group: its retry topic is not there yet.

@@ -26,7 +26,7 @@ _CAMPAIGN = "campaigns/special_messages.toml"
 _COLUMNS = {"sent": 1, "delivered": 1, "lost": 1, "twice": 1, "late_ms": 1_000, "gap_ms": 1_000}
 """Field of `KindReported` -> what it is divided by."""
 _HEADINGS = ("sent", "delivered", "lost", "twice or more", "latest, s", "longest gap, s")
-_OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="VARIANT", help="Play this; repeatable.")]
+_OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="VARIANT", help="Run this; repeatable.")]
 _SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds, from 1.")]
 _JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Runs at the same time; as many as cores.")]
 _OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the runs go, as JSON.")]
@@ -39,7 +39,7 @@ def special_messages(
     jobs: _JobsOption = None,
     out: _OutOption = Path("special_messages.json"),
 ) -> None:
-    """Play each variant with many seeds; print what became of each kind of message, and by which trap."""
+    """Run each variant with many seeds; print what became of each kind of message, and by which trap."""
     campaign = example(_CAMPAIGN)
     variants = [variant.name for variant in load_campaign(campaign).variants]
     for name in only or ():

@@ -1,4 +1,4 @@
-"""Plays a variant with a seed, and tells what became of its messages."""
+"""Runs a variant with a seed, and reports what became of its messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ class Escaped:
 
 @attrs.frozen
 class Executed:
-    """What one run told."""
+    """What one run reported."""
 
     variant: str
     seed: int

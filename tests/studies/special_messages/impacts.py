@@ -46,7 +46,7 @@ class Trap(StrEnum):
     """Two brokers stored the commit."""
     REQUESTED_TWICE = "60 s: the broker's progress in half messages is an old copy, so it asks again"
     """One broker stored the commit twice: its producer answered two questions."""
-    ACK_LATE = "no acknowledgement reached a broker: the client's went to a dead master, and nobody repeats it"
+    ACK_LATE = "no acknowledgement reached a broker: the client's went to a dead master, and no one repeats it"
     """REVIVED although it was consumed; no ACKED."""
     HANDED_OVER = "a queue changed hands before its offset was committed"
     """Stored for consumers once, and CONSUMED by two of them."""
@@ -106,7 +106,7 @@ def _reported(kind: Kind, fates: list[Fate]) -> KindReported:
 
 
 def why_lost(fate: Fate) -> Trap:
-    """The trap of a message that nobody has consumed."""
+    """The trap of a message that no one has consumed."""
     if fate.kind is not Kind.POP:
         return Trap.P21 if fate.dropped else Trap.OTHER
     if PopOutcome.REFUSED in fate.re_put:

@@ -1,4 +1,4 @@
-"""`python -m studies.timelines`: fail-overs and rebalances beside those of a real cluster, into `timelines.json`."""
+"""`python -m studies.timelines`: fail-overs and rebalances with those of a real cluster, into `timelines.json`."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ _MARKS = {
 
 
 def timelines(*, only: _OnlyOption = None, seeds: _SeedsOption = 30, out: _OutOption = Path("timelines.json")) -> None:
-    """Run every fail-over and rebalance with many seeds and print what happened when, beside real clusters."""
+    """Run every fail-over and rebalance with many seeds and print what happened when, next to real clusters."""
     paths = tuple(path for folder in FOLDERS for path in sorted(example(folder).glob("*.toml")))
     known = [path.stem for path in paths]
     for name in only or ():

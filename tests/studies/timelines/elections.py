@@ -34,7 +34,7 @@ MessageKey = tuple[int, int, int]
 
 @attrs.frozen
 class SentMessage:
-    """A broker took a message, and its producer was told in time."""
+    """A broker took a message, and its producer was notified in time."""
 
     key: MessageKey
     node: str

@@ -59,7 +59,7 @@ class Story:
 
 @attrs.frozen(kw_only=True)
 class Cast:
-    """Who plays which part."""
+    """Who runs which part."""
 
     nameservers: tuple[str, ...]
     group: str

@@ -20,7 +20,7 @@ class RealRun:
     name: str
     """For instance P1-kill-calm1."""
     scenario: str
-    """Ours that plays it: p1_kill."""
+    """Ours that runs it: p1_kill."""
     calm: bool
     """Nothing else ran on the machine."""
     late_s: float = 0.0
@@ -59,7 +59,7 @@ class InstantMatch(StrEnum):
 
 @attrs.frozen
 class Judged:
-    """One real instant beside ours."""
+    """One real instant against ours."""
 
     run: str
     event: str

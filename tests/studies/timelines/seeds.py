@@ -38,7 +38,7 @@ _KINDS = tuple(
 
 
 def execute_seed(path: Path, seed: int) -> Instants:
-    """Run a scenario once in `sim` and tell when what happened; its trace is not kept."""
+    """Run a scenario once in `sim` and report when what happened; its trace is not kept."""
     scenario = attrs.evolve(load(path), seed=seed)
     with tempfile.TemporaryDirectory() as runs:
         run = run_scenario(scenario, runs=Path(runs)).path

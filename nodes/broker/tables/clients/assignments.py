@@ -31,7 +31,7 @@ def do_load_balance(
     *,
     server_load_balancer_enable: bool,
 ) -> tuple[MessageQueueAssignment, ...] | None:
-    """The queues of a member, computed anew for every request; nothing makes the brokers of a topic agree.
+    """The queues of a member, computed again for every request; nothing makes the brokers of a topic agree.
 
     Args:
         asked: the request.

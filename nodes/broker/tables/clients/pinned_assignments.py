@@ -1,8 +1,8 @@
 """The assigner: one broker divides the queues of a group, and remembers how.
 
-A division has an epoch, one more than the last. It is made anew when the members, the queues or the strategy change,
+A division has an epoch, one more than the last. It is made again when the members, the queues or the strategy change,
 and not before: whoever asks gets its share of the present one. The memory is lost with the process. The next assigner
-collects the claims of the members before it divides, and meanwhile nobody has to change anything.
+collects the claims of the members before it divides, and meanwhile no one has to change anything.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ class AssignmentQuestion:
     client_id: str
     strategy: str
     parameters: StrategyParameters
-    """With another strategy or other parameters the queues are divided anew."""
+    """With another strategy or other parameters the queues are divided again."""
     claim: AssignmentClaim
     mq_all: tuple[MessageQueue, ...]
     """Sorted."""
@@ -153,7 +153,7 @@ def _listed(queues: Iterable[MessageQueue]) -> tuple[MessageQueue, ...]:
 def _partitioned(
     group: _PinnedGroup, requested: AssignmentQuestion, members: tuple[str, ...], allocate_queues: Allocate
 ) -> tuple[Shares | None, str]:
-    """Divide anew if anything has changed; returns the new shares, and what was wrong with them."""
+    """Divide again if anything has changed; returns the new shares, and what was wrong with them."""
     now = (members, requested.mq_all, requested.strategy, requested.parameters)
     is_current = (group.members, group.mq_all, group.strategy, group.parameters) == now
     if group.shares and is_current:

@@ -44,7 +44,7 @@ class SingleActiveConsumers:
         self._queues: dict[SingleActiveQueue, _Registered] = {}
 
     def active(self, queue: SingleActiveQueue) -> tuple[Hashable, str] | None:
-        """Channel and client id of the active consumer; None: nobody is registered."""
+        """Channel and client id of the active consumer; None: no one is registered."""
         known = self._queues.get(queue)
         return None if known is None else next(iter(known.clients.items()))
 

@@ -25,7 +25,7 @@ VIP_PORT_DISTANCE = 2
 
 @frozen
 class SetAliveReplicas:
-    """Tell the store how many replicas are alive, this one included."""
+    """Notify the store how many replicas are alive, this one included."""
 
     count: int
 

@@ -58,14 +58,14 @@ class StoreIdentity:
 
 @frozen
 class SetLocalBrokerId:
-    """Tell the HA service which replica it belongs to."""
+    """Notify the HA service which replica it belongs to."""
 
     broker_id: int
 
 
 @frozen
 class SetSyncStateSet:
-    """Tell the HA service the set that the controller confirmed."""
+    """Notify the HA service the set that the controller confirmed."""
 
     members: tuple[int, ...]
 
@@ -139,7 +139,7 @@ class StepTopicVersion:
 
 @frozen
 class CheckSyncStateSet:
-    """Look for members that are behind once, beside what follows."""
+    """Look for members that are behind once, with what follows."""
 
 
 @frozen
@@ -269,7 +269,7 @@ class ReplicaRole:
         return (StoreIdentity(), SetLocalBrokerId(broker_id))
 
     def on_broker_id_failed(self) -> tuple[RoleEffect, ...]:
-        """Start over after a refusal, or after no answer: then the id may have been given, and nobody has it."""
+        """Start over after a refusal, or after no answer: then the id may have been given, and no one has it."""
         self.temporary = None
         self.register_state = RegisterState.INITIAL
         return (StoreIdentity(),)

@@ -163,7 +163,7 @@ class MasterEnd:
         self.transfer_epoch = NOTHING_YET
         """The label of the next batch."""
         self.transfer_epoch_end: int | None = None
-        """Where that epoch ends; None: it was open when the transfer came to it, and nobody looks again."""
+        """Where that epoch ends; None: it was open when the transfer came to it, and no one looks again."""
         self.next_offset = NOTHING_YET
 
     @property

@@ -16,7 +16,7 @@ from nodes.broker.tables.ha.epoch_file import EpochFile
 from nodes.protocol.java import long_set
 
 NOTHING_YET = -1
-"""An offset that nobody has said."""
+"""An offset that no one has said."""
 
 
 class NoEpochError(LookupError):

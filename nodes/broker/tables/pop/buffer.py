@@ -1,7 +1,7 @@
 """Pops whose offset is not committed yet, and, if `enablePopBufferMerge` is on, their acknowledgements in memory.
 
 An offset moves when the check point of the pop is stored, not when its messages are acknowledged. A scan every 5 ms
-says what is to be stored; the caller stores it and tells how that went.
+says what is to be stored; the caller stores it and reports how that went.
 
 Mirrors:
     `org.apache.rocketmq.broker.processor.PopBufferMergeService`.

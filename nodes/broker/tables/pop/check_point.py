@@ -30,7 +30,7 @@ _SPLIT = "@"
 
 
 class PopOutcome(StrEnum):
-    """What became of a record or of a message that was popped, as the trace tells it."""
+    """What became of a record or of a message that was popped, as the trace reports it."""
 
     STORED = "stored"
     """The record is in the log, or waits in the timer."""
@@ -96,7 +96,7 @@ class PopCheckPoint:
     revive_offset: int = 0
     """Where the record stands in its queue of the revive topic."""
     re_put_times: str | None = None
-    """How often it was written anew."""
+    """How often it was rewritten."""
 
     @property
     def revive_time_ms(self) -> int:
@@ -141,7 +141,7 @@ class PopCheckPoint:
         return get_bit(self.bit_map, index)
 
     def parse_re_put_times(self) -> int:
-        """How often it was written anew; 127 if that cannot be read."""
+        """How often it was rewritten; 127 if that cannot be read."""
         if self.re_put_times is None:
             return 0
         try:

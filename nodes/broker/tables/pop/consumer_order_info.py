@@ -49,7 +49,7 @@ class OrderInfo:
         return any(now_ms < self._visible_ms(offset) for offset in self._unacked())
 
     def lock_free_ms(self, now_ms: int) -> int | None:
-        """Until when the first message that is invisible keeps the queue; now if none does, None: nobody knows."""
+        """Until when the first message that is invisible keeps the queue; now if none does, None: no one knows."""
         for offset in self._unacked():
             if self.invisible_time_ms <= 0:
                 return None
@@ -162,7 +162,7 @@ class ConsumerOrderInfoManager:
     def auto_clean(
         self, read_queue_nums: Callable[[str], int | None], group_exists: Callable[[str], bool], now_ms: int
     ) -> None:
-        """Forget topics, groups and queues that do not exist, and queues that nobody popped for a day.
+        """Forget topics, groups and queues that do not exist, and queues that no one popped for a day.
 
         Args:
             read_queue_nums: queues of a topic, None if there is no such topic.

@@ -36,7 +36,7 @@ class PopInflightMessageCounter:
             queues[queue_id] = queues.get(queue_id, 0) + count
 
     def decrement(self, topic: str, group: str, queue_id: int, pop_time_ms: int, count: int = 1) -> None:
-        """So many were acknowledged or revived; nobody checks whether they were before, so 0 is the least."""
+        """So many were acknowledged or revived; no one checks whether they were before, so 0 is the least."""
         key = _key(topic, group)
         if pop_time_ms < self._should_start_ms or key not in self._counts:
             return

@@ -127,7 +127,7 @@ class PopLongPolling(Generic[R, A]):
     def message_arriving(self, topic: str, queue_id: int, offset: int, arrived: A | None) -> Iterator[R]:
         """The requests to carry out again because of a message.
 
-        A retry topic of the old form wakes nobody: nobody waits under its name.
+        A retry topic of the old form wakes nobody: no one waits under its name.
 
         Args:
             arrived: what filters look at; None: they let it through.
@@ -178,7 +178,7 @@ class PopLongPolling(Generic[R, A]):
                     yield found.request
 
     def recount(self) -> None:
-        """Count anew, as happens every 100 scans."""
+        """Count again, as happens every 100 scans."""
         self.total = sum(map(len, self._held.values()))
 
     def clean_unused(self, topic_exists: Callable[[str], bool], group_exists: Callable[[str], bool]) -> None:

@@ -214,7 +214,7 @@ def revived_message(ck: PopCheckPoint, message: Message, *, v2: bool) -> Message
 
 
 def re_put_ck(ck: PopCheckPoint, offset: int, now_ms: int, *, skip_at_max: bool = False) -> PopCheckPoint | None:
-    """The check point to write anew for one message that could not be revived; None: it is given up.
+    """The check point to write again for one message that could not be revived; None: it is given up.
 
     Its invisible time grows by a step of the table, so the steps add up from the instant of the pop on.
 
@@ -278,7 +278,7 @@ class InflightRevives:
         return tuple(commits)
 
     def overdue(self, now_ms: int) -> tuple[PopCheckPoint, int] | None:
-        """The first check point, if it takes longer than 30 s; it is forgotten, and the caller writes it anew once.
+        """The first check point, if it takes longer than 30 s; it is forgotten, and the caller writes it again once.
 
         Returns:
             Check point, and what RocketMQ writes as the offset of its message: the time at which it was begun.

@@ -1,7 +1,7 @@
 """When a thread that revives looks at its queue, as long as it finds nothing to do there.
 
 A round is a pause, a scan that looks every 100 ms until it has slept 41 times, and a rest that grows from round to
-round. A record that changes nothing makes the scan begin to count its sleeps anew. So the next look follows from
+round. A record that changes nothing makes the scan begin to count its sleeps again. So the next look follows from
 arithmetic, and an idle queue costs neither a task nor a timer.
 
 Mirrors:

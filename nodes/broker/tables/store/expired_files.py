@@ -1,4 +1,4 @@
-"""Which files of the log are deleted: those that have been kept for long enough, or those that have no room.
+"""Which files of the log are deleted: those that have been retained for long enough, or those that have no room.
 
 Mirrors:
     `org.apache.rocketmq.store.DefaultMessageStore.CleanCommitLogService`.

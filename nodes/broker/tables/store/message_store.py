@@ -104,7 +104,7 @@ _NO_QUEUE = _ConsumeQueue()
 
 
 class MessageStore:
-    """Queues of messages, and the log that all of them share; a message is made anew each time it is read.
+    """Queues of messages, and the log that all of them share; a message is made again each time it is read.
 
     Args:
         store_host: `ip:port` of the broker.

@@ -63,7 +63,7 @@ class TimerRequest:
 
     @property
     def is_dropped_delete(self) -> bool:
-        """Whether it is a delete that came too late for its target: nobody consumes it."""
+        """Whether it is a delete that came too late for its target: no consumer consumes it."""
         return not self.needs_roll and TIMER_DEL_UNIQKEY in self.message.properties
 
 

@@ -1,4 +1,4 @@
-"""What the trace is told of messages that wait for a delay level or for the timer.
+"""What the trace is reported about messages that wait for a delay level or for the timer.
 
 Only messages of applications count, and only those with a unique id, by which they are known again. Redeliveries and
 RocketMQ's own messages wait, too, and are left out.
@@ -58,7 +58,7 @@ def _put_aside(stored: Message, real_topic: str, broker_name: str, levels: Delay
 
 
 def given_up(message: Message, broker_name: str) -> MessageRecord | None:
-    """What a broker records about a message or a record of a pop that it gave up; None: nobody follows it."""
+    """What a broker records about a message or a record of a pop that it gave up; None: no one follows it."""
     properties = message.properties
     topic = properties.get(REAL_TOPIC, message.topic)
     if UNIQ_KEY not in properties or not (is_followed(topic) or topic.startswith(REVIVE_TOPIC_PREFIX)):
