@@ -1,4 +1,4 @@
-"""A change of who divides the queues of a group; it is not a failure, but it moves queues like one."""
+"""A change of who allocates the queues of a group; it is not a failure, but it moves queues like one."""
 
 from typing import Any, ClassVar, Self
 
@@ -14,21 +14,24 @@ from nodes.protocol.assigning import RebalanceMode
 
 @attrs.frozen
 class RebalanceFault(Fault):
-    """An operator notifies all brokers who divides the queues of a group; healed, it is what the scenario says.
+    """An operator notifies all brokers who allocates the queues of a group; healed, it is what the scenario says.
 
     A broker that is down does not hear it, and a member does what the newest of the settings says that it has met:
-    until the brokers agree, members of one group may divide in different ways.
+    until the brokers agree, members of one group may allocate in different ways.
     """
 
     kind: ClassVar[str] = "rebalance"
     disturbance: ClassVar[Disturbance] = Disturbance(Learns.ASSIGNER, Learns.ASSIGNER, concerns=Concerns.GROUP)
     wording: ClassVar[Wording] = Wording(
-        "rebalance", "GROUP MODE [STRATEGY]", "let the members of a group, any broker or one assigner divide queues", 2
+        "rebalance",
+        "GROUP MODE [STRATEGY]",
+        "let the members of a group, any broker or one assigner allocate queues",
+        2,
     )
     needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope
     by: RebalanceMode = choice(RebalanceMode)
-    """Who divides the queues from then on."""
+    """Who allocates the queues from then on."""
     strategy: str | None = text(None)
     """Strategy of the assigner; None: the one that each member is configured with."""
 
@@ -46,6 +49,6 @@ class RebalanceFault(Fault):
         return cls(GroupScope(words[0]), by, words[2] if len(words) == 3 else None)
 
     def describe(self) -> str:
-        """For people: `queues of billing are divided by client`."""
+        """For people: `queues of billing are allocated by client`."""
         with_strategy = "" if self.strategy is None else f" with {self.strategy}"
-        return f"queues of {self.scope.describe()} are divided by {self.by}{with_strategy}"
+        return f"queues of {self.scope.describe()} are allocated by {self.by}{with_strategy}"

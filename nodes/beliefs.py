@@ -63,7 +63,7 @@ class BeliefKind(StrEnum):
     listed the members.
     """
     ASSIGNER = "assigner"
-    """Consumer: the broker that it asks for its queues, where one broker divides them for all members.
+    """Consumer: the broker that it asks for its queues, where one broker allocates them for all members.
 
     Subject: group/topic; value: brokerName; source: its address.
     """
@@ -72,17 +72,17 @@ class BeliefKind(StrEnum):
 
     Subject: group/topic; value: {"assigner": address, "epoch": number}; source: the same address.
     """
-    DIVISION = "division"
-    """Broker: how it divides the queues of a group as its assigner.
+    ALLOCATION = "allocation"
+    """Broker: how it allocates the queues of a group as its assigner.
 
     Subject: group/topic; value: {"epoch": number, "shares": {client id: [[brokerName, queueId], ...]}}.
     """
     REBALANCE_MODE = "rebalance_mode"
-    """Consumer: who divides the queues of its group. Subject: group; value: `RebalanceMode`."""
+    """Consumer: who allocates the queues of its group. Subject: group; value: `RebalanceMode`."""
     ASSIGNMENT = "assignment"
     """Consumer: the queues that a pass assigned to it.
 
-    Subject: group/topic; value: [[brokerName, queueId], ...], sorted; source: the broker that divided them, if one did.
+    Subject: group/topic; value: [[brokerName, queueId], ...], sorted; source: the broker that allocated them.
     """
     ACTIVE_CONSUMER = "active_consumer"
     """Broker: the single active consumer of a queue. Subject: group/topic/brokerName/queueId; value: client id."""
@@ -318,7 +318,7 @@ class RebalancePass:
     members: int = 0
     """In the list of members that it used; 0: it used none."""
     queues: int = 0
-    """Queues of the topic that it knew; 0 where a broker divided them."""
+    """Queues of the topic that it knew; 0 where a broker allocated them."""
     assigned: int = 0
     """Queues that it should have."""
     source: str = ""

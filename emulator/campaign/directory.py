@@ -243,7 +243,7 @@ def opened(path: Path | str, *, allow_code: bool = False) -> CampaignDirectory:
     digest = head.get(DIGEST, "")
     if digest != (campaign_digest(head) if head["campaign_version"] == CAMPAIGN_VERSION else ""):
         raise CampaignError(f"{path}/{HEAD} was changed: its digest is not that of its content; {_GO_ON}")
-    code = UserCode.beside(Path(path) / SCENARIOS / HEAD, allow=allow_code)
+    code = UserCode.next_to(Path(path) / SCENARIOS / HEAD, allow=allow_code)
     written = {name: from_dict(tables, f"{path}/{HEAD}", code=code) for name, tables in head["variants"].items()}
     marks = head.get("secrets", {})
     variants = {name: with_stand_ins(scenario, marks.get(name, {})) for name, scenario in written.items()}
@@ -333,6 +333,6 @@ def save_code(scenario: Scenario, folder: Path) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    for beside, content in sources(scenario).items():
-        (folder / beside).parent.mkdir(parents=True, exist_ok=True)
-        put_in_place(_FILES, folder / beside, content)
+    for relative_path, content in sources(scenario).items():
+        (folder / relative_path).parent.mkdir(parents=True, exist_ok=True)
+        put_in_place(_FILES, folder / relative_path, content)

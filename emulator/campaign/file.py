@@ -47,7 +47,7 @@ def load_campaign(path: Path, *, allow_code: bool = False) -> Campaign:
     """
     found = campaign_path(path)
     file, reading = TomlFile.read(found), Reading()
-    code = UserCode.beside(found, allow=allow_code)
+    code = UserCode.next_to(found, allow=allow_code)
     try:
         with suppress(EnoughMistakesError):
             campaign = _read(Section.of("", file.tables, _TABLES, reading), file, code)
@@ -88,7 +88,7 @@ def _read(root: Section, file: TomlFile, code: UserCode) -> Campaign | None:
     keep = head.attempt(lambda: _read_keep(head), Keep.FAILURES)
     timeout_ms = head.attempt(lambda: head.span_ms("timeout"), None)
     if timeout_ms == 0:
-        head.tell(SpecError(head.at("timeout_s"), "expected more than 0 seconds"))
+        head.add(SpecError(head.at("timeout_s"), "expected more than 0 seconds"))
     level = head.attempt(
         lambda: _judged_level(head.at("trace"), head.get("trace", TEXT, TraceLevel.FINDINGS)), TraceLevel.FINDINGS
     )
@@ -132,7 +132,7 @@ def _read_scenario(root: Section, head: Section, file: TomlFile, code: UserCode)
         raise SpecError(there, f"expected no tables of a scenario with {head.at('scenario')}, which names its file")
     other = TomlFile.read(Path(file.name).parent / head.get("scenario", TEXT))
     # A campaign that is not allowed to run code gets it from no other folder that the user trusts.
-    scenario = playable(other, code=attrs.evolve(UserCode.beside(Path(other.name)), is_allowed=code.is_allowed))
+    scenario = playable(other, code=attrs.evolve(UserCode.next_to(Path(other.name)), is_allowed=code.is_allowed))
     _refuse_guests(scenario)
     return other.tables, scenario
 

@@ -66,7 +66,7 @@ def _compare_runs(first: Path, second: Path, limits: Mapping[str, int], judging:
     for line in comparison_lines(found, judged):
         print_line(line)
     if not found.is_identical:
-        picture = draw_two(judged.first, judged.second, first / f"beside-{second.resolve().name}.html")
+        picture = draw_two(judged.first, judged.second, first / f"compared-with-{second.resolve().name}.html")
         print_line()
         print_line(f"picture of both: {picture}")
     for run in runs:

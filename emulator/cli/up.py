@@ -79,7 +79,7 @@ def _variable(guest: str) -> str:
     return f"NAMESRV_ADDR_{re.sub(r'[^A-Za-z0-9]', '_', guest).upper()}"
 
 
-def namesrv_addr_printer(tell: Callable[[str], None]) -> Callable[[Session], Awaitable[None]]:
+def namesrv_addr_printer(report_line: Callable[[str], None]) -> Callable[[Session], Awaitable[None]]:
     """A session task that prints the cluster's address for guests once every node is ready."""
 
     async def print_addresses(session: Session) -> None:
@@ -88,11 +88,11 @@ def namesrv_addr_printer(tell: Callable[[str], None]) -> Callable[[Session], Awa
         guest_listeners = session.cluster.world.guest_listeners
         if isinstance(guest_listeners, SocketGuestListeners):
             for line in guest_listeners.book.lines():
-                tell(line)
+                report_line(line)
         for name in names:
-            tell(f"{'' if len(names) == 1 else f'{name}: '}namesrvAddr={namesrv_addr(session.cluster, name)}")
+            report_line(f"{'' if len(names) == 1 else f'{name}: '}namesrvAddr={namesrv_addr(session.cluster, name)}")
         if not names:
-            tell(f"namesrvAddr={namesrv_addr(session.cluster)}")
+            report_line(f"namesrvAddr={namesrv_addr(session.cluster)}")
 
     return print_addresses
 
@@ -132,17 +132,17 @@ def run_live(
     except FieldError as error:
         raise SpecError("--guest", error.problem) from None
     address = None if listen is None else ListenAddress.parse(listen)
-    beside = None if command is None else GuestCommand(command)
+    guest_command = None if command is None else GuestCommand(command)
     # A command gets the terminal for itself, so there is no prompt and no event is printed.
-    prompt = Prompt.of_this_terminal() if beside is None else Prompt(interactive=False)
+    prompt = Prompt.of_this_terminal() if guest_command is None else Prompt(interactive=False)
     events = _EventPrinter(scenario, prompt)
     session_tasks = (
-        *((events.follow,) if beside is None else ()),
+        *((events.follow,) if guest_command is None else ()),
         serve_control,
         *(() if address is None or address.is_loopback else (partial(_warn_of_others, address),)),
         *prompt.session_tasks(),
         *_page(prompt.print_above, web_port, requested_for=web),
-        namesrv_addr_printer(prompt.print_above) if beside is None else beside.run,
+        namesrv_addr_printer(prompt.print_above) if guest_command is None else guest_command.run,
     )
     _end_on_signals()
     try:
@@ -152,7 +152,7 @@ def run_live(
             level=level,
             runs=runs,
             endless=True,
-            listeners=(events.show,) if beside is None else (),
+            listeners=(events.show,) if guest_command is None else (),
             session_tasks=session_tasks,
             listen=address,
         )
@@ -161,8 +161,8 @@ def run_live(
         raise
     finally:
         prompt.close()
-    if beside is not None:
-        _end_as(beside, left.path)
+    if guest_command is not None:
+        _end_as(guest_command, left.path)
     _print_replay_command(left.path)
     print_line(left.path)
 
@@ -238,7 +238,7 @@ def _end_as(command: GuestCommand, run: Path) -> None:
 
 
 def _page(
-    tell: Callable[[str], None], port: int | None, *, requested_for: bool
+    report_line: Callable[[str], None], port: int | None, *, requested_for: bool
 ) -> tuple[Callable[[Session], Awaitable[None]], ...]:
     """The session task that serves the dashboard, if it is requested; the port is opened now, before the run."""
     if not requested_for and port is None:
@@ -246,7 +246,7 @@ def _page(
     from emulator.web.gate import ANY_FREE_PORT, listen
     from emulator.web.server import serve_web
 
-    return (partial(serve_web, listening=listen(port or ANY_FREE_PORT), tell=tell),)
+    return (partial(serve_web, listening=listen(port or ANY_FREE_PORT), report_line=report_line),)
 
 
 def _print_replay_command(run: Path) -> None:

@@ -40,12 +40,12 @@ def watch_run(path: Path, checkpoint: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="rmqemu-watch-") as scratch:
         following: Following
 
-        def tell(changes: Sequence[DifferenceChange]) -> None:
+        def report_line(changes: Sequence[DifferenceChange]) -> None:
             names = following.names
             for change in changes:
                 print_line(change.line(names))
 
-        following = Following(run, Checkpoint(checkpoint or Path(scratch), run), tell)
+        following = Following(run, Checkpoint(checkpoint or Path(scratch), run), report_line)
         following.start(command_session)
         with _Interrupt() as interrupt:
             while following.goes_on():

@@ -1,6 +1,6 @@
 """The brokers of containers on their machines: their files, and how an operator adds and removes them."""
 
-from emulator.cluster.local_session import tell
+from emulator.cluster.local_session import send
 from emulator.machine.host import EmulatedHost, InnerMachine
 from emulator.spec.model.scenario import BROKER, BrokerSpec
 from nodes.config.container import CONTAINER_PORT
@@ -27,7 +27,7 @@ def inner_machine(number: int, spec: BrokerSpec, container: EmulatedHost) -> Inn
     def ask(code: RequestCode, header: AddBrokerRequestHeader | RemoveBrokerRequestHeader) -> None:
         process, request = container.process, Command(int(code), ext_fields=encode_header(header))
         if process is not None and process.alive:
-            tell(container.world, process, CONTAINER_PORT, request)
+            send(container.world, process, CONTAINER_PORT, request)
 
     identity = identity_of(spec)
     added = AddBrokerRequestHeader(broker_path(spec))

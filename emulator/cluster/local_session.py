@@ -48,7 +48,7 @@ def session_with(world: World, process: HostProcess, port: int) -> LocalSession 
     return LocalSession(process, listener.handler) if listener is not None and listener.process is process else None
 
 
-def tell(world: World, process: HostProcess, port: int, request: Command) -> None:
+def send(world: World, process: HostProcess, port: int, request: Command) -> None:
     """Send a request to a process; a suspended one handles it when it runs again."""
 
     def ask() -> None:
@@ -78,5 +78,5 @@ async def send_to_brokers(world: World, cluster: "Cluster", brokers: Sequence[Br
     for spec in found:
         process = cluster.hosts[spec.name].process
         assert process is not None
-        tell(world, process, spec.config.listen_port, request)
+        send(world, process, spec.config.listen_port, request)
     return len(found)

@@ -139,14 +139,14 @@ def _beliefs(found: RunComparison) -> Iterator[list[str]]:
     if first is None:
         yield ["Beliefs", "  nodes that live in both runs believed the same at every instant"]
     else:
-        yield ["First belief that differs", *teller.tell(first)]
+        yield ["First belief that differs", *teller.lines(first)]
     lasting = found.lasting
     earliest = next((item for item in lasting if item.about.kind != OWNERS), None)
     if earliest is not None and earliest != first:
-        yield [f"First belief that differs for {_LASTING} or longer", *teller.tell(earliest)]
+        yield [f"First belief that differs for {_LASTING} or longer", *teller.lines(earliest)]
     owners = next((item for item in lasting if item.about.kind == OWNERS), None)
     if owners is not None:
-        yield [f"First queue with other owners for {_LASTING} or longer", *teller.tell(owners)]
+        yield [f"First queue with other owners for {_LASTING} or longer", *teller.lines(owners)]
     following = [item for item in lasting if item not in (first, earliest, owners)]
     if following:
         more = len(following) - _NEXT_MAX
@@ -186,7 +186,7 @@ class _Teller:
             since = "" if held is None or held.t_ns == held_difference.begin_ns else f", as since {seconds(held.t_ns)}"
             yield f"              {side.name}: {value}{since}"
 
-    def tell(self, held_difference: HeldDifference) -> Iterator[str]:
+    def lines(self, held_difference: HeldDifference) -> Iterator[str]:
         """As `brief`; then, for each run, what led to it and what followed."""
         yield from self.brief(held_difference)
         for side, held in zip(self._sides, (held_difference.first, held_difference.second), strict=True):

@@ -85,9 +85,9 @@ class ScriptedRun:
         report: called with each line of output.
     """
 
-    def __init__(self, path: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, report_line: Callable[[str], None]) -> None:
         self._path = path
-        self._send = tell
+        self._send = report_line
         self.error: ScriptError | None = None
         """The failure that ended the script; None if it succeeded."""
 

@@ -139,7 +139,7 @@ class Session:
         except OSError as error:
             raise VerbError(f"the trace cannot be written: {error.strerror or error}") from None
 
-    def tell(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Print a line to all printers."""
         for printer in self.printers:
             printer(line)

@@ -116,7 +116,7 @@ async def _then(session: Session, at_ms: int, words: Words) -> None:
     except VerbError as error:
         text = (f"{shown(masked(' '.join(words)))}: {error}",)
     for line in text:
-        session.tell(line)
+        session.print_line(line)
 
 
 async def _run_for(session: Session, words: Words) -> Lines:

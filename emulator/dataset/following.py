@@ -122,13 +122,13 @@ class Following:
         OSError: the checkpoint cannot be created.
     """
 
-    def __init__(self, run: RunDirectory, checkpoint: Checkpoint, tell: PrintChanges) -> None:
+    def __init__(self, run: RunDirectory, checkpoint: Checkpoint, report_line: PrintChanges) -> None:
         if run.ended is not RunEnd.UNDER_WAY and not checkpoint.progress.place.rows:
             raise WatchError(f"{run.path} has ended, there is nothing to watch: rmqemu analyze {run.path}")
         checkpoint.claim()
         self._run = run
         self._checkpoint = checkpoint
-        self._send = tell
+        self._send = report_line
         self._scenario = from_dict(run.manifest["scenario"], "the scenario of the run")
         self._watch = LiveWatch(facts_of(self._scenario, 0).broker_names)
         self._place = TracePlace()

@@ -30,7 +30,7 @@ class _GuestGroup:
     """A consumer group as the client's heartbeats describe it."""
 
     allocates_queues: bool
-    """Whether its members divide the queues; not so for broadcasting and POP."""
+    """Whether its members allocate the queues; not so for broadcasting and POP."""
     topics: tuple[str, ...]
 
 

@@ -140,7 +140,7 @@ def _svg(state: LiveState, queues: list[GroupQueue], colours: Mapping[str, str],
 def _bars(
     queue: GroupQueue, spans: tuple[OwnedSpan, ...], axis: Axis, y: int, colours: Mapping[str, str], now_ns: int
 ) -> Iterator[str]:
-    """One bar per span; several owners divide its height."""
+    """One bar per span; several owners allocate its height."""
     ends_ns = [*(span.start_ns for span in spans[1:]), now_ns]
     for span, end_ns in zip(spans, ends_ns, strict=True):
         fills = [colours[name] for name in span.owners] or [ALARM]

@@ -24,7 +24,7 @@ VALUE_TYPES: Mapping[BeliefKind, str] = {
     BeliefKind.VIEW: "struct<cids: array<string>, queues: map<string, bigint>>",
     BeliefKind.ASSIGNER: "string",
     BeliefKind.EPOCH: "struct<assigner: string, epoch: bigint>",
-    BeliefKind.DIVISION: "struct<epoch: bigint, shares: map<string, array<array<string>>>>",
+    BeliefKind.ALLOCATION: "struct<epoch: bigint, shares: map<string, array<array<string>>>>",
     BeliefKind.REBALANCE_MODE: "string",
     BeliefKind.ASSIGNMENT: "array<array<string>>",
     BeliefKind.ACTIVE_CONSUMER: "string",

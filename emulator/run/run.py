@@ -152,9 +152,9 @@ def run_scenario(
 
 def _save_code(scenario: Scenario, path: Path, files: RunFiles) -> None:
     """Save the modules that a scenario names next to the manifest, which holds the scenario."""
-    for beside, content in sources(scenario).items():
-        files.make_directory((path / beside).parent)
-        put_in_place(files, path / beside, content)
+    for relative_path, content in sources(scenario).items():
+        files.make_directory((path / relative_path).parent)
+        put_in_place(files, path / relative_path, content)
 
 
 @contextmanager

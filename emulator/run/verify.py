@@ -83,7 +83,7 @@ def describe(difference: RepetitionDifference) -> list[str]:
 
 
 def _scenario_of(run: RunDirectory, *, allow_code: bool) -> Scenario:
-    code = UserCode.beside(run.path / MANIFEST, allow=allow_code)
+    code = UserCode.next_to(run.path / MANIFEST, allow=allow_code)
     return from_dict(run.manifest["scenario"], code=code)
 
 

@@ -197,9 +197,9 @@ def _assigner(value: Any) -> str:
 
 
 _ASSIGNERS = {
-    RebalanceMode.CLIENT: "each member divides for itself",
-    RebalanceMode.BROKER: "any broker divides",
-    RebalanceMode.ASSIGNER: "one broker divides, the assigner",
+    RebalanceMode.CLIENT: "each member allocates for itself",
+    RebalanceMode.BROKER: "any broker allocates",
+    RebalanceMode.ASSIGNER: "one broker allocates, the assigner",
 }
 _TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION)
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
@@ -212,7 +212,7 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.SPECIAL_SERVICE: _switch,
     BeliefKind.HA_STATE: _state,
     BeliefKind.ASSIGNMENT: _queues_held,
-    BeliefKind.DIVISION: _allocated_queues,
+    BeliefKind.ALLOCATION: _allocated_queues,
     BeliefKind.EPOCH: _epoch,
     BeliefKind.REBALANCE_MODE: _assigner,
     BeliefKind.CONTROLLER_LEADER: _leader,

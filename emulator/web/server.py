@@ -18,7 +18,7 @@ _LAST_WORDS_S = 1.0
 """At the end of a run, clients get this long to read their last answer, that to `quit` for example."""
 
 
-async def serve_web(session: Session, listening: socket.socket, tell: Callable[[str], None]) -> None:
+async def serve_web(session: Session, listening: socket.socket, report_line: Callable[[str], None]) -> None:
     """Serve the dashboard to clients with the token; a session task of `run_scenario`, for mode `live` only.
 
     Args:
@@ -36,7 +36,7 @@ async def serve_web(session: Session, listening: socket.socket, tell: Callable[[
     listening.setblocking(False)
     listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
     # The token is in the fragment, which browsers do not send, so it is in no log.
-    tell(f"dashboard: http://{LOOPBACK}:{port}/#{gate.token}")
+    report_line(f"dashboard: http://{LOOPBACK}:{port}/#{gate.token}")
     try:
         async with listener, trio.open_nursery() as nursery:
             nursery.start_soon(feed.push)

@@ -37,7 +37,7 @@ _PREMISES_MAX = 3
 _OF_CLIENTS = (BeliefKind.ROUTE, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
 _OF_BROKERS = (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
 """Kinds that other nodes read from a node; a chain to such a belief also shows the beliefs on its way."""
-_ASSIGNERS = (BeliefKind.REBALANCE_MODE, BeliefKind.ASSIGNER, BeliefKind.EPOCH, BeliefKind.DIVISION)
+_ASSIGNERS = (BeliefKind.REBALANCE_MODE, BeliefKind.ASSIGNER, BeliefKind.EPOCH, BeliefKind.ALLOCATION)
 _ABOUT_CLIENTS = (*_OF_CLIENTS, *_ASSIGNERS, BeliefKind.ASSIGNMENT, BeliefKind.QUEUE_LOCKS)
 _BY_ADDRESS = (BeliefKind.LIVE_BROKERS, BeliefKind.CONSUMER_IDS, BeliefKind.VIEW, BeliefKind.MEMBER_GROUP)
 
@@ -64,7 +64,7 @@ def answer(words: Sequence[str], trace: TraceRows, names: NodeNames) -> tuple[st
     builder.lines += found.headlines
     builder.expect(found.silences)
     for row in found.rows:
-        builder.tell(row)
+        builder.add_row(row)
         builder.why_retained(row)
     builder.add_missing_signals()
     builder.lines_of_what_is_left_out()
@@ -85,7 +85,7 @@ def names_of_run(run: RunDirectory) -> NodeNames:
 def chain_of_row(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[str, ...]:
     """The chain of causes of a row and of its premises, as lines of text."""
     builder = _AnswerBuilder(trace, names, None, "")
-    builder.tell(row)
+    builder.add_row(row)
     return tuple(builder.lines)
 
 
@@ -113,7 +113,7 @@ def faults_behind(
         row = trace.row(seq)
         if row is None:
             raise WhyError(f"{run_directory}: there is no row with seq {seq}")
-        builder.tell(row)
+        builder.add_row(row)
     return builder.fault_ids()
 
 
@@ -136,7 +136,7 @@ class _AnswerBuilder:
     _leaves_out: bool = False
     """Whether a chain ends at a row that the trace does not have."""
 
-    def tell(self, row: TraceRow) -> None:
+    def add_row(self, row: TraceRow) -> None:
         """Add the chain of a row, then those of its premises; nothing if the answer has it."""
         if row.seq in self._reported:
             return
@@ -245,7 +245,7 @@ class _AnswerBuilder:
             self.lines.append(f"{keeps} no pass since has seen other members or queues than at {seconds(view.t_ns)}")
 
     def _whether_assigned(self, row: TraceRow, until_ns: int) -> str:
-        """Which broker assigned the queues of an owner, or since when none has; empty: it divides for itself."""
+        """Which broker assigned the queues of an owner, or since when none has; empty: it allocates for itself."""
         node: dict[str, Any] = {name: row.fields[name] for name in ("node", "incarnation", "group", "topic")}
         passes = self.trace.select(PASSES, until_ns=until_ns, **node)
         without_hits = list(takewhile(lambda item: item.text("event") == PassOutcome.UNANSWERED, reversed(passes)))

@@ -49,7 +49,7 @@ class ChainLink:
 
     kind: LinkKind
     row: TraceRow
-    beside: TraceRow | None = None
+    related: TraceRow | None = None
     """Of an answer: its request; of a call that timed out: the frame that did not arrive."""
 
     @property
@@ -99,12 +99,12 @@ def with_beliefs(
     rows = trace.select(BELIEFS, cause=causes, kind=kinds, subject=subjects, until_seq=links[0].row.seq - 1)
     chain_links: list[ChainLink] = [links[0]]
     for newer, link in pairwise(links):
-        beside = [
+        related = [
             row
             for row in rows
             if row.cause == link.row.seq and row.seq < newer.row.seq and row.text("node") == link.node
         ]
-        chain_links += [ChainLink(LinkKind.BELIEF, row) for row in reversed(beside)]
+        chain_links += [ChainLink(LinkKind.BELIEF, row) for row in reversed(related)]
         chain_links.append(link)
     return tuple(chain_links)
 
@@ -117,21 +117,21 @@ def left_out(trace: TraceRows, link: ChainLink) -> int:
 
 def _link(trace: TraceRows, row: TraceRow) -> ChainLink:
     kind = _KINDS.get(row.table.name) or _FATES.get(row.text("event")) or _FRAMES[row.text("kind")]
-    beside = None
+    related = None
     if kind is LinkKind.ANSWER:
-        beside = _request_of(trace, row)
+        related = _request_of(trace, row)
     elif kind is LinkKind.TIMED_OUT:
-        beside = lost_frame(trace, row)
-    return ChainLink(kind, row, beside)
+        related = lost_frame(trace, row)
+    return ChainLink(kind, row, related)
 
 
 def _before(trace: TraceRows, link: ChainLink) -> TraceRow | None:
     """The cause of a link; None: the chain ends."""
     if link.kind is LinkKind.FAULT:
         return None
-    if link.kind is LinkKind.TIMED_OUT and link.beside is not None and link.beside.text("event") == "dropped":
-        return fault_begin(trace, link.beside.text("detail"), link.row.seq)
-    row = link.beside if link.kind is LinkKind.ANSWER and link.beside is not None else link.row
+    if link.kind is LinkKind.TIMED_OUT and link.related is not None and link.related.text("event") == "dropped":
+        return fault_begin(trace, link.related.text("detail"), link.row.seq)
+    row = link.related if link.kind is LinkKind.ANSWER and link.related is not None else link.row
     return _written(trace, row.cause) if row.cause else _found(trace, link.kind, row)
 
 

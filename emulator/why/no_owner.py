@@ -96,7 +96,7 @@ class _Members:
             text = f"it should have the queue since {seconds(assigned.t_ns)}, and has not taken it"
             return _WhyNot(0, node, f"{text}; {self._outcome(member)}")
         if view is None or value_of(view) is None:
-            return _WhyNot(2, node, f"no queues of {requested.topic} to divide; {self._outcome(member)}")
+            return _WhyNot(2, node, f"no queues of {requested.topic} to allocate; {self._outcome(member)}")
         if value_of(view)["queues"].get(requested.broker_name, 0) <= requested.queue_id:
             return _WhyNot(3, node, self._unknown(view))
         return _WhyNot(4, node, f"it leaves the queue to others; {self._counted(view)}")
@@ -104,7 +104,7 @@ class _Members:
     def _unknown(self, view: TraceRow) -> str:
         queues = value_of(view)["queues"]
         has = ", ".join(f"{count} of {name}" for name, count in queues.items()) or "none"
-        return f"it does not know the queue; since {seconds(view.t_ns)} it divides {has}"
+        return f"it does not know the queue; since {seconds(view.t_ns)} it allocates {has}"
 
     def _counted(self, view: TraceRow) -> str:
         """The members that it counts; by name those that cannot take the queue."""

@@ -47,7 +47,7 @@ def view_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> T
 def assignment_of(trace: TraceRows, owned: TraceRow, until_ns: int | None = None) -> TraceRow | None:
     """The queues that a broker assigned to a consumer when it acquired or dropped one, or at an instant.
 
-    None: the consumer divides for itself.
+    None: the consumer allocates for itself.
     """
     view = view_of(trace, owned, until_ns)
     newest = trace.newest(
@@ -77,7 +77,7 @@ def _premises_of_belief(trace: TraceRows, row: TraceRow, names: NodeNames) -> tu
         found = _premises_of_view(trace, row, names)
     elif kind == BeliefKind.ASSIGNER:
         found = _route_of_assigner(trace, row)
-    elif kind == BeliefKind.DIVISION:
+    elif kind == BeliefKind.ALLOCATION:
         found = _members_of_allocation(trace, row)
     elif kind in (BeliefKind.ASSIGNMENT, BeliefKind.EPOCH) and row.text("source"):
         found = _premises_of_assigned(trace, row, names)
@@ -95,12 +95,12 @@ def _premises_of_owner(trace: TraceRows, row: TraceRow, names: NodeNames) -> tup
 
 
 def _premises_of_assigned(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[Premise, ...]:
-    """How an assigner had divided; any other broker divides when it is asked, from its list of members."""
+    """How an assigner had allocated; any other broker allocates when it is asked, from its list of members."""
     teller, group = names.node(row.text("source")), row.text("subject").partition("/")[0]
-    allocated_queues = _held(trace, teller, BeliefKind.DIVISION, row.text("subject"), row.seq)
+    allocated_queues = _held(trace, teller, BeliefKind.ALLOCATION, row.text("subject"), row.seq)
     if allocated_queues is None:
         return _premises_of_answer(trace, row, BeliefKind.CONSUMER_IDS, group, names)
-    return (Premise(allocated_queues, f"{teller} reported so, which had divided the queues:"),)
+    return (Premise(allocated_queues, f"{teller} reported so, which had allocated the queues:"),)
 
 
 def _route_of_assigner(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
@@ -110,13 +110,13 @@ def _route_of_assigner(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
 
 
 def _members_of_allocation(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
-    """The members; none if they were the same at the division before."""
+    """The members; none if they were the same at the allocation before."""
     node, group = row.text("node"), row.text("subject").partition("/")[0]
     before = previous(trace, row)
     if before is not None and list(value_of(before)["shares"]) == list(value_of(row)["shares"]):
         return ()
     held = _held(trace, node, BeliefKind.CONSUMER_IDS, group, row.seq)
-    return () if held is None else (Premise(held, f"{node} divided them among the members that it held since:"),)
+    return () if held is None else (Premise(held, f"{node} allocated them among the members that it held since:"),)
 
 
 def _premises_of_view(trace: TraceRows, view: TraceRow, names: NodeNames) -> tuple[Premise, ...]:

@@ -116,8 +116,8 @@ def parts_of(kind: str, value: Any) -> dict[str, Any]:
             return {**dict.fromkeys(value["cids"]), **{f"queues of {name}": n for name, n in value["queues"].items()}}
         if kind in (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP):
             return {address: broker_id for broker_id, address in value.items()}
-        value = value["shares"] if kind == BeliefKind.DIVISION else value
-        return dict(value) if kind in (BeliefKind.ROUTE, BeliefKind.QUEUE_LOCKS, BeliefKind.DIVISION) else {}
+        value = value["shares"] if kind == BeliefKind.ALLOCATION else value
+        return dict(value) if kind in (BeliefKind.ROUTE, BeliefKind.QUEUE_LOCKS, BeliefKind.ALLOCATION) else {}
     if isinstance(value, list) and kind in _MEMBER_KINDS:
         return dict.fromkeys(value)
     if isinstance(value, list) and kind == BeliefKind.ASSIGNMENT:
@@ -208,7 +208,7 @@ def _line(trace: TraceRows, link: ChainLink, names: NodeNames) -> _Line:
 def _answer(link: ChainLink) -> _Line:
     row, node = link.row, link.node
     code, peer = row.number("code"), row.text("src")
-    requested_ns = (link.beside or row).number("sent_ns")
+    requested_ns = (link.related or row).number("sent_ns")
     text = f"  since {peer} answered {request_words(code)}{_status(row)} (asked at {seconds(requested_ns)})"
     return _Line(row.t_ns, node, text, (node, str(code)), peer)
 
@@ -317,7 +317,7 @@ def _sent(row: TraceRow) -> str:
 
 
 def _timed_out(link: ChainLink, names: NodeNames) -> str:
-    row, frame = link.row, link.beside
+    row, frame = link.row, link.related
     text = f"it gave up waiting for the answer to {request_words(row.number('code'))}"
     text += f" from {names.node(row.text('dst'))}"
     if frame is None:

@@ -1,4 +1,4 @@
-"""A division of all queues of a topic among all members of a group at once, as the assigner makes it."""
+"""An allocation of all queues of a topic among all members of a group at once, as the assigner makes it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -16,7 +16,7 @@ Allocate = Callable[[Sequence[MessageQueue], Sequence[str], Shares], Shares]
 
 
 def dividing_by(allocate: AllocateMessageQueueStrategy, consumer_group: str) -> Allocate:
-    """Divide with a strategy that has no memory: every member gets what it would allocate to itself."""
+    """Allocate with a strategy that has no memory: every member gets what it would allocate to itself."""
 
     def allocate_queues(mq_all: Sequence[MessageQueue], cid_all: Sequence[str], _before: Shares) -> Shares:
         return {cid: tuple(allocate(consumer_group, cid, mq_all, cid_all)) for cid in cid_all}
@@ -25,7 +25,7 @@ def dividing_by(allocate: AllocateMessageQueueStrategy, consumer_group: str) -> 
 
 
 def dividing_sticky(mq_all: Sequence[MessageQueue], cid_all: Sequence[str], before: Shares) -> Shares:
-    """Divide with STICKY: members keep what they had, as far as balance allows."""
+    """Allocate with STICKY: members keep what they had, as far as balance allows."""
     shares: dict[str, list[MessageQueue]] = {cid: [] for cid in cid_all}
     for queue, cid in allocate_sticky(mq_all, cid_all, owners_of(before)).items():
         shares[cid].append(queue)
@@ -33,7 +33,7 @@ def dividing_sticky(mq_all: Sequence[MessageQueue], cid_all: Sequence[str], befo
 
 
 def dividing_together(of_group: Mapping[str, Sequence[MessageQueue]], topic: str) -> Allocate:
-    """Divide one topic as KAFKA_ROUND_ROBIN does when it deals out the queues of all topics of the group in one circle.
+    """Allocate one topic as KAFKA_ROUND_ROBIN does when it deals out queues of all topics of the group in one circle.
 
     Args:
         of_group: topic -> its queues.
@@ -61,7 +61,7 @@ def owners_of(shares: Shares) -> dict[MessageQueue, str]:
 
 
 def defects(shares: Shares, mq_all: Sequence[MessageQueue]) -> Iterator[str]:
-    """What is wrong with a division, one phrase per defect."""
+    """What is wrong with an allocation, one phrase per defect."""
     known = dict.fromkeys(mq_all)
     owners: dict[MessageQueue, str] = {}
     for cid, queues in shares.items():

@@ -54,6 +54,6 @@ def _is_queue(item: Any) -> bool:
 
 
 def foreign_queues(mine: Iterable[MessageQueue], mq_all: Iterable[MessageQueue]) -> list[MessageQueue]:
-    """The queues that were given although they were not there to be divided."""
+    """The queues that were given although they were not there to be allocated."""
     known = dict.fromkeys(mq_all)
     return [queue for queue in mine if queue not in known]

@@ -24,7 +24,7 @@ def allocate_for_pop(
     b; nothing is checked then, not even whether it is a member.
 
     Args:
-        allocate: divides the queues if there are enough.
+        allocate: allocates the queues if there are enough.
         consumer_group: only for messages.
         current_cid: the member that asks.
         mq_all: all queues of one topic, sorted by the caller.

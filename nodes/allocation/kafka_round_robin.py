@@ -23,7 +23,7 @@ def allocate_round_robin(
         b  t1 u0 u2       b  t1 u0
                           c  u1
 
-    Topic by topic, as RocketMQ divides, a would have two queues of each topic and b one. With unequal subscriptions
+    Topic by topic, as RocketMQ allocates, a would have two queues of each topic and b one. With unequal subscriptions
     the circle is not always balanced.
 
     Args:
@@ -52,11 +52,11 @@ def allocate_round_robin(
 
 @frozen
 class AllocateKafkaRoundRobin:
-    """Divide the queues of several topics, as if every member subscribed to all of them.
+    """Allocate the queues of several topics, as if every member subscribed to all of them.
 
     RocketMQ sends a member the ids of the others, not their topics. So a member merges the topics of its own, and the
     shares fit only if all members subscribe to the same topics and know the same routes. Retry topics are not merged
-    but divided alone. A member listed twice counts once; apart from that, one topic alone is divided as by
+    but allocated alone. A member listed twice counts once; apart from that, one topic alone is allocated as by
     AVG_BY_CIRCLE.
     """
 

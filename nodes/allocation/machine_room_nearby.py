@@ -36,7 +36,7 @@ class _Rooms:
 
 @frozen
 class AllocateMachineRoomNearby:
-    """Let another strategy divide each room's queues among its members, or among all members if it has none.
+    """Let another strategy allocate each room's queues among its members, or among all members if it has none.
 
     Rooms r1, r2, r3 with four queues x, y, z each; a and b are in r1, c in r2; the inner strategy is AVG::
 
@@ -45,7 +45,7 @@ class AllocateMachineRoomNearby:
         b     x2 x3          z2
         c     y0 y1 y2 y3    z3
 
-    Each empty room is divided separately, so the rest of a division goes to the same first members every time.
+    Each empty room is allocated separately, so the rest of an allocation goes to the same first members every time.
 
     Mirrors:
         `org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby`.

@@ -81,7 +81,7 @@ class AllocatePartitions:
         OrderEvents-P0 OrderEvents-P1 | OrderEvents-P2 OrderEvents-P3
 
     All pods subscribe to all partitions, because RocketMQ wants equal subscriptions in a group. Of other topics, such
-    as that for retries, the queues are divided as `allocate_by_ordinal` does.
+    as that for retries, the queues are allocated as `allocate_by_ordinal` does.
     """
 
     prefix: str

@@ -30,7 +30,7 @@ class AllocateSticky2169:
 
     Its defects:
 
-    - It divides again only when the number of members or of queues has changed. A member that takes another's place
+    - It allocates again only when the number of members or of queues has changed. A member that takes another's place
       gets no answer, and the queues of the other have no owner.
     - New members are added only when there are more than before, old ones removed only when there are fewer. When a
       group restarts, the first new member makes it remove all and add none, which is an error. The queues stay listed
@@ -39,7 +39,7 @@ class AllocateSticky2169:
     - The memory belongs to the group, not to a topic: a call for the retry topic takes the queues of the other topic
       for gone and for the retry topic's own.
     - A queue is gone when no broker has a queue of its number.
-    - The old division is to be restored unless the new one is more even. But the copy has the same lists as the
+    - The old allocation is to be restored unless the new one is more even. But the copy has the same lists as the
       original, so nothing is ever restored; that is why nothing here compares them.
 
     It is one broker's memory, without version and without replica.

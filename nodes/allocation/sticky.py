@@ -17,7 +17,7 @@ def allocate_sticky(
     has the fewest. Last, while two shares differ by more than one, the largest gives its last queue to the smallest.
     Of members with as many queues the first in Java's order of texts receives, and the last one gives.
 
-    Eight queues and the members C0, C1, C2, without a previous division; then C1 leaves; then it returns::
+    Eight queues and the members C0, C1, C2, without a previous allocation; then C1 leaves; then it returns::
 
         C0  Q1 Q4 Q7      C0  Q1 Q4 Q5 Q7      C0  Q1 Q4 Q5
         C1  Q2 Q5 Q8                           C1  Q7 Q8

@@ -23,7 +23,7 @@ from nodes.values import frozen
 
 _STRATEGIES_REMEMBERED = 256
 _NOT_BY_NAME = (*STATEFUL, AllocateStrategy.ORDINAL)
-"""A broker divides by client ids: it has no ordinals, and what it remembers is not a matter of names."""
+"""A broker allocates by client ids: it has no ordinals, and what it remembers is not a matter of names."""
 _PROBLEM_MAX = 200
 
 

@@ -52,23 +52,23 @@ def is_member(current_cid: str, mq_all: Sequence[MessageQueue], cid_all: Sequenc
 
 _Allocation = TypeVar("_Allocation")
 _REMEMBERED_MAX = 32
-"""Topics times views that many consumers divide at the same time."""
+"""Topics times views that many consumers allocate at the same time."""
 
 
 @attrs.define
 class Divisions(Generic[_Allocation]):
-    """A cache of the last divisions of queues among members.
+    """A cache of the last allocations of queues among members.
 
     Lists are compared, not hashed: members mostly pass the very same queues,
     and comparing those takes one pass over two arrays.
     """
 
     allocate_queues: Callable[[Sequence[MessageQueue], Sequence[str]], _Allocation]
-    """The division itself: a pure function."""
+    """The allocation itself: a pure function."""
     _known: list[tuple[list[MessageQueue], list[str], _Allocation]] = attrs.field(factory=list, init=False)
 
     def of(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> _Allocation:
-        """The division of these queues among these members."""
+        """The allocation of these queues among these members."""
         queues, members = list(mq_all), list(cid_all)
         for place, known in enumerate(self._known):
             if known[1] == members and known[0] == queues:

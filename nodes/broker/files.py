@@ -61,7 +61,7 @@ def persist_message_request_modes(broker: BrokerContext) -> None:
 
 
 def persist_rebalance_settings(broker: BrokerContext) -> None:
-    """Write who divides the queues of each group."""
+    """Write who allocates the queues of each group."""
     broker.host.disk.write(REBALANCE_SETTINGS_FILE, broker.rebalance_settings.encode())
 
 

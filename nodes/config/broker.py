@@ -123,9 +123,9 @@ class BrokerConfig(
     load_balance_poll_name_server_interval: int = period_millis(30_000)
     """Time between two refreshes of routes, for escapes and broker-side rebalance."""
     server_load_balancer_enable: bool = flag(default=True)
-    """Broker-side rebalance divides the queues among the members; else each gets all."""
+    """Broker-side rebalance allocates the queues among the members; else each gets all."""
     assigner_grace_period_ms: int = millis(20_000, minimum=1_000)
-    """How long a new assigner collects what the members own before it divides their queues; not RocketMQ's."""
+    """How long a new assigner collects what the members own before it allocates their queues; not RocketMQ's."""
     default_message_request_mode: MessageRequestMode = choice(MessageRequestMode, MessageRequestMode.PULL)
     """Message request mode of topics without configured one, for broker-side rebalance."""
     default_pop_share_queue_num: int = count(-1, minimum=-1)

@@ -92,7 +92,7 @@ _ROOM_TEXT = r"[^=,\s]+=[^=,\s]+"
 
 
 class AllocateStrategy(StrEnum):
-    """The rule that divides the queues of a topic among the members of a group."""
+    """The rule that allocates the queues of a topic among the members of a group."""
 
     AVG = "AVG"
     """Neighbouring queues to each member."""
@@ -103,7 +103,7 @@ class AllocateStrategy(StrEnum):
     MACHINE_ROOM = "MACHINE_ROOM"
     """Only queues of the rooms in `consumeridcs`."""
     MACHINE_ROOM_NEARBY = "MACHINE_ROOM_NEARBY"
-    """Queues of the member's own room in `machine_rooms`, divided by `inner_allocate_strategy`."""
+    """Queues of the member's own room in `machine_rooms`, allocated by `inner_allocate_strategy`."""
     CONSISTENT_HASH = "CONSISTENT_HASH"
     """Queues by their place on a ring of hashes."""
     KAFKA_ROUND_ROBIN = "KAFKA_ROUND_ROBIN"
@@ -117,14 +117,14 @@ class AllocateStrategy(StrEnum):
 
 
 STATEFUL = (AllocateStrategy.STICKY, AllocateStrategy.PR2169)
-"""They remember who owned what, so one place has to divide: no client does."""
+"""They remember who owned what, so one place has to allocate: no client does."""
 NOT_INSIDE = (
     *STATEFUL,
     AllocateStrategy.MACHINE_ROOM_NEARBY,
     AllocateStrategy.KAFKA_ROUND_ROBIN,
     AllocateStrategy.ORDINAL,
 )
-"""Strategies that cannot divide the queues of one room."""
+"""Strategies that cannot allocate the queues of one room."""
 FunctionName = NewType("FunctionName", str)
 """The name of a function of the user's own."""
 
@@ -253,7 +253,7 @@ class ConsumerConfig(ClientConfig):
     def __attrs_post_init__(self) -> None:
         if self.inner_allocate_strategy in NOT_INSIDE:
             allocates = ", ".join(strategy for strategy in AllocateStrategy if strategy not in NOT_INSIDE)
-            problem = f"expected a strategy that can divide one room: {allocates}, not {self.inner_allocate_strategy}"
+            problem = f"expected a strategy that can allocate one room: {allocates}, not {self.inner_allocate_strategy}"
             raise FieldError("innerAllocateStrategy", problem)
         if self.pinned_assigner and self.client_rebalance:
             raise FieldError("pinnedAssigner", "expected clientRebalance = false with it")

@@ -35,7 +35,7 @@ class Changed(StrEnum):
     OFFSETS = "offsets"
     """What a consumer group has consumed."""
     MODE = "mode"
-    """Whether a consumer group pulls or pops, or who divides its queues."""
+    """Whether a consumer group pulls or pops, or who allocates its queues."""
     CONFIG = "config"
     """Options of a node, or the key-value configuration."""
     MEMBERSHIP = "membership"

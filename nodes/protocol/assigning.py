@@ -1,4 +1,4 @@
-"""Who divides the queues of a group: its members, any broker, or one pinned broker, the assigner.
+"""Who allocates the queues of a group: its members, any broker, or one pinned broker, the assigner.
 
 RocketMQ 5.3.3 knows the first two. The assigner is the proposal of RocketMQ's mission "rebalancing architecture
 optimization"; its questions travel as QUERY_ASSIGNMENT with further fields, which RocketMQ's own brokers ignore.
@@ -12,7 +12,7 @@ from nodes.values import frozen
 
 
 class RebalanceMode(StrEnum):
-    """Who divides the queues of a topic among the members of a group."""
+    """Who allocates the queues of a topic among the members of a group."""
 
     CLIENT = "client"
     """Each member, from its own view."""
@@ -29,7 +29,7 @@ class AssignmentClaim:
     owned: tuple[MessageQueue, ...] = ()
     """The queues in its table, those that it is about to release included; sorted."""
     epoch: int = 0
-    """Of the division that it followed last; 0: of none."""
+    """Of the allocation that it followed last; 0: of none."""
     revoke_before_assign: bool = False
     """A queue that another member has in its table is withheld until that member has released it."""
     parameters: StrategyParameters = StrategyParameters()
@@ -40,7 +40,7 @@ class AssignmentClaim:
 
 @frozen
 class RebalanceSetting:
-    """Who divides the queues of a group, as an operator has set it.
+    """Who allocates the queues of a group, as an operator has set it.
 
     Body of SET_REBALANCE_MODE. Members learn it with the answer to their next pass; of two the newer one counts.
     """

@@ -142,7 +142,7 @@ class GetConsumerListByGroupResponseBody:
 
     consumer_id_list: tuple[str, ...]
     setting: RebalanceSetting | None = None
-    """Who divides the queues of the group; None: no operator has said it to this broker."""
+    """Who allocates the queues of the group; None: no operator has said it to this broker."""
 
 
 @frozen
@@ -192,9 +192,9 @@ class QueryAssignmentResponseBody:
     message_queue_assignments: tuple[MessageQueueAssignment, ...] | None
     """Sorted; None: the broker has no answer, the member keeps its queues; empty: the member drops all queues."""
     epoch: int = 0
-    """Of the assigner's division; 0: none."""
+    """Of the assigner's allocation; 0: none."""
     setting: RebalanceSetting | None = None
-    """Who divides the queues of the group; None: no operator has said it to this broker."""
+    """Who allocates the queues of the group; None: no operator has said it to this broker."""
 
 
 @frozen

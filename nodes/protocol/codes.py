@@ -168,7 +168,7 @@ class RequestCode(IntEnum):
     POP_ROLLBACK = 200_056
     BATCH_ACK_MESSAGE = 200151
     SET_REBALANCE_MODE = 400_001
-    """Not RocketMQ's: who divides the queues of a group, see `nodes.protocol.assigning`."""
+    """Not RocketMQ's: who allocates the queues of a group, see `nodes.protocol.assigning`."""
 
     # RocketMQ has none of the following: they belong to the StatefulSet design. RocketMQ's own codes end at 200,151, so
     # no release will give another meaning to one of these.

@@ -89,7 +89,7 @@ def test_a_partition_that_is_a_topic_has_the_owner_of_its_number(replicas, parti
 
 
 @pytest.mark.parametrize("topic", ["%RETRY%g", "OrderEvents-Px", "OrderEvents-P", "OrderEvents"])
-def test_the_queues_of_other_topics_are_divided_as_without_partitions(topic):
+def test_the_queues_of_other_topics_are_allocated_as_without_partitions(topic):
     allocate, listed = AllocatePartitions("OrderEvents-P", 4), [MessageQueue(topic, "b", number) for number in range(5)]
 
     assert [len(allocate("g", name, listed, pods(2))) for name in pods(2)] == [2, 3]

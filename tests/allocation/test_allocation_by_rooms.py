@@ -40,7 +40,7 @@ def test_rooms_that_were_never_set_matter_only_to_a_name_of_two_parts():
             strategy("g", "a", queues(name), ["a"])
 
 
-def test_an_empty_room_is_divided_among_all_and_its_remainder_goes_to_the_first():
+def test_an_empty_room_is_allocated_among_all_and_its_remainder_goes_to_the_first():
     found = shares(NEARBY, queues("r1-a", "r2-b", "r3-c"), ["r1-c1", "r1-c2", "r2-c1"])
 
     assert found == {
@@ -50,7 +50,7 @@ def test_an_empty_room_is_divided_among_all_and_its_remainder_goes_to_the_first(
     }
 
 
-def test_each_empty_room_is_divided_for_itself():
+def test_each_empty_room_is_allocated_for_itself():
     found = shares(NEARBY, queues("r1-a", "r2-b", count=3), ["r4-c1", "r4-c2"])
 
     assert {cid: len(share) for cid, share in found.items()} == {"r4-c1": 4, "r4-c2": 2}

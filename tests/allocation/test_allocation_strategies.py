@@ -89,7 +89,7 @@ def test_when_a_member_leaves_the_ring_only_its_queues_move(count, cids, leaver)
         assert [queue for queue in before if queue not in allocate("g", cid, queues(count), left)] == []
 
 
-def test_a_list_that_its_owner_changes_is_divided_again():
+def test_a_list_that_its_owner_changes_is_allocated_again():
     allocate, listed, cids = AllocateConsistentHash(), queues(8), ["a"]
     assert len(allocate("g", "a", listed, cids)) == 8
 
@@ -114,7 +114,7 @@ STATELESS = [strategy for strategy in AllocateStrategy if strategy not in STATEF
 
 
 @pytest.mark.parametrize("strategy", STATELESS)
-def test_each_configured_strategy_divides_under_its_own_name(strategy):
+def test_each_configured_strategy_allocates_under_its_own_name(strategy):
     config = ConsumerConfig(
         allocate_message_queue_strategy=strategy,
         inner_allocate_strategy="AVG_BY_CIRCLE",

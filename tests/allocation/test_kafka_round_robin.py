@@ -1,4 +1,4 @@
-"""Kafka's round robin over all topics of a group, next to RocketMQ's, which divides each topic alone."""
+"""Kafka's round robin over all topics of a group, next to RocketMQ's, which allocates each topic alone."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -42,7 +42,7 @@ def sizes(strategy, mq_all, cids):
     return [len(mine) for mine in shares(strategy, mq_all, cids)]
 
 
-def test_when_a_member_leaves_it_divides_as_the_seed_says():
+def test_when_a_member_leaves_it_allocates_as_the_seed_says():
     strategy = allocated(queues(8), ["C0", "C1", "C2"])
 
     assert shares(strategy, queues(8), ["C0", "C2"]) == [[0, 3, 6, 4], [2, 5, 1, 7]]
@@ -155,7 +155,7 @@ def test_calls_for_the_retry_topic_in_between_end_that_double_ownership(members,
     assert max(owners.values()) == 1
 
 
-def test_a_larger_group_that_lost_members_forgets_them_and_divides_what_was_theirs():
+def test_a_larger_group_that_lost_members_forgets_them_and_allocates_what_was_theirs():
     strategy = allocated(queues(6), ["A", "B"])
 
     assert shares(strategy, queues(6), ["B", "C", "D"]) == [[3, 5], [0, 4], [2, 1]]
@@ -193,7 +193,7 @@ def test_the_queues_of_a_broker_that_is_gone_stay_assigned_if_another_has_the_sa
         assert sorted(queue for mine in lines for queue in mine) == queues(8, brokers=2)
 
 
-def test_a_division_is_never_taken_back_because_its_copy_has_the_same_lists():
+def test_a_allocation_is_never_taken_back_because_its_copy_has_the_same_lists():
     """Levelling makes shares more even or leaves them, so with a true copy nothing would be taken back either."""
     strategy = allocated(queues(12), named("c", 3))
     before = shares(strategy, queues(12), named("c", 3))
@@ -204,7 +204,7 @@ def test_a_division_is_never_taken_back_because_its_copy_has_the_same_lists():
     assert after[3] == [2, 5]
 
 
-def test_another_broker_starts_from_nothing_and_divides_otherwise():
+def test_another_broker_starts_from_nothing_and_allocates_otherwise():
     first = allocated(queues(8), ["C0", "C2"], allocated(queues(8), ["C0", "C1", "C2"]))
     another = AllocateSticky2169()
 
@@ -230,7 +230,7 @@ def test_one_who_is_no_member_gets_nothing_and_changes_nothing():
             strategy.allocate(*nothing)
 
 
-def test_with_a_member_listed_twice_it_divides_for_every_call():
+def test_with_a_member_listed_twice_it_allocates_for_every_call():
     strategy = allocated(queues(4), ["a", "b"])
 
     assert shares(strategy, queues(4), ["a", "a", "b"]) == [[0, 2], [0, 2], [1, 3]]

@@ -1,4 +1,4 @@
-"""The sticky division: who keeps what, who gets what, and what it costs."""
+"""The sticky allocation: who keeps what, who gets what, and what it costs."""
 
 import cProfile
 import pstats
@@ -40,7 +40,7 @@ def stickiness(before, after):
     return round(sum(before.get(queue) == cid for queue, cid in after.items()) / len(after), 3)
 
 
-def test_when_one_of_three_leaves_its_queues_are_divided_among_the_two_as_in_the_seed():
+def test_when_one_of_three_leaves_its_queues_are_allocated_among_the_two_as_in_the_seed():
     first = allocate_sticky(queues(8), ["C0", "C1", "C2"], {})
     after = allocate_sticky(queues(8), ["C0", "C2"], first)
 
@@ -141,7 +141,7 @@ def naive(mq_all, cids, previous):
 
 
 @given(memberships)
-def test_it_divides_as_specified_step_by_step(steps):
+def test_it_allocates_as_specified_step_by_step(steps):
     owners = {}
     for mq_all, cids in steps:
         expected = naive(mq_all, cids, owners)
@@ -151,7 +151,7 @@ def test_it_divides_as_specified_step_by_step(steps):
 
 
 @given(some_queues, members, st.data())
-def test_it_divides_as_specified_after_any_division_however_uneven(mq_all, cids, data):
+def test_it_allocates_as_specified_after_any_allocation_however_uneven(mq_all, cids, data):
     previous = data.draw(st.dictionaries(st.sampled_from(everywhere), st.sampled_from("abcdefghijk")))
 
     assert allocate_sticky(mq_all, cids, previous) == naive(mq_all, cids, previous)
@@ -165,7 +165,7 @@ def most_that_can_stay(mq_all, cids, previous):
 
 
 @given(memberships)
-def test_no_balanced_division_moves_fewer_queues(steps):
+def test_no_balanced_allocation_moves_fewer_queues(steps):
     owners = {}
     for mq_all, cids in steps:
         after = allocate_sticky(mq_all, cids, owners)
@@ -175,7 +175,7 @@ def test_no_balanced_division_moves_fewer_queues(steps):
 
 
 def calls(count, members):
-    """Calls, of functions in C too, of a division after one of the members has left."""
+    """Calls, of functions in C too, of an allocation after one of the members has left."""
     mq_all, cids = queues(count), [f"c{number:05}" for number in range(members)]
     before = allocate_sticky(mq_all, cids, {})
     profile = cProfile.Profile()

@@ -41,7 +41,7 @@ configs = st.builds(
 
 
 @given(configs)
-def test_who_gets_name_and_parameters_divides_as_the_member_would(config):
+def test_who_gets_name_and_parameters_allocates_as_the_member_would(config):
     OWN_CODE.find(FunctionKind.HASH_FUNCTION, OWN + "last_digits")
     travelled = decode_body(StrategyParameters, encode_body(strategy_parameters(config)))
 

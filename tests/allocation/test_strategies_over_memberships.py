@@ -1,6 +1,6 @@
 """What each strategy promises, over sequences of changes: of members, of queues, of both.
 
-A division is a mapping from queues to owners, as all members together see it. Each promise is a function of a sequence
+An allocation maps queues to owners, as all members together see it. Each promise is a function of a sequence
 and says whether it was kept; a table says who gives which. Who does not give one breaks it: a sequence is found that
 shows it, so that the table cannot promise too little either.
 """
@@ -92,7 +92,7 @@ STRATEGIES = {
 
 
 def divisions(strategy, sequence, order=sorted):
-    """Steps of a sequence: queues, members and division; callers of strategies sort."""
+    """Steps of a sequence: queues, members and allocation; callers of strategies sort."""
     allocate_queues = STRATEGIES[strategy]().allocate_queues
     return [(mq_all, cids, allocate_queues(order(mq_all), order(cids))) for mq_all, cids in sequence]
 
@@ -119,14 +119,14 @@ def balanced(strategy, sequence):
 
 
 def fixed_point(strategy, sequence):
-    """Who divides again without a change divides as before."""
+    """Who allocates again without a change allocates as before."""
     twice = [step for step in sequence for _ in range(2)]
     allocated = [dict.fromkeys(allocated_queues) for _, _, allocated_queues in divisions(strategy, twice)]
     return all(first == second for first, second in zip(allocated[::2], allocated[1::2], strict=True))
 
 
 def no_needless_move(strategy, sequence):
-    """Among the balanced divisions it is one that moves the fewest queues."""
+    """Among the balanced allocations it is one that moves the fewest queues."""
     owners = {}
     for mq_all, cids, allocated_queues in divisions(strategy, sequence):
         after = {queue: cid for cid, queue in allocated_queues}
@@ -151,7 +151,7 @@ def only_the_leavers_queues_move(strategy, sequence):
 
 
 def forgets(strategy, sequence):
-    """A division depends on queues and members alone, not on what was before: all brokers and clients agree."""
+    """An allocation depends on queues and members alone, not on what was before: all brokers and clients agree."""
     return dict.fromkeys(divisions(strategy, sequence)[-1][2]) == dict.fromkeys(
         divisions(strategy, sequence[-1:])[0][2]
     )

@@ -18,7 +18,7 @@ MODES = ("client", "broker", "assigner", "broadcasting")
 
 
 def group_of_two():
-    """Two members that have agreed at 1 s on an assigner and its division."""
+    """Two members that have agreed at 1 s on an assigner and its allocation."""
     trace = HandMadeTrace()
     trace.roles |= {"ba": "broker", "bb": "broker"}
     trace.at(0).life("a", "started", "g").life("b", "started", "g").at(1)
@@ -54,7 +54,7 @@ def test_two_assigners_are_forgiven_for_a_round(lasts_s, violation):
 
 
 @pytest.mark.parametrize(("lasts_s", "violation"), [(21, False), (21.1, True)])
-def test_a_member_that_does_not_hear_of_a_division_follows_the_old_one(lasts_s, violation):
+def test_a_member_that_does_not_hear_of_a_allocation_follows_the_old_one(lasts_s, violation):
     trace = follow(group_of_two().at(CALM_S), "b", "ba", 2)
     found = found_in(follow(trace.at(CALM_S + lasts_s), "a", "ba", 2), END_S)
 
@@ -92,7 +92,7 @@ def test_assigners_that_change_all_the_time_do_not_excuse_each_other():
     }
 
 
-def test_members_that_divide_in_different_ways_are_reported_although_a_member_that_divides_says_nothing():
+def test_members_that_allocate_in_different_ways_are_reported_although_a_member_that_allocates_says_nothing():
     trace = group_of_two()
     for second in range(60, 240, 20):
         trace.at(second).passed("a", mode="assigner").passed("b", mode="client")
@@ -104,7 +104,7 @@ def test_members_that_divide_in_different_ways_are_reported_although_a_member_th
     assert v13(found_in(trace, END_S)).summary == "modes differed 1 times"
 
 
-def test_members_that_broadcast_divide_nothing():
+def test_members_that_broadcast_allocate_nothing():
     trace = group_of_two()
     for second in range(60, 240, 20):
         trace.at(second).passed("a", mode="broadcasting").passed("b", mode="broadcasting")
@@ -112,7 +112,9 @@ def test_members_that_broadcast_divide_nothing():
 
 
 @pytest.mark.parametrize(("lasts_s", "violation"), [(62, False), (62.1, True)])
-def test_an_operator_who_says_who_divides_explains_a_grace_period_and_a_round_for_that_group_alone(lasts_s, violation):
+def test_an_operator_who_says_who_allocates_explains_a_grace_period_and_a_round_for_that_group_alone(
+    lasts_s, violation
+):
     def judged(group):
         trace = group_of_two().at(CALM_S).fault("begin", "f", "rebalance", group).passed("a", mode="client")
         (row,) = found_in(trace.at(CALM_S + lasts_s).passed("b", mode="client"), END_S)["assigner_disagreements"]
@@ -138,7 +140,7 @@ def test_queues_may_wait_for_a_new_assigner_to_collect_claims():
 
 
 class NaiveAssigners(NaiveRun):
-    """Answers at any instant who holds what about who divides."""
+    """Answers at any instant who holds what about who allocates."""
 
     def __init__(self, trace, end_ns):
         super().__init__(trace, end_ns)
@@ -177,7 +179,7 @@ class NaiveAssigners(NaiveRun):
 
 
 def random_assigners(seed):
-    """A run in which members change assigners, follow divisions, switch modes, sleep and end in any order."""
+    """A run in which members change assigners, follow allocations, switch modes, sleep and end in any order."""
     chance = random.Random(f"deciders {seed}")
     trace, now = HandMadeTrace(), 0
     for _ in range(60):
@@ -194,7 +196,7 @@ def random_assigners(seed):
     return trace, now + 5
 
 
-def test_who_divides_equals_brute_force_also_while_members_sleep():
+def test_who_allocates_equals_brute_force_also_while_members_sleep():
     seen = slept = 0
     for seed in range(150):
         trace, end_s = random_assigners(seed)

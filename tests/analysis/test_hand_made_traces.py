@@ -115,7 +115,7 @@ def test_agreement_is_timed_from_each_disturbance_to_rest(found):
     ]
 
 
-def test_phases_divide_the_run_and_share_out_its_divergence(found):
+def test_phases_allocate_the_run_and_share_out_its_divergence(found):
     assert in_seconds(found["story"]["phases"], "start_ns", "end_ns", "view_ns", "overlap_ns", "orphan_ns") == [
         (0, 20, 3, 0, 0),
         (20, 50, 20, 0, 0),

@@ -40,7 +40,7 @@ def test_the_worked_example_of_the_sticky_strategy_has_the_metrics_of_its_docume
     assert (left.resumed_ns, left.resumed, left.duplicates) == (10 * SECOND, False, 1)
 
 
-def test_an_uneven_division_keeps_no_more_than_all():
+def test_an_uneven_allocation_keeps_no_more_than_all():
     trace = HandMadeTrace().at(1).life("a", "started", GROUP).life("b", "started", GROUP)
     for queue_id in range(4):
         trace.at(2).own("a", "acquired", queue_id)
@@ -68,7 +68,7 @@ def test_requests_and_bytes_are_those_of_passes_since_the_change():
     assert (left.passes, left.requests, left.bytes) == (2, 2, 30)
 
 
-def test_a_group_that_broadcasts_divides_nothing():
+def test_a_group_that_broadcasts_allocates_nothing():
     trace = HandMadeTrace().at(1).life("a", "started", GROUP).subscribe("a", model="BROADCASTING").own("a", "acquired")
     assert found_in(trace, 100)["rebalances"] == ()
 

@@ -91,7 +91,7 @@ def test_a_cluster_that_is_left_alone_takes_little_of_a_core():
 
 
 @pytest.mark.slow
-def test_dividing_queues_is_timed_for_a_whole_group_and_next_to_how_it_grows():
+def test_allocating_queues_is_timed_for_a_whole_group_and_next_to_how_it_grows():
     row = rows.allocation_s("allocation", AllocateStrategy.CONSISTENT_HASH, TINY, consumers=3)
 
     require_sane(row, "allocation")
@@ -99,7 +99,7 @@ def test_dividing_queues_is_timed_for_a_whole_group_and_next_to_how_it_grows():
 
 
 @pytest.mark.slow
-def test_a_sticky_division_is_timed_next_to_avg():
+def test_a_sticky_allocation_is_timed_next_to_avg():
     row = rows.sticky_s("allocation_sticky_s", Work(size=0.1, rounds=0.1), consumers=100)
 
     require_sane(row, "allocation_sticky_s")

@@ -35,7 +35,7 @@ class Asker:
         return self.assigner.ask(question(client_id, members, owned, **more), self.allocate_queues, now_ms=now_ms)
 
 
-def test_a_new_group_is_divided_at_once_and_not_again_until_something_changes():
+def test_a_new_group_is_allocated_at_once_and_not_again_until_something_changes():
     asker = Asker()
 
     first = asker.ask("a", ["a", "b"])
@@ -61,14 +61,14 @@ def test_a_new_assigner_collects_claims_for_the_grace_period_and_everybody_keeps
     assert asker.ask("a", members, queues(0, 1, 2), epoch=7).queues is None
     assert asker.ask("b", members, queues(2, 3), epoch=7, now_ms=GRACE_MS - 1).queues is None
     assert asker.ask("c", members, queues(3, 4), epoch=8, now_ms=GRACE_MS - 1).queues is None
-    # Of two claims that of the newer division counts, then that of the smaller client id.
+    # Of two claims that of the newer allocation counts, then that of the smaller client id.
     allocated = asker.ask("a", members, queues(0, 1, 2), epoch=7, now_ms=GRACE_MS)
     assert allocated.allocated_queues == {"a": queues(0, 1, 2), "b": (), "c": queues(3, 4)}
     assert allocated.epoch == 9
     assert allocated.problem.startswith(f"AVG: {EIGHT[5]} goes to no one; ")
 
 
-def test_members_that_divided_the_queues_themselves_until_now_are_asked_what_they_own_first():
+def test_members_that_allocated_the_queues_themselves_until_now_are_asked_what_they_own_first():
     asker = Asker()
     assert asker.ask("a", ["a", "b"], queues(0, 1)).queues is None
     assert asker.ask("b", ["a", "b"], queues(2, 3), now_ms=GRACE_MS).epoch == 1

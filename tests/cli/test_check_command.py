@@ -152,7 +152,7 @@ ORDERS = {
     "a strategy at once": (("restart members of g with {allocateMessageQueueStrategy = AVG_BY_CIRCLE}",), []),
     "a strategy slowly": (
         ("upgrade members of g with {allocateMessageQueueStrategy = AVG_BY_CIRCLE} one every 25s",),
-        [("strategies-mixed-for-long", "g", "for 25 s its members divide by AVG_BY_CIRCLE and by AVG")],
+        [("strategies-mixed-for-long", "g", "for 25 s its members allocate by AVG_BY_CIRCLE and by AVG")],
     ),
     "a strategy of one member": (
         ("restart c1 with {allocateMessageQueueStrategy = AVG_BY_CIRCLE}",),

@@ -66,7 +66,9 @@ def test_a_parameter_of_another_strategy_is_warned_of(strategy, option, reader):
 
     assert (setting.name, setting.where) == ("parameter-of-another-strategy", "g")
     name = option.partition(" ")[0]
-    assert setting.consequence == f"only {reader} reads {name}, and the group divides by {strategy}: it changes nothing"
+    assert (
+        setting.consequence == f"only {reader} reads {name}, and the group allocates by {strategy}: it changes nothing"
+    )
 
 
 def test_a_strategy_inside_another_reads_its_own_parameters():
@@ -97,11 +99,11 @@ def test_two_strategies_in_one_group_are_warned_of(item, other, answer):
 @pytest.mark.parametrize(
     ("other", "answer"),
     [
-        ("clientRebalance = true", "each member divides for c1, c2 but the assigner divides for c3: "),
-        ("clientRebalance = false", "any broker divides for c1, c2 but the assigner divides for c3: "),
+        ("clientRebalance = true", "each member allocates for c1, c2 but the assigner allocates for c3: "),
+        ("clientRebalance = false", "any broker allocates for c1, c2 but the assigner allocates for c3: "),
     ],
 )
-def test_two_ways_to_divide_in_one_group_are_warned_of(other, answer):
+def test_two_ways_to_allocate_in_one_group_are_warned_of(other, answer):
     assigned = group("clientRebalance = false, pinnedAssigner = true", names='["c3"]')
     (setting,) = found(group(other) + assigned).values()
 
@@ -132,7 +134,7 @@ def test_members_with_lists_of_their_own_have_one_strategy():
         (
             "foreign",
             "strategy-gives-foreign-queues",
-            "gave MessageQueue [topic=orders, brokerName=broker-z, queueId=0], which was not there to be divided",
+            "gave MessageQueue [topic=orders, brokerName=broker-z, queueId=0], which was not there to be allocated",
         ),
         (
             "everything",

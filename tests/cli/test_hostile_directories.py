@@ -301,7 +301,7 @@ WRITES = (
     (("analyze", "--engine", "local", "--json", "RUN"), "RUN/ownership.html"),
     (("report", "--engine", "local", "RUN"), "RUN/report.html"),
     (("report", "--engine", "local", "CAMPAIGN"), "CAMPAIGNS/small-campaign/report.html"),
-    (("compare", "--engine", "local", "RUN", "WHOLE"), "RUN/beside-WHOLE.html"),
+    (("compare", "--engine", "local", "RUN", "WHOLE"), "RUN/compared-with-WHOLE.html"),
     (("campaign", "FILE", "--campaigns", "CAMPAIGNS"), "CAMPAIGNS/small-campaign/.lock"),
     (("campaign", "FILE", "--campaigns", "CAMPAIGNS"), "CAMPAIGNS/small-campaign/scenarios/calm.toml"),
     (("campaign", "FILE", "--campaigns", "CAMPAIGNS"), "CAMPAIGNS/small-campaign/tables/outcomes.parquet"),

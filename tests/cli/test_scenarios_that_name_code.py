@@ -39,7 +39,7 @@ from pathlib import Path
 
 Path(__file__).with_name("imported").touch()
 
-def divide(_group, cid, queues, cids):
+def allocate(_group, cid, queues, cids):
     Path(__file__).with_name("called").touch()
     return list(queues)[cids.index(cid)::len(cids)]
 
@@ -50,11 +50,11 @@ def hashed(text):
 STRATEGY, HASH = "allocateMessageQueueStrategy", "hashFunction"
 RING = f'{STRATEGY} = "CONSISTENT_HASH", '
 HOSTILE = {
-    "a strategy": (f'options = {{ {STRATEGY} = "mine:divide" }}\n', f"consumer[0].options.{STRATEGY}"),
+    "a strategy": (f'options = {{ {STRATEGY} = "mine:allocate" }}\n', f"consumer[0].options.{STRATEGY}"),
     "a hash function": (f'options = {{ {RING}{HASH} = "mine:hashed" }}\n', f"consumer[0].options.{HASH}"),
     "a program": (f'options = {{ {RING}{HASH} = "os:system" }}\n', f"consumer[0].options.{HASH}"),
     "a restart": (
-        f'[[fault]]\ndo = "restart c1 with {{{STRATEGY} = mine:divide}}"\nat_s = 10\n',
+        f'[[fault]]\ndo = "restart c1 with {{{STRATEGY} = mine:allocate}}"\nat_s = 10\n',
         f"fault[0].options.{STRATEGY}",
     ),
     "a nemesis": (
@@ -143,7 +143,7 @@ def test_a_run_that_may_runs_the_code_and_can_be_repeated_and_read_without_its_f
     refused, verified = invoke("verify", str(run)), invoke("verify", str(run), ALLOW_CODE)
 
     assert refused.exit_code == 2
-    assert f"{run}/manifest.json: consumer[0].options.{STRATEGY}: names code, mine:divide" in refused.stderr
+    assert f"{run}/manifest.json: consumer[0].options.{STRATEGY}: names code, mine:allocate" in refused.stderr
     assert (verified.exit_code, verified.stdout) == (0, "identical\n")
     (run / "imported").unlink()
     assert invoke("analyze", str(run)).exit_code == 0
@@ -190,7 +190,7 @@ def test_a_campaign_directory_has_the_code_of_its_scenarios_and_asks_again(folde
     assert invoke(*command[:-1]).exit_code == 2
     refused = invoke("shrink", "campaigns/c", "as-it-is:1")
     assert refused.exit_code == 2
-    assert "names code, mine:divide" in refused.stderr
+    assert "names code, mine:allocate" in refused.stderr
     allowed = invoke("shrink", "campaigns/c", "as-it-is:1", ALLOW_CODE)
     assert "so there is nothing to shrink" in allowed.stderr
 

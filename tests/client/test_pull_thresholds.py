@@ -40,7 +40,7 @@ def test_the_span_counts_only_where_messages_are_consumed_out_of_order():
 
 @pytest.mark.trap("C38")
 @pytest.mark.trap("X13")
-def test_what_a_topic_may_hold_is_divided_by_all_queues_and_stays_when_there_are_none():
+def test_what_a_topic_may_hold_is_allocated_by_all_queues_and_stays_when_there_are_none():
     thresholds = PullThresholds(ConsumerConfig(pull_threshold_for_topic=100, pull_threshold_size_for_topic=7))
     seen = [(thresholds.for_queue, thresholds.size_for_queue_mib)]
 

@@ -83,8 +83,8 @@ def test_the_picture_has_both_runs_on_one_time_axis(runs):
     html = page_of_two(*reports)
     charts = [ET.fromstring(svg) for svg in re.findall(r'<svg class="chart".*?</svg>', html, re.DOTALL)]
 
-    assert picture == str(runs[0] / f"beside-{runs[1].name}.html")
-    assert (runs[0] / f"beside-{runs[1].name}.html").read_text() == html
+    assert picture == str(runs[0] / f"compared-with-{runs[1].name}.html")
+    assert (runs[0] / f"compared-with-{runs[1].name}.html").read_text() == html
     ticks = [
         [(text.get("x"), text.text) for text in chart.iter("text") if text.text.endswith(" s")] for chart in charts
     ]

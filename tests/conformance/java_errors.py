@@ -1,7 +1,7 @@
 """Errors of ours as the answers report those of Java."""
 
 
-def throwing(kinds, call, *arguments, tell=()):
+def throwing(kinds, call, *arguments, report_line=()):
     """What a call returns, or the simple name of the Java exception that stands for what it raised.
 
     Args:
@@ -12,4 +12,4 @@ def throwing(kinds, call, *arguments, tell=()):
         return call(*arguments)
     except tuple(kinds) as error:
         kind = next(name for ours, name in kinds.items() if isinstance(error, ours))
-        return {"error": kind} | ({"message": str(error)} if tell and isinstance(error, tell) else {})
+        return {"error": kind} | ({"message": str(error)} if report_line and isinstance(error, report_line) else {})

@@ -134,7 +134,7 @@ class ReplicasManagers(Adapter):
             case role.StepTopicVersion(epoch):
                 self.topic_version = [epoch, self.topic_version[1] + 1]
             case role.CheckSyncStateSet() | RegisterBrokerAll():
-                self.beside.append(effect)
+                self.next_to.append(effect)
             case _:
                 self.perform_timers(effect) or self.calls.append(shown_ha(effect))
 
@@ -212,10 +212,10 @@ class ReplicasManagers(Adapter):
 
     def done(self, flow, reported=None):
         """Run a flow that never waits, and what it started next to itself."""
-        self.calls, self.beside = [], []
+        self.calls, self.next_to = [], []
         result = awaited(flow)
-        beside, foreground, self.calls = self.beside, self.calls, []
-        for effect in beside:
+        relative_path, foreground, self.calls = self.next_to, self.calls, []
+        for effect in relative_path:
             if isinstance(effect, RegisterBrokerAll):
                 isolated = str(self.isolated).lower()
                 self.calls.append(["registerNS", f"roleId={self.role_id}", f"isolated={isolated}"])

@@ -66,6 +66,6 @@ def test_a_master_that_does_not_answer_or_is_none_is_one_line(runs):
     assert gone.stderr == f"rmqemu: spark://127.0.0.1:{port} cannot be reached: Connection refused\n"
     wrong = analyze("--master", "sprak://x", runs[1])
     assert "expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT" in wrong.stderr
-    beside = analyze("--engine", "local", "--master", "local[2]", runs[1])
-    assert beside.stderr == "rmqemu: --master: expected only with --engine spark\n"
-    assert [done.exit_code for done in (gone, wrong, beside)] == [2, 2, 2]
+    relative_path = analyze("--engine", "local", "--master", "local[2]", runs[1])
+    assert relative_path.stderr == "rmqemu: --master: expected only with --engine spark\n"
+    assert [done.exit_code for done in (gone, wrong, relative_path)] == [2, 2, 2]

@@ -96,7 +96,7 @@ class Query:
 
 @settings(max_examples=15)
 @given(st.data())
-def test_the_changes_are_those_of_one_watch_however_rows_are_divided_and_whatever_is_repeated(rows, expected, data):
+def test_the_changes_are_those_of_one_watch_however_rows_are_allocated_and_whatever_is_repeated(rows, expected, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=5)))
     again = data.draw(st.integers(0, len(cuts)))
     query = Query(data.draw(st.sampled_from((1, 2, 5))))

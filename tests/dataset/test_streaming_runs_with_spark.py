@@ -197,7 +197,7 @@ def test_several_runs_and_those_that_begin_later_are_one_stream(tmp_path, source
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50)), st.integers(0, 120))
-def test_a_batch_is_as_large_as_it_may_be_and_divided_evenly(rows, maximum):
+def test_a_batch_is_as_large_as_it_may_be_and_allocated_evenly(rows, maximum):
     found = shares(rows, maximum)
     assert sum(found.values()) == min(maximum, sum(rows.values()))
     assert all(0 < share <= rows[name] for name, share in found.items())

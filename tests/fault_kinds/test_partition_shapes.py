@@ -82,7 +82,7 @@ def test_isolated_nodes_see_each_other_and_no_one_of_the_rest(count, seed):
 
 
 @pytest.mark.parametrize("shape", list(Shape))
-def test_links_to_others_than_those_divided_are_not_hit(shape):
+def test_links_to_others_than_those_allocated_are_not_hit(shape):
     scope, _ = allocated(shape, 9, 1, among="n0, n1, n2, n3, n4", node="n0")
 
     assert not any(scope.matches(name, "n7") or scope.matches("n7", name) for name in servers(9).names)
@@ -116,7 +116,7 @@ def test_too_few_nodes_are_reported(shape, count, reported):
     assert str(error.value) == reported
 
 
-def test_no_one_of_those_divided_cannot_be_isolated():
+def test_no_one_of_those_allocated_cannot_be_isolated():
     with pytest.raises(FieldError, match="node: expected at least one node: no node is n9 now"):
         PartitionScope("isolate", node="n9").resolve(servers(4), Random(1))
 

@@ -310,7 +310,7 @@ class _Drawing:
         return {name: value for name, value in some.items() if self._chance.randrange(2)}
 
     def rebalance(self) -> Tables:
-        """Who divides the queues of a group from now on."""
+        """Who allocates the queues of a group from now on."""
         by = self._chance.choice(tuple(RebalanceMode)).value
         strategy = self._chance.choice(_ASSIGNED)
         named = {"strategy": strategy} if by == RebalanceMode.ASSIGNER and self._chance.randrange(2) else {}

@@ -1,4 +1,4 @@
-"""Dividing queues among members that pop."""
+"""Allocating queues among members that pop."""
 
 import pytest
 

@@ -25,7 +25,7 @@ def test_a_consumer_of_configured_queues_rebalances_every_second_for_ever():
 
 
 @pytest.mark.parametrize("strategy", ["AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM_NEARBY"])
-def test_members_agree_on_owners_by_every_strategy_that_divides(strategy):
+def test_members_agree_on_owners_by_every_strategy_that_allocates(strategy):
     rooms = "r1=broker-a, r1=127."
     config = ConsumerConfig(allocate_message_queue_strategy=strategy, machine_rooms=rooms)
 

@@ -29,7 +29,7 @@ def test_the_threshold_of_a_queue_is_looked_at_before_a_pull_so_a_batch_may_over
 
 
 @pytest.mark.trap("C38")
-def test_the_threshold_of_a_topic_is_divided_by_its_queues_and_that_of_the_retry_topic():
+def test_the_threshold_of_a_topic_is_allocated_by_its_queues_and_that_of_the_retry_topic():
     # One message at a time: with one more than a fifth of 100 a queue pulls no more.
     counts, queues = cached_by({"pull_threshold_for_topic": 100, "pull_batch_size": 1})
 

@@ -124,7 +124,7 @@ def test_a_client_that_reconnects_is_listed_twice_and_its_second_share_is_withou
     assert members(trace)[-2:] == [(50_007, 3), (130_000, 2)]
     ids = json.loads(trace.select("beliefs", node="broker-a", kind="consumer_ids", after_ms=50_000)[0].value)
     assert ids[0] == ids[1]
-    # Nine queues are divided by three; the client takes the share of its first place only.
+    # Nine queues are allocated by three; the client takes the share of its first place only.
     assert trace.owners(72_000) == {
         **{("broker-a", i): ["c1"] for i in range(3)},
         **{("broker-a", i): [] for i in range(3, 6)},

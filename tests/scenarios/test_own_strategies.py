@@ -31,7 +31,7 @@ def warnings(path, event):
     return [line for line in lines if line["event"] == event]
 
 
-def test_a_function_of_the_users_own_divides_the_queues():
+def test_a_function_of_the_users_own_allocates_the_queues():
     trace = execute(scenario_of(consumers=2, queues=4, consumer=named(OWN + "turned")), for_ms=45_000)
 
     assert trace.owners() == {("broker-a", i): ["c2" if i % 2 == 0 else "c1"] for i in range(4)}
@@ -127,7 +127,7 @@ def test_kafkas_round_robin_is_even_in_sum_where_avg_gives_the_first_members_mor
     def held(strategy):
         groups = (ConsumerGroupSpec(GROUP, ("c1", "c2", "c3"), names, named(strategy)),)
         trace = execute(scenario_of(topics=topics, consumers=groups), for_ms=45_000)
-        # Retry topics are divided alone.
+        # Retry topics are allocated alone.
         assert sums(trace, [RETRY]) == [1]
         return sums(trace, names)
 
@@ -141,7 +141,7 @@ def test_a_sticky_member_whose_brokers_do_not_know_its_strategy_gets_no_queue():
     assert trace.select("ownership") == []
 
 
-def test_an_ordered_consumer_divides_itself_and_cannot_be_sticky(tmp_path):
+def test_an_ordered_consumer_allocates_itself_and_cannot_be_sticky(tmp_path):
     consumer = named("STICKY", client_rebalance=False, consume_orderly=True)
     path = run_scenario(scenario_of(consumers=1, consumer=consumer, run_for_ms=10_000), runs=tmp_path).path
 
@@ -149,7 +149,7 @@ def test_an_ordered_consumer_divides_itself_and_cannot_be_sticky(tmp_path):
     assert (line["strategy"], line["error"].partition(":")[0]) == ("STICKY", "STICKY is not supported by clients")
 
 
-def test_the_example_of_an_own_strategy_divides_as_it_says():
+def test_the_example_of_an_own_strategy_allocates_as_it_says():
     scenario = load(Path(str(example("strategies"))) / "big_first.toml")
 
     assert check(scenario) == ()

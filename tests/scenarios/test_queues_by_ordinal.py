@@ -1,4 +1,4 @@
-"""Pods divide the queues by their ordinals and the replicas that the API server reports, without asking any broker."""
+"""Pods allocate queues by their ordinals and the replicas that the API server reports, without asking any broker."""
 
 import attrs
 

@@ -103,7 +103,7 @@ def test_the_same_seed_upgrades_with_the_same_trace(executed, tmp_path):
 
 
 @pytest.mark.slow
-def test_mixed_strategies_divide_differently_until_the_last_member_has_changed(executed):
+def test_mixed_strategies_allocate_differently_until_the_last_member_has_changed(executed):
     scenario, trace, _ = executed("upgrades/rolling_strategy.toml")
     within = [(start, end) for _, start, end in unowned(trace, scenario, after_ms=STARTED_MS) if end - start > 10_000]
 

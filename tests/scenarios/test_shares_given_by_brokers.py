@@ -1,4 +1,4 @@
-"""Consumers that do not divide the queues themselves but ask a broker for their share."""
+"""Consumers that do not allocate the queues themselves but ask a broker for their share."""
 
 import json
 from itertools import pairwise
@@ -39,7 +39,7 @@ def test_members_ask_brokers_for_their_shares_and_own_all_queues_together():
 
 
 @pytest.mark.trap("C22")
-def test_each_question_goes_to_a_broker_drawn_again_so_brokers_that_know_different_members_divide_differently():
+def test_each_question_goes_to_a_broker_drawn_again_so_brokers_that_know_different_members_allocate_differently():
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
         stage.cut("c2", "broker-a")  # no one closes anything: broker-a forgets c2 after two minutes, broker-b does not
@@ -68,7 +68,7 @@ def test_a_strategy_that_brokers_do_not_know_gives_no_queue_ever_and_a_pass_ever
 
 
 @pytest.mark.parametrize("options", [{"consume_orderly": True}, {"message_model": "BROADCASTING"}])
-def test_ordered_and_broadcasting_consumers_divide_the_queues_themselves_whatever_the_option_says(options):
+def test_ordered_and_broadcasting_consumers_allocate_the_queues_themselves_whatever_the_option_says(options):
     trace = execute(a_scenario(consumers=1, consumer=asking(**options)), for_ms=30_000)
 
     assert requested(trace, "c1", "broker-a", QUERY) == []

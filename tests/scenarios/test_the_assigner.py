@@ -1,4 +1,4 @@
-"""One broker divides the queues of a group for all its members: what that gains, and what it costs."""
+"""One broker allocates the queues of a group for all its members: what that gains, and what it costs."""
 
 import json
 
@@ -43,13 +43,13 @@ def test_all_members_ask_the_broker_with_the_smallest_name_and_own_all_queues_to
             [],
         )
         assert requested(trace, name, "broker-a", LIST) == []
-    assert len(believed(trace, "division", "broker-a")) == len(
-        trace.select("beliefs", kind="division", subject=SUBJECT)
+    assert len(believed(trace, "allocation", "broker-a")) == len(
+        trace.select("beliefs", kind="allocation", subject=SUBJECT)
     )
     assert set(trace.consumed()) == set(trace.stored())
 
 
-def test_members_that_join_and_leave_get_one_new_division_each():
+def test_members_that_join_and_leave_get_one_new_allocation_each():
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
         await stage.stop("c2")
@@ -59,7 +59,7 @@ def test_members_that_join_and_leave_get_one_new_division_each():
 
     trace = execute(a_scenario(consumers=3, queues=6, consumer=pinned()), script)
 
-    divisions = [(at_ms // 30_000, len(value["shares"])) for at_ms, value in believed(trace, "division", "broker-a")]
+    divisions = [(at_ms // 30_000, len(value["shares"])) for at_ms, value in believed(trace, "allocation", "broker-a")]
     assert [allocated_queues for allocated_queues in divisions if allocated_queues[0]] == [(1, 2), (2, 3)]
     assert sorted(map(len, trace.owners().values())) == [1] * 6
 
@@ -74,7 +74,7 @@ def test_a_new_assigner_collects_claims_first_so_that_no_queue_moves():
     trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, broker=broker, consumer=pinned()), script)
 
     assert [value for _, value in believed(trace, "assigner", "c1")] == ["broker-a", "broker-b"]
-    ((made_ms, made),) = believed(trace, "division", "broker-b")
+    ((made_ms, made),) = believed(trace, "allocation", "broker-b")
     assert made["epoch"] == 2
     before, after = trace.owners(at_ms=59_000), trace.owners(at_ms=made_ms)
     assert [after["broker-b", i] for i in range(4)] == [before["broker-b", i] for i in range(4)]
@@ -106,7 +106,7 @@ def test_revoking_before_assigning_leaves_no_instant_with_two_owners(revokes):
         await stage.stop("c3")
         await script(stage)
 
-    # Consumers are not reported about changes, so each member learns of the new division in its own round.
+    # Consumers are not reported about changes, so each member learns of the new allocation in its own round.
     broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
     config = pinned(revoke_before_assign=revokes)
     trace = execute(a_scenario(consumers=3, queues=6, broker=broker, consumer=config), joins)
@@ -158,7 +158,7 @@ def test_with_heartbeats_to_the_assigner_alone_other_brokers_refuse_the_pulls():
     assert {row.broker_name for row in trace.select("messages", event="consumed")} == {"broker-a"}
 
 
-def test_an_operator_changes_who_divides_the_queues_while_the_group_consumes():
+def test_an_operator_changes_who_allocates_the_queues_while_the_group_consumes():
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
         fault = await stage.begin(f"rebalance {GROUP} assigner")
@@ -229,7 +229,7 @@ def test_an_operator_names_the_strategy_and_gives_the_parameters():
     trace = execute(a_scenario(consumers=2, queues=8, consumer=ConsumerConfig(virtual_node_cnt=0)), script)
 
     # No place on the ring: no queue has an owner, and the assigner says so.
-    ((_, allocated), *_) = believed(trace, "division", "broker-a")
+    ((_, allocated), *_) = believed(trace, "allocation", "broker-a")
     assert set(map(len, allocated["shares"].values())) == {0}
 
 

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from studies.sources.__main__ import sources
-from studies.sources.allocations import Effect, Impact, beside
+from studies.sources.allocations import Effect, Impact, compare_effects
 from studies.sources.catalogue import BY_ID, SOURCES, compare_source, execute_source
 from studies.sources.source import BoundCheck, Family, Measured, Source, judge
 
@@ -69,7 +69,7 @@ def test_without_members_or_of_another_family_nothing_is_compared():
     (2.1, 2.0, Effect.REMOVED), (2.1, 2.1, Effect.STAYS), (2.0, 2.1, Effect.ADDED), (2.0, 2.0, Effect.NONE),
 ])  # fmt: skip
 def test_what_is_short_in_any_healthy_rebalance_is_no_harm(members_s, assigner_s, effect):
-    both = beside(Impact(9, members_s, 0), Impact(9, assigner_s, 0))
+    both = compare_effects(Impact(9, members_s, 0), Impact(9, assigner_s, 0))
     assert (both.two_owners, both.no_owner) == (effect, Effect.NONE)
 
 

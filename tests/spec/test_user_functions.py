@@ -48,7 +48,7 @@ def read(name, option="allocateMessageQueueStrategy", code=OWN_CODE):
 
 
 @pytest.fixture
-def beside(tmp_path):
+def next_to(tmp_path):
     """Writes modules next to a scenario, and reads one that names a function of them."""
 
     def write(code, name, **files):
@@ -88,11 +88,11 @@ def test_a_function_is_found_and_written_down_by_its_name():
 
 def test_an_entry_point_of_an_installed_package_is_found_by_its_name(package):
     points = (
-        "[rmqemu.strategies]\nmine = own_package:divide\n[rmqemu.hash_functions]\nmine = own_package:Hashes.hashed\n"
+        "[rmqemu.strategies]\nmine = own_package:allocate\n[rmqemu.hash_functions]\nmine = own_package:Hashes.hashed\n"
     )
     package(
         "own",
-        "def divide(*_):\n    return []\nclass Hashes:\n    def hashed(text):\n        return 7\n",
+        "def allocate(*_):\n    return []\nclass Hashes:\n    def hashed(text):\n        return 7\n",
         points,
     )
 
@@ -133,36 +133,36 @@ def test_what_cannot_be_imported_or_called_is_refused_in_one_line_with_its_key(n
 
 
 @pytest.mark.parametrize("code", ["raise SystemExit('no')", "1 / 0", "def f(:", "raise RuntimeError('two\\nlines')"])
-def test_a_module_that_fails_when_it_is_imported_is_one_line(beside, code):
+def test_a_module_that_fails_when_it_is_imported_is_one_line(relative_path, code):
     with pytest.raises(SpecError, match=r"hashFunction: cannot import mine:f: \w+: .*") as refused:
-        beside(code, "mine:f")
+        relative_path(code, "mine:f")
     assert only_mistake(refused.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["mine:os.system", "mine:system", "mine:one", "mine:Mine.run.__globals__"])
-def test_what_a_module_has_imported_is_none_of_its_functions(beside, name):
+def test_what_a_module_has_imported_is_none_of_its_functions(relative_path, name):
     code = "import os\nfrom os import system\nfrom functools import partial\none = partial(system, 'x')\n"
     code += "class Mine:\n    def run(self):\n        pass\n"
     with pytest.raises(SpecError, match=r"is imported there|cannot be called"):
-        beside(code, name)
+        relative_path(code, name)
 
 
-def test_a_module_stands_in_the_place_of_no_other_one(beside):
-    assert beside("def f(text):\n    return 1\n", "orjson:f", orjson="def f(text):\n    return 2\n")
+def test_a_module_stands_in_the_place_of_no_other_one(relative_path):
+    assert relative_path("def f(text):\n    return 1\n", "orjson:f", orjson="def f(text):\n    return 2\n")
 
     assert sys.modules["orjson"].dumps([]) == b"[]"
 
 
-def test_a_module_that_was_changed_is_read_once_more(beside):
-    assert strategy_of(with_ring(beside("def f(text):\n    return 1\n", "mine:f"))).hash_function("x") == 1
-    assert strategy_of(with_ring(beside("def f(text):\n    return 2\n", "mine:f"))).hash_function("x") == 2
+def test_a_module_that_was_changed_is_read_once_more(relative_path):
+    assert strategy_of(with_ring(relative_path("def f(text):\n    return 1\n", "mine:f"))).hash_function("x") == 1
+    assert strategy_of(with_ring(relative_path("def f(text):\n    return 2\n", "mine:f"))).hash_function("x") == 2
 
 
 def with_ring(scenario):
     return attrs.evolve(scenario.consumers[0].config, allocate_message_queue_strategy="CONSISTENT_HASH")
 
 
-def test_a_compiled_file_that_says_something_else_is_not_believed(tmp_path, beside):
+def test_a_compiled_file_that_says_something_else_is_not_believed(tmp_path, relative_path):
     (tmp_path / "mine.py").write_text("def f(text):\n    return 666\n")
     compiled = Path(py_compile.compile(str(tmp_path / "mine.py"), doraise=True))
     at_s = (tmp_path / "mine.py").stat().st_mtime
@@ -291,7 +291,7 @@ def test_an_entry_point_that_two_packages_have_is_refused_and_those_that_exist_a
 
 
 def test_an_entry_point_is_code_too(package):
-    package("own", "def divide(*_):\n    return []\n", "[rmqemu.strategies]\nmine = own_package:divide\n")
+    package("own", "def allocate(*_):\n    return []\n", "[rmqemu.strategies]\nmine = own_package:allocate\n")
 
     with pytest.raises(SpecError, match="names code, mine, which runs only with --allow-code"):
         read("mine", code=UserCode())
@@ -356,7 +356,7 @@ def test_a_strategy_with_a_memory_is_refused_for_clients(strategy):
 
 
 @pytest.mark.parametrize("inner", ["STICKY", "PR2169", "KAFKA_ROUND_ROBIN", "MACHINE_ROOM_NEARBY"])
-def test_within_a_room_only_a_strategy_that_can_divide_one_is_taken(inner):
-    expected = "innerAllocateStrategy: expected a strategy that can divide one room: AVG, .*CONSISTENT_HASH, not"
+def test_within_a_room_only_a_strategy_that_can_allocate_one_is_taken(inner):
+    expected = "innerAllocateStrategy: expected a strategy that can allocate one room: AVG, .*CONSISTENT_HASH, not"
     with pytest.raises(SpecError, match=f"{expected} {inner}"):
         loads(with_strategy(inner, "innerAllocateStrategy"), "x")

@@ -120,7 +120,7 @@ def test_the_same_data_give_the_same_figures_in_any_order_of_rows():
     assert repr(estimate(frame, "overlap_s", bootstrap_seed=2)[0]) != by_name["x"]
 
 
-def test_without_a_column_to_divide_by_all_runs_are_one_group():
+def test_without_a_column_to_allocate_by_all_runs_are_one_group():
     (found,) = estimate(runs(x=[1.0, 2.0]), "overlap_s", by=None)
 
     assert (found.variant, found.runs) == ("all", 2)

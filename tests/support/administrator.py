@@ -124,11 +124,15 @@ def run_administered(
     """
     trace = Trace()
 
-    async def beside(session: Session) -> None:
+    async def session_task(session: Session) -> None:
         cluster = session.cluster
         await script(Stage(cluster.world, cluster, session.operator, trace))
 
     result = run_scenario(
-        attrs.evolve(scenario, guests=()), runs=runs, level=level, listeners=(trace.note,), session_tasks=(beside,)
+        attrs.evolve(scenario, guests=()),
+        runs=runs,
+        level=level,
+        listeners=(trace.note,),
+        session_tasks=(session_task,),
     )
     return result.path, trace

@@ -1,6 +1,6 @@
 """Lag, latency and failed sends in SQL over the raw Parquet files of one run of level full, with duckdb.
 
-For runs in which groups divide their queues among members that subscribe to all messages of their topics.
+For runs in which groups allocate their queues among members that subscribe to all messages of their topics.
 """
 
 from pathlib import Path

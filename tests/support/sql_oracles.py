@@ -1,6 +1,6 @@
 """Overlaps, orphans and divergence of views in SQL over the raw Parquet files of many runs, with duckdb.
 
-For traces of groups that divide their queues and that have recorded neither the queues that they see nor routes, such
+For traces of groups that allocate their queues and that have recorded neither the queues that they see nor routes, such
 as random traces; in others a queue is an orphan only while it can be read.
 """
 

@@ -180,7 +180,7 @@ def test_a_ring_moves_fewer_keys_than_a_modulo_when_queues_go_and_come_back(repo
     assert {row.moves for row in moved} == {2}
 
 
-def test_a_group_whose_members_divide_in_different_ways_is_reported_with_the_ways_of_each(reports):
+def test_a_group_whose_members_allocate_in_different_ways_is_reported_with_the_ways_of_each(reports):
     def ways(name):
         (row,) = [row for row in reports(name)["assigner_disagreements"] if row.violation]
         assert (row.kind, row.censored) == ("rebalance_mode", True)
@@ -190,11 +190,11 @@ def test_a_group_whose_members_divide_in_different_ways_is_reported_with_the_way
     assert ways("two_ways_to_divide") == ("shop", different, 2)
     assert ways("a_broker_that_did_not_hear") == ("shop", different, 206)
     reported = as_text(reports("two_ways_to_divide"))
-    assert "c1, c2: one broker divides, the assigner" in reported
-    assert "c3: each member divides for itself" in reported
+    assert "c1, c2: one broker allocates, the assigner" in reported
+    assert "c3: each member allocates for itself" in reported
 
 
-def test_a_member_that_cannot_hear_its_assigner_follows_an_old_division_until_it_can(reports):
+def test_a_member_that_cannot_hear_its_assigner_follows_an_old_allocation_until_it_can(reports):
     violations = [row for row in reports("assigner_out_of_reach")["assigner_disagreements"] if row.violation]
     assert {(row.kind, len(row.holders), row.explained_by) for row in violations} == {
         ("epoch", 2, "cut c2 <-> broker-a begins")

@@ -25,7 +25,7 @@ def served(tmp_path, client):
         done.append(True)
         session.leaving.set()
 
-    dashboard = partial(serve_web, listening=listen(), tell=reported.append)
+    dashboard = partial(serve_web, listening=listen(), report_line=reported.append)
     scenario = attrs.evolve(a_scenario(consumers=1, nameservers=1), run_for_ms=600_000)
     run_scenario(scenario, mode=TimeMode.LIVE, runs=tmp_path, endless=True, session_tasks=(dashboard, attend))
     assert done

@@ -174,7 +174,7 @@ def test_a_member_that_does_not_know_the_queue_says_what_it_knows(traced):
         allocated(traced, node, broker_a=2)
 
     assert traced.why("queue orders/broker-a/3")[1] == (
-        "  c1 and c2: it does not know the queue; since 2.000 s it divides 2 of broker-a"
+        "  c1 and c2: it does not know the queue; since 2.000 s it allocates 2 of broker-a"
     )
 
 

@@ -151,16 +151,16 @@ def test_a_client_id_that_could_be_of_several_nodes_is_left_as_it_is():
     assert (names.node("127.1.10.1@1401#7"), names.node("127.1.10.2:40000")) == ("127.1.10.1@1401#7", "c3")
 
 
-def test_a_queue_that_an_assigner_gave_away_leads_to_its_division_and_to_the_member_that_it_has_not_heard(tmp_path):
+def test_a_queue_that_an_assigner_gave_away_leads_to_its_allocation_and_to_the_member_that_it_has_not_heard(tmp_path):
     pinned = ConsumerConfig(client_rebalance=False, pinned_assigner=True)
     path, trace = executed(scenario(260, consumers=3, consumer=pinned), tmp_path, {15: "cut c2 broker-a"})
     broker_name, queue_id = next(queue for queue, owners in trace.owners(14_000).items() if owners == ["c2"])
     reported = answer_of_run([f"queue orders/{broker_name}/{queue_id} at 250s"], open_run(path))
 
     assert "has 2 owners: c2 since" in reported[0]
-    assert "broker-a reported so, which had divided the queues:" in reported
-    assert has(reported, "broker-a  division g/orders: epoch", "(c2 gone, c1 and c3 changed)")
-    assert "broker-a divided them among the members that it held since:" in reported
+    assert "broker-a reported so, which had allocated the queues:" in reported
+    assert has(reported, "broker-a  allocation g/orders: epoch", "(c2 gone, c1 and c3 changed)")
+    assert "broker-a allocated them among the members that it held since:" in reported
     assert has(reported, "broker-a    since its timer scanExceptionChannel")
     assert has(reported, "keeps it: broker-a assigns it the same queues since")
     assert has(reported, "c2 keeps it: no broker has assigned it queues since")
@@ -179,10 +179,10 @@ def test_an_assigner_is_the_first_master_of_the_route_that_a_member_held(tmp_pat
 
     followed = answer_of_run(["epoch g/orders of c1"], run)
     assert has(followed, "c1  epoch g/orders:", "of broker-b (before:", "of broker-a), reported by broker-b")
-    assert "broker-b reported so, which had divided the queues:" in followed
+    assert "broker-b reported so, which had allocated the queues:" in followed
 
 
-def test_a_member_that_divides_for_itself_again_works_from_a_view_again(tmp_path):
+def test_a_member_that_allocates_for_itself_again_works_from_a_view_again(tmp_path):
     lines = {30: "rebalance g assigner", 60: "rebalance g client"}
     path, _ = executed(scenario(100), tmp_path, lines)
     run = open_run(path)
@@ -192,7 +192,7 @@ def test_a_member_that_divides_for_itself_again_works_from_a_view_again(tmp_path
     assert has(forgot, "since the operator began rebalance-1 (rebalance g, by=assigner)")
     assert not has(forgot, "the queues are those of the route")
     assert has(answer_of_run(["assigner g/orders of c1 at 90s"], run), "nothing any more (before: broker-a)")
-    assert has(answer_of_run(["rebalance_mode g of c1"], run), "each member divides for itself (before: one broker")
+    assert has(answer_of_run(["rebalance_mode g of c1"], run), "each member allocates for itself (before: one broker")
     collecting = answer_of_run(["queue orders/broker-a/0 at 49s"], run)
     assert has(collecting, "c1 keeps it: no broker has assigned it queues since 31.0")
     assert has(answer_of_run(["queue orders/broker-a/0 at 55s"], run), "keeps it: broker-a assigns it the same queues")

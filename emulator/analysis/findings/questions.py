@@ -27,7 +27,7 @@ def about_queue(queue: GroupQueue, at: str = "") -> Words:
 
 
 def about_view(group: str, topic: str, at: str) -> Words:
-    """From which members and queues a group divides a topic."""
+    """From which members and queues a group allocates a topic."""
     return ("view", f"{group}/{topic}", "at", at)
 
 

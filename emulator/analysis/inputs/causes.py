@@ -130,7 +130,7 @@ class Causes(Watcher):
             slow = self._hindering or row.subject in self._ordered
             cause = Cause.ROUND if slow else Cause.NOTIFIED
             self._open([row.subject], row.t_ns, cause, f"{row.node} counts other members", external=False)
-        elif row.kind == BeliefKind.DIVISION:
+        elif row.kind == BeliefKind.ALLOCATION:
             subject = f"{row.node} allocated the queues again"
             self._open([_group_of(row)], row.t_ns, Cause.ROUND, subject, external=False)
         elif row.kind == BeliefKind.ASSIGNER and row.value_hash:

@@ -145,7 +145,7 @@ def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
 def _takes(rebalance_cost: RebalanceCost) -> float:
     """How often queues are taken at most in a healthy rebalance.
 
-    Queues that must move are taken once. Members that join one after the other divide all queues by one, by two, by
+    Queues that must move are taken once. Members that join one after the other allocate all queues by one, by two, by
     three. And each queue may once come to a wrong member, since members ask different brokers.
     """
     joins = sum(1 / number for number in range(1, len(rebalance_cost.joined) + 1))

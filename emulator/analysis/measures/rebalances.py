@@ -59,7 +59,7 @@ class RebalanceCost:
     stickiness: float
     """Queues with the owner that they had before, per queue; -1: nothing was owned before."""
     normalised_stickiness: float
-    """The same per queue that could be retained in a balanced division, at most 1; -1: none could."""
+    """The same per queue that could be retained in a balanced allocation, at most 1; -1: none could."""
     moved: int
     """Queues that had an owner before and have another one now."""
     acquired: int
@@ -130,7 +130,7 @@ class _RebalancedTopic:
 
 
 class Rebalances(Watcher):
-    """Follows the members of every group that divides its queues.
+    """Follows the members of every group that allocates its queues.
 
     Args:
         presence, messages: read the same rows before.

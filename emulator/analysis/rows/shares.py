@@ -1,4 +1,4 @@
-"""Shares of a run: where the rows of a long run are divided, each part is read with the rows that concern all of it.
+"""Shares of a run: where the rows of a long run are allocated, each part is read with the rows that concern all of it.
 
 Messages are nearly all rows of a run, and most of what is found in them concerns one queue or one key. So the messages
 of a run are divided by queue, and once more by key; all other rows go to every share. A share finds what concerns its

@@ -27,7 +27,7 @@ class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
         spec = self._spec(fault)
         if spec.config.client_rebalance or spec.config.consume_orderly:
             raise ImpossibleError(
-                f"the members of {spec.group} divide their queues themselves: no broker notifies them"
+                f"the members of {spec.group} allocate their queues themselves: no broker notifies them"
             )
         if self._wanted(fault) == (fault.mode, fault.share):
             raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")

@@ -3,7 +3,7 @@
 import attrs
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError, Scene
-from emulator.cluster.local_session import session_with, tell
+from emulator.cluster.local_session import send, session_with
 from emulator.machine.host import EmulatedHost
 from emulator.spec.model.scenario import BrokerSpec
 from faults.permission import PermissionFault
@@ -96,7 +96,7 @@ class PermissionEffect(HostEffect[PermissionFault], kinds=(PermissionFault,)):
         if process is None or not is_requested or process.suspended:
             _change_files(host, topic, perm)
         if process is not None and is_requested:
-            tell(self._world, process, port, request)
+            send(self._world, process, port, request)
 
 
 def perm_of(host: EmulatedHost, spec: BrokerSpec, topic: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The effect of `rebalance`: notifies brokers who divides the queues of a group."""
+"""The effect of `rebalance`: notifies brokers who allocates the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.cluster.local_session import listening, send_to_brokers
@@ -18,7 +18,7 @@ class RebalanceEffect(Effect[RebalanceFault], kinds=(RebalanceFault,)):
     """Sends the setting to every broker that listens; the newest active fault decides, else the scenario."""
 
     async def begin(self, fault_id: str, fault: RebalanceFault) -> None:
-        """Set who divides the queues."""
+        """Set who allocates the queues."""
         self.scene.count(fault_id, await self._send(fault.scope.group))
 
     async def end(self, fault_id: str, fault: RebalanceFault) -> None:  # noqa: ARG002 - the other active ones decide

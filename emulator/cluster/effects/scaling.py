@@ -1,7 +1,7 @@
 """The effect of `scale`: another number of members in a consumer group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError, Scene
-from emulator.cluster.local_session import tell
+from emulator.cluster.local_session import send
 from emulator.machine.host import PowerState
 from emulator.spec.model.scenario import StatefulSetSpec
 from faults.scale import Scale
@@ -64,5 +64,5 @@ class ScaleEffect(Effect[Scale], kinds=(Scale,)):
         change = abs(replicas - self._replicas[statefulset.name])
         self._replicas[statefulset.name] = replicas
         fields = encode_header(PutScaleRequestHeader(statefulset.name, replicas))
-        tell(self.scene.world, process, API_PORT, Command(int(RequestCode.PUT_SCALE), ext_fields=fields))
+        send(self.scene.world, process, API_PORT, Command(int(RequestCode.PUT_SCALE), ext_fields=fields))
         return change

@@ -25,7 +25,7 @@ WIDE_REQUESTS = frozenset(
         # Brokers notify all members of the groups.
         *(RequestCode.HEART_BEAT, RequestCode.UNREGISTER_CLIENT, RequestCode.DELETE_SUBSCRIPTIONGROUP),
         *(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS),
-        # The answer has an entry for each member of a group, or the queues are divided among them.
+        # The answer has an entry for each member of a group, or the queues are allocated among them.
         *(RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.QUERY_ASSIGNMENT),
         *(RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST),
         *(RequestCode.GET_ALL_PRODUCER_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_BROKER_CONSUME_STATS),

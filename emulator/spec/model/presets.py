@@ -21,7 +21,7 @@ class Preset(StrEnum):
     CONTROLLER_STRICT = "controller_strict"
     """As `controller`, but a message is acknowledged only when all members of the SyncStateSet have it."""
     ASSIGNER = "assigner"
-    """As `classic`, but one broker, the assigner, divides the queues of a group for all its members; not RocketMQ's."""
+    """As `classic`, but one broker, the assigner, allocates queues of a group for all its members; not RocketMQ's."""
 
     @property
     def elects_masters(self) -> bool:

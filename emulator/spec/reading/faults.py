@@ -110,7 +110,7 @@ def _plan_of(root: Section, timed: tuple[TimedFault, ...]) -> Plan:
     paths = root.retained("fault")
     refused = {error.index: error for error in conflicts(timed)}
     for index, error in refused.items():
-        root.tell(SpecError(f"{paths[index]}.{error.field}", error.expected))
+        root.add(SpecError(f"{paths[index]}.{error.field}", error.expected))
         root.lose(paths[index])
     return Plan(tuple(item for index, item in enumerate(timed) if index not in refused))
 
@@ -154,11 +154,11 @@ def _read_nemesis(section: Section, number: int) -> Nemesis:
     min_ms = section.attempt(lambda: section.needed_span_ms("min"), 1)
     max_ms = section.attempt(lambda: section.span_ms("max"), None)
     if max_ms is not None and max_ms < min_ms:
-        section.tell(SpecError(section.at("max_ms"), f"expected at least the shortest time, {min_ms} ms"))
+        section.add(SpecError(section.at("max_ms"), f"expected at least the shortest time, {min_ms} ms"))
     from_ms = section.attempt(lambda: section.span_ms("from"), 0) or 0
     until_ms = section.attempt(lambda: section.span_ms("until"), None)
     if until_ms is not None and until_ms <= from_ms:
-        section.tell(SpecError(section.at("until_ms"), f"expected an instant after the begin, {from_ms} ms"))
+        section.add(SpecError(section.at("until_ms"), f"expected an instant after the begin, {from_ms} ms"))
     given = section.get("id", TEXT, "")
     periodic = section.get("periodic", SWITCH, default=False)
     fault = _read_fault(section, _RATES)
@@ -216,7 +216,7 @@ def _build(fault: type[Fault], section: Section, defaults: Mapping[str, Any]) ->
             try:
                 check_value(field, values[field.name])
             except FieldError as error:
-                section.tell(_mistake(section, error))
+                section.add(_mistake(section, error))
     try:
         return fault(scope=scope_of(fault)(**of_scope), **of_fault)
     except FieldError as error:

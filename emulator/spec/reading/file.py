@@ -81,7 +81,7 @@ def load(path: str | Path, *, allow_code: bool = False) -> Scenario:
             allowed; with all mistakes.
     """
     file = scenario_path(path)
-    return playable(TomlFile.read(file), code=UserCode.beside(file, allow=allow_code))
+    return playable(TomlFile.read(file), code=UserCode.next_to(file, allow=allow_code))
 
 
 def loads(text: str, name: str, *, code: UserCode = _NO_CODE) -> Scenario:
@@ -109,7 +109,7 @@ def read(path: str | Path, *, allow_code: bool = False) -> Scenario:
         SpecError: as of `load`.
     """
     file = scenario_path(path)
-    code = UserCode.beside(file, allow=allow_code)
+    code = UserCode.next_to(file, allow=allow_code)
     text = TomlFile.read(file)
     return playable(text, code=code) if code.is_allowed else _located(text, text.tables, lambda _: (), code)
 
@@ -223,7 +223,7 @@ def _scenario(tables: Mapping[str, Any], also: _Also, code: UserCode) -> Scenari
         others = (SpecError(place(mistake.key), mistake.problem) for mistake in also(draft))
         for mistake in chain(violations(draft, place), others):
             if not unreliable_parts.cover(mistake):
-                reading.tell(mistake)
+                reading.add(mistake)
     raise SpecError.of([in_own_keys(tables, mistake) for mistake in reading.mistakes])
 
 

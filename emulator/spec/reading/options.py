@@ -50,9 +50,9 @@ def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
             continue
         field = known.get(option) or fields.get(option)
         if field is None:
-            given.tell(UnknownKeyError(given.at(option), "option", option, list(known)))
+            given.add(UnknownKeyError(given.at(option), "option", option, list(known)))
         elif field.name in taken:
-            given.tell(SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too"))
+            given.add(SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too"))
         else:
             taken[field.name] = option
             values[field.name] = value
@@ -65,7 +65,7 @@ def _is_possible(given: Section, option: str, field: "attrs.Attribute[Any]", val
     try:
         check_value(field, value)
     except FieldError as error:
-        given.tell(SpecError(given.at(option), error.problem))
+        given.add(SpecError(given.at(option), error.problem))
         return False
     return True
 
@@ -89,7 +89,7 @@ def _together(
         name = error.field if field is None else field.name
         mistake = SpecError(given.at(taken.get(name, error.field)), error.problem)
     if not reported:
-        given.tell(mistake)
+        given.add(mistake)
     others = {other: value for other, value in values.items() if other != name}
     return config if name not in values else _together(given, config, others, taken, reported=reported)
 

@@ -37,7 +37,7 @@ class Section:
         for key in values:
             if key not in known:
                 mistake = UnknownKeyError(section.at(key), "key", key, known)
-                section.tell(mistake)
+                section.add(mistake)
                 if reading is not None and mistake.meant is not None and mistake.meant not in values:
                     stem = mistake.meant.removesuffix("_ms")
                     reading.suppress(section.at(mistake.meant), section.at(f"{stem}_s"))
@@ -47,7 +47,7 @@ class Section:
         """The path of a key of this table."""
         return f"{self.path}.{shown(key)}" if self.path else shown(key)
 
-    def tell(self, mistake: SpecError) -> None:
+    def add(self, mistake: SpecError) -> None:
         """Collect a mistake.
 
         Raises:
@@ -55,14 +55,14 @@ class Section:
         """
         if self.reading is None:
             raise mistake
-        self.reading.tell(mistake)
+        self.reading.add(mistake)
 
     def attempt(self, make: Callable[[], _Made], otherwise: _Otherwise) -> "_Made | _Otherwise":
         """What `make` makes; if it is refused and mistakes are collected, `otherwise`."""
         try:
             return make()
         except SpecError as error:
-            self.tell(error)
+            self.add(error)
             return otherwise
 
     def get(self, key: str, rule: Rule, default: Any = attrs.NOTHING) -> Any:
@@ -75,7 +75,7 @@ class Section:
             mistake = SpecError(self.at(key), rule.problem(value))
             if default is attrs.NOTHING:
                 raise mistake
-            self.tell(mistake)
+            self.add(mistake)
             return default
         return taken
 
@@ -112,7 +112,7 @@ class Section:
                 if field.default is attrs.NOTHING:
                     lacking.append(error)
                 else:
-                    self.tell(error)
+                    self.add(error)
         if lacking:
             raise SpecError.of(lacking)
         return values
@@ -125,7 +125,7 @@ class Section:
             field = next((item for item in attrs.fields(kind) if key_of(item) == error.field), None)
             if field is None or field.name not in values or field.default is attrs.NOTHING:
                 raise mistake from None
-            self.tell(mistake)
+            self.add(mistake)
             return self._built(kind, {name: value for name, value in values.items() if name != field.name})
 
     def _field(self, field: "attrs.Attribute[Any]") -> Any:
@@ -175,7 +175,7 @@ class Section:
         value = self.values.get(key, [])
         if not isinstance(value, list):
             self.lose(self.at(key))
-            self.tell(SpecError(self.at(key), f"expected tables written [[{key}]]"))
+            self.add(SpecError(self.at(key), f"expected tables written [[{key}]]"))
             return []
         sections = []
         for index, item in enumerate(value):
@@ -184,7 +184,7 @@ class Section:
                 sections.append(Section.of(path, item, known, self.reading))
             except SpecError as mistake:
                 self.lose(path)
-                self.tell(mistake)
+                self.add(mistake)
         return sections
 
     def parts(self, tables: Iterable["Section"], make: Callable[["Section"], _Made]) -> Iterator[_Made]:
@@ -197,7 +197,7 @@ class Section:
                 made = make(table)
             except SpecError as mistake:
                 self.lose(table.path)
-                self.tell(mistake)
+                self.add(mistake)
             else:
                 yield made
 

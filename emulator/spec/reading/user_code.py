@@ -39,7 +39,7 @@ class UserCode:
     is_allowed: bool = False
 
     @classmethod
-    def beside(cls, file: Path, *, allow: bool = False) -> "UserCode":
+    def next_to(cls, file: Path, *, allow: bool = False) -> "UserCode":
         """The code next to a file.
 
         Args:
@@ -98,14 +98,14 @@ class UserCode:
         if self.folder is None:
             raise UserFunctionError(f"there is no file that {name} could lie next to: expected {_EXPECTED}")
         path = self.folder.joinpath(*steps).with_suffix(".py")
-        beside = path.relative_to(self.folder)
+        relative_path = path.relative_to(self.folder)
         if not Path(os.path.realpath(path)).is_relative_to(self.folder):
-            raise UserFunctionError(f"{beside} is a link out of its folder: expected {_EXPECTED}")
+            raise UserFunctionError(f"{relative_path} is a link out of its folder: expected {_EXPECTED}")
         try:
             return path, read_text(path, FILE_BYTES_MAX)
         except UnreadableError as error:
             raise UserFunctionError(
-                f"{beside} next to the file cannot be read: {error}; expected {_EXPECTED}"
+                f"{relative_path} next to the file cannot be read: {error}; expected {_EXPECTED}"
             ) from None
 
 

@@ -97,7 +97,7 @@ class Reading:
         self.lost: dict[str, None] = {}
         """Paths of tables, and of whole arrays, of which nothing could be made."""
 
-    def tell(self, error: SpecError) -> None:
+    def add(self, error: SpecError) -> None:
         """Add mistakes; what is wrong at a key, inside of it or around it after something was wrong there only follows.
 
         Raises:

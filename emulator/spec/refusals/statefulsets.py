@@ -109,7 +109,7 @@ def _violations_of_strategies(groups: Sequence[_GroupOfPods], by_group: Mapping[
             problem = f"expected a [[statefulset]] of {group.group} with ORDINAL: only its pods have ordinals"
             yield NameMistakeError(f"{key}.allocateMessageQueueStrategy", problem, "statefulset")
         if config.message_model is MessageModel.BROADCASTING:
-            yield SpecError(f"{key}.messageModel", "expected CLUSTERING with ORDINAL: broadcasting divides no queues")
+            yield SpecError(f"{key}.messageModel", "expected CLUSTERING with ORDINAL: broadcasting allocates no queues")
         if config.partition_prefix is not None:
             names = (f"{config.partition_prefix}{number}" for number in range(config.partition_count))
             missing = next((name for name in names if name not in group.topics), None)

@@ -73,14 +73,14 @@ def _parameters_of_others(consumers: ConsumerGroupSpec) -> Iterator[HarmfulSetti
             yield HarmfulSetting(
                 "parameter-of-another-strategy",
                 consumers.group,
-                f"only {reader} reads {option_name(field)}, and the group divides by {strategy_name(config)}: it "
+                f"only {reader} reads {option_name(field)}, and the group allocates by {strategy_name(config)}: it "
                 "changes nothing",
             )
 
 
 def _two_strategies(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[HarmfulSetting]:
-    dividing = [table for table in tables if table.config.message_model is MessageModel.CLUSTERING]
-    rules = {_rule(table.config): _who(table) for table in reversed(dividing)}
+    allocating = [table for table in tables if table.config.message_model is MessageModel.CLUSTERING]
+    rules = {_rule(table.config): _who(table) for table in reversed(allocating)}
     if len(rules) > 1:
         text = " but ".join(f"{node} by {name}" for (name, *_), node in reversed(rules.items()))
         yield HarmfulSetting(
@@ -92,10 +92,10 @@ def _two_strategies(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[Har
 
 
 def _two_dividers(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[HarmfulSetting]:
-    dividing = [table for table in tables if table.config.message_model is MessageModel.CLUSTERING]
-    identity = {_divider(table.config): _who(table) for table in reversed(dividing)}
+    allocating = [table for table in tables if table.config.message_model is MessageModel.CLUSTERING]
+    identity = {_allocator(table.config): _who(table) for table in reversed(allocating)}
     if len(identity) > 1:
-        text = " but ".join(f"{divider} for {members}" for divider, members in reversed(identity.items()))
+        text = " but ".join(f"{allocator} for {members}" for allocator, members in reversed(identity.items()))
         yield HarmfulSetting(
             "two-dividers-in-one-group",
             group,
@@ -103,11 +103,11 @@ def _two_dividers(group: str, tables: list[ConsumerGroupSpec]) -> Iterator[Harmf
         )
 
 
-def _divider(config: ConsumerConfig) -> str:
-    """Who divides the queues: ordered consumers ask no broker but the assigner, lite pull consumers none."""
+def _allocator(config: ConsumerConfig) -> str:
+    """Who allocates the queues: ordered consumers ask no broker but the assigner, lite pull consumers none."""
     if config.client_rebalance or (config.consume_orderly and not config.pinned_assigner):
-        return "each member divides"
-    return "the assigner divides" if config.pinned_assigner else "any broker divides"
+        return "each member allocates"
+    return "the assigner allocates" if config.pinned_assigner else "any broker allocates"
 
 
 def _rule(config: ConsumerConfig) -> tuple[object, ...]:
@@ -158,7 +158,7 @@ def _client_ids(members: int) -> tuple[str, ...]:
 def _faults(
     allocate: AllocateMessageQueueStrategy, group: str, mq_all: tuple[MessageQueue, ...], cids: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
-    """Name and description of what is wrong with one division."""
+    """Name and description of what is wrong with one allocation."""
     try:
         shares = [allocate(group, cid, mq_all, cids) for cid in cids]
         again = [allocate(group, cid, mq_all, cids) for cid in cids]
@@ -169,7 +169,7 @@ def _faults(
         yield "strategy-is-not-steady", "gave other queues when it was asked a second time"
     given = sorted(queue for mine in shares for queue in mine)
     for queue in foreign_queues(given, mq_all):
-        yield "strategy-gives-foreign-queues", f"gave {queue}, which was not there to be divided"
+        yield "strategy-gives-foreign-queues", f"gave {queue}, which was not there to be allocated"
     for queue, times in ((queue, len(list(same))) for queue, same in groupby(given)):
         if times > 1:
             yield "strategy-gives-a-queue-twice", f"gave {queue} {times} times"

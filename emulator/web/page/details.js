@@ -51,7 +51,7 @@ function ofClient(name) {
   const owns = store.nodes[name].role === "consumer" ? `, owns ${count(owned.length, "queue")}` : "";
   return [
     words(`It ${asked.length ? `asks ${asked.join(", ")}` : "asks no nameserver"}${owns}.`),
-    views.length ? table(["divides", "members", "who they are", "queues"], views) : null,
+    views.length ? table(["allocates", "members", "who they are", "queues"], views) : null,
     brokers.length ? table(["broker", "last heartbeat there"], brokers) : null,
   ].filter(Boolean);
 }

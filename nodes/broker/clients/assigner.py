@@ -1,4 +1,4 @@
-"""The assigner: one broker that divides the queues of a group for all its members, and the settings of groups."""
+"""The assigner: one broker that allocates the queues of a group for all its members, and the settings of groups."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -28,12 +28,12 @@ from nodes.rpc.typed import success
 
 
 class Assigner:
-    """Divides queues by this broker's own view, for members that ask it as their assigner.
+    """Allocates queues by this broker's own view, for members that ask it as their assigner.
 
     It is no part of RocketMQ: the seed is its mission "rebalancing architecture optimization".
 
     Emits:
-        DIVISION whenever it divides the queues of a group.
+        DIVISION whenever it allocates the queues of a group.
     """
 
     def __init__(self, broker: BrokerContext, routes: TopicRouteInfoManager, clients: BrokerToClient) -> None:
@@ -76,7 +76,7 @@ class Assigner:
         except UnknownStrategyError as error:
             broker.host.log.warning("QueryLoad: unsupported strategy", strategy=strategy, error=str(error))
             return QueryAssignmentResponseBody(None, setting=setting)
-        # What other topics have decides, too: with another text the topic is divided again.
+        # What other topics have decides, too: with another text the topic is allocated again.
         label = " ".join((strategy, *(f"{topic}:{len(others)}" for topic, others in merged.items())))
         question = AssignmentQuestion(
             group, requested.topic, requested.client_id, label, parameters, claim, tuple(queues), members.client_ids
@@ -112,9 +112,9 @@ class Assigner:
                 cid: [[q.broker_name, q.queue_id] for q in share] for cid, share in answer.allocated_queues.items()
             }
             value = {"epoch": answer.epoch, "shares": shares}
-            host.record(Belief(BeliefKind.DIVISION, f"{group}/{requested.topic}", value))
+            host.record(Belief(BeliefKind.ALLOCATION, f"{group}/{requested.topic}", value))
         if answer.problem:
-            host.log.warning("a strategy divides badly", group=group, topic=requested.topic, problem=answer.problem)
+            host.log.warning("a strategy allocates badly", group=group, topic=requested.topic, problem=answer.problem)
         for client_id in answer.heirs:
             self._notify(group, client_id)
 
@@ -141,7 +141,7 @@ class Assigner:
 
 
 def _is_merged(strategy: str, topic: str) -> bool:
-    """Whether the queues of all topics are divided together."""
+    """Whether the queues of all topics are allocated together."""
     return strategy == AllocateStrategy.KAFKA_ROUND_ROBIN and not topic.startswith(RETRY_TOPIC_PREFIX)
 
 
@@ -151,7 +151,7 @@ def _allocate_queues(
     requested: QueryAssignmentRequestBody,
     merged: Mapping[str, Sequence[MessageQueue]],
 ) -> Allocate:
-    """How the queues of a topic are divided.
+    """How the queues of a topic are allocated.
 
     Args:
         strategy: by name.

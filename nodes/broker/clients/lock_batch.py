@@ -117,9 +117,9 @@ class LockBatchMq:
             members=self._group.members or {},
         )
         self._believe(body.consumer_group)
-        if unlock.tell:
+        if unlock.notified:
             content = encode_body(unlock.request)
-            for address in unlock.tell:
+            for address in unlock.notified:
                 self._client.call_async(
                     address,
                     int(RequestCode.UNLOCK_BATCH_MQ),

@@ -69,7 +69,7 @@ class QueryAssignment:
         return success(request, None, QueryAssignmentResponseBody(assignments, setting=setting))
 
     async def _queues(self, requested: QueryAssignmentRequestBody) -> tuple[MessageQueue, ...] | None:
-        """The queues to divide; a light message queue is one of this broker, and no route of it is asked for."""
+        """The queues to allocate; a light message queue is one of this broker, and no route of it is asked for."""
         if requested.message_model is MessageModel.CLUSTERING and is_lmq(requested.topic):
             return (MessageQueue(requested.topic, self._broker.broker_name, _LMQ_QUEUE_ID),)
         return await self._routes.topic_subscribe_info(requested.topic)

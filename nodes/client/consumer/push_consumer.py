@@ -77,7 +77,7 @@ class PushConsumer:
         fail_times: how often the listener fails for each message before it succeeds.
         instance: that of another consumer of the same process and client id; None: a new one.
         lease_service: `ip:port` of the lock service; needed if `exclusivity` is lease.
-        replicas: divides queues among the pods of a StatefulSet; None: among the members that brokers list.
+        replicas: allocates queues among the pods of a StatefulSet; None: among the members that brokers list.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.

@@ -56,7 +56,7 @@ class BrokerAssigner:
         self._parameters = strategy_parameters(config)
         self._is_prototype = config.allocate_message_queue_strategy is AllocateStrategy.PR2169
         self._epochs: dict[str, int] = {}
-        """Topic -> epoch of the assigner's division that was followed last."""
+        """Topic -> epoch of the assigner's allocation that was followed last."""
 
     async def find_consumers(self, topic: str) -> FoundConsumers | None:
         """The members of the group, from one broker of the topic; None if it did not answer with a list.

@@ -52,7 +52,7 @@ class PushQueues:
         self._is_broadcasting = is_broadcasting
 
     def rebalance_mode(self, wanted: RebalanceMode) -> RebalanceMode:
-        """Ordered consumers never ask any broker, and broadcasting ones have nothing to divide."""
+        """Ordered consumers never ask any broker, and broadcasting ones have nothing to allocate."""
         if self._is_broadcasting or (self._is_ordered and wanted is RebalanceMode.BROKER):
             return RebalanceMode.CLIENT
         return wanted

@@ -43,7 +43,7 @@ class RebalanceBeliefs:
 
     def view(self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], broker_addr: str) -> None:
         """Record members and queues of a pass; `broker_addr` is the broker that returned the members."""
-        is_used = self._mode is RebalanceMode.CLIENT  # the answer may have reported that a broker divides from now on
+        is_used = self._mode is RebalanceMode.CLIENT  # the answer may have reported that a broker allocates from now on
         if is_used and self._viewed.get(topic) != (client_ids, queues):
             self._viewed[topic] = (client_ids, queues)
             counts = Counter(map(_broker_name, queues))
@@ -58,7 +58,7 @@ class RebalanceBeliefs:
         self._believe(BeliefKind.ASSIGNMENT, topic, [[q.broker_name, q.queue_id] for q in owned], broker_addr)
 
     def mode(self, mode: RebalanceMode) -> None:
-        """Record who divides the queues of the group, unless its members do, as always; what they did from ends."""
+        """Record who allocates the queues of the group, unless its members do, as always; what they did from ends."""
         if self._mode is not mode:
             self._mode = mode
             self._host.record(Belief(BeliefKind.REBALANCE_MODE, self._group, mode.value))
@@ -66,11 +66,11 @@ class RebalanceBeliefs:
             self._forget(BeliefKind.VIEW, BeliefKind.ASSIGNER, BeliefKind.EPOCH)
 
     def assigner(self, topic: str, broker_name: str | None, broker_addr: str) -> None:
-        """Record the broker that divides the queues of a topic for all members; None: no broker can be it."""
+        """Record the broker that allocates the queues of a topic for all members; None: no broker can be it."""
         self._believe(BeliefKind.ASSIGNER, topic, broker_name, broker_addr)
 
     def epoch(self, topic: str, epoch: int, broker_addr: str) -> None:
-        """Record the division that this member follows; two brokers of one name may each have one of the same epoch."""
+        """Record the allocation that this member follows; two brokers of one name may each have the same epoch."""
         self._believe(BeliefKind.EPOCH, topic, {"assigner": broker_addr, "epoch": epoch}, broker_addr)
 
     def passed(self, topic: str, mode: str, began_ns: int, result: PassResult) -> None:

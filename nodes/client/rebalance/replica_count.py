@@ -20,10 +20,10 @@ from nodes.threads import WakeUp
 
 
 class ReplicaCount:
-    """Learns the desired replicas, and names the pods that a rebalance pass divides queues among.
+    """Learns the desired replicas, and names the pods that a rebalance pass allocates queues among.
 
     The API server is asked again and again; a scaler is asked once for each connection, over which it notifies. Until
-    the first answer no queue is divided. Later the last known number stays, however old it is. A new number starts a
+    the first answer no queue is allocated. Later the last known number stays, however old it is. A new number starts a
     rebalance pass. Implements `nodes.client.rebalance.roles.AssignerRequests`.
 
     Args:

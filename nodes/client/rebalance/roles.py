@@ -47,7 +47,7 @@ class FoundConsumers:
     """In the broker's order; one per channel."""
     requested: Requested
     setting: RebalanceSetting | None = None
-    """Who divides the queues, as an operator has sent the broker."""
+    """Who allocates the queues, as an operator has sent the broker."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class FoundAssignment:
     """None: the broker has no answer."""
     requested: Requested
     setting: RebalanceSetting | None = None
-    """Who divides the queues, as an operator has sent the broker."""
+    """Who allocates the queues, as an operator has sent the broker."""
 
 
 @frozen
@@ -113,7 +113,7 @@ class QueueSource(Protocol):
     """How a kind of consumer adds and removes queues."""
 
     def rebalance_mode(self, wanted: RebalanceMode) -> RebalanceMode:
-        """Who divides the queues if the configuration or an operator wants this mode: some consumers know only one."""
+        """Who allocates queues if the configuration or an operator wants this mode; some consumers know only one."""
 
     async def lock(self, queue: MessageQueue) -> bool:
         """Lock a new ordered queue at its broker."""

@@ -118,7 +118,7 @@ class ClientRoutes:
         return select_broker_addr(route.broker_datas[draw(len(route.broker_datas))], draw)
 
     def find_assigner(self, topic: str) -> tuple[str, str] | None:
-        """Name and address of the broker that divides the queues of a topic for all members of a group.
+        """Name and address of the broker that allocates the queues of a topic for all members of a group.
 
         It is the one with the smallest name in Java's order of texts that has an address for id 0, be it that of an
         acting master. None without such a broker.

@@ -260,7 +260,7 @@ class PullThresholds:
         self.size_for_queue_mib = self.config.pull_threshold_size_for_queue
 
     def allocate_queues(self, queue_count: int) -> None:
-        """Divide the thresholds per topic among the queues; does nothing without queues.
+        """Allocate the thresholds per topic among the queues; does nothing without queues.
 
         Args:
             queue_count: entries of the process queue table, including the retry topic's and dropped ones.

@@ -32,7 +32,7 @@ def whole_group_s(*, strategy: str, queues: int, consumers: int) -> list[float]:
 
 
 def sticky_s(*, queues: int, consumers: int) -> list[float]:
-    """Seconds until the queues are divided after one member has left."""
+    """Seconds until the queues are allocated after one member has left."""
     mq_all, cid_all = _group(queues, consumers)
     before = allocate_sticky(mq_all, cid_all, {})
     left = cid_all[: consumers // 2] + cid_all[consumers // 2 + 1 :]

@@ -131,7 +131,7 @@ BENCHMARKS = (
     Benchmark("memory_per_idle_consumer_kib", None, rows.memory_per_idle_consumer_kib),
     Benchmark("idle_cpu_per_node_pct", None, rows.idle_cpu_per_node_pct),
     *(_allocation(strategy) for strategy in AllocateStrategy if strategy not in STATEFUL),
-    # A division that remembers may cost a few times what one that forgets costs.
+    # An allocation that remembers may cost a few times what one that forgets costs.
     Benchmark("allocation_sticky_s", _ratio_at_most(5), rows.sticky_s),
     Benchmark("guest_sends_1_thread", _ratio(1.1), _guest(guest_rows.sends_per_s, 1)),
     Benchmark("guest_p99_ms_1_thread", _ratio_at_most(1.0), _guest(guest_rows.p99_ms, 1)),

@@ -138,5 +138,5 @@ def _each(runs: Sequence[T], figure: Callable[[T], float]) -> Sample:
 
 
 def _row(name: str, unit: str, subject: str, own: Sample, real: Sample) -> Row:
-    beside = f"{subject}: {real.median:,.4g} {unit} (spread {real.spread_pct:.0f} %)"
-    return Row(name, own.median, unit, own.spread_pct, beside, own.median / real.median)
+    relative_path = f"{subject}: {real.median:,.4g} {unit} (spread {real.spread_pct:.0f} %)"
+    return Row(name, own.median, unit, own.spread_pct, relative_path, own.median / real.median)

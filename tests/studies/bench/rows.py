@@ -135,7 +135,7 @@ def idle_cpu_per_node_pct(name: str, work: Work, *, consumers: int = 20, wall_s:
 
 
 def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers: int = 1_000) -> Row:
-    """How long a whole group takes to divide its queues; with it, a queue's part of that among few and among many."""
+    """How long a whole group takes to allocate its queues; with it, a queue's part of that among few and among many."""
     few, usual, many = (work.sized(queues) for queues in (1_000, 10_000, 100_000))
     group = partial(run_trial, allocation_trials.whole_group_s, strategy=strategy, consumers=consumers)
     among_few, wall, among_many = interleave(
@@ -147,7 +147,7 @@ def allocation_s(name: str, strategy: AllocateStrategy, work: Work, *, consumers
 
 
 def sticky_s(name: str, work: Work, *, consumers: int = 1_000) -> Row:
-    """How long a broker divides the queues of a group that a member has left; with it, AVG for all members."""
+    """How long a broker allocates the queues of a group that a member has left; with it, AVG for all members."""
     queues = work.sized(10_000)
     sides = (
         partial(run_trial, allocation_trials.sticky_s, queues=queues, consumers=consumers),

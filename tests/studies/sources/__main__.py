@@ -76,7 +76,7 @@ def _render_compared(rows: Sequence[Row]) -> Table | str:
         box=None,
         title="The same with an assigner",
         title_justify="left",
-        caption="seconds, the longest, if members divide for themselves -> if an assigner does",
+        caption="seconds, the longest, if members allocate for themselves -> if an assigner does",
     )
     for title in ("id", "source", "members differ", "two owners", "", "no owner", ""):
         table.add_column(title, justify="right" if title in ("members differ", "two owners", "no owner") else "left")

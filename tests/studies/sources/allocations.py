@@ -1,4 +1,4 @@
-"""The same sources once more while an assigner divides: what members disagree about, and what it does to the queues."""
+"""The same sources while an assigner allocates: what members disagree about, and what it does to queues."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ class Impact:
     """The longest disagreements of a run, in s, after its members have started."""
 
     differ_s: float
-    """Members that were awake divided from different views, had different assigners or followed different divisions."""
+    """Members that were awake had different views or assigners, or followed different allocations."""
     two_owners_s: float
     """A queue had two owners that were awake."""
     no_owner_s: float
@@ -50,7 +50,7 @@ class Impact:
 
 @attrs.frozen
 class Compared:
-    """A source with members that divide for themselves, and with an assigner."""
+    """A source with members that allocate for themselves, and with an assigner."""
 
     members: Impact
     assigner: Impact
@@ -60,7 +60,7 @@ class Compared:
     """What becomes of queues without one."""
 
 
-def beside(members: Impact, assigner: Impact) -> Compared:
+def compare_effects(members: Impact, assigner: Impact) -> Compared:
     """Compare what was measured without an assigner and with one."""
     return Compared(
         members,
@@ -95,7 +95,7 @@ def compared(scenario: Callable[[], object]) -> Compared | None:
         with _impacts_of_runs(assigned=assigned) as impacts:
             scenario()
         found += impacts
-    return beside(*found) if len(found) == 2 else None
+    return compare_effects(*found) if len(found) == 2 else None
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def _impacts_of_runs(*, assigned: bool) -> Iterator[list[Impact]]:
     """Measure what is run inside.
 
     Args:
-        assigned: groups that divide for themselves ask an assigner instead.
+        assigned: groups that allocate for themselves ask an assigner instead.
     """
     executing = _Executed(assigned)
     token = _executing.set(executing)

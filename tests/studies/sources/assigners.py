@@ -37,8 +37,8 @@ def assigners_remember_different_divisions() -> Measured:
     if not back:
         return Measured(0)
     followed = trace.beliefs(BeliefKind.EPOCH, SUBJECT, after_ms=back[0])
-    epochs = [row.held["epoch"] for row in trace.beliefs(BeliefKind.DIVISION, SUBJECT)]
-    seen = f"from the first member that asks the old one again; divisions {', '.join(map(str, epochs))}"
+    epochs = [row.held["epoch"] for row in trace.beliefs(BeliefKind.ALLOCATION, SUBJECT)]
+    seen = f"from the first member that asks the old one again; allocations {', '.join(map(str, epochs))}"
     return Measured(followed[-1].at_s - back[0] / 1_000 if followed else 0, seen=seen)
 
 
@@ -85,7 +85,7 @@ def one_member_does_not_reach_the_assigner() -> Measured:
 
 
 def an_operator_is_not_heard() -> Measured:
-    """A broker was down when the operator changed who divides; a member that meets only this broker does as before."""
+    """A broker was down when the operator changed who allocates; a member that meets only it does as before."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
@@ -105,7 +105,9 @@ def an_operator_is_not_heard() -> Measured:
     mixed = {name: dict.fromkeys(seen) for name, seen in modes.items()} == {
         "c1": {"assigner": None}, "c2": {"client": None},
     }  # fmt: skip
-    return Measured(end_s(trace) - 180 if mixed else 0, lasts=mixed, seen="c1 asks an assigner, c2 divides for itself")
+    return Measured(
+        end_s(trace) - 180 if mixed else 0, lasts=mixed, seen="c1 asks an assigner, c2 allocates for itself"
+    )
 
 
 SOURCES = (
@@ -117,6 +119,6 @@ SOURCES = (
            scenario=members_ask_two_assigners),
     Source(id="c11", family=_S, title="a member that does not reach the assigner keeps what others are given",
            bound="the cut (250 s here) + heartbeat 30 s", bound_s=280, scenario=one_member_does_not_reach_the_assigner),
-    Source(id="c12", family=_S, title="a broker did not hear who divides, nor does who meets only that broker",
+    Source(id="c12", family=_S, title="a broker did not hear who allocates, nor does who meets only that broker",
            bound="none", bound_s=None, scenario=an_operator_is_not_heard),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sources c1 to c8: members that know the same, or not, and divide it in ways that do not fit together."""
+"""Sources c1 to c8: members that know the same, or not, and allocate it in ways that do not fit together."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ def views_are_used_at_different_instants() -> Measured:
 
 
 def strategies_differ() -> Measured:
-    """Two members divide averagely, one by circle."""
+    """Two members allocate averagely, one by circle."""
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(120_000)

@@ -24,7 +24,7 @@ from studies.special_messages.impacts import KindReported
 _BAD_INPUT = 2
 _CAMPAIGN = "campaigns/special_messages.toml"
 _COLUMNS = {"sent": 1, "delivered": 1, "lost": 1, "twice": 1, "late_ms": 1_000, "gap_ms": 1_000}
-"""Field of `KindReported` -> what it is divided by."""
+"""Field of `KindReported` -> what it is allocated by."""
 _HEADINGS = ("sent", "delivered", "lost", "twice or more", "latest, s", "longest gap, s")
 _OnlyOption = Annotated[list[str] | None, typer.Option("--only", metavar="VARIANT", help="Run this; repeatable.")]
 _SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds, from 1.")]

@@ -1,8 +1,8 @@
-"""The assigner: one broker divides the queues of a group, and remembers how.
+"""The assigner: one broker allocates the queues of a group, and remembers how.
 
-A division has an epoch, one more than the last. It is made again when the members, the queues or the strategy change,
+An allocation has an epoch, one more than the last. It is made again when the members, the queues or the strategy change,
 and not before: whoever asks gets its share of the present one. The memory is lost with the process. The next assigner
-collects the claims of the members before it divides, and meanwhile no one has to change anything.
+collects the claims of the members before it allocates, and meanwhile no one has to change anything.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ class AssignmentQuestion:
     client_id: str
     strategy: str
     parameters: StrategyParameters
-    """With another strategy or other parameters the queues are divided again."""
+    """With another strategy or other parameters the queues are allocated again."""
     claim: AssignmentClaim
     mq_all: tuple[MessageQueue, ...]
     """Sorted."""
@@ -54,10 +54,10 @@ class AssignmentAnswer:
 
 @attrs.define
 class _PinnedGroup:
-    """The division of one group and topic."""
+    """The allocation of one group and topic."""
 
     collects_until_ms: int | None = None
-    """While it collects claims; None: it has divided."""
+    """While it collects claims; None: it has allocated."""
     epoch: int = 0
     strategy: str = ""
     parameters: StrategyParameters = StrategyParameters()
@@ -101,7 +101,7 @@ class _PinnedGroup:
 
 
 class PinnedAssignments:
-    """The divisions of all groups that ask this broker as their assigner.
+    """The allocations of all groups that ask this broker as their assigner.
 
     Args:
         grace_period_ms: how long claims are collected if some member was assigned queues by another assigner.
@@ -116,7 +116,7 @@ class PinnedAssignments:
 
         Args:
             asked: the question; a client that is no member gets no queue.
-            divide: the strategy; whatever it raises is a problem of the answer, and everybody keeps its queues.
+            allocate: the strategy; whatever it raises is a problem of the answer, and everybody keeps its queues.
             now_ms: wall clock.
         """
         group = self._groups.setdefault((requested.group, requested.topic), _PinnedGroup())
@@ -137,7 +137,7 @@ class PinnedAssignments:
         return AssignmentAnswer(free, group.epoch, allocated_queues, _heirs(group, requested, released), problem)
 
     def _notice_another_assigner(self, group: _PinnedGroup, claim: AssignmentClaim, now_ms: int) -> None:
-        """Begin to collect claims if somebody else has divided the queues, and this assigner does not know how."""
+        """Begin to collect claims if somebody else has allocated the queues, and this assigner does not know how."""
         is_first = not group.shares and group.collects_until_ms is None
         if claim.epoch > group.epoch or (is_first and claim.owned):
             if is_first or group.shares:

@@ -111,7 +111,7 @@ class LockRound:
 class Unlock:
     """Calls to make; the client is answered without waiting for them."""
 
-    tell: tuple[str, ...] = ()
+    notified: tuple[str, ...] = ()
     """Addresses to send `request` to, ordered by broker id, this broker's own among them."""
     request: LockBatchRequestBody | None = None
 
@@ -161,5 +161,5 @@ def unlock_batch(
     if body.only_this_broker or not lock_in_strict_mode:
         locks.unlock_batch(body.consumer_group, body.mq_set, body.client_id)
         return Unlock()
-    tell = tuple(members[member] for member in sorted(members))
-    return Unlock(tell, attrs.evolve(body, only_this_broker=True))
+    notified = tuple(members[member] for member in sorted(members))
+    return Unlock(notified, attrs.evolve(body, only_this_broker=True))

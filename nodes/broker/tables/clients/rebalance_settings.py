@@ -1,4 +1,4 @@
-"""Who divides the queues of each group, as operators have set it."""
+"""Who allocates the queues of each group, as operators have set it."""
 
 from collections.abc import Mapping
 
