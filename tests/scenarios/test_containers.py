@@ -211,10 +211,8 @@ def test_a_message_of_a_dead_master_is_revived_from_its_slave_next_door_without_
     assert trace.select("rpc", src="box0", code=int(RequestCode.PULL_MESSAGE)) == []
 
 
-@pytest.mark.parametrize(("beside", "code"), [("box0", ResponseCode.SUCCESS), (None, ResponseCode.SYSTEM_ERROR)])
-def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_with_it_if_there_is_one(
-    relative_path, code
-):
+@pytest.mark.parametrize(("container", "code"), [("box0", ResponseCode.SUCCESS), (None, ResponseCode.SYSTEM_ERROR)])
+def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_with_it_if_there_is_one(container, code):
     lines = []
 
     async def script(stage: Stage) -> None:
@@ -229,11 +227,11 @@ def test_what_a_consumer_sends_back_to_an_acting_slave_is_stored_by_a_master_wit
         lines.append(await probe.ask("ba-s1", RequestCode.CONSUMER_SEND_MSG_BACK, back))
         await stage.for_ms(15_000)
 
-    brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, relative_path, 1, total_replicas=1))
+    brokers = (broker("ba", 0, None), broker("ba", 1, "box0", 0), broker("bb", 0, container, 1, total_replicas=1))
     trace = execute(in_containers(*brokers), script)
 
     assert lines[0].code == code
-    assert stored(trace, "%RETRY%TOOLS_CONSUMER") == (["bb"] if relative_path else [])
+    assert stored(trace, "%RETRY%TOOLS_CONSUMER") == (["bb"] if container else [])
 
 
 @pytest.mark.trap("P44")

@@ -122,6 +122,6 @@ def _mixed_strategies(scenario: Scenario, in_turn: tuple[RestartChange, ...]) ->
                 "strategies-mixed-for-long",
                 group.group,
                 f"for {mixed_ms / 1_000:g} s its members allocate by {' and by '.join(names)}, longer than any "
-                "rebalance takes: all that time some queues have two owners and others none; restart the members at once, or "
-                "give the new strategy a new group",
+                "rebalance takes: all that time some queues have two owners and others none; restart the members at "
+                "once, or give the new strategy a new group",
             )
