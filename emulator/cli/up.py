@@ -251,4 +251,4 @@ def _page(
 
 def _print_replay_command(run: Path) -> None:
     if (run / BY_HAND_FILE).exists():
-        print_line(f"do again what was done by hand: {NAME} run {run / BY_HAND_FILE}", err=True)
+        print_line(f"do again what was done interactively: {NAME} run {run / BY_HAND_FILE}", err=True)

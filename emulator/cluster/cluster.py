@@ -265,7 +265,7 @@ def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
         guest: name of the guest; None: for guests without a name.
 
     Raises:
-        NoAddressError: the cluster is not in mode `live`, or has no door for such a guest.
+        NoAddressError: the cluster is not in mode `live`, or has no guest listener for such a guest.
     """
     guest_listeners = cluster.world.guest_listeners
     if guest_listeners is None:

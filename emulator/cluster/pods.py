@@ -28,7 +28,7 @@ class Pods:
         self._is_kept_down = stays_down
         self.existing: dict[str, None] = {}
         """Pods that were started and not removed, in the order of their creation."""
-        self._told_to_end: dict[str, int] = {}
+        self._asked_to_end: dict[str, int] = {}
         """Pod -> incarnation that was sent a SIGTERM."""
 
     def of(self, statefulset: str) -> tuple[str, ...]:
@@ -59,8 +59,8 @@ class Pods:
         """SIGTERM; a suspended process receives it when it runs again."""
         host = self._hosts[pod]
         process = host.process
-        if process is not None and process.alive and self._told_to_end.get(pod) != process.incarnation:
-            self._told_to_end[pod] = process.incarnation
+        if process is not None and process.alive and self._asked_to_end.get(pod) != process.incarnation:
+            self._asked_to_end[pod] = process.incarnation
             host.world.nursery.start_soon(host.terminate)
 
     def kill(self, pod: str) -> None:

@@ -151,7 +151,9 @@ def _count(number: int, subject: str) -> str:
 
 LOOKING = (
     Verb("status", "", "emulated time, states of nodes, active faults, subjects about which nodes differ", _status),
-    Verb("nodes", "", "all nodes with their addresses and states, and what guests asked in vain", _nodes),
+    Verb(
+        "nodes", "", "all nodes with their addresses and states, and which requests of guests are not supported", _nodes
+    ),
     Verb(
         "views",
         "[SUBJECT|all]",

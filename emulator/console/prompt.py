@@ -191,7 +191,7 @@ def _filling(session: Session, word: str) -> Iterable[str]:
 
 
 _HOLDER_COLOURS = ("green", "red", "yellow", "magenta", "cyan", "blue")
-"""Colours of camps, the largest camp first."""
+"""Colours of groups of holders, the largest group first."""
 
 
 def views_in_colour(session: Session, wanted: str | None) -> str:

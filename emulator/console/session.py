@@ -30,7 +30,7 @@ SCENARIO_SUFFIX = ".toml"
 
 @attrs.define
 class _Interactive:
-    """What was done by hand, by all who share a session."""
+    """What was done interactively, by all who share a session."""
 
     done: list[TimedFault] = attrs.Factory(list)
     next_ms: int = 0
@@ -42,7 +42,7 @@ class _Interactive:
 
 
 class Session:
-    """Executes verbs on a cluster, and remembers the faults that were begun by hand.
+    """Executes verbs on a cluster, and remembers the faults that were begun interactively.
 
     Args:
         cluster: that runs.
@@ -198,7 +198,9 @@ class Session:
         """
         self._require_known(fault)
         if len(self._by_hand.done) + len(self.cluster.scenario.faults.faults) >= FAULTS_MAX:
-            raise VerbError(f"expected {FAULTS_MAX} faults at most in one run: what is done by hand is a scenario, too")
+            raise VerbError(
+                f"expected {FAULTS_MAX} faults at most in one run: what is done interactively is a scenario, too"
+            )
         await self._wait_for_an_instant_of_its_own()
         requested = TimedFault(self._free_id(fault.kind), fault, self.now_ms)
         resolved = self._resolved(requested)
@@ -241,7 +243,7 @@ class Session:
             raise VerbError(error.problem) from None
 
     async def heal(self, fault_id: str) -> TimedFault:
-        """End an active fault, of the scenario or begun by hand.
+        """End an active fault, of the scenario or begun interactively.
 
         Raises:
             VerbError: no fault of that id is active.
@@ -269,7 +271,7 @@ class Session:
         return tuple(timed for timed in faults if isinstance(timed.fault, kinds) and timed.fault.scope.matches(node))
 
     def by_hand(self) -> Plan:
-        """The faults begun by hand so far; an active fault has no end."""
+        """The faults begun interactively so far; an active fault has no end."""
         return Plan(tuple(self._by_hand.done))
 
     async def _wait_for_an_instant_of_its_own(self) -> None:
@@ -279,7 +281,7 @@ class Session:
         await self.cluster.world.sleep_until_ns(instant_ms * _NS_PER_MS)
 
     def _free_id(self, kind: str) -> str:
-        # Also what has ended or is to come: what is done by hand is saved together with the faults of the scenario.
+        # Also what has ended or is to come: interactive faults are saved with the faults of the scenario.
         planned = (timed.id for timed in (*self.cluster.scenario.faults.faults, *self._by_hand.done))
         used = dict.fromkeys([*self.operator.active, *planned])
         number = 1

@@ -22,7 +22,7 @@ from nodes.fields import shown
 
 SAVE = "save"
 _HEAD = """\
-# What was done by hand, at the instants at which it was done. A run of this in `sim` or `fast` gives the same
+# What was done interactively, at the instants at which it was done. A run of this in `sim` or `fast` gives the same
 # changes of views in the same order, with the same timers, as long as nothing was lost at random: which frame a
 # loss takes depends on how many went before it, and what passes next to the network in `live` takes time of its own.
 
@@ -30,11 +30,11 @@ _HEAD = """\
 
 
 def scenario_by_hand(scenario: Scenario, by_hand: Plan, end_ms: int) -> str:
-    """The text of a scenario file that repeats a run with the faults that were begun by hand.
+    """The text of a scenario file that repeats a run with the faults that were begun interactively.
 
     Args:
         scenario: of the run; those of its faults that have begun are included.
-        by_hand: faults begun by hand.
+        by_hand: faults begun interactively.
         end_ms: end of the run, in ms since it began.
 
     Raises:
@@ -83,7 +83,7 @@ _ALL = (
     *BREAKING,
     *TIMING,
     *SCRIPTING,
-    Verb(SAVE, "FILE", "save the faults begun by hand so far as a scenario that repeats them", _save, 1, 1),
+    Verb(SAVE, "FILE", "save the faults begun interactively so far as a scenario that repeats them", _save, 1, 1),
     Verb("help", "[VERB]", "list all verbs, or explain one", _help, 0, 1),
     Verb("quit", "", "end the run", _quit),
 )

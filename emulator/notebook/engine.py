@@ -82,7 +82,7 @@ class Engine:
         self._result: RunResult | None = None
         self._error: BaseException | None = None
         self._why_ended = "it was closed"
-        self._crash_told = False
+        self._is_crash_reported = False
 
     @property
     def stepped(self) -> bool:
@@ -197,7 +197,7 @@ class Engine:
         self._leave()
         while self._thread.is_alive():
             self._thread.join(_LOOKS_EVERY_S)
-        if self._error is not None and not self._crash_told:
+        if self._error is not None and not self._is_crash_reported:
             self._why_ended = str(self._error)
             raise self._error
         return self._result
@@ -265,11 +265,11 @@ class Engine:
             self._leave()
             self._thread.join()
             self._why_ended = "; ".join(crashes)
-            self._crash_told = isinstance(self._error, NodeCrashedError)
+            self._is_crash_reported = isinstance(self._error, NodeCrashedError)
             raise self._error or NodeCrashedError(self._why_ended)
 
     def _ended_error(self) -> ClusterEndedError:
-        why = self._why_ended if self._error is None or self._crash_told else str(self._error)
+        why = self._why_ended if self._error is None or self._is_crash_reported else str(self._error)
         where = f"; its trace is in {self._session.run_directory}" if self._session is not None else ""
         return ClusterEndedError(f"the cluster has ended: {why}{where}")
 

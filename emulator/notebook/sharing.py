@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-OF_THE_WHOLE = ("active_ns", "excess_ns", "camps_ns", "duplicates", "messages", "backlog")
+OF_THE_WHOLE = ("active_ns", "excess_ns", "holders_ns", "duplicates", "messages", "backlog")
 """Amounts of whole intervals: a sum over pieces would count them once per piece."""
 _QUEUE = ["run", "group", "topic", "broker_name", "queue_id"]
 

@@ -47,7 +47,7 @@ def show_faults(session: Session, _words: Sequence[object]) -> str:
 
 
 def show_views(session: Session, words: Sequence[object]) -> str:
-    """A table of subjects and nodes; where nodes of one role differ, each camp has a letter and a colour."""
+    """A table of subjects and nodes; where nodes of one role differ, holders of one value share letter and colour."""
     lines = session.lines
     rows = []
     for kind, subject in session.state.beliefs.subjects():
@@ -89,7 +89,7 @@ def _row(session: Session, lines: EventLines, kind: str, subject: str) -> list[s
 
 
 def _mark(letter: str, colour: str, *, severe: bool, alone: bool = False, about: str = "") -> str:
-    """The mark of a camp: coloured if nodes of one role differ, a letter if roles differ, else a tick."""
+    """A mark for the holders of a value: coloured if nodes of one role differ, a letter if roles do, else a tick."""
     if severe:
         return chip(letter, colour, about)
     return f'<span title="{escape(about)}" style="{QUIET if alone else _ROLES}">{"✓" if alone else letter}</span>'

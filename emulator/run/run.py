@@ -41,7 +41,7 @@ from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
 
 BY_HAND_FILE = "by_hand.toml"
-"""File in a run directory: a scenario that repeats the faults begun by hand."""
+"""File in a run directory: a scenario that repeats the faults begun interactively."""
 _FILES = RunFiles()
 _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000
@@ -159,7 +159,7 @@ def _save_code(scenario: Scenario, path: Path, files: RunFiles) -> None:
 
 @contextmanager
 def _guest_listeners_at(listen: ListenAddress | None, scenario: Scenario) -> Iterator[SocketGuestListeners | None]:
-    """The doors at an address of this machine while the run lasts; None for no address."""
+    """The guest listeners at an address of this machine while the run lasts; None for no address."""
     if listen is None:
         yield None
         return

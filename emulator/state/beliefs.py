@@ -74,7 +74,7 @@ class BeliefBook:
         return self._held.get((kind, subject), {})
 
     def all_holders(self, kind: str, subject: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The camps about a subject: (value, nodes that hold it), the largest first."""
+        """The holders of each value of a subject: (value, nodes that hold it), the largest first."""
         nodes_of: dict[str, list[str]] = {}
         for node, held in sorted(self.held(kind, subject).items()):
             nodes_of.setdefault(held.value, []).append(node)

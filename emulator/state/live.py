@@ -53,7 +53,7 @@ class LiveState:
                 self._faults[fault_id].end_ns = t_ns
 
     def not_emulated(self) -> Mapping[str, Sequence[str]]:
-        """Mapping guest -> what it has asked for in vain."""
+        """Mapping guest -> its requests that are not supported."""
         return self._not_emulated
 
     def faults(self) -> tuple[LiveFault, ...]:

@@ -1,4 +1,4 @@
-"""Playing a run with a user at its console, in virtual time; the run has a run directory."""
+"""Running a cluster with a user at its console, in virtual time; the run has a run directory."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

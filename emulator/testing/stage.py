@@ -1,4 +1,4 @@
-"""Playing a whole cluster with a script, in virtual time by default."""
+"""Running a whole cluster with a script, in virtual time by default."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

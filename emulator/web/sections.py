@@ -86,7 +86,7 @@ def _label(rule: LinkRule) -> str:
 
 
 def view(session: Session, kind: str, subject: str) -> Entries | None:
-    """The camps about one subject for each role; None: not shown, or no beliefs."""
+    """The holders of each value of one subject, by role; None: not shown, or no beliefs."""
     if kind not in SHARED_KINDS:
         return None
     differs = session.state.beliefs.differs(kind, subject)

@@ -180,7 +180,7 @@ class NaiveAssigners(NaiveRun):
 
 def random_assigners(seed):
     """A run in which members change assigners, follow allocations, switch modes, sleep and end in any order."""
-    chance = random.Random(f"deciders {seed}")
+    chance = random.Random(f"assigners {seed}")
     trace, now = HandMadeTrace(), 0
     for _ in range(60):
         now += chance.choice((0, 0, 0, 1, 1, 2, 3))

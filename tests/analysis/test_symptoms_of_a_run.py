@@ -197,7 +197,7 @@ def test_a_storm_of_several_clients_is_one_symptom_and_the_most_severe(tmp_path)
     assert as_text(report).startswith("request storm: 3 clients")
 
 
-def test_lost_messages_are_louder_than_any_storm(tmp_path):
+def test_lost_messages_are_more_severe_than_any_storm(tmp_path):
     trace = stormy().at(120).store(0, 1).at(121).consume("c1", 1).commit("c1", 2)
     report = reported(trace, tmp_path)
     assert [item.kind for item in most_severe(report)][:2] == [SymptomKind.LOST, SymptomKind.STORM]

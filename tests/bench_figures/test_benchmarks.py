@@ -257,7 +257,12 @@ def test_processes_take_turns_on_one_core():
 def test_a_workload_is_run_in_a_warm_process(tmp_path):
     scenario = (turns.WORKLOADS / "fourteen.toml").read_text().partition("[[fault]]")[0]
     (tmp_path / "short.toml").write_text(scenario.replace("run_for_s = 120", "run_for_s = 2"))
-    command = [sys.executable, str(Path(turns.__file__).parent / "played.py"), str(tmp_path / "short.toml"), "counts"]
+    command = [
+        sys.executable,
+        str(Path(turns.__file__).parent / "executed_workloads.py"),
+        str(tmp_path / "short.toml"),
+        "counts",
+    ]
 
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONSAFEPATH": "1"}

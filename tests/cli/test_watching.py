@@ -116,7 +116,7 @@ def refused(tmp_path, *arguments):
 
 
 def test_what_cannot_be_watched_is_reported_in_one_line(tmp_path):
-    source = executed(tmp_path / "played")
+    source = executed(tmp_path / "executed")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine.txt").write_text("")
     ended = f"rmqemu: {source.path} has ended, there is nothing to watch: rmqemu analyze {source.path}"
@@ -144,7 +144,7 @@ def test_what_cannot_be_watched_is_reported_in_one_line(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_that_is_damaged_while_it_is_watched_is_reported_in_one_line(tmp_path):
-    with growing(tmp_path / "run", executed(tmp_path / "played")) as run:
+    with growing(tmp_path / "run", executed(tmp_path / "executed")) as run:
         run.grow(400)
         watch = Watch(run.path, tmp_path)
         until(lambda: watch.lines)

@@ -1,4 +1,4 @@
-"""Telling a time that was taken in a case from a small number that was given to it."""
+"""Distinguishing a time that was taken in a case from a small number that was given to it."""
 
 ORIGIN_MS = 1_700_000_000_000
 """When every case begins."""

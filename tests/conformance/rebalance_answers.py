@@ -60,7 +60,7 @@ def triple(queue):
 
 
 class Consumer:
-    """Assigner, keeper and listener in one: what a recording subclass of `RebalanceImpl` is there."""
+    """Assigner, source and listener in one: what a recording subclass of `RebalanceImpl` is there."""
 
     def __init__(self, requested):
         self.clock = SimpleNamespace(now_ms=lambda: NEVER_MS, monotonic_ns=lambda: 0)

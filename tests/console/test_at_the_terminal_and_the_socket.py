@@ -81,7 +81,7 @@ def test_at_the_prompt_every_line_is_reported_as_in_the_transcript(place):
             for line in exchange.reported:
                 if line != "..." and not exchange.typed.startswith("views"):  # that one is painted
                     terminal.expect(".*?".join(re.escape(part) for part in line.split("...")))
-        terminal.expect("do again what was done by hand: rmqemu run ")
+        terminal.expect("do again what was done interactively: rmqemu run ")
         terminal.expect(pexpect.EOF)
     finally:
         terminal.close(force=True)

@@ -69,7 +69,7 @@ def test_verbs_are_typed_below_the_events_and_the_prompt_counts_what_is_broken(t
     terminal.expect(r"\[0 faults active\]>")
     terminal.send("quit\r")
     terminal.expect("leaving: every fault heals")
-    terminal.expect("do again what was done by hand: rmqemu run runs/small-live-seed1-1/by_hand.toml")
+    terminal.expect("do again what was done interactively: rmqemu run runs/small-live-seed1-1/by_hand.toml")
     terminal.expect(pexpect.EOF)
 
 

@@ -164,7 +164,7 @@ def test_an_ended_cluster_leaves_no_socket_and_says_how_to_do_it_again(fresh, en
     _, reported = process.communicate(timeout=30)
     replay = path.parent / "by_hand.toml"
     assert not path.exists()
-    assert f"do again what was done by hand: rmqemu run {replay.relative_to(path.parents[2])}" in reported
+    assert f"do again what was done interactively: rmqemu run {replay.relative_to(path.parents[2])}" in reported
     assert 'id = "kill-1"' in replay.read_text()
 
 

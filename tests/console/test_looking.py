@@ -37,7 +37,7 @@ def book_of(**held: dict[str, str]) -> BeliefBook:
     return book
 
 
-def test_the_matrix_gives_equal_values_one_letter_and_the_largest_camp_the_first():
+def test_the_matrix_gives_equal_values_one_letter_and_the_largest_group_of_holders_the_first():
     book = book_of(b1={"g": "[1]"}, b2={"g": "[1,2]"}, b3={"g": "[1,2]", "h": "[]"})
     shown = matrix(book, [("consumer_ids", "g"), ("consumer_ids", "h")], ("b3", "b2", "b1", "b0"))
     assert shown.nodes == ("b3", "b2", "b1")
@@ -61,7 +61,7 @@ def test_views_show_who_differs_and_what_the_letters_stand_for(tmp_path):
         painted = views_in_colour(me.session, "g/orders")
         assert ANSI.sub("", painted).split("\n")[1].split() == ["view", "g/orders", "A", "B"]
         colours = dict.fromkeys(found[1] for found in ANSI.finditer(painted))
-        assert "1;32" in colours  # the largest camp
+        assert "1;32" in colours  # the largest group of holders
         assert "1;31" in colours  # and who differs from it
 
     run_at_console(scenario(400), tmp_path, sitting)

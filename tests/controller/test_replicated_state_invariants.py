@@ -69,7 +69,7 @@ class ReplicatedStateMachine(RuleBasedStateMachine):
         self.before, self.masters, self.master_is_cleaned, self.unknown_master = None, {}, False, None
 
     @invariant()
-    def c1_and_i8_epochs_never_decrease_unless_the_group_begins_anew(self):
+    def c1_and_i8_epochs_never_decrease_unless_the_group_begins_again(self):
         now, before = self.group.sync, self.before
         if now is not None and before is not None:
             assert now.master_epoch >= before.master_epoch

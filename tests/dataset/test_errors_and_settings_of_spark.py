@@ -100,9 +100,9 @@ def test_a_folder_without_room_is_refused_before_spark_starts(monkeypatch, tmp_p
 
 
 def test_an_unknown_level_of_the_log_gets_one_line(monkeypatch, tmp_path):
-    monkeypatch.setenv(settings.LOG, "loud")
+    monkeypatch.setenv(settings.LOG, "verbose")
 
-    with pytest.raises(UserError, match=r"^RMQEMU_SPARK_LOG='loud': expected one of off, fatal, error, warn, "):
+    with pytest.raises(UserError, match=r"^RMQEMU_SPARK_LOG='verbose': expected one of off, fatal, error, warn, "):
         settings.java_options(tmp_path)
 
 

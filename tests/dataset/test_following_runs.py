@@ -178,7 +178,7 @@ def test_a_restart_goes_on_with_the_stored_watchers_unless_they_are_of_another_r
 
 @pytest.mark.slow
 def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
-    source = executed(tmp_path / "played", TraceLevel.FINDINGS)
+    source = executed(tmp_path / "executed", TraceLevel.FINDINGS)
     with growing(tmp_path / "run", source) as run:
         run.grow(500)
         with followed(spark, run.path, tmp_path / "checkpoint", []) as item:

@@ -204,7 +204,7 @@ def test_what_a_query_lacks_or_misspells_is_one_line(session, tmp_path, source):
 
 
 def test_a_table_that_the_level_leaves_out_is_refused_and_an_empty_one_is_not(session, tmp_path, source):
-    coarse = executed(tmp_path / "played", TraceLevel.COUNTS).path
+    coarse = executed(tmp_path / "executed", TraceLevel.COUNTS).path
     line = f"{coarse} has a trace of level counts, without beliefs: expected full or findings"
     assert refused(session, "beliefs", coarse) == line
     assert read(session, "counts", coarse).count() > 0

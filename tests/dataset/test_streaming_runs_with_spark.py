@@ -98,7 +98,7 @@ def decoded(rows):
 
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
 def test_a_growing_run_gives_each_row_once_and_in_order_over_restarts(tmp_path, level):
-    source = executed(tmp_path / "played", level)
+    source = executed(tmp_path / "executed", level)
     with growing(tmp_path / "run", source) as run:
         queries = {name: Query(run.path, name, rowsPerBatch="130") for name in ("rpc", "messages", "counts", "rows")}
         for number, step in enumerate((0, 1, 700, 40, 500, 400, 200, 200)):
@@ -157,7 +157,7 @@ def test_a_batch_without_a_limit_is_read_by_several_tasks(tmp_path, source, monk
 @pytest.mark.parametrize("level", [TraceLevel.FULL, TraceLevel.FINDINGS])
 @pytest.mark.parametrize("rows_per_batch", ["1", "400"])
 def test_with_the_option_the_end_of_a_run_is_a_row(tmp_path, level, rows_per_batch):
-    source = executed(tmp_path / "played", level)
+    source = executed(tmp_path / "executed", level)
     with growing(tmp_path / "run", source) as run:
         run.grow(len(run.rows) - 3)
         query = Query(run.path, "rows", rowsPerBatch="400", endOfRun="true")

@@ -293,7 +293,7 @@ def test_by_hand_the_same_is_possible_and_can_be_done_again(tmp_path):
 LONG_SHUTDOWN = (
     timed("few turns", "slow-cpu c1 30000", 60_000, 40_000),
     timed("stop", "stop c1", 62_000, 5_000),
-    timed("beside", "stop c2", 62_000, 3_000),
+    timed("together", "stop c2", 62_000, 3_000),
     timed("later", "kill broker-a", 64_000, 10_000),
 )
 """c1 gets the CPU again, and so shuts down, at 100 s."""
@@ -302,12 +302,12 @@ LONG_SHUTDOWN = (
 def test_a_long_shutdown_delays_no_other_fault(tmp_path):
     outcome = run(tmp_path, cold_cluster(), *LONG_SHUTDOWN)
     at_ms = {(name, event): at_ms for name, event, at_ms, _ in faults_of(outcome.trace)}
-    assert at_ms.pop(("beside", "begin")) == pytest.approx(62_000, abs=1e-5)  # a nanosecond later
+    assert at_ms.pop(("together", "begin")) == pytest.approx(62_000, abs=1e-5)  # a nanosecond later
     assert at_ms == {
         ("few turns", "begin"): 60_000,
         ("stop", "begin"): 62_000,
         ("later", "begin"): 64_000,
-        ("beside", "end"): 65_000,
+        ("together", "end"): 65_000,
         ("stop", "end"): 67_000,
         ("later", "end"): 74_000,
         ("few turns", "end"): 100_000,

@@ -94,7 +94,7 @@ class RouteTableAgainstItsModel(RuleBasedStateMachine):
             assert [data.broker_name for data in route.queue_datas] == list(queues)
 
     @invariant()
-    def what_is_told_broker_by_broker_is_the_whole_route(self):
+    def what_is_answered_broker_by_broker_is_the_whole_route(self):
         routes = {topic: self.table.pick_up_topic_route(topic) for topic in self.reported}
         assert self.reported == {topic: route_in_brief(route) if route else None for topic, route in routes.items()}
 

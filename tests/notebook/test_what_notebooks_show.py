@@ -63,7 +63,7 @@ def test_a_cluster_shows_its_nodes_by_role_and_that_all_agree(cluster):
     assert html(cluster) == html(cluster.status)
 
 
-def test_agreement_is_a_quiet_mark_and_disagreement_a_letter_for_each_camp(cluster):
+def test_agreement_is_a_quiet_mark_and_disagreement_a_letter_for_each_value(cluster):
     calm = Cells(html(cluster.views)).rows
     names = list(cluster._engine.session.cluster.hosts)
     head = calm[0]
@@ -111,7 +111,7 @@ def test_owners_are_notified_queue_by_queue(cluster):
     Cells(html(cluster.ownership))
 
 
-def test_two_owners_and_none_are_loud():
+def test_two_owners_and_none_are_severe():
     state = LiveState(scenario())
     book = state.owners
     queue = next(iter(book.owners()))

@@ -187,7 +187,7 @@ def test_what_escapes_inside_a_container_may_land_in_a_master_that_is_not_regist
     assert due.at_ms < online[-1]
 
 
-def test_a_message_of_a_dead_master_is_revived_from_its_slave_next_door_without_a_request():
+def test_a_message_of_a_dead_master_is_revived_from_its_slave_in_the_container_without_a_request():
     popped = []
 
     async def script(stage: Stage) -> None:

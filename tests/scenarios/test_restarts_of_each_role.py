@@ -138,7 +138,7 @@ def test_a_frozen_broker_holds_its_queues_up_and_loses_neither_members_nor_messa
     trace = execute(a_scenario(brokers=BOTH, consumers=2, queues=2, rate_per_s=4), script)
 
     of_broker = [row for row in trace.select("messages", broker_name="broker-b") if 30_001 < row.at_ms < 50_000]
-    assert {row.event for row in of_broker} == {"unacknowledged"}, "only the producer says something, in vain"
+    assert {row.event for row in of_broker} == {"unacknowledged"}, "only the producer sends something, without success"
     assert sorted(trace.consumed()) == trace.stored()
     assert all(len(owners) == 1 for owners in trace.owners().values())
     assert len(trace.select("beliefs", node="ns-1", kind="live_brokers", subject="broker-b")) == 1

@@ -67,7 +67,7 @@ def test_all_queues_that_a_pass_takes_away_are_dropped_at_once_and_committed_one
         stage.start("c2")
         await stage.at_ms(45_000)
 
-    # Each queue is let go of when its listener has had half a second to finish, in vain.
+    # Each queue is let go of when its listener has had half a second to finish, without success.
     trace = execute(in_order(a_scenario(consumers=2, queues=6, rate_per_s=12), consume_ms=4_000), script)
 
     drops = trace.select("ownership", node="c1", event="dropped", topic=TOPIC, after_ms=30_000)

@@ -69,7 +69,7 @@ def test_a_topic_that_a_slave_makes_known_also_sends_it_who_the_master_is():
     assert (known, address) == (34_002, "127.1.2.1:10911")
 
 
-def test_no_registration_slips_between_the_farewells():
+def test_no_registration_comes_between_the_farewells():
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
         await stage.power_off("ns-2")

@@ -90,7 +90,7 @@ def test_members_whose_routes_differ_have_two_assigners_and_queues_two_owners():
 
     trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=pinned()), script)
 
-    # c2 asks broker-a in vain and keeps what it has; broker-a forgets c2 after two minutes and gives all queues to c1.
+    # c2 asks broker-a, gets no answer, and keeps its queues; broker-a forgets c2 after two minutes, and c1 gets all.
     assert [value for _, value in believed(trace, "assigner", "c2")] == ["broker-a"]
     assert double_owners(trace, after_ms=130_000) != []
 

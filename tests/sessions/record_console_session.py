@@ -65,7 +65,7 @@ SESSION = (
     (485, "start ns-2", "healed power_off-1"),
     (515, "scale g 3", "scale-1: scale g to 3"),
     (560, "heal all", "healed scale-1"),
-    (600, "quit", "do again what was done by hand"),
+    (600, "quit", "do again what was done interactively"),
 )
 """Second of the session, what is typed, and what is reported."""
 

@@ -57,8 +57,8 @@ def is_out(run):
 @pytest.mark.slow
 def test_an_outage_needs_both_kills_and_no_other_fault(tmp_path):
     def fails(scenario):
-        shutil.rmtree(tmp_path / "play", ignore_errors=True)
-        return is_out(run_scenario(scenario, runs=tmp_path / "play").path)
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        return is_out(run_scenario(scenario, runs=tmp_path / "run").path)
 
     run = open_run(run_scenario(SCENARIO, runs=tmp_path / "first").path)
     killed = [row["seq"] for row in table_rows(run.path, LIFECYCLE) if row["event"] == "killed"]

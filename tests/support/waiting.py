@@ -20,5 +20,5 @@ def until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> No
     """
     give_up_s = time.monotonic() + patience_s
     while not condition():
-        assert time.monotonic() < give_up_s, f"waited {patience_s} s in vain"
+        assert time.monotonic() < give_up_s, f"waited {patience_s} s without success"
         time.sleep(_LOOK_EVERY_S)

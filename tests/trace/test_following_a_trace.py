@@ -14,7 +14,7 @@ from support.growing import GrowingRun, executed, growing, rows_of
 
 @pytest.fixture(scope="module", params=list(TraceLevel))
 def source(request, tmp_path_factory):
-    return executed(tmp_path_factory.mktemp("played") / request.param, TraceLevel(request.param))
+    return executed(tmp_path_factory.mktemp("executed") / request.param, TraceLevel(request.param))
 
 
 @pytest.fixture(autouse=True)

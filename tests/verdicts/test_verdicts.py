@@ -94,7 +94,7 @@ def test_what_a_filter_keeps_from_a_group_is_lost_only_if_another_member_subscri
 def test_a_group_that_broadcasts_shares_nothing(reports):
     report = reports("broadcasting")
     assert (report["overlaps"], report["orphans"], report["duplicates"]) == ((), (), ())
-    # c2 pulls in vain until its next heartbeat: it had locked out the one that its new subscription needed.
+    # c2 pulls without success until its next heartbeat: it had locked out the one that its new subscription needed.
     assert {row.node for row in report["stalls"]} == {"c2"}
 
 

@@ -27,7 +27,7 @@ class GivenUpBy(StrEnum):
     """Why messages were given up."""
 
     DEAD_LETTER = "dead_letter"
-    """They were consumed in vain as often as the group allows, and went to its dead letter queue."""
+    """Consuming them failed as often as the group allows, and went to its dead letter queue."""
     CHECKED_TOO_OFTEN = DiscardReason.CHECKED_TOO_OFTEN.value
     """Half messages whose producer had not decided after the last check."""
     TOO_OLD = DiscardReason.TOO_OLD.value

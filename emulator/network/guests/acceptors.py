@@ -23,13 +23,13 @@ _PAUSE_NS = 100_000_000
 class GuestAcceptor:
     """Accepts the connections of one guest to one listener.
 
-    Resource handling: the doors own the listening socket; the task that serves an accepted
+    Resource handling: the guest listeners own the listening socket; the task that serves an accepted
     socket closes it, at the end of the world at the latest.
 
     Args:
         nursery: for the connections, which outlive the listener.
         host: of the guest.
-        door: listening socket that the guest dials.
+        guest listener: listening socket that the guest dials.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class GuestAcceptors:
     """The acceptors of one listener: one for each guest that may come in.
 
     Args:
-        doors: of the cluster.
+        guest listeners: of the cluster.
         port: port of the listener.
     """
 
@@ -135,7 +135,7 @@ class GuestAcceptors:
         nursery: trio.Nursery,
         port: int,
     ) -> None:
-        self._doors = guest_listeners
+        self._guest_listeners = guest_listeners
         self._open = guest_listeners.open(listener, port)
         for host, guest_listener in self._open:
             acceptor = GuestAcceptor(fabric, listener, process, nursery, host, guest_listener)
@@ -143,6 +143,6 @@ class GuestAcceptors:
             nursery.start_soon(acceptor.serve, name=f"{process.node}/{host.node} at {port}")
 
     def close(self) -> None:
-        """Close the doors."""
+        """Close the guest listeners."""
         for _, guest_listener in self._open:
-            self._doors.close(guest_listener)
+            self._guest_listeners.close(guest_listener)

@@ -1,4 +1,4 @@
-"""The doors of a live cluster: the sockets of this machine at which guests reach the ports of nodes."""
+"""The guest listeners of a live cluster: the sockets of this machine at which guests reach the ports of nodes."""
 
 import socket
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ class GuestListeners(Protocol):
     """Mapping name -> guest, of all that may come in."""
 
     def open(self, listener: Listener, port: int) -> tuple[tuple[GuestHost, socket.socket], ...]:
-        """Open the doors to a port of a node: (guest, listening socket) of each."""
+        """Open the guest listeners to a port of a node: (guest, listening socket) of each."""
 
     def admit(self, guest_listener: socket.socket, take: TakeGuest) -> None:
         """Pass connections of guests that are accepted elsewhere to `take`."""
@@ -67,7 +67,7 @@ class LoopbackGuestListeners:
         self._carrier.admit_guests(guest_listener, take)
 
     def close(self, guest_listener: socket.socket) -> None:
-        """Close a door of a named guest; the carrier closes the listener's own socket."""
+        """Close a guest listener of a named guest; the carrier closes the listener's own socket."""
         if guest_listener in self._own:
             del self._own[guest_listener]
             self._carrier.close_listener(guest_listener)
@@ -122,16 +122,16 @@ class SocketGuestListeners:
             raise
 
     def open(self, listener: Listener, port: int) -> tuple[tuple[GuestHost, socket.socket], ...]:
-        """The door of each guest; none for a port that is not in the book."""
+        """The guest listener of each guest; none for a port that is not in the book."""
         address = f"{listener.process.ip}:{port}"
         found = ((host, self.book.page(host.node).port(address)) for host in self.hosts.values())
         return tuple((host, self._listening(own)) for host, own in found if own is not None)
 
     def admit(self, guest_listener: socket.socket, take: TakeGuest) -> None:
-        """Nothing: no one else accepts at these doors."""
+        """Nothing: no one else accepts at these guest listeners."""
 
     def close(self, guest_listener: socket.socket) -> None:
-        """Refuse connections at a door from now on."""
+        """Refuse connections at a guest listener from now on."""
         port = guest_listener.getsockname()[1]
         trio.lowlevel.notify_closing(guest_listener)
         guest_listener.close()

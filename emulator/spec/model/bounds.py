@@ -74,6 +74,6 @@ SEED = whole_rule(minimum=0, limit=LONG_MAX)
 
 
 def by_hand_name(name: str) -> str:
-    """The name of the scenario that repeats what was done by hand in a run of another."""
+    """The name of the scenario that repeats what was done interactively in a run of another."""
     end = "-by-hand"
     return name if name.endswith(end) else f"{name[: _NAME_MAX - len(end)]}{end}"

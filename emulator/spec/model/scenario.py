@@ -374,7 +374,7 @@ class Draft(Scenario):
     """What could be read of a scenario with mistakes: its parts need not fit together."""
 
     def __attrs_post_init__(self) -> None:
-        """Accept what a scenario refuses, so that one can ask for all its misfits."""
+        """Accept what a scenario refuses, so that one can ask for all its violations."""
 
 
 def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class UnreliableParts:
         return cls(dict.fromkeys(found[0] for found in tables if found), sections, spoiled)
 
     def cover(self, mistake: SpecError) -> bool:
-        """Whether a misfit may only follow from what could not be read."""
+        """Whether a violation may only follow from what could not be read."""
         table = _TABLE.match(mistake.key)
         if mistake.key in self.spoiled:
             return True

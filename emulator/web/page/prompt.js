@@ -38,7 +38,7 @@ export async function sayAndShow(line) {
   while (box.childElementCount > ANSWERS_MAX) box.firstElementChild.remove();
   box.scrollTop = box.scrollHeight;
   const { ok, lines, offers } = await say(line);
-  entry.append(el("pre", { class: ok ? "told" : "refused", tabIndex: 0, role: ok ? null : "alert" }, lines.join("\n")));
+  entry.append(el("pre", { class: ok ? "answer" : "refused", tabIndex: 0, role: ok ? null : "alert" }, lines.join("\n")));
   for (const offer of offers) entry.append(offerButton(offer));
   drawOffers(); // the fault may have come over the stream before this answer
   showNewest(box, entry);

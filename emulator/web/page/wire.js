@@ -33,8 +33,8 @@ async function ask(path, options = {}) {
   const headers = { Authorization: `Bearer ${encodeURIComponent(token)}` };
   const answer = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
   if (!answer.ok) {
-    const told = await answer.json().catch(() => ({ error: `status ${answer.status}` }));
-    throw new Refused(answer.status, told.error);
+    const problem = await answer.json().catch(() => ({ error: `status ${answer.status}` }));
+    throw new Refused(answer.status, problem.error);
   }
   return answer;
 }

@@ -118,7 +118,7 @@ class ControlledReplica:
         self._waiting: deque[tuple[RoleEffect, int]] = deque()
         self._is_changing = False
         self._believed: Json = None
-        registration.tell_controllers = self._manager.send_heartbeat
+        registration.heartbeat_controllers = self._manager.send_heartbeat
         broker.is_fenced = True
         membership.group.isolated = True
 

@@ -63,7 +63,7 @@ class NameserverRegistration:
         self._group = group
         self.on_registered: OnRegistered = _nothing_follows
         """Called with the answers to each registration, in order of arrival; None for a nameserver without answer."""
-        self.tell_controllers: Callable[[], None] | None = None
+        self.heartbeat_controllers: Callable[[], None] | None = None
         """Sends a heartbeat to the controllers; None: the broker is not in controller mode."""
         self._lock = trio.Lock()
         self._increment = trio.Event()
@@ -240,8 +240,8 @@ class NameserverRegistration:
     async def _send_heartbeat(self) -> None:
         if self._group.isolated:
             return
-        if self.tell_controllers is not None:
-            self.tell_controllers()
+        if self.heartbeat_controllers is not None:
+            self.heartbeat_controllers()
         if self._broker.config.enable_slave_acting_master:
             self._notify_nameservers()
 

@@ -95,7 +95,7 @@ class LitePullTasks:
     """Pulls assigned queues and puts the messages into the cache of polls.
 
     Args:
-        keeper: computes where a queue starts that was never pulled.
+        source: computes where a queue starts that was never pulled.
         subscription: returns the present subscription of a topic.
 
     Mirrors:

@@ -20,7 +20,7 @@ PINNED_NAME = "0.1.0"
 WORKLOADS = Path(__file__).parent / "workloads"
 _ROOT = Path(__file__).parents[3]
 _CACHE = _ROOT / ".bench"
-_EXECUTED = Path(__file__).parent / "played.py"
+_EXECUTED = Path(__file__).parent / "executed_workloads.py"
 _TURN_S = 0.2
 _POLL_S = 0.005
 

@@ -85,7 +85,7 @@ class _Executed:
     impacts: list[Impact] = attrs.Factory(list)
 
 
-_executing: ContextVar[_Executed | None] = ContextVar("playing", default=None)
+_executing: ContextVar[_Executed | None] = ContextVar("executing", default=None)
 
 
 def compared(scenario: Callable[[], object]) -> Compared | None:

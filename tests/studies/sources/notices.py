@@ -76,7 +76,7 @@ def a_failed_query_counts_as_balanced() -> Measured:
     return Measured(max(gaps, default=0), seen="from a query that failed to the next pass")
 
 
-def a_new_broker_is_asked_before_it_is_told() -> Measured:
+def a_new_broker_is_asked_before_it_is_notified() -> Measured:
     """A broker comes back into the routes: a client sends it of itself with its next heartbeat, or when it connects."""
 
     async def script(stage: Stage) -> None:
@@ -144,7 +144,7 @@ SOURCES = (
            scenario=a_failed_query_counts_as_balanced),
     Source(id="b13", family=_M, title="a new broker is asked before it has heard a heartbeat",
            bound="heartbeat 30 s, sooner where a connection opens", bound_s=30,
-           scenario=a_new_broker_is_asked_before_it_is_told),
+           scenario=a_new_broker_is_asked_before_it_is_notified),
     Source(id="b14", family=_M, title="without a master a slave answers from its own list", bound="heartbeat 30 s",
            bound_s=30, scenario=a_slave_answers_from_its_own_list),
     Source(id="b15", family=_M, title="a broker that creates no groups lists no one", bound="none", bound_s=None,

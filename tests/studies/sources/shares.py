@@ -78,7 +78,7 @@ def failures_keep_and_absence_drops() -> Measured:
     dropped = trace.select("ownership", event="dropped", topic=TOPIC, after_ms=40_000)
     gaps = [(later - earlier) / 1_000 for earlier, later in pairwise(passes)]
     return Measured(
-        max(gaps, default=0) if not dropped else 0, seen=f"between passes; {len(passes)} in vain, none dropped"
+        max(gaps, default=0) if not dropped else 0, seen=f"between passes; {len(passes)} without a change, none dropped"
     )
 
 

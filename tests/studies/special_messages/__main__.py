@@ -90,8 +90,8 @@ def _traps_table(by_variant: Mapping[str, list[Executed]]) -> Table:
     return table
 
 
-def _times(kind_told: KindReported, impact: str) -> float:
-    return kind_told.traps.get(impact, 0)
+def _times(kind_reported: KindReported, impact: str) -> float:
+    return kind_reported.traps.get(impact, 0)
 
 
 def _escapes_table(by_variant: Mapping[str, list[Executed]]) -> Table:

@@ -1,8 +1,8 @@
 """The assigner: one broker allocates the queues of a group, and remembers how.
 
 An allocation has an epoch, one more than the last. It is made again when the members, the queues or the strategy change
-and not before: a member that asks gets its part of the present one. The memory is lost with the process. The next assigner
-collects the claims of the members before it allocates, and meanwhile no one has to change anything.
+and not before: a member that asks gets its part of the present one. The memory is lost with the process. The next
+assigner collects the claims of the members before it allocates, and meanwhile no one has to change anything.
 """
 
 from collections.abc import Iterable, Sequence
