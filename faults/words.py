@@ -16,6 +16,10 @@ _SPAN = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
+MS_ROUNDING = 1e-6
+"""In ms: tolerates that 0.1 s is not an exact float."""
+
+
 class WordsError(ValueError):
     """Words are not a fault; the text says in one line what was expected."""
 
@@ -84,7 +88,7 @@ def is_whole(word: str) -> bool:
 
 
 def duration_ms(text: str) -> int:
-    """Parse a duration, in ms; a number without unit is seconds.
+    """Parse a duration, in ms; a number without unit is seconds. Fractions are whole milliseconds: `60.5s`.
 
     Raises:
         WordsError: the text is not a duration.
@@ -92,10 +96,13 @@ def duration_ms(text: str) -> int:
     found = _SPAN.fullmatch(text)
     if found is None:
         raise WordsError(f"expected a time such as 30s, 500ms or 2m, not {shown(text)}")
-    span = round(float(found[1]) * _UNIT_MS[found[2] or "s"])
-    if span > TIME_MAX_MS:
+    exact_ms = float(found[1]) * _UNIT_MS[found[2] or "s"]
+    span_ms = round(exact_ms)
+    if span_ms > TIME_MAX_MS:
         raise WordsError(f"expected a time of a year at most, not {shown(text)}")
-    return span
+    if abs(exact_ms - span_ms) > MS_ROUNDING:
+        raise WordsError(f"expected a time in whole milliseconds, not {shown(text)}")
+    return span_ms
 
 
 def code(subject: str, word: str, codes: type[IntEnum]) -> int:

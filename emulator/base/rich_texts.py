@@ -43,7 +43,8 @@ class Text(rich.text.Text):
             first, *others = rich.text.Text.wrap(line, console, width, **options)
             lines.append(first)
             if others:
-                rest = line[len(first) + len(line.plain[len(first) :]) - len(line.plain[len(first) :].lstrip()) :]
+                taken = len(first.plain.rstrip())  # in a column it is padded to its width
+                rest = line[taken + len(line.plain[taken:]) - len(line.plain[taken:].lstrip()) :]
                 for other in rich.text.Text.wrap(rest, console, width - _INDENT, **options):
                     other.pad_left(_INDENT)
                     lines.append(other)

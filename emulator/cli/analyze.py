@@ -11,16 +11,21 @@ from emulator.analysis.measures.measured import DUPLICATES
 from emulator.analysis.oracles.lost_messages import LOSSES
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
+from emulator.analysis.rendering.first_screen import FirstScreen, print_first_screen
+from emulator.analysis.rendering.named_tables import named_table, require_table_names
 from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.tables import print_report
 from emulator.analysis.report import EXIT_STATUS, Report, RulesVerdict, Service
+from emulator.base.errors import UserError
 from emulator.base.printing import print_json, print_line
 from emulator.base.rich_texts import TextTable
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, with_limits
-from emulator.cli.terminal import BAD_INPUT, complain, tables_console, warn_of_changed_log
+from emulator.cli.terminal import BAD_INPUT, complain, first_screen_console, tables_console, warn_of_changed_log
 from emulator.dataset.judged import JudgedReports
 from emulator.lake.sources import is_dataset
+from emulator.trace.run_directory import open_run
+from emulator.why.worst import causes_of_symptoms
 
 PICTURE = "ownership.html"
 
@@ -32,6 +37,8 @@ def analyze_runs(
     *,
     as_json: bool,
     service: bool = False,
+    every: bool = False,
+    tables: Sequence[str] = (),
 ) -> int:
     """Judge runs and print what was found; returns the exit status, of several runs the worst one.
 
@@ -41,11 +48,17 @@ def analyze_runs(
         limits: service limits in place of those of the runs, `KEY=VALUE`.
         as_json: print JSON in place of tables.
         service: the exit status is 1 also for a run whose service is paging.
+        every: print all tables of the only run.
+        tables: names of tables of the only run, to print in place of the first screen.
 
     Raises:
-        UserError: the only run cannot be read, a limit is none, or options do not go together.
+        UserError: the only run cannot be read, a limit or a name of a table is none, or options do not go together.
     """
     given = read_limits(limits)
+    require_table_names(tables)
+    is_run = len(runs) == 1 and not is_dataset(runs[0])
+    if (every or tables) and not is_run:
+        raise UserError(f"{'--all' if every else '--table'}: expected one run, since of several each has one line")
     judged = judging.judge(runs)
     judged = attrs.evolve(judged, reports=tuple(with_limits(report, given) for report in judged.reports))
     for refused in judged.refused:
@@ -53,9 +66,9 @@ def analyze_runs(
     for run in runs:
         if not is_dataset(run):
             warn_of_changed_log(Path(run))
-    if len(runs) == 1 and not is_dataset(runs[0]):
+    if is_run:
         for report in judged.reports:
-            _print_one(report, Path(runs[0]), as_json=as_json)
+            _print_one(report, Path(runs[0]), as_json=as_json, every=every, tables=tables)
     elif as_json:
         print_json(json.dumps([json.loads(report.to_json()) for report in judged.reports], indent=1))
     else:
@@ -69,13 +82,20 @@ def _status(report: Report, *, service: bool) -> int:
     return max(report.exit_status, EXIT_STATUS[RulesVerdict.INVALID] if is_paging else 0)
 
 
-def _print_one(report: Report, run: Path, *, as_json: bool) -> None:
+def _print_one(report: Report, run: Path, *, as_json: bool, every: bool, tables: Sequence[str]) -> None:
     # First what needs no disk: a full one must not take the tables, too.
     if as_json:
         print_json(report.to_json())
         draw(report, run / PICTURE)
+    elif tables:
+        for name in dict.fromkeys(tables):
+            tables_console().print(named_table(report, name))
     else:
-        print_report(report, tables_console(), run)
+        if every:
+            print_report(report, tables_console(), run)
+        else:
+            screen = FirstScreen(report, run, causes_of_symptoms(report, open_run(run)))
+            print_first_screen(screen, first_screen_console())
         picture = draw(report, run / PICTURE)
         print_line()
         print_line(f"picture: {picture}")

@@ -17,17 +17,19 @@ from emulator.analysis.measures.phases import AGREEMENT, FAULTS
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.views import VIEWS, whole_views
+from emulator.analysis.rendering.first_screen import FirstScreen, print_first_screen
 from emulator.analysis.rendering.picture import draw
 from emulator.analysis.rendering.story import Chapter, in_words, length_ns, ownership
-from emulator.analysis.rendering.tables import render
 from emulator.analysis.report import Report
 from emulator.base.rich_texts import Console, Text, TextTable
 from emulator.cli.judging import Judging
-from emulator.cli.terminal import progress_bar, tables_console
+from emulator.cli.terminal import first_screen_console, progress_bar
 from emulator.run import run_scenario
 from emulator.run.run import Progress
 from emulator.spec import load
 from emulator.spec.reading.bundled import example
+from emulator.trace.run_directory import open_run
+from emulator.why.worst import causes_of_symptoms
 from nodes.beliefs import BeliefKind
 
 SCENARIO = "half_seen_consumer.toml"
@@ -41,11 +43,11 @@ Bar = Callable[[str], AbstractContextManager[Progress]]
 
 def show_demo(runs: Path, judging: Judging) -> None:
     """Show the demonstration in this terminal."""
-    raise typer.Exit(show(runs, tables_console(), progress_bar, judging))
+    raise typer.Exit(show(runs, first_screen_console(), progress_bar, judging))
 
 
 def show(runs: Path, console: Console, bar: Bar, judging: Judging) -> int:
-    """Run the scenario, explain what happened, print the tables, and draw the picture.
+    """Run the scenario, explain what happened, print the first screen, and draw the picture.
 
     Args:
         runs: directory of all runs.
@@ -67,7 +69,8 @@ def show(runs: Path, console: Console, bar: Bar, judging: Judging) -> int:
     heading = Text("What the analysis found", "bold")
     console.print(Text.assemble(heading, " (invalid, for the faults did their work)"))
     console.print()
-    console.print(render(report))
+    causes = causes_of_symptoms(report, open_run(run))
+    print_first_screen(FirstScreen(report, run, causes, has_phases=False), console)
     for line in _what_next(run, picture, path):
         console.print(line, soft_wrap=True, highlight=False)
     lacking = missing(report)

@@ -15,7 +15,7 @@ from emulator.cli.arguments import (
     RemoteOption,
     ServiceOption,
 )
-from emulator.cli.terminal import one_line_errors
+from emulator.cli.terminal import one_line_errors, refuse_together
 
 
 def analyze(
@@ -29,18 +29,31 @@ def analyze(
     remote: RemoteOption = None,
     limit: LimitOption = None,
     service: ServiceOption = False,
+    every: Annotated[bool, typer.Option("--all", help="All tables, of one run.")] = False,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="One table of one run, with all its rows, such as overlaps; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Report from the traces of runs which nodes disagreed and which queues had two owners or none.
 
-    One run: all tables, and a picture in its directory. Several runs: a line for each. Each run has two verdicts: of
-    the rules, from which the exit status follows, and of the service, whose limits are those of its scenario.
+    One run: a screen with both verdicts, symptoms, phases and faults, and a picture in its directory. Several runs: a
+    line for each. The verdict of the rules decides the exit status; the limits of that of the service are those of the
+    scenario.
     """
     with one_line_errors():
         from emulator.cli.analyze import analyze_runs
         from emulator.cli.judging import Judging
 
+        refuse_together("--json", {"--all": every or None, "--table": table} if as_json else {})
+        refuse_together("--all", {"--table": table} if every else {})
         judging = Judging(engine, master, remote)
-        raise typer.Exit(analyze_runs(runs, judging, limit or (), as_json=as_json, service=service))
+        how = {"as_json": as_json, "service": service, "every": every}
+        raise typer.Exit(analyze_runs(runs, judging, limit or (), tables=table or (), **how))
 
 
 def land(paths: LandedPaths, to: LandToOption) -> None:

@@ -293,17 +293,13 @@ def shrink(
 def check(spec: SpecArgument, allow_code: AllowCodeOption = False) -> None:
     """Warn about harmful settings that RocketMQ accepts; the emulator runs them as RocketMQ would.
 
-    Code that the scenario names is tried only where it is allowed.
+    SPEC may be a campaign file, too: all its variants are checked. Code that a file names is tried only where it is
+    allowed.
     """
     with one_line_errors():
-        from emulator.spec import read
-        from emulator.spec.warnings.harmful_settings import check as harmful_settings
+        from emulator.cli.check import check_file
 
-        found = harmful_settings(read(spec, allow_code=allow_code))
-        for setting in found:
-            print_line(f"warning: {setting.line()}")
-        if not found:
-            print_line("no warnings")
+        check_file(spec, allow_code=allow_code)
 
 
 app.command()(analyze)
@@ -324,10 +320,14 @@ def watch(
             metavar="DIR", help="Folder that keeps how far the run was followed, to go on there.", show_default=False
         ),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="A line for each queue and group, also where many change at once.")
+    ] = False,
 ) -> None:
     """Follow a run that is under way: print a line whenever views diverge, queues have two owners or none, groups lag.
 
-    It begins with the first row of the run, or where the checkpoint ends, and ends with the run.
+    It begins with the first row of the run, or where the checkpoint ends, and ends with the run. What happens to many
+    queues within half a second is one line, with their number and an example; repeats are counted.
     """
     with one_line_errors():
         from emulator.base.extra import require_extra
@@ -335,7 +335,7 @@ def watch(
         require_extra("watch")
         from emulator.cli.watch import watch_run
 
-        watch_run(run, checkpoint)
+        watch_run(run, checkpoint, every=every)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

@@ -125,3 +125,10 @@ def tables_console() -> "Console":
     from emulator.base.rich_texts import Console
 
     return Console(width=None if sys.stdout.isatty() else 150)
+
+
+def first_screen_console() -> "Console":
+    """A console on standard output for what fits on one screen; if that is not a terminal, lines have a usual width."""
+    from emulator.base.rich_texts import Console
+
+    return Console(width=None if sys.stdout.isatty() else 120)

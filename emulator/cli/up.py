@@ -141,7 +141,7 @@ def run_live(
         serve_control,
         *(() if address is None or address.is_loopback else (partial(_warn_of_others, address),)),
         *prompt.session_tasks(),
-        *_page(prompt.print_above, web_port, requested_for=web),
+        *_page(prompt.print_page_address, web_port, requested_for=web),
         namesrv_addr_printer(prompt.print_above) if guest_command is None else guest_command.run,
     )
     _end_on_signals()

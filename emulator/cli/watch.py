@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Self
 
 from emulator.analysis.live.changes import DifferenceChange
+from emulator.analysis.live.grouped import GroupedLines
 from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME
 from emulator.dataset.checkpoint import Checkpoint
@@ -25,12 +26,13 @@ class WatchInterrupted(KeyboardInterrupt):
     """Ctrl-C ended a watch; the text says what was seen and how to go on."""
 
 
-def watch_run(path: Path, checkpoint: Path | None) -> None:
+def watch_run(path: Path, checkpoint: Path | None, *, every: bool = False) -> None:
     """Print the changes in a run until it ends, then what was seen of it.
 
     Args:
         path: the run directory.
         checkpoint: folder that keeps how far the run was followed; None: that is forgotten.
+        every: print a line for each change, also of those that come at once.
 
     Raises:
         UserError: the run cannot be followed, or the checkpoint is that of another one.
@@ -39,11 +41,13 @@ def watch_run(path: Path, checkpoint: Path | None) -> None:
     run = open_watched(path)
     with tempfile.TemporaryDirectory(prefix="rmqemu-watch-") as scratch:
         following: Following
+        grouped = GroupedLines()
 
         def report_line(changes: Sequence[DifferenceChange]) -> None:
             names = following.names
-            for change in changes:
-                print_line(change.line(names))
+            lines = (change.line(names) for change in changes) if every else grouped.lines(changes, names)
+            for line in lines:
+                print_line(line)
 
         following = Following(run, Checkpoint(checkpoint or Path(scratch), run), report_line)
         following.start(command_session)

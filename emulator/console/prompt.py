@@ -41,6 +41,8 @@ class Prompt:
     def __init__(self, *, interactive: bool) -> None:
         self._interactive = interactive
         self._printer = LinePrinter()
+        self._page_line = ""
+        """Where the page is; empty: there is none."""
 
     @classmethod
     def of_this_terminal(cls) -> "Prompt":
@@ -55,6 +57,11 @@ class Prompt:
         """Print a line; the prompt stays below it."""
         self._printer.print(line)
 
+    def print_page_address(self, line: str) -> None:
+        """Print where the page is; the toolbar keeps it, since events push the line out of sight."""
+        self._page_line = line
+        self.print_above(line)
+
     def close(self) -> None:
         """Print the lines that wait; gives up soon if no one reads them."""
         self._printer.close()
@@ -63,7 +70,7 @@ class Prompt:
         from prompt_toolkit.patch_stdout import patch_stdout  # noqa: PLC0415 - only a terminal needs it
 
         session.printers.append(self.print_above)
-        terminal = _terminal(session)
+        terminal = _terminal(session, lambda: self._page_line)
         with patch_stdout(raw=True):
             while not session.leaving.is_set():
                 try:
@@ -86,7 +93,7 @@ class Prompt:
             self.print_above(str(error))
 
 
-def _terminal(session: Session) -> "PromptSession[str]":
+def _terminal(session: Session, page_line: Callable[[], str]) -> "PromptSession[str]":
     from prompt_toolkit import PromptSession  # noqa: PLC0415
 
     def prompt() -> str:
@@ -94,7 +101,8 @@ def _terminal(session: Session) -> "PromptSession[str]":
 
     def toolbar() -> str:
         active = visible("; ".join(f"{item.id}: {item.fault.describe()}" for item in session.operator.active.values()))
-        return f"{session.now_ms / 1_000:.0f} s  {active or 'nothing is broken; help lists the verbs'}"
+        status = f"{session.now_ms / 1_000:.0f} s  {active or 'nothing is broken; help lists the verbs'}"
+        return f"{status}\n{page_line()}".rstrip()
 
     return PromptSession(
         prompt,

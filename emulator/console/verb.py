@@ -45,6 +45,10 @@ class Verb(Generic[S]):
         return f"{self.name} {self.usage}".rstrip()
 
 
+MEANT = {"undo": "heal", "revert": "heal", "repair": "heal", "fix": "heal", "exit": "quit", "pause": "suspend"}
+"""Mapping word that people try -> the verb that does it; the words are not alike."""
+
+
 def split(line: str) -> list[str]:
     """Split a line into words like a shell, without comments.
 
@@ -62,6 +66,12 @@ def split(line: str) -> list[str]:
     return words
 
 
+def no_such_verb(word: str, known: Sequence[str]) -> str:
+    """A message about an unknown verb, which names the verb that was meant: `heal` for `undo`."""
+    meant = MEANT.get(word.lower())
+    return f"there is no verb {shown(word)}; did you mean {meant}?" if meant in known else nearest("verb", word, known)
+
+
 def find_verb(words: Words, verbs: Mapping[str, Verb[S]]) -> Verb[S]:
     """Find the verb of a line, and check the number of its words.
 
@@ -69,7 +79,7 @@ def find_verb(words: Words, verbs: Mapping[str, Verb[S]]) -> Verb[S]:
         VerbError: the verb is unknown, or the number of words is wrong.
     """
     if words[0] not in verbs:
-        raise VerbError(nearest("verb", words[0], tuple(verbs)))
+        raise VerbError(no_such_verb(words[0], tuple(verbs)))
     verb = verbs[words[0]]
     if not verb.minimum <= len(words) - 1 <= verb.maximum:
         raise VerbError(f"expected: {verb.line()}")

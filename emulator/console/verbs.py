@@ -6,14 +6,13 @@ from types import MappingProxyType
 import attrs
 import tomli_w
 
-from emulator.base.text import nearest
 from emulator.console.breaking import BREAKING
 from emulator.console.load import LOAD
 from emulator.console.looking import ASKING, LOOKING
 from emulator.console.scripts import SCRIPTING
 from emulator.console.session import Session
 from emulator.console.timing import TIMING
-from emulator.console.verb import Lines, Verb, VerbError, Words
+from emulator.console.verb import Lines, Verb, VerbError, Words, no_such_verb
 from emulator.spec import Scenario, to_dict
 from emulator.spec.model.bounds import by_hand_name
 from emulator.trace.files import RunFiles, put_in_place
@@ -62,7 +61,7 @@ async def _save(session: Session, words: Words) -> Lines:
 
 async def _help(_session: Session, words: Words) -> Lines:
     if words and words[0] not in VERBS:
-        raise VerbError(nearest("verb", words[0], tuple(VERBS)))
+        raise VerbError(no_such_verb(words[0], tuple(VERBS)))
     return help_lines((VERBS[words[0]],) if words else tuple(VERBS.values()))
 
 

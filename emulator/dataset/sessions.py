@@ -27,7 +27,6 @@ from emulator.dataset.spark import (
     end_on_interrupt,
     import_nothing_from_here,
     running_session,
-    silent_java,
     spark_session,
 )
 from emulator.dataset.where import Origin, Where, where_to_run
@@ -115,7 +114,7 @@ def _classic(master: str, rows: int, *, in_store: bool, ui: bool) -> SparkSessio
     settings = {**settings_of(master), "spark.ui.enabled": str(ui).lower(), **(start_settings() if in_store else {})}
     session = running_session()
     if session is None:
-        with silent_java(), jars_are_fetched() if in_store else nullcontext():
+        with jars_are_fetched() if in_store else nullcontext():
             session = spark_session(master, settings=settings, rows=rows)
     running = session.sparkContext.master
     if running != master:

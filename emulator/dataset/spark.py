@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 
@@ -34,7 +34,12 @@ _CONNECT_MODE, _REMOTE = "SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"
 
 
 def spark_session(
-    master: str = "local[2]", *, app_name: str = "rmqemu", settings: dict[str, str] | None = None, rows: int = 0
+    master: str = "local[2]",
+    *,
+    app_name: str = "rmqemu",
+    settings: dict[str, str] | None = None,
+    rows: int = 0,
+    silent: bool = True,
 ) -> SparkSession:
     """Start Spark, or return the running session.
 
@@ -43,6 +48,8 @@ def spark_session(
         app_name: name of the application in Spark.
         settings: Spark settings on top of, or instead of, `QUIET`.
         rows: about how many there are to read, for the compiler of a JVM that is started.
+        silent: whether a JVM that is started prints nothing, such as warnings about its own modules; its errors are
+            raised.
 
     Raises:
         JavaNotFoundError: there is no Java for Spark.
@@ -56,7 +63,8 @@ def spark_session(
     builder = SparkSession.builder.master(master).appName(app_name)
     for key, value in (QUIET | _of_this_process(master, java, optimises=rows > SMALL_ROWS) | (settings or {})).items():
         builder = builder.config(key, value)
-    with _without_connect():
+    starts = SparkContext._gateway is None  # noqa: SLF001 - the only way to know whether Java runs
+    with _without_connect(), silent_java() if silent and starts else nullcontext():
         return builder.getOrCreate()
 
 
@@ -92,7 +100,7 @@ def command_session(master: str | None = None) -> SparkSession:
     end_on_interrupt()
     import_nothing_from_here()
     # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
-    with ThreadPoolExecutor(1) as starter, silent_java():
+    with ThreadPoolExecutor(1) as starter:
         return starter.submit(lambda: spark_session(url, settings=settings)).result()
 
 
@@ -168,18 +176,6 @@ def _of_this_process(master: str, java: Path, *, optimises: bool) -> dict[str, s
     if master.startswith("local"):
         settings["spark.executorEnv.PYTHONPATH"] = str(PACKAGE_PARENT)
     return settings
-
-
-def notebook_session() -> SparkSession:
-    """As `spark_session`, for notebooks: the JVM prints nothing, since its errors are raised in Python anyway.
-
-    Raises:
-        JavaNotFoundError: there is no Java for Spark.
-    """
-    if SparkContext._gateway is not None:  # noqa: SLF001 - the only way to know whether Java runs
-        return spark_session()
-    with silent_java():
-        return spark_session()
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def main(options: list[str]) -> None:
     try:
         settings = {"spark.driver.extraJavaOptions": java_options(scratch(), options), **query_settings(0)}
         with spark_errors("training"), tempfile.TemporaryDirectory(prefix="rmqemu-training-") as folder:
-            train(spark_session(app_name="training", settings=settings), Path(folder))
+            train(spark_session(app_name="training", settings=settings, silent=False), Path(folder))
             end_java(_ARCHIVED_S)
     except UserError as error:
         sys.exit(str(error))

@@ -250,9 +250,9 @@ class ClusterHandle:
         """
         require_extra("trace()")
         from emulator.dataset.frames import TraceFrames  # noqa: PLC0415
-        from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
+        from emulator.dataset.spark import spark_session  # noqa: PLC0415 - Spark takes seconds to import
 
-        return TraceFrames(flushed(self._engine), notebook_session())
+        return TraceFrames(flushed(self._engine), spark_session())
 
     def report(self) -> "Report":
         """The judged report of the run so far; a notebook shows its tables and its picture."""

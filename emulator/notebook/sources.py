@@ -104,9 +104,9 @@ class OfRuns:
 
 
 def _on_spark(paths: Sequence[Path]) -> JudgedReports:
-    from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - Spark takes seconds to import
+    from emulator.dataset.spark import spark_session  # noqa: PLC0415 - Spark takes seconds to import
 
-    return judge_on_spark(paths, notebook_session())
+    return judge_on_spark(paths, spark_session())
 
 
 class OfCampaign:

@@ -45,7 +45,7 @@ class WatchedRun:
     def __init__(self, path: Path, checkpoint: Path | None) -> None:
         from emulator.dataset.checkpoint import Checkpoint  # noqa: PLC0415 - Spark takes seconds to import
         from emulator.dataset.following import Following, open_watched  # noqa: PLC0415 - as above
-        from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - as above
+        from emulator.dataset.spark import spark_session  # noqa: PLC0415 - as above
 
         self._lines: list[str] = []
         self._display: Any = None
@@ -55,7 +55,7 @@ class WatchedRun:
         self._scratch = tempfile.TemporaryDirectory(prefix="rmqemu-watch-")
         run = open_watched(path)
         self._following = Following(run, Checkpoint(checkpoint or Path(self._scratch.name), run), self._send)
-        self._following.start(notebook_session)
+        self._following.start(spark_session)
         self._thread = threading.Thread(target=self._follow, name=f"watch {run.run}", daemon=True)
         self._thread.start()
 

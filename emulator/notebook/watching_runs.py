@@ -18,14 +18,14 @@ class WatchedRuns:
 
     def __init__(self, paths: Sequence[Path], checkpoint: Path | None) -> None:
         from emulator.dataset.following_runs import FollowingRuns  # noqa: PLC0415 - Spark takes seconds to import
-        from emulator.dataset.spark import notebook_session  # noqa: PLC0415 - as above
+        from emulator.dataset.spark import spark_session  # noqa: PLC0415 - as above
 
         self._lines: list[str] = []
         self._display: Any = None
         """The output of the cell that shows it; None: no cell does."""
         self._scratch = tempfile.TemporaryDirectory(prefix="rmqemu-watch-")
         self._following = FollowingRuns(paths, checkpoint or Path(self._scratch.name), self._add)
-        self._following.start(notebook_session())
+        self._following.start(spark_session())
 
     @property
     def runs(self) -> tuple[str, ...]:

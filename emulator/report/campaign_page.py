@@ -40,9 +40,9 @@ def campaign_page(dataset: CampaignResults) -> str:
     runs = by_variant(every)
     body = "".join(
         (
+            f"<h1>{escape(dataset.directory.name)}</h1><p>{len(every):,} runs, {len(runs):,} variants</p>",
             _headline(dataset),
             _symptoms(every),
-            f"<h1>{escape(dataset.directory.name)}</h1><p>{len(every):,} runs, {len(runs):,} variants</p>",
             section("Verdicts", _verdicts(every)),
             section("Measures, a dot for each run", *_distributions(runs)),
             section("Worst runs", _worst(dataset, every)),

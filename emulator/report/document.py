@@ -9,16 +9,15 @@ from emulator.analysis.rendering.palette import STYLE
 CALM = "No symptom: nothing here would page anybody."
 _STYLE = """
 main { max-width: 1400px; margin: 0 auto; }
-ol.severe ~ h1 { margin-top: 18px; }
 h2 { border-top: 1px solid var(--line); padding-top: 14px; }
 h3 { font-size: 14px; margin: 12px 0 2px; }
 ol.severe { padding-left: 22px; margin: 8px 0; }
 ol.severe li:first-child { font-size: 16px; font-weight: 600; }
 ol.severe li { margin: 3px 0; }
-ol.severe ~ h1, p ~ h1 { margin-top: 14px; }
 table { border-collapse: collapse; margin: 6px 0; }
 th, td { text-align: left; padding: 3px 14px 3px 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; white-space: nowrap; }
+th.number { text-align: right; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 dl.story { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 6px 0; }
 dl.story dt { color: var(--faint); text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -77,7 +76,7 @@ def section(title: str, *parts: str) -> str:
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> str:
     """A table of HTML cells; `numbers` are the headings of columns that are aligned to the right."""
     kinds = ["number" if heading in numbers else "" for heading in headings]
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    head = "".join(f'<th class="{kind}">{escape(name)}</th>' for kind, name in zip(kinds, headings, strict=True))
     lines = ("".join(f'<td class="{kind}">{cell}</td>' for kind, cell in zip(kinds, row, strict=True)) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>' if body else ""

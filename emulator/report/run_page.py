@@ -17,7 +17,8 @@ from emulator.analysis.rendering.story import Chapter, story
 from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe, symptoms
 from emulator.analysis.rows.lookup import TraceRows
 from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
-from emulator.trace.run_directory import RunDirectory
+from emulator.time.mode import TimeMode
+from emulator.trace.run_directory import BY_HAND_FILE, RunDirectory
 from emulator.why.answer import answer, names_of_run
 from emulator.why.question import WhyError
 from emulator.why.storm import meaning_of
@@ -81,8 +82,8 @@ def _head(report: Report) -> str:
     means = f"<p>{_RULES_MEAN[report.verdict]} {_SERVICE_MEANS[report.service]}</p>"
     advice = "".join(f"<p>{escape(text)}</p>" for text in _advice(report))
     return (
-        (f'<ol class="severe">{severe}</ol>{advice}' if severe else f"<p>{CALM}</p>")
-        + f"<h1>{escape(report.run_id)}{verdicts}</h1><p>{escape(subject)}</p>{means}"
+        f"<h1>{escape(report.run_id)}{verdicts}</h1><p>{escape(subject)}</p>{means}"
+        + (f'<ol class="severe">{severe}</ol>{advice}' if severe else f"<p>{CALM}</p>")
         + (f"<ul>{reasons}</ul>" if reasons else "")
     )
 
@@ -195,6 +196,15 @@ def _next(run: RunDirectory) -> str:
         ("Ask why", f"rmqemu why {path}"),
         ("Ask about a queue", f"rmqemu why {path} queue TOPIC/BROKER/ID at T"),
         ("The same for programs", f"rmqemu analyze --json {path}"),
-        ("Run it again, row by row the same", f"rmqemu verify {path}"),
+        ("The same tables in a terminal", f"rmqemu analyze --all {path}"),
+        *how_to_repeat(run),
     )
     return table(("", "command"), ((escape(subject), f"<code>{escape(command)}</code>") for subject, command in rows))
+
+
+def how_to_repeat(run: RunDirectory) -> Iterator[tuple[str, str]]:
+    """How to repeat a run, as (what, command): of a live run, which passes in real time, only its faults."""
+    if run.manifest["mode"] != TimeMode.LIVE:
+        yield "Run it again, row by row the same", f"rmqemu verify {shlex.quote(str(run.path))}"
+    elif (faults := run.path / BY_HAND_FILE).exists():
+        yield "Run its interactive faults again", f"rmqemu run {shlex.quote(str(faults))}"

@@ -35,13 +35,11 @@ from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.recorder import RowListener
-from emulator.trace.run_directory import LOG_FILE, RunEnd, being_written, write_manifest
+from emulator.trace.run_directory import BY_HAND_FILE, LOG_FILE, RunEnd, being_written, write_manifest
 from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
 
-BY_HAND_FILE = "by_hand.toml"
-"""File in a run directory: a scenario that repeats the faults begun interactively."""
 _FILES = RunFiles()
 _NS = 1_000_000_000
 _NS_PER_MS = 1_000_000

@@ -30,6 +30,8 @@ from emulator.trace.stored import StoredTrace, stored_trace
 MANIFEST = "manifest.json"
 LOG_FILE = "log.jsonl"
 """What nodes log, and the tracebacks of bugs."""
+BY_HAND_FILE = "by_hand.toml"
+"""A scenario that repeats the interactive faults."""
 MANIFEST_KEYS = ("run_id", "schema_version", "digest", "seed", "mode", "rows", "virtual_s", "wall_s", "scenario")
 _HEAD_KEYS = ("run_id", "schema_version", "seed", "mode", "scenario")
 _INDEX_SUM = "index_checksum"

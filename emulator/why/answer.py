@@ -15,6 +15,7 @@ from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, PASSES, RPC
 from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, left_out, walk, with_beliefs
 from emulator.why.finding import find
+from emulator.why.held import Finding
 from emulator.why.missing_signals import (
     BEFORE_NS,
     SignalWindow,
@@ -113,6 +114,22 @@ def faults_behind(
         row = trace.row(seq)
         if row is None:
             raise WhyError(f"{run_directory}: there is no row with seq {seq}")
+        builder.add_row(row)
+    return builder.fault_ids()
+
+
+def faults_of_finding(found: Finding, trace: TraceRows, names: NodeNames, at_ns: int | None) -> tuple[str, ...]:
+    """Ids of the faults that the answer to a question names.
+
+    Args:
+        found: what the question is about.
+        trace: of the run.
+        names: of its nodes.
+        at_ns: the instant of the question; None: the end of the run.
+    """
+    builder = _AnswerBuilder(trace, names, at_ns, "")
+    builder.expect(found.silences)
+    for row in found.rows:
         builder.add_row(row)
     return builder.fault_ids()
 

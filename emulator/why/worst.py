@@ -3,22 +3,33 @@
 Findings have times and subjects, but no rows: a question leads from a finding to the rows behind it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from emulator.analysis.findings.questions import Words
+from emulator.analysis.findings.questions import Words, about_group
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
+from emulator.analysis.findings.words import seconds
+from emulator.analysis.measures.phases import FAULTS
 from emulator.analysis.oracles.every import ORACLES, TITLES
+from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.report import Report, most_severe
 from emulator.analysis.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS
-from emulator.why.answer import answer, faults_behind, names_of_run
+from emulator.why.answer import answer, faults_behind, faults_of_finding, names_of_run
 from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
 from emulator.why.words import NodeNames
 
 _SYMPTOMS_MAX = 3
+_OF_THE_RUN = about_group("")[0]
+"""The noun of questions about symptoms that are counted over the run."""
+_ROWS_MAX = 1_000_000
+"""Rows of a run of which causes are looked for, which takes some seconds."""
+_CAUSES_MAX = 2
+"""Faults that are named as causes of a symptom."""
 
 
 @attrs.frozen
@@ -97,6 +108,55 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
         lines += [f"  {line}".rstrip() for line in answered or (_unanswered(run),)]
         lines.append("")
     return tuple(lines[:-1])
+
+
+def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind, str]:
+    """The faults behind the most severe symptom of each kind, on one line; a kind is missing if none is known.
+
+    Of a very large run none is looked for: `rmqemu why` explains one symptom at a time.
+
+    Args:
+        report: of the run.
+        run: its directory.
+    """
+    if BELIEFS not in run.level.whole or sum(run.trace.counts().values()) > _ROWS_MAX:
+        return {}
+    trace, names = TraceRows(run.path), names_of_run(run)
+    spans = {span.fault_id: span for span in report.of(FAULTS)}
+    causes: dict[SymptomKind, str] = {}
+    for symptom in most_severe(report):
+        if symptom.kind is SymptomKind.AGAIN:
+            named = list(_overlaps_behind(symptom, report))
+        else:
+            faults = [spans[fault_id] for fault_id in _faults_behind(symptom, trace, names) if fault_id in spans]
+            named = [f"{span.kind} {span.subject} at {seconds(span.start_ns)}" for span in faults]
+        if named:
+            more = [f"{len(named) - _CAUSES_MAX} more"] if len(named) > _CAUSES_MAX else []
+            causes[symptom.kind] = "; ".join([*named[:_CAUSES_MAX], *more])
+    return causes
+
+
+def _overlaps_behind(symptom: Symptom, report: Report) -> Iterator[str]:
+    """What gave queues two owners, which consume messages again; what did so most often first."""
+    after: Counter[str] = Counter()
+    for row in report.of(OVERLAPS.table):
+        if row.duplicates and row.queue.group in symptom.question:
+            subject = row.explained_by or row.cause
+            after[subject.removesuffix(" begins").removesuffix(" ends")] += row.duplicates
+    for subject, times in sorted(after.items(), key=lambda entry: (-entry[1], entry[0])):
+        yield f"two owners after {subject} ({times:,} messages)"
+
+
+def _faults_behind(symptom: Symptom, trace: TraceRows, names: NodeNames) -> tuple[str, ...]:
+    """The faults behind what happened at one instant; what is counted over the run has causes at many."""
+    if not symptom.question or symptom.question[0] == _OF_THE_RUN:
+        return ()
+    requested = question(symptom.question)
+    try:
+        found = find(trace, requested, names)
+    except WhyError:
+        return ()
+    return faults_of_finding(found, trace, names, requested.at_ns)
 
 
 def _unanswered(run: RunDirectory) -> str:

@@ -3,34 +3,19 @@
 import json
 from contextlib import contextmanager
 from io import StringIO
-from pathlib import Path
 
-import attrs
-import cattrs
 import pytest
 from rich.console import Console
 
+from analysis.recorded_report import RECORDED, read_report
 from emulator.analysis.measures.phases import AGREEMENT
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.views import VIEWS
 from emulator.analysis.rendering.shown_report import analyze
-from emulator.analysis.report import TABLES_OF_REPORT, Report
-from emulator.cli import demo
 from emulator.cli.demo import missing, show, timeline
 from emulator.cli.judging import Judging
 from emulator.dataset.engine import EngineName
-
-RECORDED = Path(__file__).with_name("demonstration_report.json")
-"""What `rmqemu analyze --json` printed of the demonstration's run."""
-
-
-def read_report(content):
-    """A report from its JSON."""
-    head = {field.name: content[field.name] for field in attrs.fields(Report) if field.name != "rows"}
-    found = content["findings"]
-    rows = {table.name: cattrs.structure(found[table.name], tuple[table.row_class, ...]) for table in TABLES_OF_REPORT}
-    return attrs.evolve(cattrs.structure({**head, "rows": {}}, Report), rows=rows)
 
 
 @contextmanager
@@ -41,19 +26,11 @@ def no_bar(_title):
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     """What the demonstration returned and printed, its run, and the report that it reported about."""
-    reports = []
-
-    def analyzed(run):
-        reports.append(analyze(run))
-        return reports[-1]
-
     console = Console(width=120, file=StringIO())
     runs = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "analyze", analyzed)
-        status = show(runs, console, no_bar, Judging(EngineName.LOCAL))
-    (report,) = reports
-    return status, console.file.getvalue(), runs / "half-seen-consumer-sim-seed1-1", report
+    status = show(runs, console, no_bar, Judging(EngineName.LOCAL))
+    run = runs / "half-seen-consumer-sim-seed1-1"
+    return status, console.file.getvalue(), run, analyze(run)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +46,8 @@ def test_the_demonstration_shows_what_it_promises(shown):
     assert (run / "ownership.html").exists()
     assert f" {run / 'ownership.html'}\n" in text
     assert f" rmqemu verify {run}\n" in text
+    assert "  cause: suspend consumer-3 at 390.0 s" in text
+    assert "Queues with two owners" not in text, "all tables are for rmqemu analyze --all"
 
 
 @pytest.mark.slow

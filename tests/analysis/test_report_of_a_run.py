@@ -10,6 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from analysis.demo_trace import END_S, demo_trace
+from analysis.recorded_report import RECORDED, read_report
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.inputs.holdings import HoldersOfValue
@@ -217,6 +218,28 @@ def test_the_picture_draws_retry_topics_last(report):
 def test_a_bar_says_who_and_when(report):
     titles = [title.text for title in drawn(report).iter("title")]
     assert "consumer-1 and consumer-2\nOrderTopic broker-a q0\n552.0 s to 580.9 s (28.9 s)" in titles
+
+
+def test_no_name_is_written_over_stripes_or_a_pattern(report):
+    chart = drawn(report).find("svg[@class='chart']")
+    patterned = [rect for rect in chart.iter("rect") if rect.get("class") in ("both", "hatched")]
+    names = [text for text in chart.iter("text") if (text.get("class") or "").startswith("inside")]
+    assert any(rect.get("class") == "hatched" for rect in patterned)
+    assert names
+    for name in names:
+        x, y, width = float(name.get("x")), float(name.get("y")), 5 * len(name.text)
+        for rect in patterned:
+            left, top = float(rect.get("x")), float(rect.get("y"))
+            is_beside = x + width <= left or left + float(rect.get("width")) <= x
+            assert is_beside or not top <= y <= top + float(rect.get("height")), name.text
+
+
+def test_the_name_and_the_maximum_of_a_strip_stand_below_each_other():
+    recorded = read_report(json.loads(RECORDED.read_text(encoding="utf-8")))
+    at = {text.text: text for text in drawn(recorded).iter("text") if text.get("class") == "small"}
+    name = at["requests without messages"]
+    assert float(name.get("x")) - 5.5 * len(name.text) > 0, "it is not clipped at the left edge"
+    assert any(text.startswith("to ") and at[text].get("x") == name.get("x") for text in at)
 
 
 def test_labels_never_run_into_each_other(report):

@@ -189,11 +189,13 @@ def test_both_verdicts_and_storms_are_counted_in_json(tmp_path):
     assert plain["paging"] == plain["storms"] == {"seeds": 12, "with_a": 12, "with_b": 0, "with_both": 0}
 
 
-def test_the_page_of_a_campaign_opens_with_it(tmp_path):
+def test_the_page_of_a_campaign_has_it_below_its_title(tmp_path):
     page = campaign_page(dataset_of(tmp_path, run("baseline", stalled_s=90), run("calm", stalled_s=1)))
 
-    body = page.partition("<main>")[2]
-    assert body.startswith("<p><b>calm is better than baseline: queues with a backlog stood still 89.0 s less per run ")
+    title, _, rest = page.partition("<main>")[2].partition("<p><b>")
+    assert title.startswith("<h1>")
+    assert "<h2>" not in title
+    assert rest.startswith("calm is better than baseline: queues with a backlog stood still 89.0 s less per run ")
 
 
 def test_a_page_of_a_campaign_that_has_not_begun_has_the_reason(tmp_path):

@@ -135,7 +135,7 @@ def place(tmp_path):
 def a_run(place):
     place.do("run", place.write("signed.toml", SCENARIO), status=0)
     place.do("check", place.inputs / "signed.toml")
-    for words in (("analyze",), ("why",), ("report",), ("verify",), ("watch",), ("why", "till")):
+    for words in (("analyze",), ("analyze", "--all"), ("why",), ("report",), ("verify",), ("watch",), ("why", "till")):
         place.do(words[0], RUN, *words[1:])
     place.do("land", "runs", "--to", "dataset", status=0)
 

@@ -92,7 +92,12 @@ def test_no_secret_of_an_operator_or_a_guest_is_written_or_printed(cluster, tmp_
     lines.append(rmqemu("ctl", "nodes", cwd=tmp_path))
     cluster.process.send_signal(2)
     printed = list(cluster.process.communicate(timeout=60))
-    after = (("analyze", cluster.run), ("why", cluster.run), ("report", cluster.run), ("land", "runs", "--to", "d"))
+    after = (
+        ("analyze", "--all", cluster.run),
+        ("why", cluster.run),
+        ("report", cluster.run),
+        ("land", "runs", "--to", "d"),
+    )
     lines += [rmqemu(*words, cwd=tmp_path) for words in after]
     (tmp_path / "cluster.toml").unlink()
 

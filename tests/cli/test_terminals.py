@@ -295,6 +295,9 @@ at_s = 1
 OF_RUNS = {
     "analyze": (
         ("analyze", "--engine", "local", "A"),
+        ("analyze", "--engine", "local", "--all", "A"),
+        ("analyze", "--engine", "local", "--table", "holds", "--table", "orphans", "A"),
+        ("analyze", "--engine", "local", "--table", EVIL, "A"),
         ("analyze", "--engine", "local", "--json", "A"),
         ("analyze", "--engine", "local", "A", "B"),
     ),

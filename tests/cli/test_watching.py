@@ -20,7 +20,7 @@ class Watch:
     """The command in a process of its own, and the lines that it has printed so far."""
 
     def __init__(self, run, folder):
-        self.process = started("watch", run, "--checkpoint", "checkpoint", cwd=folder)
+        self.process = started("watch", run, "--all", "--checkpoint", "checkpoint", cwd=folder)
         self.lines = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

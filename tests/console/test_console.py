@@ -38,12 +38,22 @@ names = ["c1", "c2"]
 @pytest.fixture
 def terminal(tmp_path):
     """A terminal in which `rmqemu up` runs."""
+    yield from in_a_terminal(tmp_path, PROMPT_TOOLKIT_NO_CPR="1")
+
+
+@pytest.fixture
+def terminal_with_page(tmp_path):
+    """A terminal in which `rmqemu up --web` runs, and that says where its cursor is: only then it has a toolbar."""
+    yield from in_a_terminal(tmp_path, "--web")
+
+
+def in_a_terminal(tmp_path, *options, **environment):
     (tmp_path / "small.toml").write_text(SCENARIO)
     spawned = pexpect.spawn(
         sys.executable,
-        ["-m", "emulator.cli", "up", "small.toml"],
+        ["-m", "emulator.cli", "up", *options, "small.toml"],
         cwd=str(tmp_path),
-        env=dict(os.environ, TERM="xterm", PROMPT_TOOLKIT_NO_CPR="1"),
+        env=dict(os.environ, TERM="xterm", **environment),
         encoding="utf-8",
         timeout=30,
         dimensions=(40, 140),
@@ -53,6 +63,21 @@ def terminal(tmp_path):
     yield spawned
     if spawned.isalive():  # else its window may be closed already
         spawned.close(force=True)
+
+
+ASKS_FOR_THE_CURSOR, CURSOR_IS_ON_TOP = "\x1b[6n", "\x1b[1;1R"
+
+
+def test_the_toolbar_keeps_the_address_of_the_page(terminal_with_page):
+    terminal_with_page.expect(r"dashboard: (http://127\.0\.0\.1:\d+/#\S+)")
+    address = terminal_with_page.match[1].strip()
+    toolbar = "nothing is broken; help lists the verbs"
+    while terminal_with_page.require_exact([ASKS_FOR_THE_CURSOR, toolbar]) == 0:
+        terminal_with_page.send(CURSOR_IS_ON_TOP)
+    while terminal_with_page.require_exact([ASKS_FOR_THE_CURSOR, f"dashboard: {address}"]) == 0:
+        terminal_with_page.send(CURSOR_IS_ON_TOP)
+    terminal_with_page.send("quit\r")
+    terminal_with_page.expect(pexpect.EOF)
 
 
 def test_verbs_are_typed_below_the_events_and_the_prompt_counts_what_is_broken(terminal):

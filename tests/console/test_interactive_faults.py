@@ -95,6 +95,8 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
         ("start c1", "c1 runs: there is nothing to start"),
         ("heal cut-9", "there is no active fault cut-9; there are none"),
         ("susspend c1", "there is no verb susspend; did you mean suspend?"),
+        ("undo", "there is no verb undo; did you mean heal?"),
+        ("undo cut-1", "there is no verb undo; did you mean heal?"),
         ("views no one", "there is no subject no one; there are "),
         ('cut "c1', 'cut "c1: no closing quotation'),
     ],

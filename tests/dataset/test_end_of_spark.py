@@ -42,3 +42,19 @@ def test_a_thread_that_waits_for_java_logs_nothing():
 
     assert (done.returncode, done.stdout) == (0, "lost\n")
     assert "Traceback" not in done.stderr
+
+
+STARTS_SPARK = """
+from emulator.dataset.spark import spark_session
+
+print(spark_session("local[1]").range(3).count())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_session_prints_no_warning_of_java():
+    command = [sys.executable, "-c", STARTS_SPARK]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")

@@ -20,9 +20,10 @@ def _head() -> Iterator[str]:
     yield "# Every key and option of a scenario file"
     yield ""
     yield "Generated from the code by `make reference`; do not edit. A key that is `required` has no default; `none`"
-    yield "means that nothing stands in its place. Times may be written in seconds or milliseconds, `run_for_s` or"
-    yield "`run_for_ms`; defaults of both are milliseconds. `rmqemu check FILE` reports all mistakes of a file with"
-    yield "their lines, and `rmqemu options ROLE` lists options in a terminal."
+    yield "means that nothing stands in its place. Times may be written in seconds or in milliseconds, `run_for_s` or"
+    yield "`run_for_ms`; defaults of both are milliseconds. Seconds may have a fraction of whole milliseconds,"
+    yield "`at_s = 60.5`, as at the prompt (`at 60.5s kill broker-a`). `rmqemu check FILE` prints all mistakes of a"
+    yield "file with their lines, and `rmqemu options ROLE` lists options in a terminal."
     yield ""
     yield "- Tables: " + ", ".join(f"[`{name}`](#{_anchor(name)})" for name in sections())
     yield "- [Kinds of faults](#kinds-of-faults)"

@@ -112,3 +112,15 @@ def test_lines_printed_while_a_cluster_runs_stay_one_line(capfd):
     first, second = capfd.readouterr().out.splitlines()
     assert first == visible(EVIL)
     assert second == "订单"
+
+
+@pytest.mark.parametrize("justify", ["left", "default"])
+def test_no_character_is_lost_where_a_cell_is_broken_into_lines(justify):
+    words = "V3 orderly listeners only under the broker's lock and at least once"
+    for width in range(12, 60):
+        console = Console(file=StringIO(), width=width)
+        table = TextTable(box=None, show_header=False)
+        table.add_column(justify=justify, overflow="fold")
+        table.add_row(words)
+        console.print(table)
+        assert "".join(console.file.getvalue().split()) == words.replace(" ", ""), width

@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import attrs
 import pytest
 
 from analysis.trace_rows import HandMadeTrace, killed_run
 from emulator.analysis.judge import judge_run
+from emulator.analysis.rendering.legend import hatch, legend
 from emulator.analysis.report import RulesVerdict
 from emulator.report import run_page
+from emulator.report.run_page import how_to_repeat
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run
@@ -28,14 +31,16 @@ def storm(tmp_path_factory):
     return run, done.stdout
 
 
-def test_the_most_severe_symptom_is_printed_and_comes_first_on_the_page(storm):
+def test_the_most_severe_symptom_is_printed_and_comes_first_below_the_title_of_the_page(storm):
     run, printed = storm
     page = (run / "report.html").read_text(encoding="utf-8")
 
     assert printed.splitlines()[0].startswith("request storm: consumer-1 asked ba-s1")
     assert printed.splitlines()[1:] == [f"rules invalid, service paging: {run.name}", f"{run.name}/report.html"]
     body = page[page.index("<main>") :]
-    assert body.startswith('<main><ol class="severe"><li><b>request storm</b>: consumer-1 asked ba-s1')
+    title, _, rest = body.partition('<ol class="severe">')
+    assert title.startswith("<main><h1>acting-slave-sim-seed1-1<span")
+    assert rest.startswith("<li><b>request storm</b>: consumer-1 asked ba-s1")
     assert "offsetCheckInSlave = true makes the slave correct the offsets" in body
 
 
@@ -57,6 +62,27 @@ def test_top_says_how_many_violations_are_explained(storm):
     report = judge_run(run)
     for top, explained in ((0, 0), (1, 1), (None, 2)):
         assert len(re.findall(r"<h3>V\d+ ", run_page(report, run, top=top))) == explained
+
+
+def test_a_simulated_run_is_verified_and_of_a_live_one_the_faults_are_run_again(storm, tmp_path):
+    simulated, made = open_run(storm[0]), judge_run(open_run(storm[0]))
+    assert "rmqemu verify " in run_page(made, simulated)
+    live = attrs.evolve(simulated, path=tmp_path, manifest={**simulated.manifest, "mode": "live"})
+    assert not list(_next_commands(live))
+    (tmp_path / "by_hand.toml").write_text("")
+    assert list(_next_commands(live)) == [f"rmqemu run {tmp_path}/by_hand.toml"]
+
+
+def _next_commands(run):
+    return [command for _, command in how_to_repeat(run)]
+
+
+def test_stripes_of_a_single_consumer_are_not_all_of_one_colour():
+    of_one, of_two = hatch("x", ["#0072b2"]), hatch("x", ["#0072b2", "#e69f00"])
+    assert hatch("x", ["#0072b2", "#0072b2"]) == of_one
+    for drawn in (of_one, of_two):
+        assert len(dict.fromkeys(re.findall(r"fill:([^\"]+)", drawn))) == 2
+    assert "var(--paper)" in legend({"c1": "#0072b2"}, {"c1": "owner-0"}).split("url(#legend-both)")[0]
 
 
 def test_a_campaign_has_a_dot_for_each_run_and_its_worst_runs(tmp_path):

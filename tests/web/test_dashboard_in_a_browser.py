@@ -143,6 +143,43 @@ def test_somebody_breaks_a_cluster_watches_it_and_heals_it(fresh, open_page, pic
     assert page.locator("#looking").is_hidden()
 
 
+def test_agreement_of_views_and_ownership_of_queues_are_counted_apart(fresh, open_page, picture):
+    page = open_page(f"{fresh.address}#{fresh.token}")
+    text(page, "#differ-count", "^all views agree$")
+    text(page, "#owner-count", "^one owner per queue$")
+    text(page, '[data-view="consumer_ids buyers"] .value', "^consumer-1, consumer-2$")
+    text(page, '[data-view="view buyers/orders"] .value', "^4 queues for consumer-1, consumer-2$")
+
+    assert fresh.say("kill consumer-1")[0]
+    assert fresh.say("kill consumer-2")[0]
+    text(page, "#owner-count", "^[0-9]+ queues without an owner$")
+    text(page, "#differ-count", "^all views agree$")
+    picture(page, "6-no-owner-1280-light")
+
+
+def test_the_legend_explains_the_marks(shown, open_page, picture):
+    page = open_page(f"{shown.address}#{shown.token}")
+    text(page, "#connection", "^live$")
+    assert page.locator("#legend").is_hidden()
+    page.locator("button", has_text="Legend").click()
+    text(page, "#legend dd", "equal letters are equal values")
+    picture(page, "7-legend-1280-light")
+    page.keyboard.press("Escape")
+    assert page.locator("#legend").is_hidden()
+
+
+def test_the_answer_to_why_is_wrapped(shown, open_page, picture):
+    page = open_page(f"{shown.address}#{shown.token}")
+    text(page, "#connection", "^live$")
+    page.locator("#command").fill("why queue orders/broker-a/0")
+    page.locator("#command").press("Enter")
+    answer = page.locator("#answers .prose")
+    answer.wait_for()
+    picture(page, "8-why-1280-light")
+    assert answer.evaluate("(it) => it.scrollWidth <= it.clientWidth + 1")
+    assert answer.locator(".line-of-answer").count() > 1
+
+
 def test_views_that_differ_can_be_seen_alone(fresh, open_page):
     page = open_page(f"{fresh.address}#{fresh.token}")
     page.locator("[data-view]").first.wait_for()

@@ -90,11 +90,16 @@ class DifferenceChange:
         Args:
             names: mapping address, or client id of a guest -> node.
         """
-        return f"{self.t_ns / _NS:{_TIME_CHARS}.3f}  {self.what:<{_WHAT_CHARS}}  {self.about}: {self.said(names)}"
+        return line_of(self, f"{self.about}: {self.said(names)}")
 
     def said(self, names: Mapping[str, str]) -> str:
         """Who or how much, with names of nodes."""
         return with_names(self.text, names)
+
+
+def line_of(change: DifferenceChange, text: str) -> str:
+    """A line that begins with the time and the kind of a change."""
+    return f"{change.t_ns / _NS:{_TIME_CHARS}.3f}  {change.what:<{_WHAT_CHARS}}  {text}"
 
 
 @attrs.define

@@ -6,8 +6,8 @@ from html import escape
 import attrs
 
 TICKS_MAX = 13
-CHARACTER_PX = 6.2
-"""Approximate width of a character of a label."""
+CHARACTER_PX = 6.7
+"""Width of a character of a label, rather too much: the font of a reader is unknown, and labels must not collide."""
 BAR_PX_MIN = 1.0
 """Minimum width of a bar, so that short intervals are visible."""
 

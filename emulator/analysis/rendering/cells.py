@@ -1,10 +1,13 @@
 """Heads and cells of the tables in a report."""
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from rich.console import Group, RenderableType
 
 from emulator.base.rich_texts import Text, TextTable
+
+Row = TypeVar("Row")
 
 ROWS_MAX = 12
 """Rows of a table; further rows are only counted."""
@@ -27,6 +30,11 @@ def headed(title: str, *columns: str, right: Sequence[str] = ()) -> TextTable:
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return table
+
+
+def first_rows(rows: Sequence[Row], rows_max: int, *, whole: bool) -> Sequence[Row]:
+    """The rows that a table shows: all, or the first ones."""
+    return rows if whole else rows[:rows_max]
 
 
 def cut(table: TextTable, left_out: int) -> RenderableType:

@@ -1,6 +1,7 @@
 """The tables of what is measured and not judged: load, changes of members, limits of rebalancing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from rich.console import Group, RenderableType
 
@@ -14,7 +15,8 @@ from emulator.analysis.measures.rebalances import REBALANCES
 from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, RequestRate
 from emulator.analysis.oracles.delayed_messages import DELAYED
-from emulator.analysis.rendering.cells import ROWS_MAX, cut, headed
+from emulator.analysis.rendering.cells import ROWS_MAX, cut, first_rows, headed
+from emulator.analysis.rendering.head import RenderTable
 from emulator.analysis.rendering.quantiles import half_and_p90
 from emulator.analysis.report import Report
 from emulator.base.rich_texts import Text
@@ -25,35 +27,31 @@ RATES_MAX = 6
 _WHO_CHARACTERS_MAX = 24
 
 
-def render_load(report: Report) -> RenderableType:
-    """Tables of requests and of lag: what operators watch."""
-    parts = (_storms(report), _requests(report), _lag(report), _sends(report))
-    return Group(*[part for part in parts if part is not None])
-
-
-def _storms(report: Report) -> RenderableType | None:
-    rows = sorted(report.of(STORMS), key=lambda item: -item.exchanges)
+def _storms(report: Report, *, whole: bool) -> RenderableType | None:
+    rows = sorted(report.of(STORMS), key=lambda element: -element.exchanges)
     if not rows:
         return None
     numbers = ("from", "for", "times", "a second", "most", "healthy")
     table = headed("Request storms", "who", "asked", "what", "answered", *numbers, right=numbers)
-    for row in rows[:ROWS_MAX]:
-        lasted = seconds(row.end_ns - row.start_ns, censored=row.censored)
-        amounts = (f"{row.exchanges:,}", f"{row.per_s:,.0f}", f"{row.max_per_s:,}", f"{row.healthy_per_s:g}")
-        key = (row.client, row.server, row.request, row.answer)
-        table.add_row(*key, seconds(row.start_ns), lasted, *amounts)
-    return cut(table, len(rows) - ROWS_MAX)
+    shown = first_rows(rows, ROWS_MAX, whole=whole)
+    for item in shown:
+        lasted = seconds(item.end_ns - item.start_ns, censored=item.censored)
+        amounts = (f"{item.exchanges:,}", f"{item.per_s:,.0f}", f"{item.max_per_s:,}", f"{item.healthy_per_s:g}")
+        key = (item.client, item.server, item.request, item.answer)
+        table.add_row(*key, seconds(item.start_ns), lasted, *amounts)
+    return cut(table, len(rows) - len(shown))
 
 
-def _requests(report: Report) -> RenderableType | None:
+def _requests(report: Report, *, whole: bool) -> RenderableType | None:
     rows = report.of(REQUESTS)
     if not rows:
         return None
     numbers = ("times", "share", "most a second", "at")
     table = headed("Requests (not judged)", "request", "answer", *numbers, "busiest pair", "messages", right=numbers)
-    for row in rows[:RATES_MAX]:
-        table.add_row(row.request, row.answer, *_amounts(row), _pair(row), "-" if row.overhead else "yes")
-    more = len(rows) - RATES_MAX
+    shown = first_rows(rows, RATES_MAX, whole=whole)
+    for item in shown:
+        table.add_row(item.request, item.answer, *_amounts(item), _pair(item), "-" if item.overhead else "yes")
+    more = len(rows) - len(shown)
     return Group("", table, Text(f"… and {more} more, all rarer", style="dim")) if more > 0 else Group("", table)
 
 
@@ -70,18 +68,19 @@ def _pair(request_rate: RequestRate) -> str:
     return f"{request_rate.client} -> {request_rate.server}, {request_rate.pair_max_per_s:,} a second"
 
 
-def _lag(report: Report) -> RenderableType | None:
-    latencies = {(item.group, item.topic): item for item in report.of(LATENCIES)}
-    rows = sorted(report.of(LAG_SERIES), key=lambda item: (-max(item.per_s), item.group, item.topic))
+def _lag(report: Report, *, whole: bool) -> RenderableType | None:
+    latencies = {(element.group, element.topic): element for element in report.of(LATENCIES)}
+    rows = sorted(report.of(LAG_SERIES), key=lambda element: (-max(element.per_s), element.group, element.topic))
     if not rows:
         return None
     numbers = ("most behind", "at", "at the end", "consumed", "p50", "p99", "longest")
     table = headed("Lag and latency (not judged)", "group", "topic", *numbers, right=numbers)
-    for row in rows[:ROWS_MAX]:
-        known = latencies.get((row.group, row.topic))
+    shown = first_rows(rows, ROWS_MAX, whole=whole)
+    for item in shown:
+        known = latencies.get((item.group, item.topic))
         took = (f"{known.messages:,}", *map(_ms, (known.p50_ms, known.p99_ms, known.max_ms))) if known else ("0",)
-        table.add_row(row.group, row.topic, *_behind(row), *took)
-    return cut(table, len(rows) - ROWS_MAX)
+        table.add_row(item.group, item.topic, *_behind(item), *took)
+    return cut(table, len(rows) - len(shown))
 
 
 def _behind(lag_series: LagSeries) -> tuple[str, ...]:
@@ -93,26 +92,31 @@ def _ms(duration_ms: float) -> str:
     return f"{duration_ms / 1_000:.1f} s" if duration_ms >= 1_000 else f"{duration_ms:.1f} ms"
 
 
-def _sends(report: Report) -> RenderableType | None:
-    rows = sorted((item for item in report.of(ATTEMPTS) if item.failed), key=lambda item: (-item.failed, item.producer))
+def _sends(report: Report, *, whole: bool) -> RenderableType | None:
+    rows = sorted(
+        (element for element in report.of(ATTEMPTS) if element.failed),
+        key=lambda element: (-element.failed, element.producer),
+    )
     if not rows:
         return None
     numbers = ("acknowledged", "refused", "unanswered", "most failed a second", "at")
     table = headed("Sends that failed (not judged)", "producer", *numbers, right=numbers)
-    for row in rows[:ROWS_MAX]:
-        amounts = (f"{row.acknowledged:,}", f"{row.refused:,}", f"{row.unanswered:,}", f"{row.max_failed_per_s:,}")
-        table.add_row(row.producer, *amounts, f"{row.max_s} s")
-    return cut(table, len(rows) - ROWS_MAX)
+    shown = first_rows(rows, ROWS_MAX, whole=whole)
+    for item in shown:
+        amounts = (f"{item.acknowledged:,}", f"{item.refused:,}", f"{item.unanswered:,}", f"{item.max_failed_per_s:,}")
+        table.add_row(item.producer, *amounts, f"{item.max_s} s")
+    return cut(table, len(rows) - len(shown))
 
 
-def render_rebalances(report: Report) -> RenderableType | None:
+def render_rebalances(report: Report, *, whole: bool) -> RenderableType | None:
     """What each change of the members did to their queues, the latest ones if there are many."""
     rows = report.of(REBALANCES)
     if not rows:
         return None
     headings = ("from", "group", "who", "queues of members", "kept", "moved", "settled", "resumed", "no owner", "asked")
     table = headed("Changes of members (not judged)", *headings)
-    for row in rows[:ROWS_MAX]:
+    shown = first_rows(rows, ROWS_MAX, whole=whole)
+    for row in shown:
         names = [f"+{node}" for node in row.joined] + [f"-{node}" for node in row.left]
         retained = "" if row.normalised_stickiness < 0 else f"{row.normalised_stickiness:.0%}"
         table.add_row(
@@ -127,11 +131,12 @@ def render_rebalances(report: Report) -> RenderableType | None:
             seconds(row.orphan_ns),
             f"{count(row.requests, 'request')}, {row.bytes} B",
         )
-    more = [Text(f"… and {len(rows) - ROWS_MAX} more", style="dim")] if len(rows) > ROWS_MAX else []
+    left_out = len(rows) - len(shown)
+    more = [Text(f"… and {left_out} more", style="dim")] if left_out else []
     return Group("", table, *more)
 
 
-def render_limits(report: Report) -> RenderableType:
+def render_limits(report: Report, *, whole: bool) -> RenderableType | None:  # noqa: ARG001 - it is always whole
     """A table of the limits: the maximum, and where."""
     table = headed("Limits of rebalancing (not judged)", "limit", "most", "where")
     for limit, maximum, where in (
@@ -143,7 +148,7 @@ def render_limits(report: Report) -> RenderableType:
         *_of_shares(report),
     ):
         table.add_row(limit, maximum, where)
-    return Group("", table) if table.row_count else Text("")
+    return Group("", table) if table.row_count else None
 
 
 _Line = tuple[str, str, str]
@@ -242,3 +247,9 @@ def _of_shares(report: Report) -> list[_Line]:
         if row.topics > 1 and row.maximum > row.minimum
     ]
     return lines
+
+
+LOAD_TABLES: Mapping[str, RenderTable] = MappingProxyType(
+    {STORMS.name: _storms, REQUESTS.name: _requests, "lag": _lag, ATTEMPTS.name: _sends}
+)
+"""Mapping name -> table of requests or of lag: what operators watch."""

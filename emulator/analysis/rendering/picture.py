@@ -3,7 +3,7 @@
 The file contains no script and loads nothing, so it works offline and can be mailed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.queue_owners import Hold, Orphan, Overlap
-from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerSpan, BrokerState
+from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerSpan
 from emulator.analysis.measures.lag import LAG_SERIES
 from emulator.analysis.measures.measured import HOLDS
 from emulator.analysis.measures.phases import FAULTS, MARKS
@@ -24,33 +24,29 @@ from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.canvas import CHARACTER_PX, Axis, area, band, element, label_lanes, text, titled
+from emulator.analysis.rendering.legend import ASLEEP, PATTERN_OF, hatch, legend, patterns
 from emulator.analysis.rendering.palette import STYLE, colour_of, highlight_rules, is_dark
 from emulator.analysis.rendering.tables import describe_holders
 from emulator.analysis.report import Report, most_severe
 from emulator.analysis.rows.row_classes import Span
+from emulator.base.text import shortened
 from emulator.state.owners import GroupQueue
 from emulator.trace.files import RunFiles, put_in_place
 from nodes.beliefs import LifecycleEvent
 
-HOW_TO_READ = "One row per queue; its colour says who owns it. Rest the pointer on anything to read more."
+HOW_TO_READ = "One row per queue; its colour is that of its owner. Rest the pointer on anything to read more."
 RETRY_PREFIX = "%RETRY%"
 _STRIPS = (WITHOUT_MESSAGES, FAILED_SENDS)
 """Names of the series of the whole cluster that are drawn."""
 WIDTH = 1320
 LEFT = 190
 RIGHT = 20
-LANE_PX = 15
+LANE_PX = 18
 HEAD_PX = 22
 VIEW_PX = 9
 STRIP_PX = 26
-_ASLEEP, _AWAY, _READ_ONLY = "asleep", "away", "read-only"
-"""Names of patterns."""
-_PATTERN_OF = {BrokerState.AWAY: _AWAY, BrokerState.READ_ONLY: _READ_ONLY}
-_MEANS = {
-    _ASLEEP: "its owner is suspended",
-    _AWAY: "its broker is dead, suspended or not listed",
-    _READ_ONLY: "its broker is read only",
-}
+_BROKER_CHARACTERS_MAX = 20
+"""Of a name in front of the numbers of its queues; more have no room."""
 NEAR_PX = 14
 """A name is left out if the row above has the same name within this distance."""
 
@@ -90,7 +86,7 @@ def page(report: Report) -> str:
     """The picture as a complete HTML document."""
     owners = _Owners.of(report)
     chart = _Chart(report, owners.colours, owners.css, report.end_ns)
-    body = f"{_heading('h1', report)}<p>{HOW_TO_READ}</p>{_legend(owners.colours, owners.css)}{chart.svg()}"
+    body = f"{_heading('h1', report)}<p>{HOW_TO_READ}</p>{legend(owners.colours, owners.css)}{chart.svg()}"
     return _document(f"{report.run_id}: who owned which queue", owners, body)
 
 
@@ -113,7 +109,7 @@ def charts_by_group(report: Report) -> GroupCharts:
         group: _Chart(_of_group(report, group), owners.colours, owners.css, report.end_ns, f"g{number}-").svg()
         for number, group in enumerate(groups)
     }
-    return GroupCharts(_legend(owners.colours, owners.css), highlight_rules(owners.css.values()), charts)
+    return GroupCharts(legend(owners.colours, owners.css), highlight_rules(owners.css.values()), charts)
 
 
 def _of_group(report: Report, group: str) -> Report:
@@ -133,7 +129,7 @@ def page_of_two(first: Report, second: Report) -> str:
         for name, report in (("A", first), ("B", second))
     ]
     title = f"{first.run_id} and {second.run_id}: who owned which queue"
-    body = f"<h1>{escape(title)}</h1><p>{HOW_TO_READ}</p>{_legend(owners.colours, owners.css)}{''.join(charts)}"
+    body = f"<h1>{escape(title)}</h1><p>{HOW_TO_READ}</p>{legend(owners.colours, owners.css)}{''.join(charts)}"
     return _document(title, owners, body)
 
 
@@ -174,67 +170,6 @@ def _heading(level: str, report: Report, name: str = "") -> str:
 def _natural(name: str) -> tuple[str, int]:
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :] or 0)
-
-
-def _legend(colours: dict[str, str], css: dict[str, str]) -> str:
-    def item(swatch: str, label: str, name: str = "") -> str:
-        return f'<li class="{name}"><svg viewBox="0 0 26 14" aria-hidden="true">{swatch}</svg>{escape(label)}</li>'
-
-    def box(**attributes: object) -> str:
-        return element("rect", width=26, height=14, rx=2, **attributes)
-
-    owners = [item(box(fill=colour), name, css[name]) for name, colour in colours.items()]
-    two = list(colours.values())[:2] or ["#888888"]
-    hatch = _hatch("legend-both", (two * 2)[:2])
-    return (
-        f'<ul class="legend">{"".join(owners)}'
-        + item(f"<defs>{hatch}</defs>" + box(fill="url(#legend-both)"), "two or more own it (stripes in their colours)")
-        + item(box(style="fill:var(--nobody)"), "no consumer owns it")
-        + "".join(
-            item(f"<defs>{drawn}</defs>" + box(fill="#888888") + box(fill=f"url(#legend-{name})"), _MEANS[name])
-            for name, drawn in _drawn("legend-").items()
-        )
-        + item(element("path", d="M0 14V9H8V3H17V7H26V14Z", class_="load"), "requests without messages, lag")
-        + item(box(class_="storm"), "request storm")
-        + item(element("rect", y=5, width=26, height=4, style="fill:var(--differ)"), "views differ")
-        + item(box(style="fill:var(--fault);fill-opacity:.35"), "fault")
-        + "</ul>"
-    )
-
-
-def _hatch(name: str, colours: Iterable[str]) -> str:
-    stripes = list(colours)
-    size = 5
-    rects = "".join(
-        element("rect", x=number * size, width=size, height=size * len(stripes), fill=colour)
-        for number, colour in enumerate(stripes)
-    )
-    width = size * len(stripes)
-    return element(
-        "pattern",
-        rects,
-        id=name,
-        width=width,
-        height=width,
-        patternUnits="userSpaceOnUse",
-        patternTransform="rotate(45)",
-    )
-
-
-def _drawn(prefix: str) -> dict[str, str]:
-    """The patterns that are laid over owners, by name."""
-    stripe = element("path", d="M0 0V6", class_="sleep")
-    cross = element("path", d="M0 3H6M3 0V6", class_="away")
-    line = element("path", d="M0 0H6", class_="read-only")
-    turned = {"patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
-    return {
-        name: element("pattern", content, id=f"{prefix}{name}", width=6, height=6, **turned)
-        for name, content in ((_ASLEEP, stripe), (_AWAY, cross), (_READ_ONLY, line))
-    }
-
-
-def _patterns(prefix: str) -> str:
-    return "".join(_drawn(prefix).values())
 
 
 def _asleep(report: Report) -> dict[str, list[Span]]:
@@ -324,12 +259,10 @@ class _Chart:
             element("line", x1=self.axis.x(t), x2=self.axis.x(t), y1=top + 14, y2=bottom, class_="edge")
             for t in instants
         )
-        patterns = "".join(
-            _hatch(name, [self.colours[owner] for owner in owners]) for owners, name in self.hatches.items()
-        )
-        patterns += _patterns(self.name)
+        drawn = "".join(hatch(name, [self.colours[owner] for owner in owners]) for owners, name in self.hatches.items())
+        drawn += patterns(self.name)
         height = bottom + 20
-        content = f"<defs>{patterns}</defs>" + "".join(self.behind) + grid + bands + "".join(self.front) + edges
+        content = f"<defs>{drawn}</defs>" + "".join(self.behind) + grid + bands + "".join(self.front) + edges
         return element("svg", content, class_="chart", viewBox=f"0 0 {WIDTH} {height}", role="img")
 
     def _sections(self) -> list[_Section]:
@@ -374,7 +307,9 @@ class _Chart:
                 y += 5 if broker_name else 0
                 broker_name = queue.broker_name
                 above = []
-                self.front.append(text(12, y + self.row_px - 4, broker_name, class_="broker"))
+                shown = shortened(broker_name, _BROKER_CHARACTERS_MAX)
+                name = text(12, y + self.row_px - 4, shown, class_="broker")
+                self.front.append(name if shown == broker_name else titled(name, broker_name))
             self._row(queue, y)
             above = self._names(queue, y, above)
             y += self.row_px
@@ -405,7 +340,8 @@ class _Chart:
         maximum, low = max(per_s), y + STRIP_PX - 3
         drawn = area(self.axis, per_s, y, low, "load")
         self.front.append(titled(drawn, f"{name}\nat most {maximum:,} {unit}, at {per_s.index(maximum)} s"))
-        self.front.append(text(LEFT - 8, low - 3, f"{name}, to {maximum:,}", anchor="end", class_="small"))
+        for line, below in ((name, 13), (f"to {maximum:,}", 1)):  # side by side they are wider than their column
+            self.front.append(text(LEFT - 8, low - below, line, anchor="end", class_="small"))
         return y + STRIP_PX
 
     def _views(self, section: _Section, y: int) -> int:
@@ -451,7 +387,7 @@ class _Chart:
         for start_ns, end_ns in self.asleep.get(hold.node, ()):
             begin_ns, until_ns = max(start_ns, hold.start_ns), min(end_ns, hold.end_ns)
             if begin_ns < until_ns:
-                bar = band(self.axis, begin_ns, until_ns, y, low, "hatched", fill=f"url(#{self.name}{_ASLEEP})")
+                bar = band(self.axis, begin_ns, until_ns, y, low, "hatched", fill=f"url(#{self.name}{ASLEEP})")
                 about = f"{hold.node} owns it, and is suspended\n{seconds(begin_ns)} to {seconds(until_ns)}"
                 yield titled(bar, about, about_node(hold.node, instant(begin_ns)))
 
@@ -459,11 +395,10 @@ class _Chart:
         """Write owners' names into wide bars, once per block of equal rows; returns the names of this row."""
         names = []
         for hold in self.holds.get(queue, []):
-            two = self.overlaps.get(queue, [])
-            free = max([hold.start_ns, *(row.end_ns for row in two if row.start_ns <= hold.start_ns < row.end_ns)])
-            until = min([hold.end_ns, *(row.start_ns for row in two if row.start_ns > free)])
-            start, end = self.axis.x(free), self.axis.x(until)
-            if end - start < CHARACTER_PX * len(hold.node) + 8:
+            width = CHARACTER_PX * len(hold.node) + 8
+            free = ((self.axis.x(start_ns), self.axis.x(end_ns)) for start_ns, end_ns in self._plain_parts(hold))
+            start = next((left for left, right in free if right - left >= width), None)
+            if start is None:
                 continue
             names.append((hold.node, start))
             if any(node == hold.node and abs(x - start) < NEAR_PX for node, x in above):
@@ -472,6 +407,20 @@ class _Chart:
             self.front.append(text(start + 4, y + self.row_px / 2 + 2.5, hold.node, class_=css))
         return names
 
+    def _plain_parts(self, hold: Hold) -> Iterator[Span]:
+        """The parts of a hold in which its bar has one colour and no pattern, so that a name can be read."""
+        queue = hold.queue
+        patterned = [(two.start_ns, two.end_ns) for two in self.overlaps.get(queue, [])]
+        patterned += self.asleep.get(hold.node, [])
+        patterned += [(state.start_ns, state.end_ns) for state in self._states_of(queue)]
+        begin_ns = hold.start_ns
+        for start_ns, end_ns in sorted(patterned):
+            if begin_ns < min(start_ns, hold.end_ns):
+                yield begin_ns, min(start_ns, hold.end_ns)
+            begin_ns = max(begin_ns, end_ns)
+        if begin_ns < hold.end_ns:
+            yield begin_ns, hold.end_ns
+
     def _overlap(self, two: Overlap, y: int, low: int) -> str:
         name = self.hatches.setdefault(two.owners, f"{self.name}both-{len(self.hatches)}")
         bar = band(self.axis, two.start_ns, two.end_ns, y, low, "both", fill=f"url(#{name})")
@@ -479,12 +428,16 @@ class _Chart:
 
     def _broker_states(self, queue: GroupQueue, y: int, low: int) -> Iterator[str]:
         """Hatch the time in which the broker was away or read only, so that the owner's colour stays visible."""
-        for item in self.report.of(BROKER_STATES):
-            if (item.topic, item.broker_name) == (queue.topic, queue.broker_name):
-                pattern = f"url(#{self.name}{_PATTERN_OF[item.state]})"
-                bar = band(self.axis, item.start_ns, item.end_ns, y, low, "hatched", fill=pattern)
-                about = f"{item.broker_name} is {item.state}\n{_when(item)}"
-                yield titled(bar, about, about_route(queue.topic, inside(item)))
+        for state in self._states_of(queue):
+            pattern = f"url(#{self.name}{PATTERN_OF[state.state]})"
+            bar = band(self.axis, state.start_ns, state.end_ns, y, low, "hatched", fill=pattern)
+            about = f"{state.broker_name} is {state.state}\n{_when(state)}"
+            yield titled(bar, about, about_route(queue.topic, inside(state)))
+
+    def _states_of(self, queue: GroupQueue) -> list[BrokerSpan]:
+        """When the broker of a queue served its topic only in part."""
+        place = (queue.topic, queue.broker_name)
+        return [span for span in self.report.of(BROKER_STATES) if (span.topic, span.broker_name) == place]
 
 
 def _queue_order(queue: GroupQueue) -> tuple[bool, str, str, str, int]:

@@ -10,7 +10,7 @@ from emulator.analysis.findings.symptom import Symptom
 from emulator.analysis.findings.words import count, seconds
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
-from emulator.analysis.measures.phases import AGREEMENT, PHASES, RunPhase
+from emulator.analysis.measures.phases import AGREEMENT, FAULTS, PHASES, RunPhase
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.special_services import SERVICES
@@ -81,16 +81,26 @@ def _chapter(report: Report, phase: RunPhase, severe: Sequence[Symptom]) -> Chap
         *_agreed(report, phase),
     )
     return Chapter(
-        phase.start_ns, phase.end_ns, _title(phase), sentences or ("Views agree, and every queue has one owner.",)
+        phase.start_ns,
+        phase.end_ns,
+        phase_title(phase.what),
+        sentences or ("Views agree, and every queue has one owner.",),
     )
 
 
-def _title(phase: RunPhase) -> str:
-    if not phase.what:
+def phase_title(subject: Sequence[str]) -> str:
+    """The disturbances with which a phase begins."""
+    if not subject:
         return "The cluster starts"
-    named = ", ".join(phase.what[:_NAMED_MAX])
-    more = len(phase.what) - _NAMED_MAX
+    named = ", ".join(subject[:_NAMED_MAX])
+    more = len(subject) - _NAMED_MAX
     return f"{named}, and {more} more" if more > 0 else named
+
+
+def without_stages(subject: Sequence[str], report: Report) -> tuple[str, ...]:
+    """Leave out the stages of a process that a fault of the same instant already describes."""
+    subjects = [fault.subject for fault in report.of(FAULTS) if any(fault.subject in part.split() for part in subject)]
+    return tuple(part for part in subject if part.endswith((" begins", " ends")) or part.split()[0] not in subjects)
 
 
 def _inside(phase: RunPhase, t_ns: int) -> bool:

@@ -1,9 +1,10 @@
 """A report as tables for a terminal; each table shows its longest rows and how many are left out."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from rich.console import Group, RenderableType
@@ -15,7 +16,8 @@ from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.inputs.services import Servers
 from emulator.analysis.measures.measured import BELIEFS
-from emulator.analysis.measures.phases import AGREEMENT, FAULTS, PHASES
+from emulator.analysis.measures.phases import AGREEMENT, PHASES
+from emulator.analysis.measures.rebalances import REBALANCES
 from emulator.analysis.measures.unsupported_requests import UNSUPPORTED
 from emulator.analysis.oracles.assigners import ASSIGNERS
 from emulator.analysis.oracles.membership import MEMBERS
@@ -24,10 +26,19 @@ from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.special_services import SERVICES
 from emulator.analysis.oracles.stalls import STALLS
 from emulator.analysis.oracles.views import VIEWS, whole_views
-from emulator.analysis.rendering.cells import ROWS_MAX, cut, headed, queue_ranges
-from emulator.analysis.rendering.measured_tables import render_limits, render_load, render_rebalances
+from emulator.analysis.rendering.cells import ROWS_MAX, cut, first_rows, headed, queue_ranges
+from emulator.analysis.rendering.head import (
+    RenderTable,
+    fault_lines,
+    pointer_line,
+    reason_lines,
+    symptom_lines,
+    verdict_line,
+)
+from emulator.analysis.rendering.measured_tables import LOAD_TABLES, render_limits, render_rebalances
 from emulator.analysis.rendering.quantiles import half_and_p90
-from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe
+from emulator.analysis.rendering.story import without_stages
+from emulator.analysis.report import Report, judgements
 from emulator.base.rich_texts import Console, Text
 from emulator.base.text import shortened
 from emulator.state.event_lines import value_in_words, with_names
@@ -39,19 +50,10 @@ UNJUDGED_MAX = 5
 """Rows of a table that is not judged."""
 SERVICES_MAX = 30
 """Rows of the table of special services."""
-FAULTS_MAX = 4
-"""Faults that are named above all tables."""
 LACKING_MAX = 2
 """Missing members of a list that are named; more are not readable."""
 VALUE_CHARACTERS_MAX = 48
 _WHO_CHARACTERS_MAX = 24
-
-_VERDICT_STYLE = {
-    RulesVerdict.VALID: "bold green",
-    RulesVerdict.INVALID: "bold red",
-    RulesVerdict.UNKNOWN: "bold yellow",
-}
-_SERVICE_STYLE = {Service.CALM: "green", Service.DEGRADED: "yellow", Service.PAGING: "bold red"}
 
 
 def print_report(report: Report, console: Console | None = None, run: Path | None = None) -> None:
@@ -66,29 +68,14 @@ def print_report(report: Report, console: Console | None = None, run: Path | Non
 
 
 def render(report: Report, run: Path | None = None) -> RenderableType:
-    """A report as a renderable for rich; with the directory of the run, it says how to ask why."""
+    """A report with all tables as a renderable for rich; with the directory of the run, it says how to ask why."""
     parts = [
-        *_symptoms(report),
-        _headline(report),
-        *_faults(report),
-        _pointer(report, run),
-        _divergences("Views that differed", whole_views(report.of(VIEWS.table)), report, lambda row: row.subject),
-        _queues("Queues with two owners", report.of(OVERLAPS.table)),
-        _queues("Queues without an owner", report.of(ORPHANS.table)),
-        _stalls(report),
-        _divergences(
-            "Members of a group with different assigners", report.of(ASSIGNERS.table), report, held=values_in_words
-        ),
-        _divergences("Brokers and nameservers that differed about who lives", report.of(MEMBERS.table), report),
-        _services(report),
-        render_invariants(report),
-        render_load(report),
-        render_rebalances(report),
-        render_limits(report),
-        _agreement(report),
-        _phases(report),
-        _divergences("Other beliefs that differed (not judged)", report.of(BELIEFS), report, judged=False),
-        _not_emulated(report),
+        *symptom_lines(report),
+        verdict_line(report),
+        *reason_lines(report),
+        *fault_lines(report, whole=True),
+        pointer_line(report, run),
+        *(table(report, whole=False) for table in TABLES.values()),
         _footnote(report),
     ]
     return Group(*[part for part in parts if part is not None])
@@ -130,62 +117,20 @@ def _names(holders_of_value: HoldersOfValue) -> str:
     return ", ".join(holders_of_value.nodes)
 
 
-def _symptoms(report: Report) -> Iterator[RenderableType]:
-    """A line for each kind of symptom, the most severe first."""
-    for number, item in enumerate(most_severe(report)):
-        yield Text.assemble((f"{item.kind}: ", "bold" if number else "bold red"), item.text)
-
-
-def _headline(report: Report) -> RenderableType:
-    line = Text()
-    line.append(f"rules {report.verdict}", style=_VERDICT_STYLE[report.verdict])
-    line.append(f"  service {report.service}", style=_SERVICE_STYLE[report.service])
-    line.append(f"  {report.run_id}", style="bold")
-    line.append(f"  {report.scenario}, seed {report.seed}, {report.mode}, {seconds(report.end_ns)} emulated")
-    reasons = [Text(f"  {reason}") for reason in report.reasons]
-    return Group(line, *reasons)
-
-
-def _faults(report: Report) -> Iterator[RenderableType]:
-    """What was injected, and whether it did anything."""
-    spans = report.of(FAULTS)
-    named = [
-        f"{span.kind} {span.subject} at {seconds(span.start_ns)}"
-        + (
-            ""
-            if span.end_ns == span.start_ns
-            else f" for {seconds(span.end_ns - span.start_ns, censored=span.censored)}"
-        )
-        for span in spans
-    ]
-    if named:
-        more = [f"{len(named) - FAULTS_MAX} more"] if len(named) > FAULTS_MAX else []
-        yield Text(f"  faults: {'; '.join([*named[:FAULTS_MAX], *more])}")
-    without_hits = [f"{span.kind} {span.subject} at {seconds(span.start_ns)}" for span in spans if span.hits == 0]
-    if without_hits:
-        yield Text(f"  without a single hit: {'; '.join(without_hits)}", style="yellow")
-
-
-def _pointer(report: Report, run: Path | None) -> RenderableType | None:
-    """How to ask for the causes, if there is anything to explain."""
-    if run is None or (report.verdict is RulesVerdict.VALID and report.service is Service.CALM):
-        return None
-    return Text.assemble("  why, and what ends it: ", (f"rmqemu why {run}", "bold"))
-
-
 def _longest(rows: Iterable[Row], length_ns: Callable[[Row], int]) -> list[Row]:
     return sorted(rows, key=length_ns, reverse=True)
 
 
-def _not_emulated(report: Report) -> RenderableType | None:
+def _not_emulated(report: Report, *, whole: bool) -> RenderableType | None:
     """Requests of guests that are not emulated."""
     rows = report.of(UNSUPPORTED)
     if not rows:
         return None
     table = headed("What guests asked that is not emulated", "guest", "at", "asked", right=("at",))
-    for row in rows[:ROWS_MAX]:
+    shown = first_rows(rows, ROWS_MAX, whole=whole)
+    for row in shown:
         table.add_row(row.node, seconds(row.t_ns), row.text)
-    return cut(table, len(rows) - ROWS_MAX)
+    return cut(table, len(rows) - len(shown))
 
 
 def _divergences(
@@ -197,15 +142,16 @@ def _divergences(
         row.holders, names
     ),
     *,
+    whole: bool,
     judged: bool = True,
 ) -> RenderableType | None:
     if not rows:
         return None
     columns = ("about", "from", "for", "values", "held for longest", "after", "")
     table = headed(title, *columns, right=("from", "for", "values"))
-    rows_max = ROWS_MAX if judged else UNJUDGED_MAX
     ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
-    for row in ranked[:rows_max]:
+    shown = first_rows(ranked, ROWS_MAX if judged else UNJUDGED_MAX, whole=whole)
+    for row in shown:
         table.add_row(
             about(row),
             seconds(row.start_ns),
@@ -215,7 +161,7 @@ def _divergences(
             _after(row),
             _mark(row) if judged else "",
         )
-    return cut(table, len(ranked) - rows_max)
+    return cut(table, len(ranked) - len(shown))
 
 
 def values_in_words(row: Divergence, names: Mapping[str, str]) -> list[str]:
@@ -224,7 +170,7 @@ def values_in_words(row: Divergence, names: Mapping[str, str]) -> list[str]:
     return [f"{_names(holder)}: {value}" for holder, value in zip(row.holders, texts, strict=True)]
 
 
-def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> RenderableType | None:
+def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan], *, whole: bool) -> RenderableType | None:
     if not rows:
         return None
     groups = sorted({row.queue.group: None for row in rows})
@@ -237,7 +183,8 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
 
     # Queues of one broker with equal findings are one row.
     ranked: list[list[Overlap | Orphan]] = [list(same) for _, same in groupby(sorted(rows, key=_row_key), key=_row_key)]
-    for same in ranked[:ROWS_MAX]:
+    shown = first_rows(ranked, ROWS_MAX, whole=whole)
+    for same in shown:
         row = same[0]
         queue: GroupQueue = row.queue
         table.add_row(
@@ -252,17 +199,18 @@ def _queues(title: str, rows: Sequence[Overlap] | Sequence[Orphan]) -> Renderabl
             _after(row),
             _mark(row),
         )
-    return cut(table, len(ranked) - ROWS_MAX)
+    return cut(table, len(ranked) - len(shown))
 
 
-def _services(report: Report) -> RenderableType | None:
+def _services(report: Report, *, whole: bool) -> RenderableType | None:
     """The table of special services, by broker group and time."""
     if not report.of(SERVICES.table):
         return None
     title = "Special services of broker groups"
     table = headed(title, "group", "from", "for", "who", right=("from", "for"))
     in_order = sorted(report.of(SERVICES.table), key=lambda span: (span.broker_name, span.start_ns))
-    for span in in_order[:SERVICES_MAX]:
+    shown = first_rows(in_order, SERVICES_MAX, whole=whole)
+    for span in shown:
         table.add_row(
             span.broker_name,
             seconds(span.start_ns),
@@ -270,7 +218,7 @@ def _services(report: Report) -> RenderableType | None:
             " and ".join(span.nodes) or "no member",
             style={Servers.ONE: "", Servers.TWO: "red", Servers.NONE: "yellow"}[span.servers],
         )
-    left_out = len(in_order) - SERVICES_MAX
+    left_out = len(in_order) - len(shown)
     more = [Text(f"… and {left_out} more", style="dim")] if left_out > 0 else []
     return Group("", table, *more)
 
@@ -287,14 +235,15 @@ def _again(same: Sequence[Overlap | Orphan]) -> str:
     return str(sum(row.duplicates for row in same if isinstance(row, Overlap)))
 
 
-def _stalls(report: Report) -> RenderableType | None:
+def _stalls(report: Report, *, whole: bool) -> RenderableType | None:
     rows = report.of(STALLS.table)
     if not rows:
         return None
     columns = ("group", "topic", "broker", "queue", "from", "for", "waiting", "after", "")
     table = headed("Queues that stood still with a backlog", *columns, right=("from", "for", "waiting"))
     ranked = _longest(rows, lambda row: row.end_ns - row.start_ns)
-    for row in ranked[:ROWS_MAX]:
+    shown = first_rows(ranked, ROWS_MAX, whole=whole)
+    for row in shown:
         table.add_row(
             f"{row.queue.group} ({row.node})" if row.node else row.queue.group,
             row.queue.topic,
@@ -306,7 +255,7 @@ def _stalls(report: Report) -> RenderableType | None:
             _after(row),
             _mark(row),
         )
-    return cut(table, len(ranked) - ROWS_MAX)
+    return cut(table, len(ranked) - len(shown))
 
 
 def _after(row: Divergence | Overlap | Orphan | Stall) -> str:
@@ -318,7 +267,7 @@ def _mark(row: Divergence | Overlap | Orphan | Stall) -> Text:
     return Text("violation", style="red") if row.violation else Text("baseline", style="dim")
 
 
-def _agreement(report: Report) -> RenderableType | None:
+def _agreement(report: Report, *, whole: bool) -> RenderableType | None:
     rows = report.of(AGREEMENT)
     if not rows:
         return None
@@ -328,21 +277,22 @@ def _agreement(report: Report) -> RenderableType | None:
     )
     by_instant = [list(same) for _, same in groupby(rows, key=lambda row: row.t_ns)]
     ranked = _longest(by_instant, lambda same: max(row.took_ns for row in same))
-    for same in sorted(ranked[:ROWS_MAX], key=lambda same: same[0].t_ns):
+    shown = first_rows(ranked, ROWS_MAX, whole=whole)
+    for same in sorted(shown, key=lambda same: same[0].t_ns):
         took = {row.layer: seconds(row.took_ns, censored=row.censored) for row in same}
         table.add_row(
             seconds(same[0].t_ns),
-            _without_stages(same[0].what, report),
+            without_stages(same[0].what, report),
             *[took.get(layer, "") for layer in layers],
         )
     within = [
         f"{layer}: {half_and_p90((row.took_ns, row.censored) for row in rows if row.layer == layer)}"
         for layer in layers
     ]
-    return Group(cut(table, len(ranked) - ROWS_MAX), Text("; ".join(within), style="dim"))
+    return Group(cut(table, len(ranked) - len(shown)), Text("; ".join(within), style="dim"))
 
 
-def _phases(report: Report) -> RenderableType | None:
+def _phases(report: Report, *, whole: bool) -> RenderableType | None:
     measures = ("views differ", "two owners", "no owner")
     table = headed(
         "Totals per phase (two queues without an owner for 3 s are 6 s)",
@@ -353,22 +303,17 @@ def _phases(report: Report) -> RenderableType | None:
         right=("from", "to", *measures),
     )
     ranked = _longest(report.of(PHASES), lambda row: row.view_ns + row.overlap_ns + row.orphan_ns)
-    for row in sorted(ranked[:ROWS_MAX], key=lambda row: row.start_ns):
+    shown = first_rows(ranked, ROWS_MAX, whole=whole)
+    for row in sorted(shown, key=lambda row: row.start_ns):
         table.add_row(
             seconds(row.start_ns),
             seconds(row.end_ns),
-            _without_stages(row.what, report) or "start",
+            without_stages(row.what, report) or "start",
             seconds(row.view_ns),
             seconds(row.overlap_ns),
             seconds(row.orphan_ns),
         )
-    return cut(table, len(ranked) - ROWS_MAX)
-
-
-def _without_stages(subject: Sequence[str], report: Report) -> list[str]:
-    """Leave out the stages of a process that a fault of the same instant already describes."""
-    subjects = [fault.subject for fault in report.of(FAULTS) if any(fault.subject in item.split() for item in subject)]
-    return [item for item in subject if item.endswith((" begins", " ends")) or item.split()[0] not in subjects]
+    return cut(table, len(ranked) - len(shown))
 
 
 def _footnote(report: Report) -> RenderableType:
@@ -382,7 +327,7 @@ def _footnote(report: Report) -> RenderableType:
     return Group("", text)
 
 
-def render_invariants(report: Report) -> RenderableType:
+def _invariants(report: Report, *, whole: bool) -> RenderableType:  # noqa: ARG001 - it is always whole
     """A table of the invariants: what was found, and whether it is a violation."""
     table = headed("Invariants of RocketMQ", "invariant", "found", "violations", "")
     for judgement in judgements(report):
@@ -391,3 +336,53 @@ def render_invariants(report: Report) -> RenderableType:
         found = (judgement.summary, str(len(judgement.violations))) if judgement.rows else ("-", "-")
         table.add_row(f"{judgement.id} {judgement.title}", *found, mark)
     return Group("", table)
+
+
+def _views(report: Report, *, whole: bool) -> RenderableType | None:
+    rows = whole_views(report.of(VIEWS.table))
+    return _divergences("Views that differed", rows, report, lambda row: row.subject, whole=whole)
+
+
+def _overlaps(report: Report, *, whole: bool) -> RenderableType | None:
+    return _queues("Queues with two owners", report.of(OVERLAPS.table), whole=whole)
+
+
+def _orphans(report: Report, *, whole: bool) -> RenderableType | None:
+    return _queues("Queues without an owner", report.of(ORPHANS.table), whole=whole)
+
+
+def _assigners(report: Report, *, whole: bool) -> RenderableType | None:
+    title = "Members of a group with different assigners"
+    return _divergences(title, report.of(ASSIGNERS.table), report, held=values_in_words, whole=whole)
+
+
+def _membership(report: Report, *, whole: bool) -> RenderableType | None:
+    title = "Brokers and nameservers that differed about who lives"
+    return _divergences(title, report.of(MEMBERS.table), report, whole=whole)
+
+
+def _beliefs(report: Report, *, whole: bool) -> RenderableType | None:
+    title = "Other beliefs that differed (not judged)"
+    return _divergences(title, report.of(BELIEFS), report, judged=False, whole=whole)
+
+
+TABLES: Mapping[str, RenderTable] = MappingProxyType(
+    {
+        VIEWS.table.name: _views,
+        OVERLAPS.table.name: _overlaps,
+        ORPHANS.table.name: _orphans,
+        STALLS.table.name: _stalls,
+        ASSIGNERS.table.name: _assigners,
+        MEMBERS.table.name: _membership,
+        SERVICES.table.name: _services,
+        "invariants": _invariants,
+        **LOAD_TABLES,
+        REBALANCES.name: render_rebalances,
+        "limits": render_limits,
+        AGREEMENT.name: _agreement,
+        PHASES.name: _phases,
+        BELIEFS.name: _beliefs,
+        UNSUPPORTED.name: _not_emulated,
+    }
+)
+"""Mapping name -> table, in the order in which a report prints them; `notebooks/TABLES.md` has most of the names."""

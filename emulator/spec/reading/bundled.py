@@ -1,5 +1,6 @@
 """The scenarios and campaigns that come with the package: each has a name, `half-seen-consumer`, that stands for it."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -64,7 +65,15 @@ def scenario_path(spec: str | Path) -> Path:
     Raises:
         SpecError: it can only be a name, and nothing of the package has it.
     """
+    if not Path(spec).is_file() and str(spec) in bundled_campaigns() and str(spec) not in bundled_scenarios():
+        raise SpecError("file", campaign_advice(str(spec)), str(spec))
     return _path(spec, "scenario", bundled_scenarios())
+
+
+def campaign_advice(spec: str) -> str:
+    """What to do with a campaign file where a scenario was expected."""
+    word = shlex.quote(spec)
+    return f"this is a campaign file: rmqemu campaign {word} runs it, rmqemu check {word} checks it"
 
 
 def campaign_path(spec: str | Path) -> Path:

@@ -26,7 +26,7 @@ from emulator.spec.model.scenario import (
 )
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.applications import write_application
-from emulator.spec.reading.bundled import scenario_path
+from emulator.spec.reading.bundled import bundled_campaigns, bundled_scenarios, campaign_advice, scenario_path
 from emulator.spec.reading.faults import read_nemeses, read_plan, write_nemeses, write_plan
 from emulator.spec.reading.node_tables import (
     ScenarioKeys,
@@ -64,6 +64,8 @@ _ARRAYS = (
 )
 SCENARIO_TABLES = ("scenario", "network", "guest_limits", "service", *_ARRAYS)
 """What a scenario file may have at its top."""
+_CAMPAIGN = "campaign"
+"""The table of a campaign file that no scenario has."""
 _NO_CODE = UserCode()
 _Also = Callable[[Scenario], Iterable[SpecError]]
 _PART = re.compile(r"(?P<section>\w+)\[(?P<index>\d+)\]")
@@ -81,7 +83,7 @@ def load(path: str | Path, *, allow_code: bool = False) -> Scenario:
             allowed; with all mistakes.
     """
     file = scenario_path(path)
-    return playable(TomlFile.read(file), code=UserCode.next_to(file, allow=allow_code))
+    return playable(_of_scenario(TomlFile.read(file)), code=UserCode.next_to(file, allow=allow_code))
 
 
 def loads(text: str, name: str, *, code: UserCode = _NO_CODE) -> Scenario:
@@ -110,8 +112,26 @@ def read(path: str | Path, *, allow_code: bool = False) -> Scenario:
     """
     file = scenario_path(path)
     code = UserCode.next_to(file, allow=allow_code)
-    text = TomlFile.read(file)
+    text = _of_scenario(TomlFile.read(file))
     return playable(text, code=code) if code.is_allowed else _located(text, text.tables, lambda _: (), code)
+
+
+def is_campaign_file(path: str | Path) -> bool:
+    """Whether a file, given by its path or by a name of the package, describes a campaign.
+
+    Raises:
+        SpecError: the file cannot be read, or is not TOML.
+    """
+    if not Path(path).is_file() and Path(path).name in bundled_campaigns():
+        return Path(path).name not in bundled_scenarios()
+    return _CAMPAIGN in TomlFile.read(scenario_path(path)).tables
+
+
+def _of_scenario(file: TomlFile) -> TomlFile:
+    """Refuse a campaign file in one line, since each of its tables would be an unknown key."""
+    if _CAMPAIGN in file.tables:
+        raise file.located(SpecError(_CAMPAIGN, campaign_advice(file.name)))
+    return file
 
 
 def playable(file: TomlFile, tables: Mapping[str, Any] | None = None, *, code: UserCode = _NO_CODE) -> Scenario:

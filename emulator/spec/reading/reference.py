@@ -161,9 +161,13 @@ def _keys_of_part(part: type) -> Iterator[ReferenceEntry]:
 def _entry(kind: type, field: "attrs.Attribute[Any]", sets: tuple[tuple[str, str], ...] = ()) -> ReferenceEntry:
     key = key_of(field)
     unit = unit_of(field) or next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
-    name, unit = _in_both_units(key, unit) if field.metadata.get("span") else (key, unit)
+    expected = _type(kind, field, unit_of(field))
     default = _FILLED_IN.get((kind, field.name)) or _default(field)
-    return ReferenceEntry(name, _type(kind, field, unit_of(field)), unit, default, _meaning(kind, field), sets)
+    if field.metadata.get("span"):
+        key, unit = _in_both_units(key, unit)
+        # Of seconds, which may have a fraction.
+        expected = expected.replace("whole number >= 1", "number > 0").replace("whole number", "number")
+    return ReferenceEntry(key, expected, unit, default, _meaning(kind, field), sets)
 
 
 def _in_both_units(key: str, unit: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import attrs
 
 from emulator.spec.refusals.mistakes import Reading, SpecError, UnknownKeyError
+from faults.words import MS_ROUNDING
 from nodes.fields import TIME_MAX_MS, FieldError, Rule, key_of, quoted, rule_of, shown, whole_rule
 from nodes.secret import without_secrets
 
@@ -152,7 +153,7 @@ class Section:
         if value > _SECONDS_MAX:
             raise SpecError(self.at(seconds), f"expected {_SECONDS_MAX} seconds at most, not {quoted(value)}")
         span_ms = round(value * 1_000)
-        if abs(value * 1_000 - span_ms) > _ROUNDING:
+        if abs(value * 1_000 - span_ms) > MS_ROUNDING:
             raise SpecError(self.at(seconds), f"expected whole milliseconds, not {quoted(value)} s")
         return span_ms
 
@@ -238,5 +239,3 @@ def _plain(value: Any) -> Any:
 
 
 _SECONDS_MAX = TIME_MAX_MS // 1_000
-_ROUNDING = 1e-6
-"""In ms: tolerates that 0.1 s is not an exact float."""

@@ -53,8 +53,11 @@ function drawCounts() {
   byId("fault-count").textContent = `${count(faults, "fault")} active`;
   byId("fault-count").dataset.severe = String(faults > 0);
   const differing = views.differing().length;
-  byId("differ-count").textContent = differing ? `${count(differing, "view")} differ${differing === 1 ? "s" : ""}` : "all agree";
+  byId("differ-count").textContent = differing ? `${count(differing, "view")} differ${differing === 1 ? "s" : ""}` : "all views agree";
   byId("differ-count").dataset.severe = String(differing > 0);
+  const trouble = queues.ownershipInWords();
+  byId("owner-count").textContent = trouble || "one owner per queue";
+  byId("owner-count").dataset.severe = String(trouble !== "");
   document.title = `${faults ? `(${faults}) ` : ""}${store.scenario} · rmqemu`;
   byId("scenario").textContent = store.scenario;
   byId("scenario").title = store.run;

@@ -38,10 +38,19 @@ export async function sayAndShow(line) {
   while (box.childElementCount > ANSWERS_MAX) box.firstElementChild.remove();
   box.scrollTop = box.scrollHeight;
   const { ok, lines, offers } = await say(line);
-  entry.append(el("pre", { class: ok ? "answer" : "refused", tabIndex: 0, role: ok ? null : "alert" }, lines.join("\n")));
+  const isProse = ok && line.split(" ")[0] === "why"; // the other answers are tables, whose columns a break would spoil
+  const text = isProse ? lines.map(wrapping) : lines.join("\n");
+  entry.append(el("pre", { class: ok ? (isProse ? "answer prose" : "answer") : "refused", tabIndex: 0, role: ok ? null : "alert" }, text));
   for (const offer of offers) entry.append(offerButton(offer));
   drawOffers(); // the fault may have come over the stream before this answer
   showNewest(box, entry);
+}
+
+/** A line that breaks where its box ends, and goes on below its own first word. */
+function wrapping(line) {
+  const made = el("span", { class: "line-of-answer" }, line.trimStart() || " ");
+  made.style.setProperty("--indent", `${line.length - line.trimStart().length}ch`);
+  return made;
 }
 
 /** The end of the newest answer; of one that is longer than the box its begin. */

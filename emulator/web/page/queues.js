@@ -26,10 +26,15 @@ export function draw() {
   const ordered = [...blocks.values()].sort((one, other) => isRetry(one[0]) - isRetry(other[0]));
   if (blocks.size === 0) box.replaceChildren(el("p", { class: "nothing" }, "No group consumes anything."));
   else box.replaceChildren(...ordered.map((queues) => block(queues, now)));
+  const words = ownershipInWords();
+  byId("queue-trouble").textContent = words || "every queue has one owner";
+  byId("queue-trouble").dataset.severe = String(words !== "");
+}
+
+/** Which queues have two owners or none; empty: every queue has one. */
+export function ownershipInWords() {
   const { two, none } = trouble();
-  const words = [two && `${count(two, "queue")} with two owners`, none && `${count(none, "queue")} without an owner`].filter(Boolean);
-  byId("queue-trouble").textContent = words.join(", ") || "every queue has one owner";
-  byId("queue-trouble").dataset.severe = String(words.length > 0);
+  return [two && `${count(two, "queue")} with two owners`, none && `${count(none, "queue")} without an owner`].filter(Boolean).join(", ");
 }
 
 const isRetry = (queue) => Number(queue.topic.startsWith("%"));

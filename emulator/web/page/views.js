@@ -1,4 +1,4 @@
-// Who believes what: subjects by nodes. Agreement is a quiet dot; allHolders that differ have letters and colours.
+// Who believes what: subjects by nodes. Where all agree there are dots, and the value; values that differ have letters and colours.
 
 import { byId, count, el } from "./dom.js";
 import { named, store } from "./store.js";
@@ -59,6 +59,7 @@ function row(key, nodes) {
     el("span", { class: "kind" }, IN_WORDS[view.kind] ?? view.kind),
     " ",
     el("span", { class: "what" }, view.subject),
+    view.differs ? null : el("span", { class: "value" }, inShort(view)),
   );
   const cells = nodes.map((name, i) => {
     const first = i === 0 || store.nodes[nodes[i - 1]].role !== store.nodes[name].role;
@@ -75,6 +76,34 @@ function cell(view, name, first) {
   const severe = allHolders.length > 1;
   const mark = el("span", { class: "mark", "data-holders": severe ? at % 6 : null, title: `${name}: ${named(allHolders[at].value)}` }, severe ? letter(at) : "•");
   return el("td", { class: edge }, mark);
+}
+
+/** What all nodes of a role believe, on one line; of several roles, the value of the first. */
+function inShort(view) {
+  const holders = Object.values(view.roles).flat()[0];
+  if (!holders) return "";
+  try {
+    return shortValue(JSON.parse(holders.value));
+  } catch {
+    return named(holders.value); // it was too long to send
+  }
+}
+
+function shortValue(value) {
+  if (Array.isArray(value)) return value.length ? value.map((item) => named(String(item))).join(", ") : "none";
+  if (value === null || typeof value !== "object") return named(String(value));
+  if (Array.isArray(value.cids)) {
+    const queues = Object.values(value.queues ?? {}).reduce((sum, number) => sum + number, 0);
+    return `${count(queues, "queue")} for ${value.cids.map(named).join(", ")}`;
+  }
+  return Object.entries(value).filter(([, item]) => item !== null).map(shortEntry).join(", ") || "none";
+}
+
+function shortEntry([key, item]) {
+  if (typeof item !== "object") return `${key}: ${named(String(item))}`;
+  if (!Array.isArray(item.queues)) return `${key}: ${named(JSON.stringify(item))}`;
+  const [, write, permission] = item.queues; // as the events write a route
+  return `${key} (${count(write, "queue")}, perm ${permission})`;
 }
 
 const letter = (at) => LETTERS[at] ?? String(at);

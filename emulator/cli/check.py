@@ -1,0 +1,49 @@
+"""`rmqemu check`: warns about harmful settings of a scenario, or of the scenarios of a campaign."""
+
+from pathlib import Path
+
+from emulator.base.printing import print_line
+from emulator.base.text import listed
+from emulator.campaign.campaign import Campaign
+from emulator.campaign.file import load_campaign
+from emulator.cli.terminal import NAME
+from emulator.spec import read
+from emulator.spec.reading.file import is_campaign_file
+from emulator.spec.warnings.harmful_settings import check as harmful_settings
+
+
+def check_file(path: Path, *, allow_code: bool) -> None:
+    """Print a line for each harmful setting.
+
+    Args:
+        path: of a scenario file or a campaign file, or a name of the package.
+        allow_code: whether code that it names is tried.
+
+    Raises:
+        UserError: it can be neither.
+    """
+    if is_campaign_file(path):
+        _check_campaign(path, load_campaign(path, allow_code=allow_code))
+        return
+    _print_warnings([setting.line() for setting in harmful_settings(read(path, allow_code=allow_code))])
+
+
+def _check_campaign(path: Path, campaign: Campaign) -> None:
+    """Print the warnings of all variants; one that only some variants have names them."""
+    variants_of: dict[str, list[str]] = {}
+    for variant in campaign.variants:
+        for setting in harmful_settings(variant.scenario):
+            variants_of.setdefault(setting.line(), []).append(variant.name)
+    everywhere = len(campaign.variants)
+    _print_warnings(
+        [line if len(names) == everywhere else f"{line} (only {listed(names)})" for line, names in variants_of.items()]
+    )
+    runs = f"{everywhere:,} variants with {len(campaign.seeds):,} seeds are {len(campaign.cases()):,} runs"
+    print_line(f"this is a campaign file: {runs}; {NAME} campaign {path} runs it")
+
+
+def _print_warnings(lines: list[str]) -> None:
+    for line in lines:
+        print_line(f"warning: {line}")
+    if not lines:
+        print_line("no warnings")
