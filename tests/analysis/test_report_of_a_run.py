@@ -230,8 +230,8 @@ def test_no_name_is_written_over_stripes_or_a_pattern(report):
         x, y, width = float(name.get("x")), float(name.get("y")), 5 * len(name.text)
         for rect in patterned:
             left, top = float(rect.get("x")), float(rect.get("y"))
-            is_beside = x + width <= left or left + float(rect.get("width")) <= x
-            assert is_beside or not top <= y <= top + float(rect.get("height")), name.text
+            is_apart = x + width <= left or left + float(rect.get("width")) <= x
+            assert is_apart or not top <= y <= top + float(rect.get("height")), name.text
 
 
 def test_the_name_and_the_maximum_of_a_strip_stand_below_each_other():
