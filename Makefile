@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # An empty environment has no PATH, and make, unlike the shell, knows no other.
 export PATH := $(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
-SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -not -name '*.pyc' -not -path '*/target/*') pyproject.toml README.md LICENSE
+SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -not -name '*.pyc' -not -path '*/target/*') pyproject.toml README.md LICENSE .ci/build_hook.py
+# The wheel names its commit, so it is built again after one: the log of HEAD, where this is a checkout.
+HEAD_LOG := $(if $(wildcard .git),$(wildcard $(shell PATH="$(PATH)" git rev-parse --git-path logs/HEAD 2>/dev/null)))
 # Three workers for two cores, since many tests wait; a file is run by one of them, so what its tests share is made once.
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 # Marks of tests/support/kinds.py, and what other targets run.
@@ -14,7 +16,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets
+.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks quotes recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -91,6 +93,9 @@ load: setup ## fill live clusters with groups, topics, members and unread answer
 notebooks: setup ## execute the notebooks, and write their outputs
 	PYTHONPATH=tests $(BIN)/python -m notebooks_run.executing
 
+quotes: setup ## execute the commands whose outputs pages quote, and write these outputs
+	PYTHONPATH=tests $(BIN)/python -m project.quoted
+
 recipes: setup ## run the recipes of notebooks/ANALYSE_DATA.md, and write their outputs
 	PYTHONPATH=tests $(BIN)/python -m project.recipes
 
@@ -136,7 +141,7 @@ $(VENV)/packages: pyproject.toml
 	$(INSTALL) --no-compile -r $(VENV)/wanted.txt
 	touch $@
 
-$(VENV)/installed: $(VENV)/packages $(SOURCES)
+$(VENV)/installed: $(VENV)/packages $(SOURCES) $(HEAD_LOG)
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	$(INSTALL) --no-deps --force-reinstall dist/*.whl

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.base.printing import print_json, print_line
+from emulator.base.printing import print_line
 from emulator.cli.arguments import (
     SCENARIO_HELP,
     AllowCodeOption,
@@ -36,7 +36,6 @@ from emulator.cli.terminal import (
     one_line_errors,
     refuse_together,
     refuse_without,
-    tables_console,
 )
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
@@ -60,7 +59,9 @@ def _print_version(requested: bool) -> None:
     if requested:
         from importlib.metadata import version
 
-        print_line(f"{NAME} {version('rocketmq-emulator')}, after RocketMQ 5.3.3")
+        from emulator.base.commit import commit
+
+        print_line(f"{NAME} {version('rocketmq-emulator')} (commit {commit()}), after RocketMQ 5.3.3")
         raise typer.Exit
 
 
@@ -68,7 +69,8 @@ def _print_version(requested: bool) -> None:
 def every_command(
     *,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and the commit."),
     ] = False,
 ) -> None:
     """Emulate a RocketMQ cluster, inject faults, and see what every node believed."""
@@ -417,14 +419,17 @@ def options(
 
 
 @app.command()
-def fidelity(as_json: JsonOption = False) -> None:
-    """List RocketMQ's traps, and whether the emulator reproduces them."""
-    import json
+def fidelity(
+    trap: Annotated[
+        str | None, typer.Argument(metavar="[TRAP]", help="Id of one trap, such as M7; all.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List RocketMQ's traps, and whether the emulator reproduces them; or describe one, with a test that shows it."""
+    with one_line_errors():
+        from emulator.cli.fidelity import show_ledger, show_trap
 
-    from emulator.fidelity.ledger import brief, ledger, render
-
-    rows = ledger()
-    if as_json:
-        print_json(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
-    else:
-        tables_console().print(render(rows))
+        if trap is None:
+            show_ledger(as_json=as_json)
+        else:
+            show_trap(trap, as_json=as_json)

@@ -6,7 +6,7 @@ from emulator.base.printing import print_line
 from emulator.campaign.directory import is_campaign, opened, without_digest
 from emulator.campaign.verified import Checked, check_campaign
 from emulator.cli.terminal import BAD_INPUT, VIOLATED, complain, progress_bar, warn_of_changed_log
-from emulator.run.verify import describe, repeat
+from emulator.run.verify import describe, other_versions, repeat
 from emulator.trace.run_directory import open_run
 
 _WIDTH = 16
@@ -34,6 +34,8 @@ def verify_command(path: Path, *, allow_code: bool = False) -> int:
     difference = repeat(run, allow_code=allow_code)
     for line in ["identical"] if difference is None else describe(difference):
         print_line(line)
+    for version in other_versions(run):
+        print_line(f"  note: made with {version}")
     return 0 if difference is None else VIOLATED
 
 

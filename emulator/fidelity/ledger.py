@@ -36,6 +36,8 @@ class Trap:
     id: str
     """A letter and a number: `M43`."""
     title: str
+    mirrors: tuple[str, ...]
+    """Classes of RocketMQ that have it, with the method where one method has it: `RouteInfoManager.registerBroker`."""
     absent: str = ""
     """Why it is not reproduced, of a trap without tests."""
 
@@ -58,6 +60,8 @@ class LedgerRow:
 
     trap: str
     title: str
+    mirrors: tuple[str, ...]
+    """As in the catalogue."""
     status: Status
     tests: tuple[str, ...]
     """Node ids of its tests; empty if it is absent."""
@@ -69,7 +73,9 @@ class LedgerRow:
 def catalogue() -> tuple[Trap, ...]:
     """All traps, in the order of `traps.toml`."""
     tables = tomllib.loads(_data("traps.toml"))
-    return tuple(Trap(trap, entry["title"], entry.get("absent", "")) for trap, entry in tables.items())
+    return tuple(
+        Trap(trap, entry["title"], tuple(entry["mirrors"]), entry.get("absent", "")) for trap, entry in tables.items()
+    )
 
 
 def recorded_marks() -> tuple[TrapMark, ...]:
@@ -105,11 +111,12 @@ def brief(row: LedgerRow) -> dict[str, str]:
 
 def _row(trap: Trap, marks: list[TrapMark]) -> LedgerRow:
     if not marks:
-        return LedgerRow(trap.id, trap.title, Status.ABSENT, (), trap.absent)
+        return LedgerRow(trap.id, trap.title, trap.mirrors, Status.ABSENT, (), trap.absent)
     simplified = any(mark.status is Status.SIMPLIFIED for mark in marks)
     status = Status.SIMPLIFIED if simplified else Status.REPRODUCED
     notes = dict.fromkeys(mark.note for mark in marks if mark.note)
-    return LedgerRow(trap.id, trap.title, status, tuple(mark.test for mark in marks), "; ".join(notes))
+    tests = tuple(mark.test for mark in marks)
+    return LedgerRow(trap.id, trap.title, trap.mirrors, status, tests, "; ".join(notes))
 
 
 def _data(name: str) -> str:

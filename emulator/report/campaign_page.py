@@ -10,6 +10,7 @@ from emulator.analysis.rendering.canvas import element, titled
 from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts
+from emulator.base.commit import UNKNOWN
 from emulator.base.errors import UserError
 from emulator.base.extra import require_extra
 from emulator.campaign.dataset import CampaignResults
@@ -23,7 +24,8 @@ from emulator.campaign.measured import (
     worst_first,
 )
 from emulator.campaign.results import WORDS, CaseResult
-from emulator.report.document import CALM, document, section, table
+from emulator.report.document import CALM, document, made_by, section, table
+from emulator.trace.run_directory import RELEASE
 
 _WORST = 10
 _BOTH_VERDICTS = (
@@ -46,6 +48,7 @@ def campaign_page(dataset: CampaignResults) -> str:
             section("Verdicts", _verdicts(every)),
             section("Measures, a dot for each run", *_distributions(runs)),
             section("Worst runs", _worst(dataset, every)),
+            made_by(f"Run with {RELEASE} {dataset.directory.versions.get(RELEASE, UNKNOWN)}"),
         )
     )
     return document(f"{dataset.directory.name}: a campaign", body)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from emulator.analysis.rendering.palette import STYLE
+from emulator.base.commit import commit
 
 CALM = "No symptom: nothing here would page anybody."
 _STYLE = """
@@ -85,6 +86,15 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Seque
 def folded(summary: str, content: str) -> str:
     """Content that opens with a click."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"
+
+
+def made_by(runs: str) -> str:
+    """The foot of a page.
+
+    Args:
+        runs: a clause that says which version and commit the runs are of.
+    """
+    return f"<p>{escape(runs)}; this page was written by commit {escape(commit())}.</p>"
 
 
 def panel(run: str, answers: Mapping[str, str]) -> str:

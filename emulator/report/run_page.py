@@ -16,9 +16,10 @@ from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
 from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe, symptoms
 from emulator.analysis.rows.lookup import TraceRows
-from emulator.report.document import CALM, document, folded, panel, section, table, verbatim
+from emulator.base.commit import UNKNOWN
+from emulator.report.document import CALM, document, folded, made_by, panel, section, table, verbatim
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import BY_HAND_FILE, RunDirectory
+from emulator.trace.run_directory import BY_HAND_FILE, COMMIT, RELEASE, RunDirectory
 from emulator.why.answer import answer, names_of_run
 from emulator.why.question import WhyError
 from emulator.why.storm import meaning_of
@@ -64,7 +65,7 @@ def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str
             section("Invariants", _invariants(report)),
             section("Why", *_why(report, run, top)),
             section("All tables", folded("as rmqemu analyze prints them", verbatim(as_text(report)))),
-            section("What next", _next(run)),
+            section("What next", _next(run), _made_by(run)),
             panel(shlex.quote(str(run.path)), dict(_answers(report, run))),
         )
     )
@@ -208,3 +209,9 @@ def how_to_repeat(run: RunDirectory) -> Iterator[tuple[str, str]]:
         yield "Run it again, row by row the same", f"rmqemu verify {shlex.quote(str(run.path))}"
     elif (faults := run.path / BY_HAND_FILE).exists():
         yield "Run its interactive faults again", f"rmqemu run {shlex.quote(str(faults))}"
+
+
+def _made_by(run: RunDirectory) -> str:
+    """What names the run, besides its scenario and seed."""
+    release = run.manifest.get("versions", {}).get(RELEASE, UNKNOWN)
+    return made_by(f"Run with {RELEASE} {release}, commit {run.manifest.get(COMMIT, UNKNOWN)}")

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from emulator.base.commit import commit
 from emulator.machine.world import World
 from emulator.spec import Scenario, to_dict
 from emulator.spec.model.addresses import owners
 from emulator.spec.reading.secrets import marks_of_references
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import LOG_SUM, RunEnd, versions
+from emulator.trace.run_directory import COMMIT, LOG_SUM, RunEnd, versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
 
 _NS = 1_000_000_000
@@ -32,6 +33,7 @@ def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str, 
         "trace": level,
         "addresses": owners(scenario),
         "versions": versions(),
+        COMMIT: commit(),
         **_of_scenario(scenario),
     }
 
@@ -89,6 +91,7 @@ def manifest_of(
         "addresses": addresses,
         LOG_SUM: log_checksum,
         "versions": versions(),
+        COMMIT: commit(),
         **_of_scenario(scenario),
     }
 

@@ -6,8 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import attrs
-
+from emulator.base.commit import UNKNOWN, commit
 from emulator.base.errors import UserError
 from emulator.comparison.rows import RowDifference, first_difference
 from emulator.run.run import run_scenario
@@ -16,23 +15,14 @@ from emulator.spec.reading.secrets import with_stand_ins
 from emulator.spec.reading.user_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import with_user_functions
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import MANIFEST, RunDirectory, RunEnd, open_run
+from emulator.trace.run_directory import COMMIT, MANIFEST, RunDirectory, RunEnd, open_run, versions
 
 
 class NotVerifiableError(UserError):
     """A run cannot be repeated; the text says why in one line."""
 
 
-@attrs.frozen
-class RepetitionDifference:
-    """The first row in which a run and its repetition differ."""
-
-    row: RowDifference
-    versions: tuple[str, ...] = ()
-    """Packages whose versions differ: `trio 0.34.0, now 0.35.0`."""
-
-
-def repeat(run: RunDirectory, *, allow_code: bool = False) -> RepetitionDifference | None:
+def repeat(run: RunDirectory, *, allow_code: bool = False) -> RowDifference | None:
     """Repeat a run in a process with another hash seed, and compare.
 
     Args:
@@ -40,7 +30,7 @@ def repeat(run: RunDirectory, *, allow_code: bool = False) -> RepetitionDifferen
         allow_code: whether its scenario may run code that it names, of the modules next to its manifest.
 
     Returns:
-        The first difference; None if the repetition is identical.
+        The first row that differs; None if the repetition is identical.
 
     Raises:
         SpecError: its scenario names code that is not allowed.
@@ -63,12 +53,12 @@ def repeat(run: RunDirectory, *, allow_code: bool = False) -> RepetitionDifferen
             raise NotVerifiableError(
                 f"{run.path}: its rows equal those of the repetition, but its digest does not: the manifest was changed"
             )
-        return RepetitionDifference(row, _other_versions(manifest["versions"], again.manifest["versions"]))
+        return row
 
 
-def describe(difference: RepetitionDifference) -> list[str]:
+def describe(difference: RowDifference) -> list[str]:
     """A difference as lines: the table, the two rows, and the columns that differ."""
-    rows = (difference.row.first, difference.row.second)
+    rows = (difference.first, difference.second)
     table = next(row.table for row in rows if row is not None)
     lines = [f"different: the first row that differs is in table {table}"]
     for title, row in zip(("run", "repetition"), rows, strict=True):
@@ -78,8 +68,14 @@ def describe(difference: RepetitionDifference) -> list[str]:
     columns = [name for name in first if name in second and first[name] != second[name]]
     if columns:
         lines.append(f"  differs in: {', '.join(columns)}")
-    lines += [f"  note: made with {version}" for version in difference.versions]
     return lines
+
+
+def other_versions(run: RunDirectory) -> list[str]:
+    """What a run was made with that is not what repeats it, `trio 0.34.0, now 0.35.0`: packages, and the commit."""
+    then = {**run.manifest.get("versions", {}), COMMIT: run.manifest.get(COMMIT, UNKNOWN)}
+    now = {**versions(), COMMIT: commit()}
+    return [f"{name} {then[name]}, now {now.get(name)}" for name in then if then[name] != now.get(name)]
 
 
 def _scenario_of(run: RunDirectory, *, allow_code: bool) -> Scenario:
@@ -109,10 +105,6 @@ def _other_hash_seed() -> str:
     """A hash seed that differs from that of this process."""
     mine = os.environ.get("PYTHONHASHSEED", "random")
     return "4711" if mine != "4711" else "815"
-
-
-def _other_versions(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name} {version}, now {now.get(name)}" for name, version in then.items() if version != now.get(name))
 
 
 def main(run: str, runs: str, *options: str) -> None:

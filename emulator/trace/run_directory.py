@@ -37,7 +37,11 @@ _HEAD_KEYS = ("run_id", "schema_version", "seed", "mode", "scenario")
 _INDEX_SUM = "index_checksum"
 LOG_SUM = "log_checksum"
 """Key of the manifest."""
-_PACKAGES = ("rocketmq-emulator", "trio", "msgpack", "pyarrow")
+COMMIT = "commit"
+"""Key of the manifest and of the head: the commit of the emulator, with the version; earlier runs have none."""
+RELEASE = "rocketmq-emulator"
+"""The package of the emulator among the versions."""
+_PACKAGES = (RELEASE, "trio", "msgpack", "pyarrow")
 
 
 class RunEnd(StrEnum):

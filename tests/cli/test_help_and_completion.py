@@ -7,6 +7,7 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
+from emulator.base.commit import commit
 from emulator.cli.main import app
 from support.rmqemu_process import COMMAND, rmqemu
 
@@ -79,6 +80,7 @@ def test_help_does_not_wait_for_spark(tmp_path):
     assert done.returncode == 0
 
 
-def test_the_version_is_that_of_the_package_and_of_rocketmq():
+def test_the_version_is_that_of_the_package_with_its_commit_and_that_of_rocketmq():
     done = CliRunner().invoke(app, ["--version"])
-    assert (done.exit_code, done.stdout) == (0, f"rmqemu {version('rocketmq-emulator')}, after RocketMQ 5.3.3\n")
+    expected = f"rmqemu {version('rocketmq-emulator')} (commit {commit()}), after RocketMQ 5.3.3\n"
+    assert (done.exit_code, done.stdout) == (0, expected)

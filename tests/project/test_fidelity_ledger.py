@@ -1,6 +1,7 @@
 """The ledger says what the tests say, about every trap."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import attrs
 import pytest
 
 from emulator.fidelity.ledger import Status, TrapMark, catalogue, ledger, recorded_marks, summary
+from emulator.fidelity.one_trap import lines_of
 from support.trap_marks import COLLECTED, MarkError, dump, read_mark
 
 TESTS = Path(__file__).parents[1]
@@ -31,6 +33,38 @@ def test_a_trap_has_tests_or_a_reason_to_be_absent_and_never_both():
     marked = dict.fromkeys(mark.trap for mark in recorded_marks())
 
     assert [trap.id for trap in catalogue() if bool(trap.absent) == (trap.id in marked)] == []
+
+
+WORDS = frozenset(
+    word for path in (TESTS.parent / "nodes").rglob("*.py") for word in re.findall(r"\w+", path.read_text("utf-8"))
+)
+
+
+@pytest.mark.parametrize("row", ledger(), ids=lambda row: row.trap)
+def test_a_trap_is_a_sentence_and_names_classes_of_rocketmq_that_ours_mirror(row):
+    first, *others = lines_of(row)
+
+    assert re.fullmatch(rf'{row.trap}: ["A-Z].*[^.]\.', first)
+    assert len(row.title.split()) > 4
+    assert row.mirrors
+    for name in row.mirrors:
+        assert re.fullmatch(r"[A-Z]\w+(\.\w+)?", name)
+        assert name.partition(".")[0] in WORDS, "no docstring of nodes names this class"
+    assert others[-1].startswith("  see it" if row.tests else "  see it   no test shows it")
+
+
+def test_each_test_of_the_ledger_exists():
+    missing = [
+        mark.test
+        for mark in recorded_marks()
+        if not re.search(
+            rf"^\s*(async )?(def|class) {mark.test.rpartition('::')[2]}\b",
+            (TESTS.parent / mark.test.partition("::")[0]).read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    ]
+
+    assert missing == [], "make ledger"
 
 
 def test_the_readme_has_the_counts_of_the_ledger():

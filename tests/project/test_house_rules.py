@@ -143,6 +143,7 @@ def test_test_files_have_names_of_their_own_and_folders_shadow_no_package():
 
 OPENERS = ("open", "read_bytes", "read_text", "write_bytes", "write_text")
 OF_THE_PACKAGE_OR_THE_SYSTEM = (
+    "emulator/base/commit.py",
     "emulator/base/files.py",
     "emulator/campaign/answers.py",  # in a folder of this process
     "emulator/campaign/forked.py",  # as above

@@ -21,3 +21,11 @@ def test_each_promise_names_its_tests():
     rows = [line for line in (HOME / "emulator" / "SECURITY.md").read_text().splitlines() if line.startswith("| **")]
     assert len(rows) == 10
     assert [row for row in rows if not re.search(r"\(\.\./tests/[a-z_/]+\.py\)", row)] == []
+
+
+def test_every_file_that_the_worked_examples_name_exists():
+    page = (HOME / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## For who carries on\n")[2]
+    named = re.findall(r"`((?:emulator|examples|faults|nodes|notebooks|tests)/[\w./]+)`", page)
+
+    assert len(named) > 30
+    assert [path for path in named if not (HOME / path).exists()] == []

@@ -129,3 +129,11 @@ def test_a_run_that_was_killed_before_its_first_row_was_retained_is_unknown(tmp_
     assert report["phases"] == ()
     assert any("killed" in reason for reason in report.reasons)
     assert "no node recorded a belief or owned a queue: there is nothing to judge" in report.reasons
+
+
+def test_the_foot_of_the_page_states_version_and_commit_of_the_run(storm):
+    page = (storm[0] / "report.html").read_text(encoding="utf-8")
+    manifest = open_run(storm[0]).manifest
+    version, commit = manifest["versions"]["rocketmq-emulator"], manifest["commit"]
+
+    assert f"<p>Run with rocketmq-emulator {version}, commit {commit}; this page was written by commit " in page

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-BY_FIXTURE = {"spark": "spark", "browser": "browser", "own_jupyter": "kernel"}
+BY_FIXTURE = {"spark": "spark", "browser": "browser", "own_jupyter": "kernel", "workshop": "clusters"}
 """A test with the fixture gets the mark."""
 BY_FOLDER = {
     "fault_kinds": "clusters",

@@ -4,31 +4,18 @@ import attrs
 import pytest
 
 from emulator.run import run_scenario
-from emulator.testing import ConsoleUser, a_scenario
+from emulator.testing import ConsoleUser
 from emulator.trace.schema import TraceLevel
 from emulator.why.question import WhyError
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.headers_admin import UpdateGroupForbiddenRequestHeader
-from nodes.protocol.model import MessageModel, SubscriptionGroupConfig
-from why.why_runs import Requested, administrator, has, requested
+from nodes.protocol.model import MessageModel
+from why.why_runs import Requested, administrator, busy, has, requested, switch_off
 from why.written_traces import TracedByHand
 
-BROKERS = ("broker-a", "broker-b")
 DEAF = {50: "cut c1 ns-1", 51: "cut c2 ns-1"}
 """Consumers that do not hear of new routes."""
-
-
-def busy(**given):
-    return a_scenario(**{"consumers": 2, "brokers": BROKERS, "rate_per_s": 10, **given})
-
-
-async def switch_off(me, *brokers, at_s=60):
-    await me.at_ms(at_s * 1_000)
-    admin = await administrator(me)
-    for broker in brokers:
-        body = SubscriptionGroupConfig("g", consume_enable=False)
-        await admin.ask(broker, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, body)
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,18 @@ from pathlib import Path
 import attrs
 
 from emulator.spec.model.scenario import Scenario
-from emulator.testing import Caller, ConsoleUser, Stage, Trace, run_at_console
+from emulator.testing import Caller, ConsoleUser, Stage, Trace, a_scenario, run_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import SubscriptionGroupConfig
+
+BROKERS = ("broker-a", "broker-b")
+
+
+def busy(**given):
+    """A scenario with a producer, two brokers and two consumers of group g."""
+    return a_scenario(**{"consumers": 2, "brokers": BROKERS, "rate_per_s": 10, **given})
 
 
 def has(lines, *parts):
@@ -26,6 +35,15 @@ class Requested:
     def why(self, question: str) -> tuple[str, ...]:
         """All lines of the answer."""
         return answer_of_run([question], self._run)
+
+
+async def switch_off(me, *brokers, at_s=60):
+    """Let an administrator switch group g off at brokers, at an instant."""
+    await me.at_ms(at_s * 1_000)
+    admin = await administrator(me)
+    for broker in brokers:
+        body = SubscriptionGroupConfig("g", consume_enable=False)
+        await admin.ask(broker, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, body)
 
 
 async def administrator(me: ConsoleUser) -> Caller:

@@ -56,7 +56,7 @@ class BrokerHeartbeats:
 
     Args:
         drops_first_confirm_offset: whether the confirm offset of a first heartbeat counts as 0; false for the jRaft
-            type.
+            type (`RaftBrokerHeartBeatManager`).
     """
 
     def __init__(self, *, drops_first_confirm_offset: bool = True) -> None:

@@ -1,0 +1,35 @@
+"""`rmqemu fidelity`: the ledger of traps, or one trap."""
+
+import json
+
+from emulator.base.printing import print_json, print_line
+from emulator.cli.terminal import tables_console
+from emulator.fidelity import one_trap
+from emulator.fidelity.ledger import brief, ledger, render
+
+
+def show_ledger(*, as_json: bool) -> None:
+    """Print all traps."""
+    rows = ledger()
+    if as_json:
+        print_json(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
+    else:
+        tables_console().print(render(rows))
+
+
+def show_trap(trap: str, *, as_json: bool) -> None:
+    """Print one trap.
+
+    Args:
+        trap: its id, `M7`.
+        as_json: for programs.
+
+    Raises:
+        NoTrapError: no trap has this id.
+    """
+    row = one_trap.row_of(trap)
+    if as_json:
+        print_json(json.dumps(one_trap.as_json(row), indent=2, ensure_ascii=False))
+        return
+    for line in one_trap.lines_of(row):
+        print_line(line)
