@@ -8,15 +8,15 @@ SOURCES := $(shell PATH="$(PATH)" find emulator examples faults nodes -type f -n
 # The wheel names its commit, so it is built again after one: the log of HEAD, where this is a checkout.
 HEAD_LOG := $(if $(wildcard .git),$(wildcard $(shell PATH="$(PATH)" git rev-parse --git-path logs/HEAD 2>/dev/null)))
 # Three workers for two cores, since many tests wait; a file is run by one of them, so what its tests share is made once.
-PYTEST := $(BIN)/pytest -n 3 --dist loadfile
-# Marks of tests/support/kinds.py, and what other targets run.
-HEAVY := browser or clusters or guests or kernel or programs or slow or spark
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile --times
+# What each step of `make test` took, printed at its end.
+STEP_SECONDS := $(VENV)/seconds
 COVERAGE_LEAST := 90
 
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick test proofs coverage conformance bench timelines sources special guests fuzz load notebooks quotes recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets
+.PHONY: help setup demo lint quick quick-pytest test proofs coverage conformance bench timelines sources special guests fuzz load notebooks quotes recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -33,14 +33,27 @@ lint: setup ## style, types and import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-quick: lint ## lint, and the tests without Spark, browser, kernels, programs and long runs
-	$(PYTEST) -m "not ($(HEAVY))"
+quick: ## lint, and the tests without Spark, browser, kernels, programs and whole clusters
+	+@$(call steps,timed-lint timed-quick-pytest)
 
-test: setup ## lint, and all tests against the installed wheel
-	$(MAKE) --no-print-directory --jobs 2 lint pytest
+test: ## lint, and all tests against the installed wheel; at the end, how long each step took
+	+@$(call steps,timed-lint timed-pytest)
 
 pytest: setup
 	$(PYTEST)
+
+# Nothing waits in these tests: a third worker would only import all files once more.
+quick-pytest: setup
+	$(PYTEST) -n 2 --quick
+
+# The steps of a target after the set-up go two at a time: lint alone would leave a core idle.
+steps = rm -f $(STEP_SECONDS); $(MAKE) --no-print-directory timed-setup && $(MAKE) --no-print-directory --jobs 2 $(1); \
+	status=$$?; printf '\nseconds of each step\n'; cat $(STEP_SECONDS); exit $$status
+
+# Makes a target, and writes down how long that took.
+timed-%:
+	+@mkdir -p $(VENV); start=$$(date +%s); $(MAKE) --no-print-directory $*; status=$$?; \
+	printf '%8d  make %s\n' $$(($$(date +%s) - start)) $* >> $(STEP_SECONDS); exit $$status
 
 proofs: setup ## what is proved once more, with more seeds or from end to end
 	$(PYTEST) -m slow

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from emulator.base.frozen_objects import frozen_objects
 
-pytest_plugins = ["support.kinds", "support.one_spark", "support.trap_marks"]
+pytest_plugins = ["support.kinds", "support.one_spark", "support.times", "support.trap_marks"]
 
 # How long an example takes says more of the machine than of us, and the same tests must give the same result.
 settings.register_profile(

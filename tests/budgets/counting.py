@@ -153,7 +153,7 @@ def _bytes() -> dict[str, Counted]:
     """Memory of the process for one more consumer that has nothing to do, and for one more message."""
     few, many = _scenario(6, 5, 0), _scenario(6, 30, 0)
     short, long = _scenario(20, 2, 4), _scenario(40, 2, 4)
-    for scenario in (few, short):
+    for scenario in (few, _scenario(5, 2, 4)):
         _held_bytes(scenario)  # what is made on first use
     consumer = (_held_bytes(many) - _held_bytes(few)) / 25
     message = (_held_bytes(long) - _held_bytes(short)) / (20 * 4 * 100)

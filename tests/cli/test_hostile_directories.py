@@ -193,10 +193,28 @@ def rename_part(dataset):
     snapshot.write_text(sealed(plain))
 
 
+DIRECTORIES = ("RUN", "WHOLE", "KILLED", "DATASET", "CAMPAIGNS", "OTHERS")
+
+
 @pytest.fixture
-def there(whole, tmp_path):
-    """All of it, in a folder of its own."""
-    return shutil.copytree(whole, tmp_path / "there", symlinks=True)
+def there(whole, tmp_path, request):
+    """What the arguments of the test name, in a folder of its own; all of it where the test has no arguments.
+
+    Most of the time of a test would else go into copies that no command opens.
+    """
+    arguments = request.node.callspec.params.get("arguments") if hasattr(request.node, "callspec") else None
+    left_out = () if arguments is None else [name for name in DIRECTORIES if name not in needed(arguments)]
+
+    def at_the_top(folder, names):
+        return left_out if folder == str(whole) else ()
+
+    return shutil.copytree(whole, tmp_path / "there", symlinks=True, ignore=at_the_top)
+
+
+def needed(arguments):
+    """The arguments, the campaigns of a campaign, and the killed run, which stands for a run without a manifest."""
+    held = {"CAMPAIGN": "CAMPAIGNS", "RUN": "KILLED"}
+    return [*arguments, *(held[word] for word in arguments if word in held)]
 
 
 def found_in(place):

@@ -4,8 +4,6 @@ import os
 import signal
 import socket
 import stat
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ import msgpack
 import pytest
 
 from emulator.console.control_socket import CLIENTS_MAX, REQUEST_BYTES_MAX, SOCKET_FILE, ask, newest_socket
+from support.rmqemu_process import rmqemu, started
 from support.waiting import until
 
 SCENARIO = """
@@ -34,24 +33,11 @@ queues = 2
 """
 
 
-def rmqemu(*arguments, cwd, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "emulator.cli", *arguments],
-        cwd=cwd,
-        env=os.environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
 @contextmanager
 def up(folder):
     """A live cluster without a terminal: its control socket, and its process."""
     (folder / "small.toml").write_text(SCENARIO)
-    process = rmqemu("up", "small.toml", cwd=folder)
+    process = started("up", "small.toml", cwd=folder)
     try:
         assert process.stdout.readline()  # something happened: it runs
         path = newest_socket(folder / "runs")
@@ -80,6 +66,12 @@ def path(_one_for_all):
     """The socket of a cluster that others meet, too: unhurt afterwards, or they will report."""
     yield _one_for_all
     assert ask(_one_for_all, "faults") == (True, ("no fault is active",))
+
+
+def ctl(*words, cwd):
+    """Its status, and what it printed to either end."""
+    done = rmqemu("ctl", *words, cwd=cwd)
+    return done.returncode, done.stdout, done.stderr
 
 
 def answer(connection):
@@ -170,34 +162,24 @@ def test_an_ended_cluster_leaves_no_socket_and_says_how_to_do_it_again(fresh, en
 
 def test_ctl_says_a_verb_to_the_newest_run_and_fails_in_one_line(path):
     cwd: Path = path.parents[2]
-    done = rmqemu("ctl", "nodes", cwd=cwd)
-    reported, _ = done.communicate(timeout=30)
-    assert done.returncode == 0
+    status, reported, _ = ctl("nodes", cwd=cwd)
+    assert status == 0
     assert [line.split()[0] for line in reported.splitlines()] == ["ns-1", "broker-a"]
-    refused = rmqemu("ctl", "cut", cwd=cwd)
-    _, why = refused.communicate(timeout=30)
-    assert refused.returncode == 2
+    status, _, why = ctl("cut", cwd=cwd)
+    assert status == 2
     assert why == "rmqemu: expected: cut A [B] [one-way]\n"
 
 
 def test_without_a_cluster_ctl_says_so(tmp_path):
-    alone = rmqemu("ctl", "status", cwd=tmp_path)
-    _, why = alone.communicate(timeout=30)
-    assert alone.returncode == 2
+    status, _, why = ctl("status", cwd=tmp_path)
+    assert status == 2
     assert why == "rmqemu: runs: no cluster runs there; `rmqemu up SCENARIO` starts one\n"
     (tmp_path / "runs" / "dead").mkdir(parents=True)
     stale = socket.socket(socket.AF_UNIX)
     stale.bind(str(tmp_path / "runs" / "dead" / SOCKET_FILE))
     stale.close()
-    left = rmqemu("ctl", "status", cwd=tmp_path)
-    _, why = left.communicate(timeout=30)
+    _, _, why = ctl("status", cwd=tmp_path)
     assert "Connection refused; does the cluster run?" in why
-
-
-def ctl(*words, cwd):
-    requested = rmqemu("ctl", *words, cwd=cwd)
-    reported, why = requested.communicate(timeout=30)
-    return requested.returncode, reported, why
 
 
 def test_the_socket_reads_and_writes_files_of_the_run_only(path, tmp_path):

@@ -9,8 +9,6 @@ from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.codes import RequestCode
 
-pytestmark = pytest.mark.clusters
-
 PULL, LITE_PULL, HEARTBEAT = RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.HEART_BEAT
 BATCH = 10
 STUCK_MS = 10**7

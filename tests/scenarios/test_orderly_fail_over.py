@@ -9,8 +9,6 @@ from nodes.config import BrokerConfig, NameserverConfig
 from support.grouped import MASTER, S1, a_group, acting, believed, minimum
 from support.ordered import LOCK, consumed_by, holds, in_order, orderly, requested
 
-pytestmark = pytest.mark.clusters
-
 LOCK_LIVES_MS = 30_000
 CONSUME_MS = 400
 

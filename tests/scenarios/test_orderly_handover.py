@@ -15,8 +15,6 @@ from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from support.ordered import LOCK, UNLOCK, consumed_by, holds, orderly, requested
 
-pytestmark = pytest.mark.clusters
-
 UPDATE_OFFSET, UNREGISTER, PULL = (
     RequestCode.UPDATE_CONSUMER_OFFSET,
     RequestCode.UNREGISTER_CLIENT,

@@ -25,8 +25,6 @@ from support.retried import (
     stored_in,
 )
 
-pytestmark = pytest.mark.clusters
-
 LADDER_S = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
 TICK_MS = 110
 """The delay service looks each 100 ms."""

@@ -9,8 +9,6 @@ from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from support.grouped import MASTER, S1, a_group, requests
 
-pytestmark = pytest.mark.clusters
-
 SMALL_MEMORY = {"slave_read_enable": True, "total_physical_memory_size": 10_000}
 """40 % of this are some thirty messages."""
 SUGGESTED_BY_MS = 60_000

@@ -44,7 +44,6 @@ topic = "orders"
 """,
     "outage.toml",
 )
-pytestmark = pytest.mark.clusters
 
 
 def is_out(run):

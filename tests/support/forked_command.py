@@ -11,31 +11,34 @@ import tempfile
 from pathlib import Path
 from subprocess import CompletedProcess, TimeoutExpired
 
-_PRELOADED = [
-    f"emulator.cli.{name}"
-    for name in (
-        "main",
-        "analyze",
-        "campaign",
-        "campaign_tables",
-        "compare",
-        "options",
-        "report",
-        "run",
-        "shrink",
-        "up",
-    )
-]
+_COMMANDS = (
+    "main",
+    "analyze",
+    "campaign",
+    "campaign_tables",
+    "compare",
+    "compare_campaign",
+    "land",
+    "options",
+    "report",
+    "run",
+    "shrink",
+    "up",
+    "verify",
+)
+_PRELOADED = [*(f"emulator.cli.{name}" for name in _COMMANDS), "emulator.statistics", "pandas", "scipy.stats"]
+"""What a command imports when it needs it, too: pandas and scipy take a second each, longer than most commands."""
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(_PRELOADED)
 
 
-def forked(arguments, cwd, timeout_s=60):
+def forked(arguments, cwd, environment, timeout_s=60):
     """Run the command to its end.
 
     Args:
         arguments: of the command, as texts.
         cwd: its folder.
+        environment: variables that it gets with those of the tests; Python itself has read its own before the fork.
         timeout_s: after which it is killed.
 
     Returns:
@@ -43,7 +46,7 @@ def forked(arguments, cwd, timeout_s=60):
     """
     with tempfile.TemporaryDirectory() as folder:
         output = [Path(folder) / name for name in ("stdout", "stderr")]
-        process = _forks.Process(target=_command, args=(arguments, str(cwd), list(map(str, output))))
+        process = _forks.Process(target=_command, args=(arguments, str(cwd), environment, list(map(str, output))))
         process.start()
         process.join(timeout_s)
         if process.is_alive():
@@ -53,8 +56,9 @@ def forked(arguments, cwd, timeout_s=60):
         return CompletedProcess(arguments, process.exitcode, *(path.read_text() for path in output))
 
 
-def _command(arguments, cwd, reported):
+def _command(arguments, cwd, environment, reported):
     os.chdir(cwd)
+    os.environ.update(environment)
     for number, path in enumerate(reported, start=1):
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(opened, number)

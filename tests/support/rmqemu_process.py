@@ -56,10 +56,10 @@ at_s = 40
 
 
 def rmqemu(*arguments, cwd, before=None, **environment):
-    """Run the command to its end; in a fresh process if something is to be done before it, or with its environment."""
+    """Run the command to its end; in a fresh process where something is to be done before, or Python itself is set."""
     words = list(map(str, arguments))
-    if before is None and not environment:
-        return forked(words, cwd)
+    if before is None and not any(name.startswith("PYTHON") for name in environment):
+        return forked(words, cwd, environment)
     return subprocess.run(
         [*COMMAND, *words],
         cwd=cwd,

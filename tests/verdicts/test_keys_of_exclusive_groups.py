@@ -10,12 +10,15 @@ from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.trace.run_directory import open_run
+from faults.scale import Scale
 from nodes.client.producer.keys import MessageKeys
 from nodes.client.tables.queue_selectors import SelectorName
 from nodes.config import ConsumerConfig, Exclusivity
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "statefulset.toml"
 SECOND = 1_000_000_000
+SCALED_BACK_S = 150
+"""Half a minute after the last scale: what follows in the example is a death and a cut."""
 
 
 def with_keys(exclusivity):
@@ -30,12 +33,20 @@ def with_keys(exclusivity):
     )
 
 
-def judged(exclusivity, runs):
-    return judge_run(open_run(run_scenario(with_keys(exclusivity), runs=runs).path))
+def scaled(exclusivity):
+    """The same up to its two scales, which are what brings an id to two pods without exclusivity."""
+    scenario = with_keys(exclusivity)
+    scales = tuple(timed for timed in scenario.faults.faults if isinstance(timed.fault, Scale))
+    plan = attrs.evolve(scenario.faults, faults=scales)
+    return attrs.evolve(scenario, run_for_ms=SCALED_BACK_S * 1_000, faults=plan)
+
+
+def judged(scenario, runs):
+    return judge_run(open_run(run_scenario(scenario, runs=runs).path))
 
 
 def test_a_scale_without_exclusivity_has_an_id_at_two_pods_and_breaks_no_promise(tmp_path):
-    report = judged(Exclusivity.NONE, tmp_path)
+    report = judged(scaled(Exclusivity.NONE), tmp_path)
 
     (row,) = report["keys"]
     assert row.two_in_queue_ns > SECOND
@@ -45,8 +56,14 @@ def test_a_scale_without_exclusivity_has_an_id_at_two_pods_and_breaks_no_promise
 
 
 @pytest.mark.parametrize("exclusivity", [Exclusivity.SINGLE_ACTIVE, Exclusivity.LEASE])
-def test_with_exclusivity_each_id_is_at_one_pod_and_in_order(tmp_path, exclusivity):
-    assert judged(exclusivity, tmp_path)["keys"] == ()
+def test_while_an_exclusive_group_is_scaled_each_id_is_at_one_pod_and_in_order(tmp_path, exclusivity):
+    assert judged(scaled(exclusivity), tmp_path)["keys"] == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exclusivity", [Exclusivity.SINGLE_ACTIVE, Exclusivity.LEASE])
+def test_a_death_and_a_cut_bring_no_id_of_an_exclusive_group_to_two_pods(tmp_path, exclusivity):
+    assert judged(with_keys(exclusivity), tmp_path)["keys"] == ()
 
 
 def test_the_options_of_a_group_say_what_it_promises():

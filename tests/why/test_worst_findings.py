@@ -33,7 +33,6 @@ EXPECTED = {
     "different_tags": ({"V7": "queue orders/broker-a/1 of shop"}, set()),
 }
 """Mapping scenario -> (question by invariant, ids of the faults that may matter)."""
-pytestmark = pytest.mark.clusters
 
 
 @pytest.mark.parametrize("name", EXPECTED)
