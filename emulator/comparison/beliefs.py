@@ -162,7 +162,7 @@ class _BeliefsOfRun:
         return (*lost, *owned, About(node, "", ""))
 
     def _owners_text(self, about: About, row: dict[str, Any]) -> None:
-        owners = " and ".join(sorted(self._owners[about])) or "nobody"
+        owners = " and ".join(sorted(self._owners[about])) or "no consumer"
         self.held[about] = HeldInRun(owners, row["t_ns"], row["seq"])
 
 

@@ -98,7 +98,7 @@ async def _owners(session: Session, words: Words) -> Lines:
     lines = []
     for queue, holders in owners.items():
         if not words or queue.topic == words[0]:
-            remark = {0: "nobody", 1: ""}.get(len(holders), f"({len(holders)} owners)")
+            remark = {0: "no owner", 1: ""}.get(len(holders), f"({len(holders)} owners)")
             lines.append(" ".join([f"{queue.group}  {queue.name}:", *holders, remark]).rstrip())
     return tuple(lines) or ("no group consumes anything",)
 

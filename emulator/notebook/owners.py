@@ -11,7 +11,7 @@ from emulator.state.live import LiveFault, LiveState
 from emulator.state.owners import GroupQueue, OwnedSpan, PresentOwners
 
 Owners = tuple[str, ...]
-_NO_NODE = "nobody"
+_NO_NODE = "no owner"
 _WIDTH, _LEFT, _RIGHT = 960, 190, 14
 _ROW_PX, _LANE_PX, _AXIS_PX = 17, 15, 18
 _FAULT = "#8a94a6"
@@ -101,7 +101,7 @@ def history_output(state: LiveState, nodes: tuple[str, ...], now_ns: int) -> Ver
     if not queues:
         return VerbOutput(("no consumer has owned a queue yet",))
     colours = owner_colours(book, nodes)
-    legend = "".join(chip(name, colour) for name, colour in colours.items()) + chip("nobody", ALARM)
+    legend = "".join(chip(name, colour) for name, colour in colours.items()) + chip("no owner", ALARM)
     note = text("one row per queue; two colours in a row: two owners", "opacity:.6")
     return VerbOutput(
         tuple(_history_lines(book, queues)), block(f"{legend} {note}", _svg(state, queues, colours, now_ns))
@@ -110,7 +110,7 @@ def history_output(state: LiveState, nodes: tuple[str, ...], now_ns: int) -> Ver
 
 def _history_lines(book: PresentOwners, queues: list[GroupQueue]) -> Iterator[str]:
     for queue in queues:
-        answer = (f"{' and '.join(s.owners) or 'nobody'} from {s.start_ns / _NS:.1f} s" for s in book.history(queue))
+        answer = (f"{' and '.join(s.owners) or 'no owner'} from {s.start_ns / _NS:.1f} s" for s in book.history(queue))
         yield f"{_name(queue)}: {', '.join(answer)}"
 
 
@@ -149,7 +149,7 @@ def _bars(
             band(axis, span.start_ns, end_ns, y + place * height, y + (place + 1) * height, "", fill=fill)
             for place, fill in enumerate(fills)
         )
-        about = f"{' and '.join(span.owners) or 'nobody'}\n{_name(queue)}"
+        about = f"{' and '.join(span.owners) or 'no owner'}\n{_name(queue)}"
         yield titled("".join(bars), f"{about}\n{span.start_ns / _NS:.1f} s to {end_ns / _NS:.1f} s")
 
 

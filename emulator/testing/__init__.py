@@ -3,7 +3,7 @@
 A test has three parts: a scenario, a script, and assertions. Hours of a cluster
 take seconds, and the same seed always gives the same trace:
 
-    from emulator.testing import a_scenario, run
+    from emulator.testing import a_scenario, execute
 
 
     def test_the_queues_of_a_killed_consumer_get_another_owner():
@@ -12,7 +12,7 @@ take seconds, and the same seed always gives the same trace:
             await stage.kill("c2")
             await stage.for_ms(30_000)
 
-        trace = run(a_scenario(consumers=2, queues=4), script)
+        trace = execute(a_scenario(consumers=2, queues=4), script)
 
         assert trace.owners(at_ms=29_999)["broker-a", 3] == ["c2"]
         assert trace.owners()["broker-a", 3] == ["c1"]

@@ -122,7 +122,7 @@ class HttpConnection:
         Raises:
             Gone: the client does not receive it.
         """
-        await self._send_refusal(refusal, ("HttpConnection", "close"))
+        await self._send_refusal(refusal, ("Connection", "close"))
         await self._finish()
 
     async def reply(self, status: int, content_type: str, content: bytes, *more: tuple[str, str]) -> None:

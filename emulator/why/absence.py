@@ -96,7 +96,7 @@ class _Search:
             self._lines.append(f"  {holder.node} never had it")
         if reported is None:
             return holder.node
-        requested = f"  {reported.node}, which reported {holder.node} so at {seconds(holder.newest.t_ns)},"
+        requested = f"  {reported.node}, which sent {holder.node} its value at {seconds(holder.newest.t_ns)},"
         if reported.came is not None:
             self._rows.append(reported.came)
             self._lines.append(

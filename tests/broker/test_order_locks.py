@@ -119,8 +119,8 @@ def test_a_strict_unlock_goes_to_every_polled_member_and_does_nothing_if_there_i
     reported = unlock_batch(here, body("a", ONE), lock_in_strict_mode=True, members=MEMBERS)
     no_node = unlock_batch(here, body("a", ONE), lock_in_strict_mode=True, members={})
 
-    assert reported.report_line == tuple(MEMBERS.values())
-    assert no_node.report_line == ()
+    assert reported.notified == tuple(MEMBERS.values())
+    assert no_node.notified == ()
     assert here.locks["g"][ONE].client_id == "a"
     unlock_batch(here, reported.request, lock_in_strict_mode=True, members=MEMBERS)
     assert ONE not in here.locks["g"]

@@ -274,7 +274,7 @@ def test_a_full_disk_ends_the_campaign_with_one_line_and_counts_for_no_run(tmp_p
 
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith(
-        f"the trace cannot be written: {os.strerror(27)}; 0 of 8 runs are retained in campaigns/{NAME}; when that is "
+        f"the trace cannot be written: {os.strerror(27)}; 0 of 8 runs are in campaigns/{NAME}; when that is "
         "mended, the same command goes on from there"
     )
     assert cases_with_lines(tmp_path / "campaigns" / NAME) == []

@@ -72,7 +72,7 @@ def test_a_master_without_workers_is_not_waited_for_for_ever(tmp_path):
         stdout, stderr = process.communicate(timeout=180)
 
     assert (process.returncode, stdout) == (2, "")
-    line = f"rmqemu: {master} has given no worker for 60 s: start one, or free a core; 0 of 16 runs are retained in "
+    line = f"rmqemu: {master} has given no worker for 60 s: start one, or free a core; 0 of 16 runs are in "
     assert stderr.splitlines()[-1].startswith(line)
 
 
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_spark_and_says_what_is_retained(tmp_path):
     complaints = [line for line in stderr.splitlines() if line.startswith("rmqemu: ")]
     assert len(complaints) == 1
     assert complaints[0].endswith("have not been judged; the same command goes on from there")
-    assert " of 800 runs are retained in campaigns/small-campaign, " in complaints[0]
+    assert " of 800 runs are in campaigns/small-campaign, " in complaints[0]
     assert "Traceback" not in stderr
     assert not (tmp_path / "campaigns" / NAME / ".under-way").exists(), "although its workers end a little later"
 
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_spark_and_says_what_is_retained(tmp_path):
 @pytest.mark.parametrize(
     ("master", "problem"),
     [
-        ("{free}", "spark://127.0.0.1:{port} cannot be reached: Connection refused; 0 of 16 runs are retained in"),
+        ("{free}", "spark://127.0.0.1:{port} cannot be reached: Connection refused; 0 of 16 runs are in"),
         ("sparky", "--master 'sparky': expected local[N], local-cluster[N,CORES,MB] or spark://HOST:PORT"),
         ("spark://127.0.0.1", "--master 'spark://127.0.0.1': expected spark://HOST:PORT"),
     ],
@@ -132,4 +132,4 @@ def test_workers_with_other_versions_run_nothing(tmp_path):
     assert "Traceback" not in stderr
     line = f"rmqemu: a worker cannot run: version of trio is '0.1' there and '{versions()['trio']}' here, on "
     assert stderr.splitlines()[-1].startswith(line)
-    assert "install the same versions everywhere; 0 of 16 runs are retained in " in stderr
+    assert "install the same versions everywhere; 0 of 16 runs are in " in stderr

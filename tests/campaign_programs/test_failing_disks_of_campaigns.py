@@ -42,9 +42,7 @@ def test_what_was_whole_is_retained_and_the_rest_is_run_when_there_is_room(tmp_p
 
     with pytest.raises(CampaignError) as full:
         execute(campaign, tmp_path / "full", FullDisk(appends))
-    text = (
-        f": No space left on device; {appends} of 6 runs are retained in {tmp_path}/full/{campaign.name}; when that is"
-    )
+    text = f": No space left on device; {appends} of 6 runs are in {tmp_path}/full/{campaign.name}; when that is"
     assert text in str(full.value)
     rest = execute(campaign, tmp_path / "full", RunFiles())
     assert costless(rest.outcomes()) == costless(execute(campaign, tmp_path / "whole", RunFiles()).outcomes())

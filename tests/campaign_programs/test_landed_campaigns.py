@@ -96,9 +96,8 @@ def test_an_interrupted_campaign_lands_what_is_missing_when_it_goes_on(tmp_path)
 
     with pytest.raises(KeyboardInterrupt) as interrupted:
         execute(tmp_path, tmp_path / "dataset", stop)
-    assert (
-        f"1 of 8 runs are retained in {tmp_path}/campaigns/{NAME}, 0 of 8 runs are in file://{tmp_path}/dataset; "
-        in str(interrupted.value)
+    assert f"1 of 8 runs are in {tmp_path}/campaigns/{NAME}, 0 of 8 runs are in file://{tmp_path}/dataset; " in str(
+        interrupted.value
     )
     campaign = execute(tmp_path, tmp_path / "dataset")
 

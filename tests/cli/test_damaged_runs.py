@@ -86,7 +86,7 @@ def test_a_full_disk_takes_the_picture_but_not_the_tables(run, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "write", full)
-    done = CliRunner().invoke(app, ["analyze", "--engine", "local", str(run)])
+    done = CliRunner().invoke(app, ["analyze", "--all", "--engine", "local", str(run)])
 
     assert done.exit_code == 2
     assert "Invariants of RocketMQ" in done.stdout

@@ -40,4 +40,4 @@ def test_a_guest_gets_the_reply_of_another_and_who_replies_learns_whether_it_did
     assert (fields["topic"], fields["properties"].startswith(properties)) == (REPLY_TOPIC, True)
     assert answered.code == 0
     assert message_id_address((answered.ext_fields or {})["msgId"][:16]) == f"{cluster.broker}:{BROKER_PORT}"
-    assert (gone.code, gone.remark) == (1, "push reply message fail, channel of <no one> not found.")
+    assert (gone.code, gone.remark) == (1, "push reply message fail, channel of <nobody> not found.")

@@ -49,7 +49,7 @@ class LockRpc(Adapter):
     def unlock_batch_mq(self, group, client, only_this_broker, mqs):
         body = LockBatchRequestBody(group, client, queues(mqs), only_this_broker)
         turn = unlock_batch(self.locks, body, lock_in_strict_mode=self.strict, members=self.members)
-        return {"code": int(ResponseCode.SUCCESS), "calls": calls("unlockBatchMQAsync", turn.report_line, turn.request)}
+        return {"code": int(ResponseCode.SUCCESS), "calls": calls("unlockBatchMQAsync", turn.notified, turn.request)}
 
 
 def calls(name, addresses, body):

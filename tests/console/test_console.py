@@ -72,9 +72,9 @@ def test_the_toolbar_keeps_the_address_of_the_page(terminal_with_page):
     terminal_with_page.expect(r"dashboard: (http://127\.0\.0\.1:\d+/#\S+)")
     address = terminal_with_page.match[1].strip()
     toolbar = "nothing is broken; help lists the verbs"
-    while terminal_with_page.require_exact([ASKS_FOR_THE_CURSOR, toolbar]) == 0:
+    while terminal_with_page.expect_exact([ASKS_FOR_THE_CURSOR, toolbar]) == 0:
         terminal_with_page.send(CURSOR_IS_ON_TOP)
-    while terminal_with_page.require_exact([ASKS_FOR_THE_CURSOR, f"dashboard: {address}"]) == 0:
+    while terminal_with_page.expect_exact([ASKS_FOR_THE_CURSOR, f"dashboard: {address}"]) == 0:
         terminal_with_page.send(CURSOR_IS_ON_TOP)
     terminal_with_page.send("quit\r")
     terminal_with_page.expect(pexpect.EOF)

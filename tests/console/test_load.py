@@ -39,7 +39,7 @@ def test_lag_names_the_queues_of_a_suspended_consumer(tmp_path):
         (line,) = await me.say("lag g")
         assert line.startswith("g is ")
         assert "messages of orders behind: broker-a q0 " in line
-        assert "nobody" in await me.refused("lag no one")
+        assert "absent" in await me.refused("lag absent")
 
     run_at_console(scenario, tmp_path, sitting)
 

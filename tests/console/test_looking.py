@@ -75,7 +75,7 @@ def test_owners_show_who_holds_each_queue_and_who_holds_none(tmp_path):
         assert len(lines) == 4
         await me.say("kill brokers")
         await me.say("kill consumers")
-        assert (await me.say("owners orders"))[0] == "g  orders/broker-a/0: no one"
+        assert (await me.say("owners orders"))[0] == "g  orders/broker-a/0: no owner"
 
     run_at_console(scenario(), tmp_path, sitting)
 

@@ -150,7 +150,7 @@ def test_a_campaign_whose_judging_was_interrupted_is_judged_by_the_same_command(
         execute(tmp_path, HERE, interrupted)
     path = tmp_path / "campaigns" / NAME
     assert str(stopped.value) == (
-        f"interrupted; 6 of 6 runs are retained in {path}, 6 of 6 runs are in file://{path}/dataset, 6 have not been "
+        f"interrupted; 6 of 6 runs are in {path}, 6 of 6 runs are in file://{path}/dataset, 6 have not been "
         "judged; the same command goes on from there"
     )
     assert len(list((path / "unlanded").iterdir())) == 6, "which traces stay is not known yet"
@@ -262,4 +262,4 @@ def test_what_keeps_a_worker_from_executing_runs_is_one_line(spark, tmp_path):
     with pytest.raises(CampaignError) as refused:
         execute(tmp_path, partial(execute_on_spark, connect=connect), no_judge)
     assert str(refused.value).startswith("a worker cannot run: version of trio is '0.1' there and ")
-    assert "; 0 of 6 runs are retained in " in str(refused.value)
+    assert "; 0 of 6 runs are in " in str(refused.value)

@@ -88,7 +88,7 @@ def test_the_names_of_openmessaging_chaos_are_retained(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "line", ["loss 0", "drop LOCK_BATCH_MQ", "drop HEART_BEAT group no one", "loss 100 during stopping"]
+    "line", ["loss 0", "drop LOCK_BATCH_MQ", "drop HEART_BEAT group absent", "loss 100 during stopping"]
 )
 def test_what_meets_nothing_that_it_means_hits_nothing(tmp_path, line):
     scenario = attrs.evolve(busy_cluster(60_000), faults=Plan((TimedFault("it", fault_of(line), 20_000, 10_000),)))

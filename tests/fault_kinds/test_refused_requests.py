@@ -51,7 +51,7 @@ def test_the_producer_sends_again_elsewhere_as_after_any_refusal_of_that_code():
         ("refuse HEART_BEAT with SYSTEM_ERROR from c1 to broker-b next 1", [("c1", "broker-b")]),
         (f"refuse PULL_MESSAGE with SYSTEM_ERROR topic {TOPIC} to broker-a next 2", [("c1", "broker-a")] * 2),
         ("refuse PULL_MESSAGE with SYSTEM_ERROR topic bills", []),
-        ("refuse PULL_MESSAGE with SYSTEM_ERROR group no one", []),
+        ("refuse PULL_MESSAGE with SYSTEM_ERROR group absent", []),
         ("refuse UNREGISTER_CLIENT with SYSTEM_ERROR during stopping", []),
         ("refuse GET_ROUTEINFO_BY_TOPIC with TOPIC_NOT_EXIST to ns-1 skip 1 next 1", 1),
     ],

@@ -22,7 +22,7 @@ BEFORE = (
     ("getBrokerEpoch -n NS -b broker-a", r"#Epoch: EpochEntry\{epoch=1, startOffset=0"),
     ("electMaster -a CONTROLLER -b 2 -bn broker-a -c DefaultCluster", r"#BrokerMasterAddr\s+127\.\d+\.2\.\d"),
     ("getSyncStateSet -a CONTROLLER -b broker-a", r"#MasterBrokerId\s+2\n"),
-    ("cleanBrokerMetadata -a CONTROLLER -bn no one -c DefaultCluster", r"CODE: 2009|not existed"),
+    ("cleanBrokerMetadata -a CONTROLLER -bn absent -c DefaultCluster", r"CODE: 2009|not existed"),
 )
 
 

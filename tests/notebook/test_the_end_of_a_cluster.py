@@ -230,10 +230,10 @@ def test_python_ends_without_a_word_and_the_run_is_complete(tmp_path):
 
 
 def test_an_uncaught_error_ends_python_with_that_error_and_the_run_is_complete(tmp_path):
-    done = python("cluster = emulator.launch(FIRST_CLUSTER); cluster.kill('no one')", cwd=tmp_path)
+    done = python("cluster = emulator.launch(FIRST_CLUSTER); cluster.kill('absent')", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(
-        "emulator.console.verb.VerbError: there is no node no one; there are "
+        "emulator.console.verb.VerbError: there is no node absent; there are "
     )
     assert open_run(tmp_path / "runs" / "first-cluster-sim-seed1-1").manifest["ended"] == "complete"
 

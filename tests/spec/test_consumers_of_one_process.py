@@ -55,7 +55,7 @@ def test_consumers_on_one_address_have_that_of_the_first():
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (GROUPS.replace('share_process_with = "g"', 'share_process_with = "no one"'), r"share_process_with: .*no one"),
+        (GROUPS.replace('share_process_with = "g"', 'share_process_with = "absent"'), r"share_process_with: .*absent"),
         (GROUPS.replace('share_process_with = "g"', 'share_process_with = "h"'), r"share_process_with: "),
         (
             GROUPS.replace('share_process_with = "g"', 'share_process_with = "g"\nnames = ["c9"]'),

@@ -98,7 +98,7 @@ def test_a_nameserver_has_the_options_of_a_controller_as_long_as_it_has_one():
     [
         (
             "[nameserver]\noptions = { electMasterMaxRetryCount = 4 }\n",
-            "x.toml:7: nameserver.options.electMasterMaxRetryCount: expected enableControllerInNamesrv = true next to",
+            "x.toml:7: nameserver.options.electMasterMaxRetryCount: expected enableControllerInNamesrv = true: it is",
         ),
         (INSIDE.replace("= true", '= "yes"'), "x.toml:8: nameserver.options.enableControllerInNamesrv: expected true"),
         (INSIDE.replace("= 4", "= 0"), "x.toml:8: nameserver.options.electMasterMaxRetryCount: expected"),

@@ -22,7 +22,7 @@ NUMBERS = {
     "keys": f'{TOPIC}[[producer]]\ngroup = "p"\ntopic = "t"\nrate_per_s = 1\nkeys = {{ count = {HUGE} }}\n',
     "length": f"{TOPIC}".replace("60", str(HUGE)),
     "digits": TOPIC.replace("60", "9" * 5_000),
-    "nemesis": f'{TOPIC}[[nemesis]]\ndo = "kill b"\nevery_ms = 1\nleast_ms = 1\n'.replace("60", "31536000"),
+    "nemesis": f'{TOPIC}[[nemesis]]\ndo = "kill b"\nevery_ms = 1\nmin_ms = 1\n'.replace("60", "31536000"),
 }
 NESTED = {
     "arrays": "a = " + "[" * 100_000 + "]" * 100_000,

@@ -57,7 +57,7 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
     [
         (statefulsets(replicas=-1), "statefulset[0].replicas: expected a whole number >= 0, not -1"),
         (statefulsets(replicas=2_000), "statefulset[0].replicas: expected a whole number >= 0 and at most 1000"),
-        (statefulsets(group="nobody"), 'statefulset[0].group: unknown group "no one"'),
+        (statefulsets(group="absent"), 'statefulset[0].group: unknown group "absent"'),
         (
             statefulsets({"group": "billing", "name": "other"}),
             "statefulset[1].group: expected a group of its own, billing has one already",

@@ -48,7 +48,7 @@ def read(name, option="allocateMessageQueueStrategy", code=OWN_CODE):
 
 
 @pytest.fixture
-def next_to(tmp_path):
+def code_next_to(tmp_path):
     """Writes modules next to a scenario, and reads one that names a function of them."""
 
     def write(code, name, **files):
@@ -133,36 +133,36 @@ def test_what_cannot_be_imported_or_called_is_refused_in_one_line_with_its_key(n
 
 
 @pytest.mark.parametrize("code", ["raise SystemExit('no')", "1 / 0", "def f(:", "raise RuntimeError('two\\nlines')"])
-def test_a_module_that_fails_when_it_is_imported_is_one_line(relative_path, code):
+def test_a_module_that_fails_when_it_is_imported_is_one_line(code_next_to, code):
     with pytest.raises(SpecError, match=r"hashFunction: cannot import mine:f: \w+: .*") as refused:
-        relative_path(code, "mine:f")
+        code_next_to(code, "mine:f")
     assert only_mistake(refused.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["mine:os.system", "mine:system", "mine:one", "mine:Mine.run.__globals__"])
-def test_what_a_module_has_imported_is_none_of_its_functions(relative_path, name):
+def test_what_a_module_has_imported_is_none_of_its_functions(code_next_to, name):
     code = "import os\nfrom os import system\nfrom functools import partial\none = partial(system, 'x')\n"
     code += "class Mine:\n    def run(self):\n        pass\n"
     with pytest.raises(SpecError, match=r"is imported there|cannot be called"):
-        relative_path(code, name)
+        code_next_to(code, name)
 
 
-def test_a_module_stands_in_the_place_of_no_other_one(relative_path):
-    assert relative_path("def f(text):\n    return 1\n", "orjson:f", orjson="def f(text):\n    return 2\n")
+def test_a_module_stands_in_the_place_of_no_other_one(code_next_to):
+    assert code_next_to("def f(text):\n    return 1\n", "orjson:f", orjson="def f(text):\n    return 2\n")
 
     assert sys.modules["orjson"].dumps([]) == b"[]"
 
 
-def test_a_module_that_was_changed_is_read_once_more(relative_path):
-    assert strategy_of(with_ring(relative_path("def f(text):\n    return 1\n", "mine:f"))).hash_function("x") == 1
-    assert strategy_of(with_ring(relative_path("def f(text):\n    return 2\n", "mine:f"))).hash_function("x") == 2
+def test_a_module_that_was_changed_is_read_once_more(code_next_to):
+    assert strategy_of(with_ring(code_next_to("def f(text):\n    return 1\n", "mine:f"))).hash_function("x") == 1
+    assert strategy_of(with_ring(code_next_to("def f(text):\n    return 2\n", "mine:f"))).hash_function("x") == 2
 
 
 def with_ring(scenario):
     return attrs.evolve(scenario.consumers[0].config, allocate_message_queue_strategy="CONSISTENT_HASH")
 
 
-def test_a_compiled_file_that_says_something_else_is_not_believed(tmp_path, relative_path):
+def test_a_compiled_file_that_says_something_else_is_not_believed(tmp_path, code_next_to):
     (tmp_path / "mine.py").write_text("def f(text):\n    return 666\n")
     compiled = Path(py_compile.compile(str(tmp_path / "mine.py"), doraise=True))
     at_s = (tmp_path / "mine.py").stat().st_mtime

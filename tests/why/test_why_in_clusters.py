@@ -121,7 +121,7 @@ def test_a_running_cluster_answers_at_its_desk_and_its_trace_stays_the_same(tmp_
             await me.at_ms(at_s * 1_000)
             lines.append(await me.say(f"why queue orders/broker-a/0 at {at_s}s"))
         assert (await me.refused("why queue orders/broker-a")).startswith("expected a queue as TOPIC/BROKER/ID")
-        assert (await me.refused("why no one")).startswith("there is no subject no one; some of")
+        assert (await me.refused("why absent")).startswith("there is no subject absent; some of")
         assert await me.refused("why") == "expected: why QUESTION"
 
     path, _ = run_at_console(scenario(60), tmp_path, asking)

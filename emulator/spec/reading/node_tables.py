@@ -156,7 +156,7 @@ def _read_nameserver_options(section: Section, preset: Mapping[str, Any]) -> Nam
     if not of_controllers and not has_controller:
         return read_options(section, NameserverConfig, preset)
     if not has_controller:
-        problem = f"expected {_HAS_CONTROLLER[0]} = true with it: it is an option of controllers"
+        problem = f"expected {_HAS_CONTROLLER[0]} = true: it is an option of controllers"
         section.add(SpecError(f"{section.at('options')}.{of_controllers[0]}", problem))
     return read_options(section, NameserverWithControllerConfig, preset)
 
