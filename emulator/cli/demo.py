@@ -67,7 +67,7 @@ def show(runs: Path, console: Console, bar: Bar, judging: Judging) -> int:
     console.print(_render(timeline(report)))
     console.print()
     heading = Text("What the analysis found", "bold")
-    console.print(Text.assemble(heading, " (invalid, for the faults did their work)"))
+    console.print(Text.assemble(heading, " (invalid, as these faults intend)"))
     console.print()
     causes = causes_of_symptoms(report, open_run(run))
     print_first_screen(FirstScreen(report, run, causes, has_phases=False), console)

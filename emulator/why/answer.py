@@ -58,9 +58,7 @@ def answer(words: Sequence[str], trace: TraceRows, names: NodeNames) -> tuple[st
     if BELIEFS not in trace.level.whole:
         raise WhyError(f"the level of this trace is {trace.level}: it holds no belief and no owner; {_AGAIN}")
     found = find(trace, requested, names)
-    title = (
-        "what kept it from hearing otherwise" if isinstance(requested, _ABOUT_SIGNALS) else "what was wrong around it"
-    )
+    title = "signals that it missed" if isinstance(requested, _ABOUT_SIGNALS) else "what was wrong around it"
     builder = _AnswerBuilder(trace, names, requested.at_ns, title)
     builder.lines += found.headlines
     builder.expect(found.silences)

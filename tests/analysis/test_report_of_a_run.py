@@ -30,12 +30,12 @@ VIOLATIONS = (
     (
         "V1 is broken, at most one process queue per message queue: 4 queues, two owners for 591.7 queue-seconds, "
         "451.7 s of them awake; 0 consumed again; worst: OrderTopic/broker-a/4, 49.0 s longer than "
-        "cut consumer-2 -> broker-b begins explains"
+        "explained, after cut consumer-2 -> broker-b begins"
     ),
     (
         "V6 is broken, members of a group allocate from equal mqAll and cidAll: 2 views, mqAll differed 0 times, "
         "cidAll 10 times; worst: orders-group/%RETRY%orders-group, 49.0 s longer than "
-        "cut consumer-2 -> broker-b begins explains"
+        "explained, after cut consumer-2 -> broker-b begins"
     ),
 )
 

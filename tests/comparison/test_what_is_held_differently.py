@@ -165,7 +165,7 @@ def test_a_process_that_ends_owns_nothing_any_more(traced):
         trace.at(1).owned("c1", "acquired")
     a.at(5).life("c1", "killed")
 
-    assert brief(differences(a, b)) == [("", "orders/broker-a/3 of g", 5, None, "nobody", "c1")]
+    assert brief(differences(a, b)) == [("", "orders/broker-a/3 of g", 5, None, "no consumer", "c1")]
 
 
 def test_a_suspended_process_holds_what_it_held(traced):

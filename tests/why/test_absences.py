@@ -50,7 +50,7 @@ def test_a_member_that_was_never_heard_of(traced):
         "at 40.000 s broker-a does not have c2 in consumer_ids g",
         "  broker-a never had it",
         "",
-        "what kept it from hearing otherwise (0.000 s - 40.000 s; broker-a, c2):",
+        "signals that it missed (0.000 s - 40.000 s; broker-a, c2):",
         "  no fault was active",
         "  no heartbeat or registration of c2 has reached broker-a",
     )
@@ -69,7 +69,7 @@ def test_a_member_that_was_removed_and_of_whom_the_list_is_reported_on(traced):
     assert reported[:4] == (
         "c1 does not have c2 in view g/orders",
         "  c1 had it until 131.000 s",
-        "  broker-a, which reported c1 so at 131.000 s, does not have it either",
+        "  broker-a, which sent c1 its value at 131.000 s, does not have it either",
         "  broker-a had it until 130.000 s",
     )
     assert " 130.000 s  broker-a  consumer_ids g: 1 members: c1 (c2 gone)" in reported
@@ -82,7 +82,9 @@ def test_a_node_that_has_not_asked_again_since_the_other_one_knows(traced):
     traced.at(3).belief("broker-a", "consumer_ids", "g", members("c1", "c2"))
     reported = traced.why("no c2 in view g/orders at 9s")
 
-    assert reported[2] == ("  broker-a, which reported c1 so at 2.000 s, has it since 3.000 s: c1 has not heard since")
+    assert reported[2] == (
+        "  broker-a, which sent c1 its value at 2.000 s, has it since 3.000 s: c1 has not heard since"
+    )
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_a_queue_is_explained_by_the_view_the_answer_and_the_timer(traced):
         "  31.204 s  c1    since broker-b answered GET_CONSUMER_LIST_BY_GROUP (38) (asked at 31.202 s)",
         f"  31.200 s  c1    since its timer RebalanceService ({TIMERS['RebalanceService']}) fired",
         "",
-        "what kept it from hearing otherwise (0.000 s - 31.204 s; c1, broker-b):",
+        "signals that it missed (0.000 s - 31.204 s; c1, broker-b):",
         "  no fault was active",
     )
 
@@ -239,7 +239,7 @@ def test_only_faults_of_the_time_and_of_the_nodes_are_blamed(traced):
     reported = traced.why("consumer_ids g")
 
     assert reported[-4:] == (
-        "what kept it from hearing otherwise (80.000 s - 200.000 s; broker-a, c2):",
+        "signals that it missed (80.000 s - 200.000 s; broker-a, c2):",
         "  here (suspend c2), from 150.000 s, still under way; it hit c2 itself",
         "  elsewhere: elsewhere",
         "  the last HEART_BEAT (34) of c2 reached broker-a at 90.000 s, 110.0 s before",

@@ -84,7 +84,7 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
         per_s = (consumed.get((item.group, item.topic), 0) + item.per_s[-1]) * NS_PER_S / context.end_ns
         behind_s = lasting / per_s if per_s and lasting >= limits.lag_messages else 0.0
         text = (
-            f"{item.group} was {lasting:,} messages of {item.topic} behind, or more, for {limits.lag_s} s "
+            f"{item.group} was at least {lasting:,} messages of {item.topic} behind for {limits.lag_s} s "
             f"from {since_s} s on: as many as arrive in {behind_s:.0f} s"
         )
         question = ("lag", item.group, "at", instant((2 * since_s + limits.lag_s) * NS_PER_S // 2))
@@ -95,7 +95,7 @@ def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
     for item in found.of(LATENCIES):
         text = (
             f"a message of {item.topic}, stored at {item.slowest_ns / NS_PER_S:.1f} s, took "
-            f"{item.max_ms / 1_000:.1f} s to {item.group}, one in a hundred {item.p99_ms / 1_000:.1f} s or more"
+            f"{item.max_ms / 1_000:.1f} s to {item.group}; p99 {item.p99_ms / 1_000:.1f} s"
         )
         severity = item.p99_ms / context.limits.late_p99_ms
         question = ("lag", item.group, "at", instant(round(item.slowest_ns + round(item.max_ms) * 500_000, -8)))

@@ -192,7 +192,7 @@ class Oracle(Generic[F, W]):
             return ""
         worst = max(timed, key=lambda row: row.excess_ns)
         where = worst.queue.name if hasattr(worst, "queue") else worst.subject
-        explains = f"longer than {worst.explained_by} explains" if worst.explained_by else "without a cause"
+        explains = f"longer than explained, after {worst.explained_by}" if worst.explained_by else "without a cause"
         return f"; worst: {where}, {worst.excess_ns / 1e9:.1f} s {explains}"
 
     def amount(self, row: F) -> float:
