@@ -48,7 +48,8 @@ M7 = """\
 M7: A first registration with exactly one topic is refused and leaves an empty group.
   status   reproduced
   mirrors  RouteInfoManager.registerBroker of RocketMQ 5.3.3
-  tests    tests/nameserver/test_route_table.py::test_a_first_registration_with_one_topic_is_refused_and_leaves_an_empty_group
+  tests    tests/nameserver/test_route_table.py::test_a_first_registration_with_one_topic_is_refused_and_leaves_an\
+_empty_group
            tests/scenarios/test_nameserver_liveness.py::test_after_a_restart_a_nameserver_refuses_a_single_new_topic\
 _until_the_broker_registers_all
   see it   pytest -m '' 'tests/scenarios/test_nameserver_liveness.py::test_after_a_restart_a_nameserver_refuses_a\
