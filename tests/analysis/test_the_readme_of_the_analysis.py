@@ -8,7 +8,7 @@ from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.oracles.every import oracle_table
 from emulator.spec.model.service_limits import ServiceLimits
 
-_README = (Path(__file__).parents[2] / "emulator" / "README.md").read_text()
+_README = (Path(__file__).parents[2] / "emulator" / "analysis" / "README.md").read_text()
 
 
 def test_the_readme_has_the_table_of_all_oracles():

@@ -106,7 +106,7 @@ _ACTING = "runs/acting-slave-sim-seed1-1"
 
 QUOTES = (
     Quote("README.md", DEMO, below="It reports the story of the run:"),
-    Quote("README.md", DEMO, below="and ends with symptoms, the two verdicts"),
+    Quote("README.md", DEMO, below="and ends with what `rmqemu analyze` prints first"),
     Quote("README.md", "rmqemu run acting-slave"),
     Quote("README.md", f"rmqemu why {_ACTING}", needs=acting_slave),
     Quote(
@@ -117,53 +117,56 @@ QUOTES = (
         is_slow=True,  # the small runs are compared by `make test`
     ),
     Quote(
-        "emulator/README.md",
+        "emulator/analysis/README.md",
         f"rmqemu analyze {_ACTING}",
         below="levels `full` and `findings` give the same.",
         needs=acting_slave,
     ),
-    Quote("emulator/README.md", "rmqemu why runs/switched-off-sim-seed1-1 lag g", needs=switched_off),
-    Quote("emulator/README.md", f"{_HALF_SEEN} consumer_ids order-processors at 200s", needs=demonstration),
+    Quote("emulator/why/README.md", "rmqemu why runs/switched-off-sim-seed1-1 lag g", needs=switched_off),
+    Quote("emulator/why/README.md", f"{_HALF_SEEN} consumer_ids order-processors at 200s", needs=demonstration),
     Quote(
-        "emulator/README.md",
+        "emulator/why/README.md",
         f"{_HALF_SEEN} no consumer-2 in view order-processors/orders at 300s",
         needs=demonstration,
     ),
-    Quote("emulator/README.md", "rmqemu compare runs/acting runs/classic", needs=acting_and_classic),
+    Quote("emulator/comparison/README.md", "rmqemu compare runs/acting runs/classic", needs=acting_and_classic),
     Quote(
-        "emulator/README.md",
+        "emulator/comparison/README.md",
         "rmqemu compare runs/small-sim-seed1-1 runs/small-sim-seed1-2",
         needs=short_and_long_kill,
     ),
     Quote(
-        "emulator/README.md",
+        "emulator/campaign/README.md",
         "rmqemu compare campaigns/silent-member as-shipped sooner",
         needs=silent_member,
         is_slow=True,
     ),
     Quote(
-        "emulator/README.md",
+        "emulator/notebook/README.md",
         "campaign.compare(...).sentence()",
         below="The last line prints:",
         needs=silent_member,
         is_slow=True,
     ),
     Quote(
-        "emulator/README.md",
+        "emulator/statistics/README.md",
         "compare(runs, ...).sentence()",
         below="Of the campaign `silent-member` the comparison prints:",
         needs=silent_member,
         is_slow=True,
     ),
     Quote(
-        "emulator/README.md",
+        "emulator/shrinking/README.md",
         "rmqemu campaign rare_loss.toml --shrink",
         below="loses messages with one of its 200 seeds, with two of eight faults:",
         needs=rare_loss,
     ),
     Quote("examples/README.md", "rmqemu up --listen 127.0.0.1:9876"),
     Quote(
-        "nodes/README.md", f"rmqemu analyze {_ACTING}", below="prints, among others, which member", needs=acting_slave
+        "nodes/README.md",
+        f"rmqemu analyze --table special_services {_ACTING}",
+        below="prints which member ran the services",
+        needs=acting_slave,
     ),
     Quote("nodes/README.md", "rmqemu fidelity", below="`rmqemu fidelity` prints them all and counts:"),
 )
@@ -190,7 +193,7 @@ FIGURES = (
         r"and allocates for (\d) or for (\d)\.",
     ),
     Figure(
-        "emulator/README.md",
+        "emulator/shrinking/README.md",
         r"loses messages with one of its 200 seeds, with (two) of (eight) faults",
         "rmqemu campaign rare_loss.toml --shrink | count",
         r"(\w+) of (\w+) faults",
@@ -203,12 +206,16 @@ MEASURED = (
     Measured("README.md", "12 s and 244 MB with its environment", "time pip install rocketmq-emulator; du -sh .venv"),
     Measured("README.md", "170 MB of them for pyarrow", "du -sh .venv/lib/python3*/site-packages/pyarrow"),
     Measured("README.md", "adds 900 MB", "pip install 'rocketmq-emulator[spark]'; du -sh .venv"),
-    Measured("emulator/README.md", "17,663 times in 35 s", "kill -9 of `rmqemu run acting-slave`, and rmqemu analyze"),
-    Measured("emulator/README.md", "3,299 rows were seen", "rmqemu watch of a live run of first_cluster.toml"),
-    Measured("emulator/README.md", "162,500 such pulls in 38 s", "a real cluster of 5.3.3 brokers"),
-    Measured("emulator/README.md", "Spark takes about 25 CPU seconds", "time rmqemu campaign FILE --jobs 2"),
-    Measured("emulator/README.md", "180 MB in the same folder", "rmqemu spark archive; du -sh ~/.cache/rmqemu/spark"),
-    Measured("emulator/README.md", "it covers 80 to 90 % with 10 seeds", "tests/statistics"),
+    Measured(
+        "emulator/trace/README.md", "17,663 times in 35 s", "kill -9 of `rmqemu run acting-slave`, and rmqemu analyze"
+    ),
+    Measured("emulator/dataset/README.md", "3,299 rows were seen", "rmqemu watch of a live run of first_cluster.toml"),
+    Measured("emulator/analysis/README.md", "162,500 such pulls in 38 s", "a real cluster of 5.3.3 brokers"),
+    Measured("emulator/campaign/README.md", "Spark takes about 25 CPU seconds", "time rmqemu campaign FILE --jobs 2"),
+    Measured(
+        "emulator/dataset/README.md", "180 MB in the same folder", "rmqemu spark archive; du -sh ~/.cache/rmqemu/spark"
+    ),
+    Measured("emulator/statistics/README.md", "it covers 80 to 90 % with 10 seeds", "tests/statistics"),
     Measured("nodes/README.md", "medians of 20 seeds", "make special"),
     Measured("examples/README.md", "a minute and a half; prints what became", "mvn test -Dtest=ShopTest"),
     Measured("examples/guests/README.md", "It counts what became of each message", "python -m studies.shop"),
@@ -239,16 +246,19 @@ GENERATED = (
         "emulator/fidelity/ledger.json", "the whole file", "make ledger", "tests/project/test_fidelity_ledger.py"
     ),
     Generated(
-        "emulator/README.md",
+        "emulator/analysis/README.md",
         "table of invariants, symptoms and limits",
         "an edit, as the test says",
         "tests/analysis/test_the_readme_of_the_analysis.py",
     ),
     Generated(
-        "emulator/README.md", "table of questions", "an edit, as the test says", "tests/why/test_why_questions.py"
+        "emulator/why/README.md", "table of questions", "an edit, as the test says", "tests/why/test_why_questions.py"
     ),
     Generated(
-        "emulator/README.md", "table of verbs", "an edit, as the test says", "tests/project/test_verbs_in_the_readme.py"
+        "emulator/console/README.md",
+        "table of verbs",
+        "an edit, as the test says",
+        "tests/project/test_verbs_in_the_readme.py",
     ),
     Generated(
         "faults/README.md",

@@ -1,20 +1,80 @@
-"""Links of all pages lead to files, and each promise of the page on security names the tests that prove it."""
+"""Links of pages lead to files and headings, and each promise of the page on security names the tests that prove it."""
 
+import json
 import re
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 HOME = Path(__file__).parents[2]
 FOLDERS = ("emulator", "nodes", "faults", "tests", "examples", "notebooks")
-PAGES = sorted([*HOME.glob("*.md"), *(page for folder in FOLDERS for page in (HOME / folder).rglob("*.md"))])
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+KINDS = (".md", ".ipynb")
+PAGES = sorted(
+    [*HOME.glob("*.md"), *(page for folder in FOLDERS for page in (HOME / folder).rglob("*") if page.suffix in KINDS)]
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@cache
+def content(page):
+    """The text of a page; of a notebook, that of its cells of prose."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".md":
+        return text
+    return "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+
+
+@cache
+def anchors(page):
+    """What a link to a heading of the page has behind `#`, as GitHub makes it."""
+    prose = re.sub(r"^```.*?^```", "", content(page), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#{1,6} (.*)$", prose, re.MULTILINE)
+    texts = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).strip() for title in titles]
+    slugs = [re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in texts]
+    counted = Counter()
+    found = set()
+    for slug in slugs:
+        found.add(f"{slug}-{counted[slug]}" if counted[slug] else slug)
+        counted[slug] += 1
+    return found
+
+
+def broken(page, text):
+    """Links of a text that lead to no file, or to no heading of a page.
+
+    Args:
+        page: where the text stands.
+        text: what has the links.
+    """
+    for link in LINK.findall(text):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if "://" in link:
+            continue
+        if not target.exists() or (anchor and target.suffix in KINDS and anchor not in anchors(target)):
+            yield link
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
-def test_links_of_a_page_lead_to_files(page):
-    links = [link for link in LINK.findall(page.read_text()) if "://" not in link]
-    assert [link for link in links if not (page.parent / link).exists()] == []
+def test_links_of_a_page_lead_to_files_and_to_headings(page):
+    assert list(broken(page, content(page))) == []
+
+
+@pytest.mark.parametrize(
+    "link", ["no_file.md", "emulator/README.md#no-heading", "#no-heading", "emulator/why/no_file.md#why"]
+)
+def test_a_link_to_no_file_or_to_no_heading_is_found(link):
+    assert list(broken(HOME / "README.md", f"[text]({link})")) == [link]
+
+
+def test_the_map_of_the_emulator_leads_to_the_page_of_each_package_that_has_one():
+    pages = [page.relative_to(HOME / "emulator").as_posix() for page in (HOME / "emulator").glob("*/README.md")]
+    linked = content(HOME / "emulator" / "README.md")
+
+    assert len(pages) > 10
+    assert [page for page in sorted(pages) if f"]({page})" not in linked] == []
 
 
 def test_each_promise_names_its_tests():

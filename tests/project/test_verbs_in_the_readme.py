@@ -9,7 +9,7 @@ from emulator.console.verbs import VERBS
 from faults.catalogue import WORDINGS
 
 ROOT = Path(__file__).parents[2]
-VERBS_TABLE = (ROOT / "emulator" / "README.md").read_text(encoding="utf-8")
+VERBS_TABLE = (ROOT / "emulator" / "console" / "README.md").read_text(encoding="utf-8")
 FAULTS_TABLE = (ROOT / "faults" / "README.md").read_text(encoding="utf-8")
 
 

@@ -125,4 +125,4 @@ def test_an_unknown_name_leads_to_the_nearest_question_that_has_an_answer(wrong,
 
 
 def test_the_readme_has_the_table_of_all_questions():
-    assert form_table() in (Path(__file__).parents[2] / "emulator" / "README.md").read_text()
+    assert form_table() in (Path(__file__).parents[2] / "emulator" / "why" / "README.md").read_text()
