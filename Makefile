@@ -109,7 +109,7 @@ notebooks: setup ## execute the notebooks, and write their outputs
 quotes: setup ## execute the commands whose outputs pages quote, and write these outputs
 	PYTHONPATH=tests $(BIN)/python -m project.quoted
 
-recipes: setup ## run the recipes of notebooks/ANALYSE_DATA.md, and write their outputs
+recipes: setup ## run the code of notebooks/ANALYSE_DATA.md and RECIPES.md, and write its outputs
 	PYTHONPATH=tests $(BIN)/python -m project.recipes
 
 session: setup ## sit at a live console for ten minutes, and keep what the tests run again

@@ -1,12 +1,12 @@
-"""The recipes of the chapter *I analyse data* run as they are copied."""
+"""The code of *I analyse data* and of its recipes runs as it is copied."""
 
 import re
 
 import pytest
 
-from project.recipes import CAMPAIGN, PAGE, execute_campaign, outputs, recipes, with_outputs
+from project.recipes import CAMPAIGN, PAGES, execute_campaign, outputs, recipes, with_outputs
 
-_CAMPAIGN_FILE = PAGE.parents[1] / "examples" / "campaigns" / "half_seen_consumer.toml"
+_CAMPAIGN_FILE = PAGES[0].parents[1] / "examples" / "campaigns" / "half_seen_consumer.toml"
 _HEAD = re.compile(r"^\+[-+]+\+\n(\|.*)\n\+[-+]+\+$", re.MULTILINE)
 
 
@@ -24,26 +24,28 @@ def _heads(text):
 
 
 def test_every_recipe_runs_on_fewer_seeds_and_prints_the_columns_and_the_run_that_the_page_shows(in_an_empty_folder):
-    page, fewer = PAGE.read_text(encoding="utf-8"), in_an_empty_folder / "fewer.toml"
+    fewer = in_an_empty_folder / "fewer.toml"
     fewer.write_text(_CAMPAIGN_FILE.read_text(encoding="utf-8").replace('"1-12"', '"1-2"'), encoding="utf-8")
     execute_campaign(str(fewer))
 
-    printed = list(outputs(recipes(page)))
-
-    assert printed[0].startswith("4 runs, ")
-    assert _heads("\n".join(printed)) == _heads(page)
-    of_some_runs = [
-        text
-        for code, text in zip(recipes(page), printed, strict=True)
-        if "sooner-seed2" in code or "load(both)" in code
-    ]
-    assert len(of_some_runs) == 6
-    assert [text for text in of_some_runs if text not in page] == []
+    counts = []
+    for page in (path.read_text(encoding="utf-8") for path in PAGES):
+        printed = list(outputs(recipes(page)))
+        assert printed[0].startswith("4 runs, ")
+        assert _heads("\n".join(printed)) == _heads(page)
+        of_some_runs = [
+            text
+            for code, text in zip(recipes(page), printed, strict=True)
+            if "sooner-seed2" in code or "load(both)" in code
+        ]
+        assert [text for text in of_some_runs if text not in page] == []
+        counts.append(len(of_some_runs))
+    assert counts == [1, 6]
 
 
 @pytest.mark.slow
-def test_the_page_shows_what_the_recipes_print(in_an_empty_folder):
-    page = PAGE.read_text(encoding="utf-8")
+def test_the_pages_show_what_the_recipes_print(in_an_empty_folder):
     execute_campaign(CAMPAIGN)
 
-    assert with_outputs(page, list(outputs(recipes(page)))) == page, "`make recipes`, and commit the page"
+    for page in (path.read_text(encoding="utf-8") for path in PAGES):
+        assert with_outputs(page, list(outputs(recipes(page)))) == page, "`make recipes`, and commit the pages"

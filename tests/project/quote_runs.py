@@ -163,8 +163,17 @@ def _printed_by(comparison: str, workshop: Workshop) -> list[str]:
     return done.stdout.splitlines()
 
 
+def _views(workshop: Workshop) -> list[str]:
+    """What the first code of the page for those who study prints, in a fresh process."""
+    page = (Path(__file__).parents[2] / "emulator" / "STUDY.md").read_text(encoding="utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    done = subprocess.run([sys.executable, "-c", code], cwd=workshop.folder, capture_output=True, text=True, check=True)
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
 MADE_HERE: dict[str, Callable[[Workshop], list[str]]] = {
     "rmqemu up --listen 127.0.0.1:9876": _addresses,
+    "cluster.views()": _views,
     "campaign.compare(...).sentence()": _compared_by_frames,
     "compare(runs, ...).sentence()": _compared_by_statistics,
 }

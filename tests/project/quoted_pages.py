@@ -110,7 +110,7 @@ QUOTES = (
     Quote("README.md", "rmqemu run acting-slave"),
     Quote("README.md", f"rmqemu why {_ACTING}", needs=acting_slave),
     Quote(
-        "README.md",
+        "emulator/STUDY.md",
         "rmqemu compare runs/half-seen-consumer-sim-seed1-1 runs/half-seen-consumer-sim-seed2-1",
         below="Of the demonstration with seeds 1 and 2 it prints:",
         needs=second_seed,
@@ -161,6 +161,7 @@ QUOTES = (
         below="loses messages with one of its 200 seeds, with two of eight faults:",
         needs=rare_loss,
     ),
+    Quote("emulator/STUDY.md", "cluster.views()", below="prints which nodes hold which value"),
     Quote("examples/README.md", "rmqemu up --listen 127.0.0.1:9876"),
     Quote(
         "nodes/README.md",
@@ -237,6 +238,12 @@ GENERATED = (
     ),
     Generated(
         "notebooks/ANALYSE_DATA.md",
+        "outputs of its code",
+        "make recipes",
+        "tests/dataset/test_the_recipes_of_the_chapter.py",
+    ),
+    Generated(
+        "notebooks/RECIPES.md",
         "outputs of the recipes",
         "make recipes",
         "tests/dataset/test_the_recipes_of_the_chapter.py",
@@ -278,7 +285,7 @@ GENERATED = (
 )
 """What other modules write and other tests compare."""
 
-NO_OUTPUTS = ("[[broker]]", "[guest_limits]", '@pytest.mark.trap("M7")')
+NO_OUTPUTS = ("[[broker]]", "datasets/half-seen/", "[guest_limits]", '@pytest.mark.trap("M7")')
 """First lines of indented blocks that are neither commands nor outputs, but parts of files."""
 
 

@@ -1,4 +1,4 @@
-"""Runs the recipes of the chapter *I analyse data*, and writes what they print: `python -m project.recipes`.
+"""Runs the code of *I analyse data* and of its recipes, and writes what it prints: `python -m project.recipes`.
 
 Each block of Python is followed by a block `text` with its output, if it has one.
 """
@@ -14,7 +14,8 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "notebooks" / "ANALYSE_DATA.md"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+PAGES = (NOTEBOOKS / "ANALYSE_DATA.md", NOTEBOOKS / "RECIPES.md")
 CAMPAIGN = "half-seen-consumer"
 DATASET = "datasets/half-seen"
 _BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n.*?```\n)?", re.DOTALL)
@@ -35,7 +36,7 @@ def outputs(codes: list[str]) -> Iterator[str]:
     for code in codes:
         printed = io.StringIO()
         with redirect_stdout(printed):
-            exec(compile(code, PAGE.name, "exec"), names)
+            exec(compile(code, "a recipe", "exec"), names)
         yield "\n".join(line.rstrip() for line in printed.getvalue().strip().splitlines())
 
 
@@ -62,12 +63,12 @@ def execute_campaign(campaign: str) -> None:
 
 
 def main() -> None:
-    """Write the page with new outputs."""
-    page = PAGE.read_text(encoding="utf-8")
+    """Write the pages with new outputs."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         execute_campaign(CAMPAIGN)
-        printed = list(outputs(recipes(page)))
-    PAGE.write_text(with_outputs(page, printed), encoding="utf-8")
+        for page in PAGES:
+            text = page.read_text(encoding="utf-8")
+            page.write_text(with_outputs(text, list(outputs(recipes(text)))), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def _frames() -> Iterator[str]:
 
 def _dataframes() -> Iterator[str]:
     yield from ("", "## DataFrames of `emulator.traces`", "")
-    yield "With a session of Spark; [I analyse data](ANALYSE_DATA.md) has recipes. Findings are called *gold* there."
+    yield "With a session of Spark; [RECIPES.md](RECIPES.md) has ten queries. Findings are called *gold* there."
     yield ""
     yield "```python"
     yield 'landed = emulator.traces(spark, "datasets/half-seen")  # a dataset; or runs, a folder of runs, a campaign'

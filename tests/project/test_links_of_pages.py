@@ -77,6 +77,28 @@ def test_the_map_of_the_emulator_leads_to_the_page_of_each_package_that_has_one(
     assert [page for page in sorted(pages) if f"]({page})" not in linked] == []
 
 
+@pytest.mark.parametrize(
+    ("page", "lines_max"),
+    [
+        ("README.md", 179),
+        ("emulator/README.md", 119),
+        ("emulator/STUDY.md", 120),
+        ("examples/OPERATE.md", 120),
+        ("notebooks/ANALYSE_DATA.md", 120),
+    ],
+)
+def test_a_page_with_which_readers_begin_is_short(page, lines_max):
+    assert len(content(HOME / page).splitlines()) <= lines_max
+
+
+@pytest.mark.parametrize("page", ["emulator/STUDY.md", "examples/OPERATE.md", "notebooks/ANALYSE_DATA.md"])
+def test_a_page_for_one_kind_of_reader_ends_in_commands_and_the_readme_leads_to_it(page):
+    end = content(HOME / page).rpartition("\n## Five minutes\n")[2]
+
+    assert end.startswith("\n    rmqemu ")
+    assert f"]({page})" in content(HOME / "README.md")
+
+
 def test_each_promise_names_its_tests():
     rows = [line for line in (HOME / "emulator" / "SECURITY.md").read_text().splitlines() if line.startswith("| **")]
     assert len(rows) == 10

@@ -15,11 +15,15 @@ PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "emulator/README.md",
+    "emulator/STUDY.md",
     *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "emulator").glob("*/README.md")),
+    "examples/OPERATE.md",
     "examples/README.md",
     "faults/README.md",
     "nodes/README.md",
+    "notebooks/ANALYSE_DATA.md",
     "notebooks/README.md",
+    "notebooks/RECIPES.md",
     "tests/README.md",
 )
 _TYPED = re.compile(r"(\$ |rmqemu |make |pip |mvn |go |git |python|NAMESRV_ADDR|\. |sed |perl )")
