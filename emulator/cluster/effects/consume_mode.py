@@ -11,7 +11,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, MessageRequestMode
 
 
-class ConsumeModeEffect(Effect[SetConsumeMode], kinds=(SetConsumeMode,)):
+class ConsumeModeEffect(Effect[SetConsumeMode]):
     """Sends the mode of each topic to the masters that listen; the newest active fault decides, else the scenario."""
 
     async def begin(self, fault_id: str, fault: SetConsumeMode) -> None:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -64,19 +64,9 @@ class Scene:
 class Effect(ABC, Generic[F]):
     """The effect of one or more kinds of faults; one object per run, which may remember what it has changed.
 
-    A subclass names its kinds: `class CutEffect(Effect[Cut], kinds=(Cut,))`. `begin` and `end` are both abstract, so
-    every fault that can begin can also end.
+    `EFFECTS` of this package maps kinds to effects. `begin` and `end` are both abstract, so every fault that can begin
+    can also end.
     """
-
-    registry: ClassVar[dict[type[Fault], "type[Effect[Fault]]"]] = {}
-    """Mapping kind -> effect, of all modules of this package."""
-
-    def __init_subclass__(cls, *, kinds: tuple[type[F], ...] = ()) -> None:
-        """Register the subclass for its kinds."""
-        super().__init_subclass__()
-        for kind in kinds:
-            assert kind not in Effect.registry, f"{kind.__name__} has two effects"
-            Effect.registry[kind] = cls  # type: ignore[assignment]
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene

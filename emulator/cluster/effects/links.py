@@ -36,7 +36,7 @@ class LinksEffect(Effect[L]):
         """The fault as the network applies it."""
 
 
-class CutEffect(LinksEffect[Cut | Partition], kinds=(Cut, Partition)):
+class CutEffect(LinksEffect[Cut | Partition]):
     """No frame passes."""
 
     @staticmethod
@@ -45,7 +45,7 @@ class CutEffect(LinksEffect[Cut | Partition], kinds=(Cut, Partition)):
         return LinkRule(fault_id, LinkEffect.CUT, fault.scope.matches)
 
 
-class LossEffect(LinksEffect[Loss], kinds=(Loss,)):
+class LossEffect(LinksEffect[Loss]):
     """A share of the frames vanishes."""
 
     @staticmethod
@@ -55,7 +55,7 @@ class LossEffect(LinksEffect[Loss], kinds=(Loss,)):
         return LinkRule(fault_id, LinkEffect.LOSS, fault.scope.matches, loss=share, matches=frame_filter(fault))
 
 
-class TcpLossEffect(LinksEffect[TcpLoss], kinds=(TcpLoss,)):
+class TcpLossEffect(LinksEffect[TcpLoss]):
     """A share of the segments is lost, and repeated."""
 
     @staticmethod
@@ -64,7 +64,7 @@ class TcpLossEffect(LinksEffect[TcpLoss], kinds=(TcpLoss,)):
         return LinkRule(fault_id, LinkEffect.TCP_LOSS, fault.scope.matches, loss=fault.percent / 100)
 
 
-class DelayEffect(LinksEffect[Delay], kinds=(Delay,)):
+class DelayEffect(LinksEffect[Delay]):
     """Frames take longer."""
 
     @staticmethod
@@ -80,7 +80,7 @@ class DelayEffect(LinksEffect[Delay], kinds=(Delay,)):
         )
 
 
-class DropEffect(LinksEffect[Drop], kinds=(Drop,)):
+class DropEffect(LinksEffect[Drop]):
     """The next few frames vanish."""
 
     @staticmethod
@@ -90,7 +90,7 @@ class DropEffect(LinksEffect[Drop], kinds=(Drop,)):
         return LinkRule(fault_id, LinkEffect.DROP, fault.scope.matches, matches=frame_filter(fault), quota=quota)
 
 
-class RefuseEffect(LinksEffect[Refuse], kinds=(Refuse,)):
+class RefuseEffect(LinksEffect[Refuse]):
     """The next few requests are answered with an error."""
 
     @staticmethod

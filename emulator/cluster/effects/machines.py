@@ -6,7 +6,7 @@ from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDis
 from faults.process import SlowCpu
 
 
-class SlowCpuEffect(HostEffect[SlowCpu], kinds=(SlowCpu,)):
+class SlowCpuEffect(HostEffect[SlowCpu]):
     """A process gets turns of the CPU only at intervals."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: SlowCpu) -> None:
@@ -18,7 +18,7 @@ class SlowCpuEffect(HostEffect[SlowCpu], kinds=(SlowCpu,)):
         await host.cpu.unthrottle(fault_id)
 
 
-class ClockSkewEffect(HostEffect[ClockSkew], kinds=(ClockSkew,)):
+class ClockSkewEffect(HostEffect[ClockSkew]):
     """A wall clock is wrong by an offset; healed, it steps to the right time."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: ClockSkew) -> None:
@@ -30,7 +30,7 @@ class ClockSkewEffect(HostEffect[ClockSkew], kinds=(ClockSkew,)):
         host.clock.remove_error(fault_id)
 
 
-class ClockDriftEffect(HostEffect[ClockDrift], kinds=(ClockDrift,)):
+class ClockDriftEffect(HostEffect[ClockDrift]):
     """A wall clock runs fast or slow; healed, it steps to the right time."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: ClockDrift) -> None:
@@ -42,7 +42,7 @@ class ClockDriftEffect(HostEffect[ClockDrift], kinds=(ClockDrift,)):
         host.clock.remove_error(fault_id)
 
 
-class ClockJumpEffect(HostEffect[ClockJump], kinds=(ClockJump,)):
+class ClockJumpEffect(HostEffect[ClockJump]):
     """A wall clock jumps; healed, it is slewed to the right time."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: ClockJump) -> None:
@@ -54,7 +54,7 @@ class ClockJumpEffect(HostEffect[ClockJump], kinds=(ClockJump,)):
         host.clock.slew(fault_id)
 
 
-class SlowDiskEffect(HostEffect[SlowDisk], kinds=(SlowDisk,)):
+class SlowDiskEffect(HostEffect[SlowDisk]):
     """A flush takes its time."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: SlowDisk) -> None:
@@ -66,7 +66,7 @@ class SlowDiskEffect(HostEffect[SlowDisk], kinds=(SlowDisk,)):
         host.disk.heal(fault_id)
 
 
-class LostWritesEffect(HostEffect[LostWrites], kinds=(LostWrites,)):
+class LostWritesEffect(HostEffect[LostWrites]):
     """A disk acknowledges syncs that it does not do."""
 
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: LostWrites) -> None:  # noqa: ARG002 - as above

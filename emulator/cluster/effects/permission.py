@@ -37,7 +37,7 @@ class _Restriction:
     """Mapping fault id -> permission, the newest last."""
 
 
-class PermissionEffect(HostEffect[PermissionFault], kinds=(PermissionFault,)):
+class PermissionEffect(HostEffect[PermissionFault]):
     """Changes permissions as an operator on each broker's machine does.
 
     A running broker gets a request as from mqadmin: it saves the change and registers with the nameservers at once. For

@@ -12,7 +12,7 @@ from emulator.cluster.effects.effect import HostEffect, ImpossibleError
 from emulator.machine.host import EmulatedHost, PowerState
 from emulator.spec.refusals.targets import guest_names
 from faults.fault import Fault
-from faults.process import DOWN, Kill, NodeFault, PowerOff, Restart, Suspend
+from faults.process import DOWN, NodeFault, PowerOff, Suspend
 
 _RUNS = (PowerState.RUNNING,)
 _LIVES = (PowerState.RUNNING, PowerState.SUSPENDED)
@@ -77,7 +77,7 @@ class ProcessEffect(HostEffect[NodeFault]):
         return name in cluster.hosts and cluster.is_start_to_come(name)
 
 
-class KillEffect(ProcessEffect, kinds=(Kill,)):
+class KillEffect(ProcessEffect):
     """SIGKILL; the end starts a new process."""
 
     needs: ClassVar[tuple[PowerState, ...]] = _LIVES
@@ -87,7 +87,7 @@ class KillEffect(ProcessEffect, kinds=(Kill,)):
         await host.kill()
 
 
-class RestartEffect(ProcessEffect, kinds=(Restart,)):
+class RestartEffect(ProcessEffect):
     """SIGTERM; the end starts a new process."""
 
     needs: ClassVar[tuple[PowerState, ...]] = _RUNS
@@ -97,7 +97,7 @@ class RestartEffect(ProcessEffect, kinds=(Restart,)):
         await host.terminate()
 
 
-class PowerOffEffect(ProcessEffect, kinds=(PowerOff,)):
+class PowerOffEffect(ProcessEffect):
     """The machine loses power; the end boots it.
 
     Before its planned start a machine gives no answer, so there is nothing to lose but the start itself.
@@ -122,7 +122,7 @@ class PowerOffEffect(ProcessEffect, kinds=(PowerOff,)):
         await host.power_off()
 
 
-class SuspendEffect(ProcessEffect, kinds=(Suspend,)):
+class SuspendEffect(ProcessEffect):
     """SIGSTOP and SIGCONT; of a guest, its host is suspended on the network."""
 
     needs: ClassVar[tuple[PowerState, ...]] = _RUNS

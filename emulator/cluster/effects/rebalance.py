@@ -14,7 +14,7 @@ from nodes.protocol.command import Command
 _NS_PER_MS = 1_000_000
 
 
-class RebalanceEffect(Effect[RebalanceFault], kinds=(RebalanceFault,)):
+class RebalanceEffect(Effect[RebalanceFault]):
     """Sends the setting to every broker that listens; the newest active fault decides, else the scenario."""
 
     async def begin(self, fault_id: str, fault: RebalanceFault) -> None:

@@ -45,7 +45,7 @@ class _Restarts(Effect[Reconfigure | Upgrade]):
                 await host.cpu.wait_for_turn()
 
 
-class ReconfigureEffect(_Restarts, kinds=(Reconfigure,)):
+class ReconfigureEffect(_Restarts):
     """All nodes at once: they are shut down one by one, and then started."""
 
     async def begin(self, fault_id: str, fault: Reconfigure | Upgrade) -> None:
@@ -56,7 +56,7 @@ class ReconfigureEffect(_Restarts, kinds=(Reconfigure,)):
         """Nothing is undone."""
 
 
-class UpgradeEffect(_Restarts, kinds=(Upgrade,)):
+class UpgradeEffect(_Restarts):
     """One node after the other, in a task of its own."""
 
     async def begin(self, fault_id: str, fault: Reconfigure | Upgrade) -> None:

@@ -14,7 +14,7 @@ from nodes.statefulset.kubernetes import API_PORT
 _ANSWERS = (PowerState.RUNNING, PowerState.SUSPENDED)
 
 
-class ScaleEffect(Effect[Scale], kinds=(Scale,)):
+class ScaleEffect(Effect[Scale]):
     """Adds or removes members; the newest active fault decides the number, without one the scenario does.
 
     Of a StatefulSet the operator changes `spec.replicas` with a request to its API server, as kubectl does, and the
