@@ -10,10 +10,10 @@ import trio
 from nodes.cause import cause
 from nodes.host import Host, Timer
 from nodes.parking import park, unpark
+from nodes.units import NS_PER_MS
 from nodes.values import frozen
 
 Job = Callable[[], Awaitable[None]]
-_NS_PER_MS = 1_000_000
 
 
 @frozen
@@ -66,11 +66,11 @@ class ScheduledThread:
 
     def at_fixed_rate(self, name: str, job: Job, initial_delay_ms: float, period_ms: float) -> None:
         """Run `job` at initial delay, + period, + 2 periods ... (`scheduleAtFixedRate`)."""
-        self._add(initial_delay_ms, _Periodic(name, job, int(period_ms * _NS_PER_MS), fixed_rate=True))
+        self._add(initial_delay_ms, _Periodic(name, job, int(period_ms * NS_PER_MS), fixed_rate=True))
 
     def with_fixed_delay(self, name: str, job: Job, initial_delay_ms: float, delay_ms: float) -> None:
         """Run `job`, pause for `delay_ms`, run it again (`scheduleWithFixedDelay`)."""
-        self._add(initial_delay_ms, _Periodic(name, job, int(delay_ms * _NS_PER_MS), fixed_rate=False))
+        self._add(initial_delay_ms, _Periodic(name, job, int(delay_ms * NS_PER_MS), fixed_rate=False))
 
     def start(self) -> None:
         """Start the thread; jobs are added before."""
@@ -89,7 +89,7 @@ class ScheduledThread:
             self._push((due_ns if periodic.fixed_rate else now_ns()) + periodic.period_ns, periodic)
 
     def _add(self, initial_delay_ms: float, periodic: _Periodic) -> None:
-        self._push(self._host.clock.monotonic_ns() + int(initial_delay_ms * _NS_PER_MS), periodic)
+        self._push(self._host.clock.monotonic_ns() + int(initial_delay_ms * NS_PER_MS), periodic)
 
     def _push(self, due_ns: int, periodic: _Periodic) -> None:
         self._order += 1
@@ -186,19 +186,19 @@ class DelayedThread:
 
     def after_ms(self, delay_ms: float, job: Job) -> None:
         """Run `job` once, with the cause of the caller (`schedule`)."""
-        self._push(self._host.clock.monotonic_ns() + int(delay_ms * _NS_PER_MS), _Entry(job, cause.get()))
+        self._push(self._host.clock.monotonic_ns() + int(delay_ms * NS_PER_MS), _Entry(job, cause.get()))
 
     def at_fixed_rate(self, name: str, job: Job, initial_delay_ms: float, period_ms: float) -> None:
         """Run `job` at initial delay, + period, + 2 periods ... (`scheduleAtFixedRate`)."""
-        entry = _Entry(job, cause.get(), name, int(period_ms * _NS_PER_MS))
-        self._push(self._host.clock.monotonic_ns() + int(initial_delay_ms * _NS_PER_MS), entry)
+        entry = _Entry(job, cause.get(), name, int(period_ms * NS_PER_MS))
+        self._push(self._host.clock.monotonic_ns() + int(initial_delay_ms * NS_PER_MS), entry)
 
     async def _run(self) -> None:
         while True:
             if not self._waiting:
                 await self._wake_up.wait()
                 continue
-            wait_ms = (self._waiting[0][0] - self._host.clock.monotonic_ns()) / _NS_PER_MS
+            wait_ms = (self._waiting[0][0] - self._host.clock.monotonic_ns()) / NS_PER_MS
             if wait_ms > 0:
                 await self._wake_up.sleep_ms(wait_ms)
                 continue
@@ -276,7 +276,7 @@ class ScanThread:
     def __init__(self, host: Host, name: str, period_ms: int, scan: Job) -> None:
         self._host = host
         self._name = name
-        self._period_ns = period_ms * _NS_PER_MS
+        self._period_ns = period_ms * NS_PER_MS
         self._scan = scan
         self._grid_ns = host.clock.monotonic_ns()
         self._due_ns: int | None = None
@@ -295,7 +295,7 @@ class ScanThread:
     def scan_in_ms(self, delay_ms: int = 0) -> None:
         """Scan when a delay is over, at the next instant of the thread; an earlier scan replaces a later one."""
         now_ns = self._host.clock.monotonic_ns()
-        earliest_ns = max(now_ns + 1, now_ns + delay_ms * _NS_PER_MS)
+        earliest_ns = max(now_ns + 1, now_ns + delay_ms * NS_PER_MS)
         due_ns = self._grid_ns - (self._grid_ns - earliest_ns) // self._period_ns * self._period_ns
         if self._due_ns is not None and self._due_ns <= due_ns:
             return
@@ -308,7 +308,7 @@ class ScanThread:
             self._timer.cancel()
         assert self._due_ns is not None
         # Half a nanosecond more, so that the division does not make it one less.
-        delay_ms = (self._due_ns - self._host.clock.monotonic_ns() + 0.5) / _NS_PER_MS
+        delay_ms = (self._due_ns - self._host.clock.monotonic_ns() + 0.5) / NS_PER_MS
         self._timer = self._host.call_later_ms(max(0, delay_ms), self._begin)
 
     def _begin(self) -> None:
@@ -327,4 +327,4 @@ class ScanThread:
             self._grid_ns = self._host.clock.monotonic_ns()
         if self._due_ns is not None:
             left_ns, self._due_ns = self._due_ns - self._host.clock.monotonic_ns(), None
-            self.scan_in_ms(-(-left_ns // _NS_PER_MS))
+            self.scan_in_ms(-(-left_ns // NS_PER_MS))

@@ -19,8 +19,7 @@ from emulator.lake.gold import Gold
 from emulator.lake.snapshot import Dataset
 from emulator.spec.model.differences import ScenarioDifference
 from emulator.trace.run_directory import RunEnd
-
-_NS_PER_S = 1_000_000_000
+from nodes.units import NS_PER_S
 
 
 class VariantRuns(Protocol):
@@ -177,5 +176,5 @@ def _executed(row: Mapping[str, Any]) -> CaseResult:
         reasons=() if ended else tuple(row["broken_off"]),
         digest=row["digest"],
         rows=row["rows"],
-        virtual_s=row["end_ns"] / _NS_PER_S,
+        virtual_s=row["end_ns"] / NS_PER_S,
     )

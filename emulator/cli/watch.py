@@ -17,9 +17,9 @@ from emulator.dataset.checkpoint import Checkpoint
 from emulator.dataset.following import Following, open_watched
 from emulator.dataset.spark import command_session
 from emulator.trace.run_directory import RunEnd
+from nodes.units import NS_PER_S
 
 _LOOK_EVERY_S = 0.1
-_NS = 1_000_000_000
 
 
 class WatchInterrupted(KeyboardInterrupt):
@@ -79,7 +79,7 @@ class _Interrupt:
 
 
 def _seen(following: Following) -> str:
-    return f"at {following.reached_ns / _NS:.3f} s, {sum(following.rows.values()):,} rows were seen"
+    return f"at {following.reached_ns / NS_PER_S:.3f} s, {sum(following.rows.values()):,} rows were seen"
 
 
 def _how_to_go_on(run: Path, checkpoint: Path | None) -> str:
@@ -91,8 +91,8 @@ def _how_to_go_on(run: Path, checkpoint: Path | None) -> str:
 def _end(following: Following) -> str:
     """The last line."""
     assert following.end is not None
-    how = following.end.broken_off() or f"the run has ended at {following.end.end_ns / _NS:.3f} s"
+    how = following.end.broken_off() or f"the run has ended at {following.end.end_ns / NS_PER_S:.3f} s"
     if following.end.ended is RunEnd.KILLED:
-        how = f"the emulator was killed or could not write on, after {following.end.end_ns / _NS:.3f} s"
+        how = f"the emulator was killed or could not write on, after {following.end.end_ns / NS_PER_S:.3f} s"
     tables = ", ".join(f"{rows:,} {table}" for table, rows in following.rows.items() if rows)
     return f"{how}; {sum(following.rows.values()):,} rows were seen: {tables}"

@@ -9,8 +9,7 @@ from emulator.cluster.operator import Operator
 from emulator.machine.world import World
 from emulator.time.timeline import ScheduledCall
 from faults.plan import Plan, Step
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class Schedule:
@@ -33,7 +32,7 @@ class Schedule:
         self._world = world
         self._operator = operator
         self._steps = deque(plan.steps(run_for_ms))
-        self._end_ns = run_for_ms * _NS_PER_MS
+        self._end_ns = run_for_ms * NS_PER_MS
         self._at_end = at_end
         self._timer: ScheduledCall | None = None
         """Timer of the next step, or of the end."""
@@ -78,7 +77,7 @@ class Schedule:
             await self._is_done.wait()
 
     def _next_ns(self) -> int:
-        return self._steps[0].at_ms * _NS_PER_MS if self._steps else self._end_ns
+        return self._steps[0].at_ms * NS_PER_MS if self._steps else self._end_ns
 
     def _set_timer(self, due_ns: int) -> None:
         self._cancel_timer()

@@ -8,8 +8,8 @@ from emulator.base.chance import named_stream
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.spec import Scenario
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 _HOSTS_APART = 6
 """Dimensions of the even spread: with more nodes than this, some move in step from seed to seed."""
 
@@ -98,7 +98,7 @@ class PlannedStart:
         """
         begin_ns = self._world.timeline.now_ns
         for offset_ms, i in sorted(zip(offsets_ms, range(len(hosts)), strict=True)):
-            await self._world.sleep_until_ns(begin_ns + offset_ms * _NS_PER_MS)
+            await self._world.sleep_until_ns(begin_ns + offset_ms * NS_PER_MS)
             del self._to_come[hosts[i].name]
             if self._may_start(hosts[i].name):
                 hosts[i].start()
@@ -106,7 +106,7 @@ class PlannedStart:
         for host in hosts:
             await host.until_ready()
         if window_ms:
-            await self._world.sleep_until_ns(begin_ns + window_ms * _NS_PER_MS)
+            await self._world.sleep_until_ns(begin_ns + window_ms * NS_PER_MS)
 
 
 def start_offsets_ms(seed: int, stream: str, count: int, spread_ms: int) -> list[int]:

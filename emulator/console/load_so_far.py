@@ -22,11 +22,11 @@ from emulator.analysis.rows.reader import StoredRows
 from emulator.base.printing import print_json
 from emulator.console.verb import Lines
 from emulator.trace.run_directory import RunDirectory, open_run
+from nodes.units import NS_PER_S
 
 _NICE = 10
 """The cluster goes first where cores are few."""
 _SHOWN = 8
-_S = 1_000_000_000
 
 
 def lines_of(run: Path, request: Mapping[str, Any]) -> Lines:
@@ -45,12 +45,12 @@ def rates(run: RunDirectory, *, recent_ms: int, now_ns: int) -> Lines:
     rows = StoredRows(run)
     seconds = max(1, round(recent_ms / 1_000))
     frames = list(rows.frames())
-    recent = Traffic([frame for frame in frames if frame.second >= now_ns // _S - seconds], now_ns)
+    recent = Traffic([frame for frame in frames if frame.second >= now_ns // NS_PER_S - seconds], now_ns)
     whole = Traffic(frames, now_ns)
     watch(rows, (whole,))
     lines = [
         f"request storm: {storm.client} -> {storm.server}: {storm.request} answered {storm.answer}, "
-        f"{storm.per_s:,.0f} a second since {storm.start_ns / _S:.0f} s, healthy is {storm.healthy_per_s:g}"
+        f"{storm.per_s:,.0f} a second since {storm.start_ns / NS_PER_S:.0f} s, healthy is {storm.healthy_per_s:g}"
         for storm in whole.storms()
         if storm.censored
     ]

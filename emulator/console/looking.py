@@ -10,6 +10,7 @@ from emulator.network.link import LinkRule
 from emulator.state.beliefs import Matrix, matrix
 from emulator.why.forms import FORMS
 from nodes.beliefs import BeliefKind
+from nodes.units import MS_PER_S
 
 SHARED_KINDS = (
     BeliefKind.VIEW,
@@ -25,14 +26,14 @@ SHARED_KINDS = (
 """Kinds about which healthy nodes of one role agree."""
 ALL = "all"
 _VALUE_CHARS = 90
-_S = 1_000
 
 
 async def _status(session: Session, _words: Words) -> Lines:
     states = Counter(host.power_state.value for host in session.cluster.hosts.values())
     nodes = ", ".join(f"{count} {state}" for state, count in states.items())
     differing = [key for key in shared_subjects(session) if session.state.beliefs.differs(*key)]
-    lines = [f"{session.now_ms / _S:.3f} s, nodes: {nodes}; {_count(len(session.operator.active), 'active fault')}"]
+    faults = _count(len(session.operator.active), "active fault")
+    lines = [f"{session.now_ms / MS_PER_S:.3f} s, nodes: {nodes}; {faults}"]
     lines += [f"they differ about {kind} {subject}" for kind, subject in differing]
     return tuple(lines if differing else [*lines, "nodes of one role agree about everything they share"])
 
@@ -134,7 +135,8 @@ async def _faults(session: Session, _words: Words) -> Lines:
     active = session.operator.active.values()
     hits = session.cluster.world.fabric.hits
     lines = tuple(
-        f"{item.id}: {item.fault.describe()}, since {item.at_ms / _S:.3f} s, hit {_count(hits.of(item.id), 'time')}"
+        f"{item.id}: {item.fault.describe()}, since {item.at_ms / MS_PER_S:.3f} s, "
+        f"hit {_count(hits.of(item.id), 'time')}"
         for item in active
     )
     return lines or ("no fault is active",)

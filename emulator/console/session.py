@@ -23,8 +23,8 @@ from faults.fault import Fault
 from faults.plan import Phase, Plan, Step, TimedFault
 from faults.target import ANY, Names
 from nodes.fields import FieldError, quoted, shown
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 SCENARIO_SUFFIX = ".toml"
 
 
@@ -111,11 +111,11 @@ class Session:
     @property
     def now_ms(self) -> int:
         """Whole milliseconds since the run began."""
-        return self.cluster.world.timeline.now_ns // _NS_PER_MS
+        return self.cluster.world.timeline.now_ns // NS_PER_MS
 
     async def pass_ms(self, duration_ms: int) -> None:
         """Let emulated time pass."""
-        await self.cluster.world.sleep_until_ns(self.cluster.world.timeline.now_ns + duration_ms * _NS_PER_MS)
+        await self.cluster.world.sleep_until_ns(self.cluster.world.timeline.now_ns + duration_ms * NS_PER_MS)
 
     async def say(self, line: str) -> Lines:
         """Execute a line: a verb and its words.
@@ -276,9 +276,9 @@ class Session:
 
     async def _wait_for_an_instant_of_its_own(self) -> None:
         """Wait for a whole millisecond that no other verb uses, since scenario files have whole milliseconds."""
-        instant_ms = max(self._by_hand.next_ms, -(-self.cluster.world.timeline.now_ns // _NS_PER_MS))
+        instant_ms = max(self._by_hand.next_ms, -(-self.cluster.world.timeline.now_ns // NS_PER_MS))
         self._by_hand.next_ms = instant_ms + 1
-        await self.cluster.world.sleep_until_ns(instant_ms * _NS_PER_MS)
+        await self.cluster.world.sleep_until_ns(instant_ms * NS_PER_MS)
 
     def _free_id(self, kind: str) -> str:
         # Also what has ended or is to come: interactive faults are saved with the faults of the scenario.

@@ -15,6 +15,7 @@ from faults.link import ProcessStage
 from faults.words import WordsError, duration_ms, is_whole
 from nodes.fields import shown
 from nodes.secret import masked
+from nodes.units import NS_PER_MS
 
 
 def span_ms(text: str) -> int:
@@ -96,7 +97,6 @@ def _ownership(session: Session, queue: str, node: str) -> Condition:
     return lambda: owners.of(queue) == (name,)
 
 
-_NS_PER_MS = 1_000_000
 _PATIENCE_MS = 600_000
 _STEPS_MAX = 1_000
 
@@ -110,7 +110,7 @@ async def _at(session: Session, words: Words) -> Lines:
 
 
 async def _then(session: Session, at_ms: int, words: Words) -> None:
-    await session.cluster.world.sleep_until_ns(at_ms * _NS_PER_MS)
+    await session.cluster.world.sleep_until_ns(at_ms * NS_PER_MS)
     try:
         text = await execute(words, session, session.verbs)
     except VerbError as error:
@@ -170,7 +170,7 @@ async def _comes_true(session: Session, holds: Condition, until_ms: int) -> bool
         changed.set()
 
     world.recorder.listeners.append(note)
-    alarm = world.timeline.call_at(until_ms * _NS_PER_MS, wake)
+    alarm = world.timeline.call_at(until_ms * NS_PER_MS, wake)
     try:
         while True:
             await world.clock.idle()  # check the condition after everything of the instant has happened

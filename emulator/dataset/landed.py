@@ -36,12 +36,13 @@ from emulator.pipeline.holdings import changes_of_values, holdings
 from emulator.pipeline.offsets import offsets
 from emulator.pipeline.processes import processes
 from emulator.pipeline.queue_holds import queue_holds
-from emulator.pipeline.rates import NS_PER_S, rates
+from emulator.pipeline.rates import rates
 from emulator.pipeline.swept import ROWS_PER_SHARE, lag_series, reports, written
 from emulator.pipeline.typed import VALUE_TYPES, typed
 from emulator.trace.schema import ADMIN, BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC
 from emulator.trace.schema import TABLES as TRACED
 from nodes.beliefs import BeliefKind
+from nodes.units import NS_PER_S
 
 Session = SparkSession
 """A session, of Spark itself or of Spark Connect."""

@@ -16,6 +16,7 @@ from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Event, Lifecycle, LifecycleEvent
 from nodes.cause import NO_CAUSE, cause
 from nodes.protocol.model import TopicRouteData
+from nodes.units import NS_PER_MS
 
 SCAN_EVERY_MS = 1_000
 SETTLE_MS = 200
@@ -30,7 +31,6 @@ UNSUPPORTED_REQUESTS_MAX = 100
 """Most different requests of one guest that are not emulated and said; a program can invent codes without end."""
 LEFT = "it said farewell and closed its connections"
 LOST = "its connections have ended, and it did not say farewell"
-_NS_PER_MS = 1_000_000
 
 
 @attrs.define(eq=False)
@@ -106,7 +106,7 @@ class GuestViews:
     @property
     def now_ms(self) -> int:
         """Milliseconds since the run began."""
-        return self._fabric.timeline.now_ns // _NS_PER_MS
+        return self._fabric.timeline.now_ns // NS_PER_MS
 
     def watch(self, program: str, listener: Listener) -> WatchedConnection:
         """Watch a connection of a guest to a node; a `WatchGuest`."""
@@ -263,7 +263,7 @@ class GuestViews:
         self._client_names.free(state.client.node)
 
     def _later(self, delay_ms: int, act: Callable[[], None]) -> None:
-        self._fabric.timeline.call_at(self._fabric.timeline.now_ns + delay_ms * _NS_PER_MS, act)
+        self._fabric.timeline.call_at(self._fabric.timeline.now_ns + delay_ms * NS_PER_MS, act)
 
     def _record(self, source: NodeIdentity, event: Event, cause_seq: int) -> None:
         before = cause.set(cause_seq)

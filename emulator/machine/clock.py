@@ -4,10 +4,10 @@ import attrs
 
 from emulator.base.hits import Hits
 from emulator.time.timeline import Timeline
+from nodes.units import NS_PER_MS
 
 SLEW_PARTS = 12
 """Slew rate as a share of the elapsed time, one twelfth: chrony's `maxslewrate`."""
-_NS_PER_MS = 1_000_000
 _MILLION = 1_000_000
 
 
@@ -45,7 +45,7 @@ class MachineClock:
         """Wall clock, ms since 1970."""
         now_ns = self._timeline.now_ns
         # Errors are added before rounding; otherwise a slow clock would show a millisecond twice now and then.
-        return self._timeline.epoch_ms + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // _NS_PER_MS
+        return self._timeline.epoch_ms + (now_ns + self._error_ns(now_ns) if self._errors else now_ns) // NS_PER_MS
 
     def monotonic_ns(self) -> int:
         """Nanoseconds since the run began."""
@@ -59,7 +59,7 @@ class MachineClock:
 
     def add_error(self, fault_id: str, *, offset_ms: int = 0, ppm: int = 0) -> None:
         """Add an error: a fault begins."""
-        self._errors = (*self._errors, ClockError(fault_id, self._timeline.now_ns, offset_ms * _NS_PER_MS, ppm))
+        self._errors = (*self._errors, ClockError(fault_id, self._timeline.now_ns, offset_ms * NS_PER_MS, ppm))
 
     def remove_error(self, fault_id: str) -> None:
         """Remove the error of a fault in one step."""
@@ -85,4 +85,4 @@ class MachineClock:
 
 def _whole_ms(duration_ns: int) -> int:
     """Milliseconds, rounded towards zero: an error below 1 ms does not show."""
-    return duration_ns // _NS_PER_MS if duration_ns > 0 else -(-duration_ns // _NS_PER_MS)
+    return duration_ns // NS_PER_MS if duration_ns > 0 else -(-duration_ns // NS_PER_MS)

@@ -7,8 +7,7 @@ import trio
 
 from emulator.machine.process import HostProcess
 from emulator.machine.world import World
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class CpuQuota:
@@ -57,7 +56,7 @@ class CpuQuota:
         world = self._world
         with until_healed:
             while not until_healed.cancel_called:
-                turn_ns = max(self._turns_ms.values()) * _NS_PER_MS
+                turn_ns = max(self._turns_ms.values()) * NS_PER_MS
                 await world.sleep_until_ns(world.timeline.now_ns + turn_ns)
                 await self._take()
                 await world.clock.idle()

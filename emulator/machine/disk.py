@@ -6,8 +6,8 @@ import attrs
 
 from emulator.base.hits import Hits
 from emulator.time.timeline import Timeline
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 Content = bytes | Callable[[], bytes]
 """Content of a file, or a function that returns it, always the same."""
 
@@ -146,7 +146,7 @@ class EmulatedDisk:
     def _queue(self) -> None:
         for fault_id in self._slow:
             self._hits.count(fault_id)
-        now_ns, flush_ns = self._timeline.now_ns, sum(self._slow.values()) * _NS_PER_MS
+        now_ns, flush_ns = self._timeline.now_ns, sum(self._slow.values()) * NS_PER_MS
         if now_ns >= self._idle_at_ns:
             self._flush_ends_ns = self._idle_at_ns = now_ns + flush_ns
             return
@@ -167,7 +167,7 @@ class EmulatedDisk:
 
     def busy_ms(self) -> float:
         """Time in ms until all writes are on the disk."""
-        return max(0, self._idle_at_ns - self._timeline.now_ns) / _NS_PER_MS
+        return max(0, self._idle_at_ns - self._timeline.now_ns) / NS_PER_MS
 
     def folder(self, name: str) -> "DiskFolder":
         """A folder of this disk."""

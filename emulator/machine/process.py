@@ -25,10 +25,10 @@ from nodes.broker.group.pre_online_service import OnlineStage
 from nodes.cause import cause
 from nodes.host import Channel, ChannelHandler, Clock, ConnectError, Disk, Logger, Node, RandomStream
 from nodes.protocol.command import Command
+from nodes.units import NS_PER_MS
 
 Sleep = Coroutine[Any, Any, None]
 ONLINE = OnlineStage.ONLINE.value
-_NS_PER_MS = 1_000_000
 
 
 class _Timeout:
@@ -129,7 +129,7 @@ class HostProcess:
 
     def sleep_ms(self, duration_ms: float) -> Sleep:
         """Sleep for a duration."""
-        return wait_until(self._timeline, self._timeline.now_ns + int(duration_ms * _NS_PER_MS), self)
+        return wait_until(self._timeline, self._timeline.now_ns + int(duration_ms * NS_PER_MS), self)
 
     def sleep_until_ns(self, instant_ns: int) -> Sleep:
         """Sleep until an instant."""
@@ -137,11 +137,11 @@ class HostProcess:
 
     def sleep_or_call_ms(self, duration_ms: float, give_waker: GiveWaker) -> Sleep:
         """Sleep for a duration, or until the waker is called."""
-        return wait_until(self._timeline, self._timeline.now_ns + int(duration_ms * _NS_PER_MS), self, give_waker)
+        return wait_until(self._timeline, self._timeline.now_ns + int(duration_ms * NS_PER_MS), self, give_waker)
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> ScheduledCall:
         """Call `callback` once, after `delay_ms`."""
-        due_ns = self._timeline.now_ns + int(delay_ms * _NS_PER_MS)
+        due_ns = self._timeline.now_ns + int(delay_ms * NS_PER_MS)
         return self._timeline.call_at(due_ns, callback, self, cause.get())
 
     def timeout_ms(self, duration_ms: float) -> "_Timeout":

@@ -29,11 +29,11 @@ from emulator.time.timeline import NEVER_NS, Timeline, wait_until
 from emulator.trace.recorder import BatchWriter, Recorder, RowListener
 from emulator.trace.schema import TraceLevel
 from nodes.host import Logger
+from nodes.units import NS_PER_MS
 
 T = TypeVar("T")
 Stamp = Callable[[], tuple[int, int]]
 """Returns the emulated ns, and the seq of the last row."""
-_NS_PER_MS = 1_000_000
 _GARBAGE_THRESHOLD = 2_000_000
 """Net allocations between collections; Python's default takes a third of the start of 300 consumers, and with 100,000
 a run takes a tenth more. What a world leaves while it is under way is collected by `Garbage`."""
@@ -177,7 +177,7 @@ def run_world(
         DeadlockError: in virtual time, if every task waits and no timer is set.
     """
     # Each part is made after those that it uses. Guests have the machine's clock, and search messages by its time.
-    timeline = Timeline(time.time_ns() // _NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
+    timeline = Timeline(time.time_ns() // NS_PER_MS) if mode is TimeMode.LIVE else Timeline()
     failure = Failure() if failure is None else failure
     carrier = MemoryCarrier() if mode is TimeMode.SIM or guests.guest_listeners is not None else LoopbackCarrier()
     guest_listeners = guests.guest_listeners

@@ -10,8 +10,8 @@ from emulator.network.link import Link
 from emulator.time.timeline import Owner, ScheduledCall
 from nodes.cause import cause
 from nodes.host import ChannelHandler, ConnectError
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 _SYN_AT_MS = (0, 1_000, 3_000, 7_000)
 """When a kernel sends a SYN and its retransmissions, in ms since the first."""
 
@@ -79,7 +79,7 @@ class Dial:
         """Whether SYN-ACK or RST has arrived."""
         self._cause = cause.get()
         self._begun_ns = fabric.timeline.now_ns
-        deadline_ns = self._begun_ns + int(timeout_ms * _NS_PER_MS)
+        deadline_ns = self._begun_ns + int(timeout_ms * NS_PER_MS)
         self._give_up_entry = fabric.timeline.call_at(deadline_ns, self._give_up, process, self._cause)
         self._send_syn(0)
 
@@ -94,7 +94,7 @@ class Dial:
             return
         later_ms = _SYN_AT_MS[number + 1 : number + 2]
         if later_ms and later_ms[0] < self._timeout_ms:
-            due_ns = self._begun_ns + later_ms[0] * _NS_PER_MS
+            due_ns = self._begun_ns + later_ms[0] * NS_PER_MS
             self._fabric.timeline.call_at(due_ns, lambda: self._send_syn(number + 1), None, self._cause)
         target_node = self._fabric.node_at(self._target)
         if target_node is not None:

@@ -13,8 +13,7 @@ from emulator.base.chance import Draws
 from emulator.base.hits import Hits
 from faults.link import ProcessStage
 from nodes.protocol.command import Command
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class Sender(Protocol):
@@ -120,7 +119,7 @@ class Link:
 
     def __init__(self, seed: int, src: str, dst: str, delay_ms: int, jitter_ms: int, hits: Hits | None = None) -> None:
         self._seed, self._src, self._dst = seed, src, dst
-        self.delay_ns = delay_ms * _NS_PER_MS
+        self.delay_ns = delay_ms * NS_PER_MS
         self._jitter_steps = jitter_ms + 1
         self.jitters = jitter_ms > 0
         self._jitter = self._stream("jitter") if self.jitters else None
@@ -204,7 +203,7 @@ class Link:
     def jitter_ns(self, ordinal: int) -> int:
         """The jitter of a frame, a multiple of 1 ms, on a link that jitters."""
         assert self._jitter is not None
-        return int(self._jitter.draw(ordinal) * self._jitter_steps) * _NS_PER_MS
+        return int(self._jitter.draw(ordinal) * self._jitter_steps) * NS_PER_MS
 
     def _takes(self, item: _Rule, ordinal: int, sender: Sender | None, command: Command | None) -> bool:
         rule = item.rule
@@ -221,9 +220,9 @@ class Link:
             if not _matches(rule, sender, command):
                 continue
             self._hits.count(rule.fault_id)
-            latency_ns += rule.delay_ms * _NS_PER_MS
+            latency_ns += rule.delay_ms * NS_PER_MS
             if rule.jitter_ms:
-                latency_ns += int(delay.jitter.draw(ordinal) * (rule.jitter_ms + 1)) * _NS_PER_MS
+                latency_ns += int(delay.jitter.draw(ordinal) * (rule.jitter_ms + 1)) * NS_PER_MS
         return latency_ns
 
 

@@ -8,8 +8,8 @@ from emulator.network.endpoint import Endpoint
 from emulator.time.timeline import Timeline
 from nodes.cause import cause
 from nodes.protocol.command import Command
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 RTO_MIN_MS = 200
 RTO_MAX_MS = 120_000
 RETRIES_MAX = 15
@@ -81,7 +81,7 @@ class Retransmission:
             self._give_up(end, self.backlogs.pop(end).unacknowledged)
 
     def _wait(self, end: Endpoint, attempt: int) -> None:
-        due_ns = self._timeline.now_ns + rto_ms(attempt) * _NS_PER_MS
+        due_ns = self._timeline.now_ns + rto_ms(attempt) * NS_PER_MS
         self._timeline.call_at(due_ns, lambda: self._repeat(end), None, cause.get())
 
     def _repeat(self, end: Endpoint) -> None:

@@ -26,11 +26,11 @@ from emulator.time.mode import TimeMode
 from emulator.time.timeline import NEVER_NS
 from emulator.trace.run_directory import RunDirectory, RunEnd, open_run
 from emulator.trace.schema import TraceLevel
+from nodes.units import NS_PER_MS
 
 T = TypeVar("T")
 Act = Callable[[Session], Awaitable[T]]
 Look = Callable[[], None]
-_NS_PER_MS = 1_000_000
 _LOOKS_EVERY_S = 0.1
 _GRACE_S = 1.0
 """How long an interrupted call may take to end by itself before it is cancelled."""
@@ -177,9 +177,9 @@ class Engine:
         async def act(session: Session) -> None:
             world = session.cluster.world
             if not self.stepped:
-                await world.sleep_until_ns(world.timeline.now_ns + duration_ms * _NS_PER_MS)
+                await world.sleep_until_ns(world.timeline.now_ns + duration_ms * NS_PER_MS)
                 return
-            world.clock.limit_ns = (_ceil_ms(world.timeline.now_ns) + duration_ms) * _NS_PER_MS
+            world.clock.limit_ns = (_ceil_ms(world.timeline.now_ns) + duration_ms) * NS_PER_MS
             await self._settle(session)
 
         self.call(act, look)
@@ -236,7 +236,7 @@ class Engine:
         def halt() -> None:
             clock, timeline = self.session.cluster.world.clock, self.session.cluster.world.timeline
             if NEVER_NS > clock.limit_ns > timeline.now_ns:
-                clock.limit_ns = _ceil_ms(timeline.now_ns) * _NS_PER_MS
+                clock.limit_ns = _ceil_ms(timeline.now_ns) * NS_PER_MS
 
         self._soon(halt)
         if not call.done.wait(_GRACE_S):
@@ -324,7 +324,7 @@ class Engine:
             return await act()
         finally:
             if not session.leaving.is_set():
-                clock.limit_ns = _ceil_ms(timeline.now_ns) * _NS_PER_MS
+                clock.limit_ns = _ceil_ms(timeline.now_ns) * NS_PER_MS
                 with trio.CancelScope(shield=True):
                     await self._settle(session)
 
@@ -334,10 +334,7 @@ async def _nothing(_session: Session) -> None:
 
 
 def _ceil_ms(instant_ns: int) -> int:
-    return -(-instant_ns // _NS_PER_MS)
-
-
-_NS = 1_000_000_000
+    return -(-instant_ns // NS_PER_MS)
 
 
 def flushed(engine: Engine) -> RunDirectory:

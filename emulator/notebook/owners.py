@@ -9,6 +9,7 @@ from emulator.analysis.rendering.palette import colour_of
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
 from emulator.state.live import LiveFault, LiveState
 from emulator.state.owners import GroupQueue, OwnedSpan, PresentOwners
+from nodes.units import NS_PER_S
 
 Owners = tuple[str, ...]
 _NO_NODE = "no owner"
@@ -16,7 +17,6 @@ _WIDTH, _LEFT, _RIGHT = 960, 190, 14
 _ROW_PX, _LANE_PX, _AXIS_PX = 17, 15, 18
 _FAULT = "#8a94a6"
 _PALE = {"fill-opacity": 0.25}
-_NS = 1_000_000_000
 
 
 def ownership_output(book: PresentOwners, nodes: tuple[str, ...]) -> VerbOutput:
@@ -110,7 +110,9 @@ def history_output(state: LiveState, nodes: tuple[str, ...], now_ns: int) -> Ver
 
 def _history_lines(book: PresentOwners, queues: list[GroupQueue]) -> Iterator[str]:
     for queue in queues:
-        answer = (f"{' and '.join(s.owners) or 'no owner'} from {s.start_ns / _NS:.1f} s" for s in book.history(queue))
+        answer = (
+            f"{' and '.join(s.owners) or 'no owner'} from {s.start_ns / NS_PER_S:.1f} s" for s in book.history(queue)
+        )
         yield f"{_name(queue)}: {', '.join(answer)}"
 
 
@@ -150,7 +152,7 @@ def _bars(
             for place, fill in enumerate(fills)
         )
         about = f"{' and '.join(span.owners) or 'no owner'}\n{_name(queue)}"
-        yield titled("".join(bars), f"{about}\n{span.start_ns / _NS:.1f} s to {end_ns / _NS:.1f} s")
+        yield titled("".join(bars), f"{about}\n{span.start_ns / NS_PER_S:.1f} s to {end_ns / NS_PER_S:.1f} s")
 
 
 def _faults(faults: tuple[LiveFault, ...], axis: Axis, now_ns: int) -> tuple[list[str], int]:

@@ -24,11 +24,11 @@ from emulator.why.words import NodeNames
 from nodes.beliefs import BeliefKind
 from nodes.fields import shown
 from nodes.protocol.codes import RequestCode
+from nodes.units import NS_PER_S
 
 _LOG_COLUMNS = ("t_s", "seq", "level", "event", "node")
 """Of every log, also of one without lines."""
 _PERIOD_MIN_S = 0.001
-_SECOND_NS = 1_000_000_000
 _KNOWN_CODES = frozenset(RequestCode)
 
 
@@ -78,7 +78,7 @@ def rates(run: RunDirectory, period_ns: int) -> pd.DataFrame:
     Raises:
         TracesError: the trace has counts of whole seconds only.
     """
-    if period_ns % _SECOND_NS and run.level is not TraceLevel.FULL:
+    if period_ns % NS_PER_S and run.level is not TraceLevel.FULL:
         raise TracesError(f"every_s: expected whole seconds, for the trace of {run.run} has level {run.level}")
     subject = ["src", "dst", "kind", "code", "event"]
     names = names_of_run(run)

@@ -11,10 +11,10 @@ from emulator.notebook.html import ALARM, QUIET, block, chip, table, text
 from emulator.state.beliefs import HeldBelief
 from emulator.state.event_lines import EventLines
 from nodes.beliefs import BeliefKind
+from nodes.units import MS_PER_S
 
 Show = Callable[[Session, Sequence[object]], str]
 _OF_BROKER_GROUPS = (BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER)
-_S = 1_000
 _ROLES = "font-weight:600;opacity:.75"
 """Style where nodes of different roles hold different values, which is no disagreement."""
 _POWER_COLOURS = {
@@ -28,7 +28,7 @@ _POWER_COLOURS = {
 def show_status(session: Session, _words: Sequence[object]) -> str:
     """The time, all nodes in the colour of their states, active faults, and subjects about which nodes differ."""
     scenario = session.cluster.scenario
-    head = text(scenario.name, "font-weight:600") + text(f"  at {session.now_ms / _S:.3f} s", QUIET)
+    head = text(scenario.name, "font-weight:600") + text(f"  at {session.now_ms / MS_PER_S:.3f} s", QUIET)
     roles: dict[str, list[str]] = {}
     for host in session.cluster.hosts.values():
         roles.setdefault(host.role, []).append(_node(host))
@@ -40,7 +40,7 @@ def show_faults(session: Session, _words: Sequence[object]) -> str:
     """Active faults as a table."""
     active = session.operator.active.values()
     rows = [
-        (chip(timed.id, ALARM), text(timed.fault.describe()), text(f"{timed.at_ms / _S:.3f} s", QUIET))
+        (chip(timed.id, ALARM), text(timed.fault.describe()), text(f"{timed.at_ms / MS_PER_S:.3f} s", QUIET))
         for timed in active
     ]
     return table(("fault", "what", "since"), rows) if rows else block(text("no fault is active", QUIET))

@@ -10,10 +10,10 @@ from emulator.analysis.live.changes import DifferenceChange
 from emulator.base.errors import UserError
 from emulator.notebook.handle import ClusterHandle
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
+from nodes.units import NS_PER_S
 
 _LOOK_EVERY_S = 0.1
 _LINES_SHOWN = 10
-_NS = 1_000_000_000
 
 
 COLUMNS = ("what", "about", "since", "who")
@@ -22,7 +22,7 @@ COLUMNS = ("what", "about", "since", "who")
 
 def row_of(change: DifferenceChange, names: Mapping[str, str]) -> tuple[str, ...]:
     """The cells of a change in that table."""
-    since = text(f"{change.since_ns / _NS:.3f} s", QUIET)
+    since = text(f"{change.since_ns / NS_PER_S:.3f} s", QUIET)
     return chip(change.what, ALARM), text(change.about), since, text(change.said(names))
 
 
@@ -126,7 +126,7 @@ class WatchedRun:
         )
 
     def _head(self) -> str:
-        read = f"{sum(self.rows.values()):,} rows up to {self._following.reached_ns / _NS:.3f} s"
+        read = f"{sum(self.rows.values()):,} rows up to {self._following.reached_ns / NS_PER_S:.3f} s"
         if self._problem:
             return f"{read}: {self._problem}"
         return f"{read}; {'ended' if self._following.end is not None else 'under way'}"

@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 from emulator.pipeline.keys import MESSAGE, PLACE, QUEUE
 from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.protocol.model import MessageModel
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 def broadcasting(beliefs: DataFrame) -> DataFrame:
@@ -86,7 +85,7 @@ def _at(percent: int) -> Column:
 
 
 def _ms(name: str) -> Column:
-    return F.round(F.col(name) / _NS_PER_MS, 3)
+    return F.round(F.col(name) / NS_PER_MS, 3)
 
 
 def duplicates(consumed: DataFrame) -> DataFrame:

@@ -4,8 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from emulator.trace.schema import RPC
+from nodes.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 FRAME = ("event", "src", "dst", "kind", "code", "status")
 """What is counted together."""
 

@@ -10,8 +10,7 @@ from emulator.spec.reading.secrets import marks_of_references
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import COMMIT, LOG_SUM, RunEnd, versions
 from emulator.trace.schema import SCHEMA_VERSION, TraceLevel
-
-_NS = 1_000_000_000
+from nodes.units import NS_PER_S
 
 
 def head_of(scenario: Scenario, mode: TimeMode, level: TraceLevel, run_id: str, campaign: str = "") -> dict[str, Any]:
@@ -81,7 +80,7 @@ def manifest_of(
         "mode": mode,
         "trace": recorder.level,
         "rows": dict(recorder.counts),
-        "virtual_s": end_ns / _NS,
+        "virtual_s": end_ns / NS_PER_S,
         "wall_s": round(wall_s, 3),
         "crashes": crashes,
         "measured": {

@@ -39,10 +39,9 @@ from emulator.trace.run_directory import BY_HAND_FILE, LOG_FILE, RunEnd, being_w
 from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import SegmentWriter
 from faults.plan import Plan
+from nodes.units import NS_PER_MS, NS_PER_S
 
 _FILES = RunFiles()
-_NS = 1_000_000_000
-_NS_PER_MS = 1_000_000
 _PROGRESS_STEPS = 200
 SessionTask = Callable[[Session], Awaitable[None]]
 """A task next to a run that uses its session; it is started before the cluster and cancelled at the end."""
@@ -295,7 +294,7 @@ class _RunUnderWay:
         """Run the scenario in its world; called once."""
         self._world = world
         if self._progress is not None:
-            _report_progress(world, self._scenario.run_for_ms * _NS_PER_MS, self._progress)
+            _report_progress(world, self._scenario.run_for_ms * NS_PER_MS, self._progress)
         cluster = Cluster(world, self._scenario, self._names)
         operator = Operator(cluster, self._state.owners)
         session = self._session = Session(cluster, operator, self._state, self.path, VERBS)
@@ -314,7 +313,7 @@ class _RunUnderWay:
                     await cluster.start()
                     schedule.on_started()
                     while True:
-                        await world.sleep_until_ns(world.timeline.now_ns + 3_600 * _NS)
+                        await world.sleep_until_ns(world.timeline.now_ns + 3_600 * NS_PER_S)
                 schedule.stop()
                 await operator.heal_all()
                 if not session.leaving.is_set():
@@ -372,7 +371,7 @@ class _RunUnderWay:
     def _save_faults_by_hand(self) -> None:
         by_hand = self._session.by_hand() if self._session is not None else Plan()
         if by_hand.faults:
-            replay = scenario_by_hand(self._scenario, by_hand, self._end_ns // _NS_PER_MS)
+            replay = scenario_by_hand(self._scenario, by_hand, self._end_ns // NS_PER_MS)
             put_in_place(self._files, self.path / BY_HAND_FILE, replay.encode())
 
 

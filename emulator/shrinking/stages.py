@@ -12,12 +12,12 @@ from emulator.shrinking.search import OutOfRunsError, Search, ShrinkRun, Tables
 from emulator.spec import Scenario, to_dict
 from emulator.spec.model.differences import ScenarioDifference, differences
 from emulator.spec.reading.faults import write_plan
+from nodes.units import MS_PER_S
 
 RUNS_MAX = 300
 _SHORTEST_RUN_MS = 1_000
 _FINEST_PART = 16
 """A number is not lowered by less than this part of it."""
-_S = 1_000
 _NODES = ("producer", "statefulset", "consumer", "topic", "broker", "nameserver")
 """In this order, since each may be needed by those before it."""
 _LISTS = (("consumer", "names"), ("consumer", "topics"), ("topic", "brokers"))
@@ -184,7 +184,7 @@ def _lower(search: Search, path: Path, number: int, minimum: int = 1) -> None:
 
 def _whole_seconds(number: int) -> int:
     """Rounded down to thousands, since 37000 ms is easier to read than 37500; smaller numbers stay."""
-    return number - number % _S if number > _S else number
+    return number - number % MS_PER_S if number > MS_PER_S else number
 
 
 def _changed(tables: Tables, path: Path, value: Any) -> Tables:

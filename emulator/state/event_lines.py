@@ -13,8 +13,8 @@ from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, 
 from nodes.beliefs import BeliefKind, OwnershipEvent
 from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.units import NS_PER_S
 
-_NS = 1_000_000_000
 _VALUE_CHARS = 110
 _CLIENT_ID = re.compile(r"(127\.1\.\d+\.\d+)(@[0-9#]+|:\d+)?")
 _GUEST_CLIENT_ID = re.compile(r"[^\s,;\"'\[\](){}]+@[^\s,;\"'\[\](){}]+")
@@ -53,7 +53,7 @@ class EventLines:
         if answer is None:
             return None
         subject, text = answer
-        node, time_s = str(fields.get("node", "")), int(fields["t_ns"]) / _NS
+        node, time_s = str(fields.get("node", "")), int(fields["t_ns"]) / NS_PER_S
         head = f"{time_s:{_TIME_CHARS}.3f}  {node:<{self._node_chars}}  {subject:<{_WHAT_CHARS}}"
         return f"{head} {self._named(text)}".rstrip()
 

@@ -13,11 +13,11 @@ import pandas as pd
 
 from emulator.base.errors import UserError
 from emulator.base.text import listed, nearest
+from nodes.units import NS_PER_S
 
 SEED = "seed"
 EVERYTHING = "all"
 """Name of the one group of a frame that is not divided."""
-_NS = 1_000_000_000
 _SHOWN_MAX = 5
 
 Numbers = npt.NDArray[np.float64]
@@ -154,7 +154,7 @@ def with_durations(intervals: Any) -> Any:
     lasting_ns = intervals["end_ns"] - intervals["start_ns"]
     if (lasting_ns < 0).any():
         raise StatisticsError(f"{int((lasting_ns < 0).sum())} intervals end before they begin")
-    return intervals.assign(duration_s=(lasting_ns / _NS).astype(np.float64))
+    return intervals.assign(duration_s=(lasting_ns / NS_PER_S).astype(np.float64))
 
 
 def per_run(intervals: Any, runs: Any, name: str, by: str | None = "variant") -> Any:

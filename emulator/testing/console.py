@@ -9,8 +9,7 @@ from emulator.run import run_scenario
 from emulator.spec.model.scenario import Scenario
 from emulator.testing.trace import Trace
 from emulator.time.mode import TimeMode
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class ConsoleUser:
@@ -21,7 +20,7 @@ class ConsoleUser:
 
     async def at_ms(self, instant_ms: float) -> None:
         """Wait for an instant since the run began."""
-        await self.session.cluster.world.sleep_until_ns(round(instant_ms * _NS_PER_MS))
+        await self.session.cluster.world.sleep_until_ns(round(instant_ms * NS_PER_MS))
 
     async def say(self, line: str) -> Lines:
         """Execute a verb; returns its output. A failure is an error of the test."""

@@ -26,8 +26,7 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.registry import encode_body, encode_header
 from nodes.rpc.client import RpcClient
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class Stage:
@@ -51,11 +50,11 @@ class Stage:
     @property
     def now_ms(self) -> float:
         """Emulated time in ms since the run began."""
-        return self.world.timeline.now_ns / _NS_PER_MS
+        return self.world.timeline.now_ns / NS_PER_MS
 
     async def at_ms(self, instant_ms: float) -> None:
         """Wait for an instant since the run began."""
-        await self.world.sleep_until_ns(round(instant_ms * _NS_PER_MS))
+        await self.world.sleep_until_ns(round(instant_ms * NS_PER_MS))
 
     async def for_ms(self, duration_ms: float) -> None:
         """Wait for a duration."""

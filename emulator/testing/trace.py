@@ -10,9 +10,8 @@ from emulator.testing.scenarios import TOPIC
 from emulator.trace.batches import RowBatch
 from emulator.trace.schema import CAUSES, RPC, TABLES, TraceTable
 from nodes.beliefs import PROCESS_ENDS, BeliefKind
+from nodes.units import NS_PER_MS, NS_PER_S
 
-_NS_PER_MS = 1_000_000
-_NS_PER_S = 1_000_000_000
 _COLUMNS = {table.name: tuple(column.name for column in table.columns) for table in TABLES}
 _QUIET = (RPC.name, CAUSES.name)
 """Tables without listeners; their rows arrive in batches."""
@@ -30,17 +29,17 @@ class RowOfTrace(dict[str, Any]):
     @property
     def at_ms(self) -> float:
         """When it was recorded, in ms since the run began."""
-        return float(self["t_ns"]) / _NS_PER_MS
+        return float(self["t_ns"]) / NS_PER_MS
 
     @property
     def at_s(self) -> float:
         """When it was recorded, in seconds since the run began."""
-        return float(self["t_ns"]) / _NS_PER_S
+        return float(self["t_ns"]) / NS_PER_S
 
     @property
     def sent_ms(self) -> float:
         """When a frame was sent, in ms since the run began; `at_ms` is its arrival or loss."""
-        return float(self["sent_ns"]) / _NS_PER_MS
+        return float(self["sent_ns"]) / NS_PER_MS
 
     @property
     def held(self) -> Any:

@@ -15,8 +15,8 @@ import trio
 from emulator.time.determinism import look_outside_rarely, look_up_instruments_fast, runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
 from nodes.parking import park, park_among, unpark
+from nodes.units import NS_PER_S
 
-_NS = 1_000_000_000
 _BUSY_NS_MAX = 100_000_000
 """How long, of the wall's time, tasks wait for idleness while guests keep the cluster busy, in `live`."""
 _BUSY_NS_MIN = 1_000_000
@@ -99,14 +99,14 @@ class EmulatedClock(trio.abc.Clock):
         interrupt, and whose time stands still.
         """
         if self._turning:
-            return self._timeline.now_ns / _NS
+            return self._timeline.now_ns / NS_PER_S
         if self._idle_woken:  # the task that waited for idleness must act before anything else begins
             self._idle_woken = False
         elif self._rate is not None:
             self._follow_wall(self._rate)
             self._turn()
         self._keep_up()
-        return self._timeline.now_ns / _NS
+        return self._timeline.now_ns / NS_PER_S
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """No task can run: do what is due, else wake a task that waits for idleness, else go to the next instant."""
@@ -123,7 +123,7 @@ class EmulatedClock(trio.abc.Clock):
             sleep_s = self._go_to_next_instant(deadline)
             if sleep_s > 0:
                 return 0 if self._drive.lingers() else min(sleep_s, self._keep_up())
-            if self._runnable or self._timeline.now_ns / _NS >= deadline:
+            if self._runnable or self._timeline.now_ns / NS_PER_S >= deadline:
                 return sleep_s
         return 0
 
@@ -131,10 +131,10 @@ class EmulatedClock(trio.abc.Clock):
         """Jump there and return 0, or return the wall seconds until then."""
         timeline = self._timeline
         due_ns = timeline.next_due_ns()
-        if deadline < due_ns / _NS:
+        if deadline < due_ns / NS_PER_S:
             due_ns = _first_instant_at(deadline)
         if self._rate is not None:
-            return (due_ns - timeline.now_ns) / _NS / self._rate
+            return (due_ns - timeline.now_ns) / NS_PER_S / self._rate
         if due_ns >= self._limit_ns:
             if self._limit_ns < NEVER_NS:
                 timeline.now_ns = self._limit_ns
@@ -220,7 +220,7 @@ class EmulatedClock(trio.abc.Clock):
 
 def _first_instant_at(deadline: float) -> int:
     """The first nanosecond that trio, which counts in seconds, takes for `deadline` or later."""
-    instant_ns = math.ceil(deadline * _NS)
-    while instant_ns / _NS < deadline:
+    instant_ns = math.ceil(deadline * NS_PER_S)
+    while instant_ns / NS_PER_S < deadline:
         instant_ns += 1
     return instant_ns

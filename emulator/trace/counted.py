@@ -4,10 +4,10 @@ from operator import itemgetter
 
 from emulator.trace.batches import Row
 from emulator.trace.schema import ADMIN, BELIEFS, CAUSES, MESSAGES, OWNERSHIP, PASSES, RPC, TraceTable
+from nodes.units import NS_PER_S
 
 Counted = tuple[str, str, str, str, str, int, int]
 """The columns table, event, node, peer, kind, code and status of `COUNTS`."""
-_NS = 1_000_000_000
 _OF_FRAME = itemgetter(*map(RPC.index, ("event", "src", "dst", "kind", "code", "status")))
 _EVENT_AND_NODE = {
     BELIEFS.name: (BELIEFS.index("kind"), BELIEFS.index("node")),
@@ -35,7 +35,7 @@ class CountedRows:
     """
 
     def __init__(self) -> None:
-        self.ends_ns = _NS
+        self.ends_ns = NS_PER_S
         """End of the second that is under way."""
         self.rows: dict[Counted, list[int]] = {}
         """How many rows of each kind were left out in it so far, each number in a list of its own: what was left out is
@@ -49,12 +49,12 @@ class CountedRows:
             now_ns: present instant.
             until_seq: seq of the last row of the run so far.
         """
-        begin_ns, first = self.ends_ns - _NS, self._written + 1
+        begin_ns, first = self.ends_ns - NS_PER_S, self._written + 1
         rows: list[Row] = [
             (seq, begin_ns, until_seq, *subject, count)
             for seq, (subject, (count,)) in enumerate(self.rows.items(), first)
         ]
         self._written += len(rows)
         self.rows.clear()
-        self.ends_ns = (now_ns // _NS + 1) * _NS
+        self.ends_ns = (now_ns // NS_PER_S + 1) * NS_PER_S
         return rows

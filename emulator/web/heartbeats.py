@@ -7,6 +7,7 @@ from emulator.trace.batches import Row
 from emulator.trace.schema import COUNTS, RPC, TraceTable
 from emulator.web.sections import Entries
 from nodes.protocol.codes import RequestCode
+from nodes.units import NS_PER_MS
 
 _HEARTBEATS = (
     RequestCode.HEART_BEAT,
@@ -17,7 +18,6 @@ _HEARTBEATS = (
 """Requests after which a server counts a client or a broker as alive."""
 _RPC_T_NS, _SRC, _DST = RPC.index("t_ns"), RPC.index("src"), RPC.index("dst")
 _EVENT, _KIND, _CODE = RPC.index("event"), RPC.index("kind"), RPC.index("code")
-_MS = 1_000_000
 
 
 class LastHeartbeats:
@@ -32,7 +32,7 @@ class LastHeartbeats:
         if table is RPC:
             for row in rows:
                 if row[_CODE] in _HEARTBEATS and row[_EVENT] == "delivered" and row[_KIND] != "response":
-                    self.changed[f"{row[_DST]} {row[_SRC]}"] = int(row[_RPC_T_NS]) // _MS
+                    self.changed[f"{row[_DST]} {row[_SRC]}"] = int(row[_RPC_T_NS]) // NS_PER_MS
         elif table is COUNTS:
             for frame_count in frame_counts(table, rows):
                 if (

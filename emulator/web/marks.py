@@ -5,10 +5,10 @@ from emulator.trace.recorder import Row
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from emulator.web.sections import Entries
 from nodes.beliefs import LifecycleEvent
+from nodes.units import NS_PER_MS
 
 MARKS_MAX = 400
 """When there are more, the oldest one is forgotten, events of processes first."""
-_MS = 1_000_000
 _PROCESS = "process"
 _T_NS, _NODE, _EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
 _SHOWN = (
@@ -38,13 +38,13 @@ class Marks:
     def note(self, table: TraceTable, row: Row) -> None:
         """Mark the begin or the end of a fault, or an event of a process; other rows are left out."""
         if table is FAULTS:
-            t_ms, fault_id = int(row[_FAULT_T_NS]) // _MS, row[_FAULT_ID]
+            t_ms, fault_id = int(row[_FAULT_T_NS]) // NS_PER_MS, row[_FAULT_ID]
             if row[_FAULT_EVENT] == "begin":
                 self._open[fault_id] = self._add("fault", f"{row[_FAULT_KIND]} {row[_SUBJECT]}", t_ms, None)
             else:
                 self._end(fault_id, t_ms)
         elif table is LIFECYCLE and row[_EVENT] in _SHOWN:
-            t_ms = int(row[_T_NS]) // _MS
+            t_ms = int(row[_T_NS]) // NS_PER_MS
             self._add(_PROCESS, f"{row[_NODE]} {str(row[_EVENT]).replace('_', ' ')}", t_ms, t_ms)
 
     def on_storm(self, change: StormChange) -> None:

@@ -16,11 +16,11 @@ from emulator.why.no_owner import no_owner_lines
 from emulator.why.question import QueueQuestion
 from emulator.why.words import NodeNames, listed_nodes, request_words, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent, OwnershipEvent
+from nodes.units import NS_PER_S
 
-_NS = 1_000_000_000
-_RECENT_NS = 30 * _NS
+_RECENT_NS = 30 * NS_PER_S
 """How far to look back for what a consumer does: its periodic tasks have shorter periods."""
-_BEFORE_NS = 15 * _NS
+_BEFORE_NS = 15 * NS_PER_S
 """A call that fails was sent up to so long before its queue stood still."""
 _READ = 4
 """Bit of a permission."""
@@ -278,7 +278,7 @@ def _slow(about: _WaitingQueue) -> Iterator[StallCause]:
     hold = about.owners[-1]
     after_ns = max(0, about.at_ns - _RECENT_NS)
     consumed = about.consumed(after_ns)
-    span_s = (about.at_ns - after_ns) / _NS or 1
+    span_s = (about.at_ns - after_ns) / NS_PER_S or 1
     if consumed:
         place = attrs.asdict(about.waiting.queue)
         place.pop("group")

@@ -18,10 +18,10 @@ from emulator.why.stalls import brokers_of
 from emulator.why.words import NodeNames, fault_words, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.units import NS_PER_S
 
-_NS = 1_000_000_000
 _STORMS_MAX = 4
-_BEFORE_NS = 60 * _NS
+_BEFORE_NS = 60 * NS_PER_S
 """How far before its begin the cause of a storm is looked for: twice the period of a client's poll of its routes."""
 
 
@@ -97,7 +97,7 @@ class _Storm:
     @property
     def line(self) -> str:
         """Who asks whom what, how it is answered, how often, and when."""
-        per_s = self.exchanges * _NS / (self.end_ns - self.start_ns)
+        per_s = self.exchanges * NS_PER_S / (self.end_ns - self.start_ns)
         rate = f"{self.exchanges:,} times, {per_s:,.0f} a second; a healthy client needs {self.healthy_per_s:.0f}"
         answered = "oneway" if self.answer == "oneway" else f"answered {self.answer}"
         span = f"from {seconds(self.start_ns)} to {seconds(self.end_ns)}"
@@ -135,7 +135,7 @@ def _calm(requested: StormQuestion, own: list[_Storm], every: list[_Storm]) -> I
     yield f"{when}there is no request storm{of}: no client asks a server ten times as much as a healthy one"
     other = next(iter(own or every), None)
     if other is not None:
-        middle = f"{(other.start_ns + other.end_ns) // 2 / _NS:.0f}s"
+        middle = f"{(other.start_ns + other.end_ns) // 2 / NS_PER_S:.0f}s"
         yield f"  {other.line}; ask `storm of {other.client} at {middle}`"
 
 
@@ -154,7 +154,7 @@ def _storms(trace: TraceRows) -> Iterator[_Storm]:
         for start_s, end_s in storm_spans(per_s, held.limit_per_s(exchange.client)):
             counts = [count for second, count in per_s.items() if start_s <= second < end_s]
             key = exchange.client, exchange.server, exchange.request, exchange.answer
-            span_ns = start_s * _NS, max(start_s * _NS + 1, min(end_s * _NS, end_ns))
+            span_ns = start_s * NS_PER_S, max(start_s * NS_PER_S + 1, min(end_s * NS_PER_S, end_ns))
             yield _Storm(*key, *span_ns, sum(counts), max(counts), held.healthy_per_s(exchange.client))
 
 
@@ -165,7 +165,7 @@ def frame_counts(trace: TraceRows) -> Iterator[FrameCount]:
         yield FrameCount._make((second, *of, frames))
     counted = ("t_ns", "event", "node", "peer", "kind", "code", "status", "rows")
     for t_ns, *of, frames in trace.tuples(COUNTS, counted, table=RPC.name):
-        yield FrameCount._make((t_ns // _NS, *of, frames))
+        yield FrameCount._make((t_ns // NS_PER_S, *of, frames))
 
 
 def _before(trace: TraceRows, worst: _Storm, names: NodeNames) -> Iterator[str]:
@@ -173,8 +173,8 @@ def _before(trace: TraceRows, worst: _Storm, names: NodeNames) -> Iterator[str]:
     name = _broker_name(trace, worst.server)
     peers = brokers_of(trace, name) if name else ()
     for node in dict.fromkeys((*peers, worst.server)):
-        ends = trace.newest(LIFECYCLE, node=node, event=_AWAY, until_ns=worst.start_ns + _NS)
-        back = trace.newest(LIFECYCLE, node=node, event=_BACK, until_ns=worst.start_ns + _NS)
+        ends = trace.newest(LIFECYCLE, node=node, event=_AWAY, until_ns=worst.start_ns + NS_PER_S)
+        back = trace.newest(LIFECYCLE, node=node, event=_BACK, until_ns=worst.start_ns + NS_PER_S)
         if ends is not None and (back is None or back.seq < ends.seq):
             yield f"{node} is away: {ends.text('event').replace('_', ' ')} at {seconds(ends.t_ns)}"
     if name:
@@ -202,7 +202,7 @@ def _turn(trace: TraceRows, worst: _Storm) -> tuple[TraceRow, ...]:
         kind=BeliefKind.ROUTE.value,
         node=worst.client,
         after_ns=worst.start_ns - _BEFORE_NS,
-        until_ns=worst.start_ns + _NS,
+        until_ns=worst.start_ns + NS_PER_S,
     )
     of_topics = [row for row in rows if not row.text("subject").startswith(RETRY_TOPIC_PREFIX)]
     return tuple((of_topics or rows)[-1:])

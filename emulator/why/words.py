@@ -18,8 +18,8 @@ from emulator.why.chain import ChainLink, LinkKind
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.units import NS_PER_S
 
-_NS = 1_000_000_000
 _LINKS_HEAD, _LINKS_TAIL = 14, 8
 """How many lines of a long chain are shown, from its two ends."""
 _TIME_CHARS = 10
@@ -156,7 +156,7 @@ def request_words(code: int) -> str:
 
 def seconds(t_ns: int) -> str:
     """`31.204 s`."""
-    return f"{t_ns / _NS:.3f} s"
+    return f"{t_ns / NS_PER_S:.3f} s"
 
 
 def fault_words(row: TraceRow) -> str:

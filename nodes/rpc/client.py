@@ -21,10 +21,10 @@ from nodes.parking import park, unpark
 from nodes.protocol.command import LANGUAGE, NO_FIELDS, VERSION, Command, CommandFlag, new_tuple
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from nodes.rpc.idle import IdleWatch
+from nodes.units import NS_PER_MS
 
 Reply = Command | RemotingError
 ReplyCallback = Callable[[Reply], None]
-_NS_PER_MS = 1_000_000
 _LEFT_MIN_CLOSE_MS = 100
 """Mirrors `NettyRemotingClient#MIN_CLOSE_TIMEOUT_MILLIS`."""
 
@@ -210,7 +210,7 @@ class RpcClient:
         deadlines = self._deadlines.get(timeout_ms)
         if deadlines is None:
             deadlines = self._deadlines[timeout_ms] = _Deadlines()
-        pending.deadline_ns = deadline_ns = self._now_ns() + timeout_ms * _NS_PER_MS
+        pending.deadline_ns = deadline_ns = self._now_ns() + timeout_ms * NS_PER_MS
         deadlines.queue.append((deadline_ns, opaque))
         if not deadlines.armed:
             self._sweep_later(deadlines, timeout_ms)
@@ -230,7 +230,7 @@ class RpcClient:
         pending = self._pending.get(opaque)
         if pending is None:
             return
-        left_ms = (pending.deadline_ns - self._now_ns()) / _NS_PER_MS
+        left_ms = (pending.deadline_ns - self._now_ns()) / NS_PER_MS
         if isinstance(got, RemotingError):
             del self._pending[opaque]
             if left_ms <= 0:
@@ -289,7 +289,7 @@ class RpcClient:
                 self._time_out(opaque, pending)
         deadlines.armed = False
         if queue:
-            self._sweep_later(deadlines, (queue[0][0] - now_ns) / _NS_PER_MS)
+            self._sweep_later(deadlines, (queue[0][0] - now_ns) / NS_PER_MS)
 
     def settle_async(self, opaque: int, pending: _Pending, callback: ReplyCallback, answer: Command) -> None:
         """Call the callback; a process that was frozen handles expired calls before frames that arrived meanwhile."""

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 
 from nodes.host import Channel, Host
-
-_MS_PER_S = 1_000
-_NS_PER_MS = 1_000_000
+from nodes.units import MS_PER_S, NS_PER_MS
 
 
 class IdleWatch:
@@ -21,7 +19,7 @@ class IdleWatch:
 
     def __init__(self, host: Host, max_idle_s: int, on_idle: Callable[[Channel], None]) -> None:
         self._host = host
-        self._max_idle_ms = max_idle_s * _MS_PER_S
+        self._max_idle_ms = max_idle_s * MS_PER_S
         self._on_idle = on_idle
         self._channels: dict[Channel, None] = {}
         self._armed = False
@@ -38,7 +36,7 @@ class IdleWatch:
         now_ns = self._host.clock.monotonic_ns()
         longest_ms = 0
         for channel in list(self._channels):
-            idle_ms = (now_ns - channel.last_used_ns) // _NS_PER_MS
+            idle_ms = (now_ns - channel.last_used_ns) // NS_PER_MS
             if channel.closed:
                 del self._channels[channel]
             elif idle_ms < self._max_idle_ms:

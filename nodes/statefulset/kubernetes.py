@@ -28,6 +28,7 @@ from nodes.statefulset.container_runtime import ContainerRuntime
 from nodes.statefulset.tables.controller import CreatePod, DeletePod, next_step
 from nodes.statefulset.tables.pod import Pod, PodAction, ProbeKind
 from nodes.threads import ScheduledThread
+from nodes.units import MS_PER_S, NS_PER_MS, NS_PER_S
 from nodes.values import frozen
 
 API_PORT = 6_443
@@ -36,9 +37,6 @@ POD_PORT = 80
 _RELIST_MS = 1_000
 """Time between two looks of the kubelet at the processes of its pods."""
 _REPLICAS_FILE = "replicas.json"
-_NS_PER_MS = 1_000_000
-_NS_PER_S = 1_000_000_000
-_MS_PER_S = 1_000
 
 
 @frozen
@@ -202,7 +200,7 @@ class Kubernetes:
     async def _probe(self, pod: Pod, known: _Controlled, probe: _Probe) -> None:
         """Probe one process of a pod until it ends."""
         process = pod.starts
-        due_ns = self._host.clock.monotonic_ns() + probe.initial_delay_s * _NS_PER_S
+        due_ns = self._host.clock.monotonic_ns() + probe.initial_delay_s * NS_PER_S
         while True:
             await self._host.sleep_until_ns(due_ns)
             if not pod.is_up or pod.starts != process:
@@ -212,7 +210,7 @@ class Kubernetes:
             if pod.starts == process:
                 pod.probed(probe.kind, succeeded=succeeded)
                 self._sync(known)
-            due_ns = max(due_ns + probe.period_s * _NS_PER_S, self._host.clock.monotonic_ns())
+            due_ns = max(due_ns + probe.period_s * NS_PER_S, self._host.clock.monotonic_ns())
 
     async def _ask(self, pod: str, probe: _Probe) -> bool:
         address = f"{self._runtime.address(pod)}:{POD_PORT}"
@@ -222,14 +220,14 @@ class Kubernetes:
                 address,
                 RequestCode.PROBE,
                 ProbeRequestHeader(probe.path),
-                timeout_ms=probe.timeout_s * _MS_PER_S,
+                timeout_ms=probe.timeout_s * MS_PER_S,
             )
         except RemotingError:
             return False
         return answer.code == ResponseCode.SUCCESS
 
     def _now_ms(self) -> int:
-        return self._host.clock.monotonic_ns() // _NS_PER_MS
+        return self._host.clock.monotonic_ns() // NS_PER_MS
 
     def _believe(self, known: _Controlled) -> None:
         phases = {known.pods[ordinal].name: str(known.pods[ordinal].phase) for ordinal in sorted(known.pods)}

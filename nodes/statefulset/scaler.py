@@ -18,11 +18,11 @@ from nodes.rpc.errors import RemotingError
 from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import BrokerError, invoke, succeeded, success
 from nodes.threads import ScheduledThread
+from nodes.units import MS_PER_S
 
 SCALER_PORT = 8_080
 _FILE = "scales.json"
 _TIMEOUT_MS = 3_000
-_MS_PER_S = 1_000
 
 
 class Scaler:
@@ -53,7 +53,7 @@ class Scaler:
         self._host.listen(SCALER_PORT, self._server)
         for name, period_s in self._period_s.items():
             thread = ScheduledThread(self._host, f"scaler of {name}")
-            thread.with_fixed_delay("readScale", partial(self._read, name), 0, period_s * _MS_PER_S)
+            thread.with_fixed_delay("readScale", partial(self._read, name), 0, period_s * MS_PER_S)
             thread.start()
         self._host.record(Lifecycle(LifecycleEvent.READY))
         await self._stopping.wait()

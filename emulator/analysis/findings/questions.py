@@ -3,10 +3,10 @@
 from typing import Protocol
 
 from emulator.state.owners import GroupQueue
+from nodes.units import NS_PER_MS
 
 Words = tuple[str, ...]
 """The words of a question."""
-_MS = 1_000_000
 
 
 class Lasting(Protocol):
@@ -54,7 +54,7 @@ def about_node(node: str, at: str) -> Words:
 def inside(row: Lasting) -> str:
     """An instant shortly before the end of a finding, when most is known of it."""
     last_ns = max(row.start_ns, row.end_ns - 1)
-    rounded_ns = last_ns - last_ns % _MS
+    rounded_ns = last_ns - last_ns % NS_PER_MS
     return instant(rounded_ns if rounded_ns >= row.start_ns else last_ns)
 
 
@@ -65,5 +65,5 @@ def midway(row: Lasting) -> str:
 
 def instant(t_ns: int) -> str:
     """An instant as a word of a question: `31.2s`."""
-    whole, part = divmod(t_ns, 1_000 * _MS)
+    whole, part = divmod(t_ns, 1_000 * NS_PER_MS)
     return f"{whole}.{part:09d}".rstrip("0").removesuffix(".") + "s"

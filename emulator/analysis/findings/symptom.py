@@ -10,8 +10,6 @@ import attrs
 
 from emulator.analysis.findings.questions import Words
 
-NS_PER_S = 1_000_000_000
-
 
 class SymptomKind(StrEnum):
     """What would page somebody."""

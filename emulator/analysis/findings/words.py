@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from emulator.state.owners import GroupQueue
-
-_NS = 1_000_000_000
+from nodes.units import NS_PER_S
 
 
 def seconds(duration_ns: int, *, censored: bool = False) -> str:
@@ -18,7 +17,7 @@ def seconds(duration_ns: int, *, censored: bool = False) -> str:
 
 def exact_seconds(t_ns: int) -> str:
     """`31.204 s`."""
-    return f"{t_ns / _NS:.3f} s"
+    return f"{t_ns / NS_PER_S:.3f} s"
 
 
 def count(number: int, subject: str) -> str:

@@ -27,9 +27,9 @@ from faults.disturbance import Concerns, Frame, Learns
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind, LifecycleEvent
 from nodes.protocol.administration import Changed
+from nodes.units import NS_PER_MS
 
 _WORD = re.compile(r"[^\s,;|()]+")
-_MS = 1_000_000
 _NO_UNLOCK = (LifecycleEvent.KILLED, LifecycleEvent.CRASHED, LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED)
 _SILENT = (LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED)
 _RETURNS = (LifecycleEvent.RESUMED, LifecycleEvent.STARTED, LifecycleEvent.READY)
@@ -226,7 +226,7 @@ class Causes(Watcher):
         *,
         external: bool = True,
     ) -> None:
-        length_ns = (self._bounds.of(cause) if bound_ms is None else bound_ms) * _MS
+        length_ns = (self._bounds.of(cause) if bound_ms is None else bound_ms) * NS_PER_MS
         for group in groups:
             self._windows.setdefault(group, []).append(CauseWindow(t_ns, t_ns + length_ns, cause, subject, external))
 
@@ -244,7 +244,8 @@ class Causes(Watcher):
             group: the consumer group.
             agreed_ns: first agreement of the run; None: it never agreed.
         """
-        start = CauseWindow(0, (agreed_ns or 0) + self._bounds.of(Cause.START) * _MS, Cause.START, "", external=True)
+        end_ns = (agreed_ns or 0) + self._bounds.of(Cause.START) * NS_PER_MS
+        start = CauseWindow(0, end_ns, Cause.START, "", external=True)
         of_group = self._windows.get(group, []) if group else []
         every = sorted((start, *self._windows.get("", ()), *of_group), key=lambda window: window.start_ns)
         lasting = [item for item in self.lasting.values() if "" in item.groups or group in item.groups]
@@ -286,7 +287,7 @@ class Windows:
         excess_ns = sum(uncovered_ns(span, covers) for span in spans)
         window = self._reaching_furthest(start_ns, external=external)
         if window is None:
-            limit_ns = self._bounds.of(Cause.NONE) * _MS
+            limit_ns = self._bounds.of(Cause.NONE) * NS_PER_MS
             return ExplainedTime(Cause.NONE, self._lasting_at(start_ns), excess_ns, limit_ns)
         return ExplainedTime(window.cause, window.what, excess_ns, 0)
 

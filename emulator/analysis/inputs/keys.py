@@ -31,8 +31,7 @@ from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.protocol.names import is_system_topic
-
-_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 @attrs.frozen
@@ -210,7 +209,7 @@ class KeySweep:
         if not consume_ms:
             return
         process = row.node, row.incarnation
-        start_ns = row.t_ns - consume_ms * _MS
+        start_ns = row.t_ns - consume_ms * NS_PER_MS
         suspended_ns = self._presence.processes.suspended_until(process, row.seq, row.t_ns)
         if suspended_ns is not None:
             start_ns = min(start_ns, suspended_ns)

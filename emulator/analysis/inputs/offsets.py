@@ -30,10 +30,10 @@ from emulator.state.owners import GroupQueue
 from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
 from nodes.protocol.administration import Changed
+from nodes.units import NS_PER_MS
 
 SETTLED_MS = 1_000
 """RocketMQ's minInterval between two rebalance rounds: a new owner sees all earlier commits."""
-_MS = 1_000_000
 
 
 class OffsetFault(StrEnum):
@@ -203,7 +203,7 @@ class OffsetSweep:
         """Nothing is open."""
 
     def _settle(self, t_ns: int) -> None:
-        while self._recent and self._recent[0][0] <= t_ns - SETTLED_MS * _MS:
+        while self._recent and self._recent[0][0] <= t_ns - SETTLED_MS * NS_PER_MS:
             self._settled = self._recent.pop(0)[1]
 
     def _begin(self, row: OwnershipRow) -> None:
@@ -233,7 +233,7 @@ class OffsetSweep:
 
     def _is_baseline(self, row: MessageRow) -> bool:
         """Whether the commit is one of a new owner whose start was baseline."""
-        young = self._started_ns >= 0 and row.t_ns - self._started_ns <= self._bounds.round_ms * _MS
+        young = self._started_ns >= 0 and row.t_ns - self._started_ns <= self._bounds.round_ms * NS_PER_MS
         return young and self._healthy_start and row.offset >= self._start
 
     def _set(self, row: MessageRow, offset_fault: OffsetFault) -> None:
@@ -257,7 +257,7 @@ class OffsetSweep:
         ended_ns = self._processes.ended_ns(row.node, row.seq)
         as_of_ns = row.t_ns if is_copied or ended_ns is None else ended_ns
         old_ms = self._bounds.copy_ms if is_copied else self._bounds.persist_ms
-        settled = [offset for t_ns, offset in held if t_ns < as_of_ns - old_ms * _MS]
+        settled = [offset for t_ns, offset in held if t_ns < as_of_ns - old_ms * NS_PER_MS]
         too_old = bool(settled) and row.offset < settled[-1]
         if is_copied and row.offset >= self._to_follow.pop(row.node, row.offset + 1):
             return False  # the new master had no more: the switch reports that
@@ -282,7 +282,7 @@ class OffsetSweep:
             as_of_ns = self._processes.ended_ns(before[0], event.seq) or event.t_ns
         else:  # it may have been silent, and then took commits that no node could copy
             old_ms += self._bounds.master_silent_ms
-        settled = [at for t_ns, at in held if t_ns < as_of_ns - old_ms * _MS]
+        settled = [at for t_ns, at in held if t_ns < as_of_ns - old_ms * NS_PER_MS]
         violation = bool(settled) and offset < settled[-1]
         subject, expected = OffsetFault.SWITCHED, held[-1][1]
         self.found.append(
@@ -293,7 +293,7 @@ class OffsetSweep:
         held = self._at_brokers.setdefault(row.node, [])
         held.append((row.t_ns, row.offset))
         bounds = self._bounds
-        horizon_ns = row.t_ns - max(bounds.copy_ms + bounds.master_silent_ms, bounds.persist_ms) * _MS
+        horizon_ns = row.t_ns - max(bounds.copy_ms + bounds.master_silent_ms, bounds.persist_ms) * NS_PER_MS
         while len(held) > 1 and held[1][0] < horizon_ns:
             held.pop(0)
 
@@ -361,7 +361,7 @@ class Offsets(Sweeps[GroupQueue, OffsetSweep]):
         changes = changes_of(row)
         if Changed.OFFSETS not in changes and Changed.TOPIC not in changes:
             return
-        act = Administered(row.began_ns, row.t_ns + self._bounds.of(Cause.ROUTE) * _MS)
+        act = Administered(row.began_ns, row.t_ns + self._bounds.of(Cause.ROUTE) * NS_PER_MS)
         for queue, sweep in self.of.items():
             if row.topic in ("", queue.topic) and row.group in ("", queue.group):
                 sweep.feed(act)

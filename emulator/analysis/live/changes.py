@@ -38,6 +38,7 @@ from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
 from emulator.trace.schema import BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, TABLES
 from nodes.beliefs import BeliefKind, MessageEvent
+from nodes.units import NS_PER_S
 
 LAG_EVERY_NS = 500_000_000
 """How often the lag of groups is taken; a message that is older counts."""
@@ -53,7 +54,6 @@ _OF_GROUP = (
 )
 _KIND, _ROLE = BELIEFS.index("kind"), BELIEFS.index("role")
 _EVENT, _GROUP = MESSAGES.index("event"), MESSAGES.index("group")
-_NS = 1_000_000_000
 _VALUE_CHARS = 110
 _TIME_CHARS, _WHAT_CHARS = 10, 10
 
@@ -99,7 +99,7 @@ class DifferenceChange:
 
 def line_of(change: DifferenceChange, text: str) -> str:
     """A line that begins with the time and the kind of a change."""
-    return f"{change.t_ns / _NS:{_TIME_CHARS}.3f}  {change.what:<{_WHAT_CHARS}}  {text}"
+    return f"{change.t_ns / NS_PER_S:{_TIME_CHARS}.3f}  {change.what:<{_WHAT_CHARS}}  {text}"
 
 
 @attrs.define
@@ -270,7 +270,7 @@ class LiveWatch:
         if since_ns < 0:
             if before is not None:
                 del self._open[watched_difference, about]
-                answer = f"ended after {(t_ns - before.since_ns) / _NS:.3f} s, {afterwards}"
+                answer = f"ended after {(t_ns - before.since_ns) / NS_PER_S:.3f} s, {afterwards}"
                 yield DifferenceChange(t_ns, watched_difference, about, before.since_ns, answer, ended=True)
         elif before is None or before.text != text or before.since_ns != since_ns:
             self._open.pop((watched_difference, about), None)
@@ -325,7 +325,7 @@ _MAKERS = {table.name: maker(table) for table in (LIFECYCLE, BELIEFS, OWNERSHIP,
 
 def reached_by(table: str, t_ns: int) -> int:
     """To which instant emulated time has come with a row: a row of `counts` is about a second that is over."""
-    return t_ns + _NS if table == COUNTS.name else t_ns
+    return t_ns + NS_PER_S if table == COUNTS.name else t_ns
 
 
 def _held(holders_of_value: HoldersOfValue) -> str:

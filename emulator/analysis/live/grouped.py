@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from emulator.analysis.live.changes import DifferenceChange, WatchedDifference, line_of
+from nodes.units import NS_PER_S
 
 WITHIN_NS = 500_000_000
-_NS = 1_000_000_000
 _NOUNS = {
     WatchedDifference.DIVERGENCE: "subjects",
     WatchedDifference.OVERLAP: "queues",
@@ -39,7 +39,7 @@ class _Group:
         first, last = self.changes[0], self.changes[-1]
         repeated = f" ({self.times_max} times so far)" if self.times_max > 1 else ""
         abouts = dict.fromkeys(change.about for change in self.changes)
-        within = "" if last.t_ns == first.t_ns else f" within {(last.t_ns - first.t_ns) / _NS:.3f} s"
+        within = "" if last.t_ns == first.t_ns else f" within {(last.t_ns - first.t_ns) / NS_PER_S:.3f} s"
         if len(self.changes) == 1:
             return line_of(first, f"{first.about}: {first.said(names)}{repeated}")
         if len(abouts) == 1:

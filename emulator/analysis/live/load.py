@@ -19,12 +19,12 @@ from emulator.analysis.rows.row_classes import maker
 from emulator.trace.batches import Row
 from emulator.trace.schema import COUNTS, MESSAGES, RPC, TraceTable
 from nodes.beliefs import MessageEvent
+from nodes.units import NS_PER_S
 
 STORED = "messages stored"
 """Name of a series."""
 LATE_S = 2
 """So many seconds after a second the frames of it are known."""
-_NS = 1_000_000_000
 _EVENT, _T_NS = MESSAGES.index("event"), MESSAGES.index("t_ns")
 
 
@@ -65,7 +65,7 @@ class LiveLoad:
     def note(self, table: TraceTable, row: Row) -> None:
         """Read the next row of a table of nodes; rows of all tables come in order."""
         if table is MESSAGES and row[_EVENT] == MessageEvent.STORED:
-            self._count(int(row[_T_NS]) // _NS, STORED, 1)
+            self._count(int(row[_T_NS]) // NS_PER_S, STORED, 1)
         if table in self._makers:
             self._reach(int(row[_T_NS]))
             for _ in self._feed.read((self._makers[table](row),)):
@@ -85,7 +85,7 @@ class LiveLoad:
     def take(self, now_ns: int) -> list[SecondOfLoad]:
         """The seconds that are over, and of which the frames are known; each is reported once."""
         self._reach(now_ns)
-        end = max(self._next, now_ns // _NS - LATE_S)
+        end = max(self._next, now_ns // NS_PER_S - LATE_S)
         found = [self._second(second) for second in range(self._next, end)]
         self._next = end
         return found

@@ -30,10 +30,10 @@ from emulator.analysis.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
+from nodes.units import NS_PER_S
 
-_SECOND = 1_000_000_000
-_STEADY_NS = 10 * _SECOND
-_PEAK_NS = 5 * _SECOND
+_STEADY_NS = 10 * NS_PER_S
+_PEAK_NS = 5 * NS_PER_S
 
 
 @attrs.frozen
@@ -106,7 +106,7 @@ class _OpenHandOver:
             self.predicted,
             self.duplicates,
             self.backlog,
-            100 * peak * _STEADY_NS // _SECOND // self.steady if self.steady else 0,
+            100 * peak * _STEADY_NS // NS_PER_S // self.steady if self.steady else 0,
             self.drain_ns,
         )
 
@@ -150,7 +150,7 @@ class _HandedQueue:
             now.resume_ns, now.pause_ns = t_ns, t_ns - now.last_ns
             now.backlog = max(0, end - max(now.start, 0))
         if t_ns - now.resume_ns < _PEAK_NS:
-            now.per_second[(t_ns - now.resume_ns) // _SECOND] += 1
+            now.per_second[(t_ns - now.resume_ns) // NS_PER_S] += 1
         if now.drain_ns < 0 and offset + 1 >= end:
             now.drain_ns = t_ns - now.resume_ns
 

@@ -27,9 +27,7 @@ from emulator.analysis.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
-
-_NS = 1_000_000_000
-_MS = 1_000_000
+from nodes.units import NS_PER_MS, NS_PER_S
 
 
 @attrs.frozen
@@ -167,17 +165,17 @@ class LagTotals(Watcher):
             self.changes += [(t_ns, *of, change) for of, change in changes.items()]
             return
         for of, change in changes.items():
-            self._totals.setdefault(of, _Total()).add(change, t_ns // _NS)
+            self._totals.setdefault(of, _Total()).add(change, t_ns // NS_PER_S)
 
     def add(self, changes: Iterable["LagChange"]) -> None:
         """Add up the changes of all shares: what waits in the queues of one instant counts together."""
         for (t_ns, *of), same in groupby(sorted(changes), key=itemgetter(0, 1, 2)):
             total = self._totals.setdefault((of[0], of[1]), _Total())
-            total.add(sum(change for *_, change in same), t_ns // _NS)
+            total.add(sum(change for *_, change in same), t_ns // NS_PER_S)
 
     def series(self, end_ns: int) -> tuple[LagSeries, ...]:
         """Of each group and topic, from the begin of the run."""
-        seconds = range(max(1, -(-end_ns // _NS)))
+        seconds = range(max(1, -(-end_ns // NS_PER_S)))
         return tuple(LagSeries(*key, total.per_s(seconds)) for key, total in sorted(self._totals.items()))
 
     def take(self, second: int) -> Iterator[tuple[str, str, int]]:
@@ -328,7 +326,7 @@ class Lags(Watcher):
 
 
 def _latency(group: str, topic: str, ordered_ns: list[int], slowest_ns: int) -> Latency:
-    p50, p99, maximum = (round(_quantile(ordered_ns, share) / _MS, 3) for share in (0.5, 0.99, 1.0))
+    p50, p99, maximum = (round(_quantile(ordered_ns, share) / NS_PER_MS, 3) for share in (0.5, 0.99, 1.0))
     return Latency(group, topic, len(ordered_ns), p50, p99, maximum, slowest_ns)
 
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.questions import about_group, about_queue, about_topic, inside, instant
-from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
 from emulator.analysis.measures.measured import DUPLICATES
@@ -17,6 +17,7 @@ from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
 from emulator.analysis.measures.writability import UNWRITABLE
 from nodes.protocol.codes import RequestCode
+from nodes.units import NS_PER_S
 
 
 def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:

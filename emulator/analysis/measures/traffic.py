@@ -28,8 +28,8 @@ from emulator.trace.schema import OWNERSHIP, TraceTable
 from nodes.beliefs import OwnershipEvent
 from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.units import NS_PER_S
 
-_NS = 1_000_000_000
 WINDOW_S = 30
 """The longest period of a client's tasks."""
 STORM_TIMES = 10
@@ -112,7 +112,7 @@ class Storm:
     @property
     def per_s(self) -> float:
         """Exchanges per second, on average."""
-        return self.exchanges * _NS / (self.end_ns - self.start_ns)
+        return self.exchanges * NS_PER_S / (self.end_ns - self.start_ns)
 
 
 @attrs.frozen
@@ -194,7 +194,7 @@ class Traffic(Watcher):
 
     def __init__(self, frames: Iterable[FrameCount], end_ns: int) -> None:
         self._end_ns = end_ns
-        self._seconds = max(1, -(-end_ns // _NS))
+        self._seconds = max(1, -(-end_ns // NS_PER_S))
         self._held = HeldQueues()
         self._exchanges: dict[StormRequest, dict[int, int]] = {}
         self._sends: dict[str, dict[str, dict[int, int]]] = {}
@@ -255,9 +255,9 @@ class Traffic(Watcher):
         start_s, end_s = span
         counts = [count for second, count in seconds.items() if start_s <= second < end_s]
         names = (storm_request.client, storm_request.server, storm_request.request, storm_request.answer)
-        end_ns = min(end_s * _NS, self._end_ns)
+        end_ns = min(end_s * NS_PER_S, self._end_ns)
         amounts = sum(counts), max(counts), self._held.healthy_per_s(storm_request.client)
-        return Storm(*names, start_s * _NS, end_ns, end_s >= self._seconds, *amounts)
+        return Storm(*names, start_s * NS_PER_S, end_ns, end_s >= self._seconds, *amounts)
 
 
 def storm_spans(seconds: Mapping[int, int], limit_per_s: float) -> list[tuple[int, int]]:

@@ -12,8 +12,8 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, OfGroup, values_held
 from emulator.analysis.rows.feed import Watcher
 from nodes.beliefs import BeliefKind
+from nodes.units import NS_PER_MS
 
-_MS = 1_000_000
 _KINDS = {
     BeliefKind.REBALANCE_MODE: ("modes", "allocated in different modes"),
     BeliefKind.ASSIGNER: ("assigners", "had different assigners"),
@@ -29,7 +29,7 @@ class _FromOutside(OfGroup):
         super().__init__(external=True)
 
     def limit_ns(self, row: Divergence, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
-        return facts.bounds.round_ms * _MS
+        return facts.bounds.round_ms * NS_PER_MS
 
 
 class Assigners(DivergenceOracle):

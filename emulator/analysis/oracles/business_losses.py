@@ -11,7 +11,7 @@ import attrs
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_group, about_topic
-from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, span_words
 from emulator.analysis.inputs.progress import PassedBy
@@ -21,6 +21,7 @@ from emulator.analysis.rows.row_classes import MessageRow
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import DiscardReason, MessageEvent, TransactionEnd
+from nodes.units import NS_PER_S
 
 
 class GivenUpBy(StrEnum):

@@ -9,7 +9,7 @@ import attrs
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_topic, instant
-from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import exact_seconds
 from emulator.analysis.inputs.services import Served
@@ -19,11 +19,11 @@ from emulator.analysis.rows.row_classes import MessageRow
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
+from nodes.units import NS_PER_MS, NS_PER_S
 
-_MS = 1_000_000
-_ROUNDING_NS = _MS
+_ROUNDING_NS = NS_PER_MS
 """Clocks show whole milliseconds."""
-OVERDUE_NS = 60_000 * _MS
+OVERDUE_NS = 60_000 * NS_PER_MS
 
 
 class WaitingIn(StrEnum):
@@ -82,7 +82,7 @@ class WaitSweep:
         """The message was put aside, delivered, recalled or dropped."""
         if row.event == MessageEvent.DELAYED:
             self.row = self.row or row
-            self.due_ns.append(row.t_ns + row.offset * _MS)
+            self.due_ns.append(row.t_ns + row.offset * NS_PER_MS)
         elif row.event == MessageEvent.DELIVERED:
             self.delivered_ns.append(row.t_ns)
         elif row.event == MessageEvent.RECALLED:

@@ -11,8 +11,7 @@ from emulator.analysis.inputs.shared import MEMBERSHIP, Input, SharedInputs
 from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, WhileConnected
 from emulator.analysis.rows.feed import Watcher
-
-_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class _WithinGroup(WhileConnected):
@@ -24,7 +23,7 @@ class _WithinGroup(WhileConnected):
     def excess_ns(self, row: Divergence, unexplained_ns: int, inputs: SharedInputs) -> int:  # noqa: ARG002
         apart = merged(self.covered(row, inputs))
         differed_ns = sum(uncovered_ns(span, apart) for span in row.active)
-        return max(0, differed_ns - inputs.facts.bounds.group_ms * _MS)
+        return max(0, differed_ns - inputs.facts.bounds.group_ms * NS_PER_MS)
 
     def limit_ns(self, row: Divergence, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         return 0

@@ -25,10 +25,10 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.tables.pop.check_point import PopOutcome
 from nodes.protocol.extra_info import parse_extra_info
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.units import NS_PER_MS
 
 REVIVED_WITHIN_NS = 15_000_000_000
 """A broker looks two seconds behind the end of the invisible time, and its idle loop takes up to 8.1 s."""
-_NS_PER_MS = 1_000_000
 _COUNTS = (PopOutcome.STORED, PopOutcome.BUFFERED, PopOutcome.ORDERLY)
 """Outcomes with which an acknowledgement or a new check point counts."""
 
@@ -183,7 +183,7 @@ class PopSweep:
             self._lose(row, message)
         elif message.is_open:
             self._end_wait(message, row.t_ns)
-            later_ns = (_pop_time_ms(row) - message.pop_time_ms) * _NS_PER_MS
+            later_ns = (_pop_time_ms(row) - message.pop_time_ms) * NS_PER_MS
             message.hidden_until_ns = message.popped_ns + later_ns + _invisible_ns(row)
 
     def _lose(self, row: MessageRow, message: _PoppedMessage) -> None:
@@ -363,7 +363,7 @@ def _pop_time_ms(row: MessageRow) -> int:
 
 
 def _invisible_ns(row: MessageRow) -> int:
-    return parse_extra_info(row.key).invisible_time_ms * _NS_PER_MS
+    return parse_extra_info(row.key).invisible_time_ms * NS_PER_MS
 
 
 POPPED = Popped()

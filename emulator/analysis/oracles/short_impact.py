@@ -16,10 +16,10 @@ from emulator.analysis.oracles.oracle import Explanation, Oracle, explained
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
+from nodes.units import NS_PER_S
 
-_NS_PER_S = 1_000_000_000
-_HOUR_NS = 3_600 * _NS_PER_S
-_OBSERVED_MIN_NS = 600 * _NS_PER_S
+_HOUR_NS = 3_600 * NS_PER_S
+_OBSERVED_MIN_NS = 600 * NS_PER_S
 """Impact is divided by ten minutes at least: a single rebalance in a short run is no impact that returns."""
 
 
@@ -107,7 +107,7 @@ def _budget(inputs: SharedInputs, group: str, queues: int, found: Sequence[Overl
     overlap_ns = windows.unexplained_ns(_spans(item for item in found if isinstance(item, Overlap)))
     orphan_ns = windows.unexplained_ns(_spans(item for item in found if isinstance(item, Orphan)))
     queue_hours = queues * max(observed_ns, _OBSERVED_MIN_NS) / _HOUR_NS
-    per_hour_s = (overlap_ns + orphan_ns) / _NS_PER_S / queue_hours
+    per_hour_s = (overlap_ns + orphan_ns) / NS_PER_S / queue_hours
     is_broken = per_hour_s > facts.bounds.budget_s
     # Of equally long ones the first by time and name: a run that is read in shares has them in another order.
     in_order = sorted((item for item in found if item.excess_ns), key=lambda item: (item.start_ns, item.queue))

@@ -15,8 +15,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.feed import Watcher
-
-_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class ServiceOracle(Oracle[ServiceSpan, Watcher]):
@@ -78,7 +77,7 @@ def _judged(service_span: ServiceSpan, inputs: SharedInputs) -> ServiceSpan:
     )
     lasted_ns = uncovered_ns((service_span.start_ns, service_span.end_ns), isolated)
     limit_ms = facts.bounds.group_ms if facts.acting else facts.bounds.election_ms
-    is_long = lasted_ns > limit_ms * _MS
+    is_long = lasted_ns > limit_ms * NS_PER_MS
     violation = (facts.acting or facts.elected) and is_long and service_span.servers is not Servers.ONE
     return attrs.evolve(service_span, violation=violation)
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, about_queue, about_view, inside, midway
-from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_seconds, queue_words, span_words
 from emulator.analysis.inputs.facts import RunFacts
@@ -15,8 +15,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import Span
-
-_MS = 1_000_000
+from nodes.units import NS_PER_MS, NS_PER_S
 
 
 class _WithBacklog(Explanation[Stall]):
@@ -31,7 +30,7 @@ class _WithBacklog(Explanation[Stall]):
 
     def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         """A listener may take long, and then for a whole batch."""
-        return facts.bounds.stall_ms(facts.consume_ms.get(row.queue.group, 0)) * _MS
+        return facts.bounds.stall_ms(facts.consume_ms.get(row.queue.group, 0)) * NS_PER_MS
 
 
 class Stalls(Oracle[Stall, Watcher]):

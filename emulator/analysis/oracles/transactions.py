@@ -8,7 +8,7 @@ import attrs
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import about_topic
-from emulator.analysis.findings.symptom import NS_PER_S, Symptom, SymptomKind
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count
 from emulator.analysis.inputs.shared import Input, SharedInputs
@@ -17,9 +17,9 @@ from emulator.analysis.rows.row_classes import MessageRow
 from emulator.analysis.rows.sweeps import Sweeps
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent, TransactionEnd
+from nodes.units import NS_PER_MS, NS_PER_S
 
 _COMMIT, _ROLLBACK = TransactionEnd
-_MS = 1_000_000
 
 
 @attrs.frozen
@@ -137,7 +137,7 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
     def find(self, inputs: SharedInputs, watched: TransactionSweeps) -> Iterable[TransactionFinding]:
         """What became of all transactions, by broker group and topic."""
         served, end_ns = inputs.served(), inputs.facts.end_ns
-        asks_within_ns = inputs.facts.bounds.asks_ms * _MS
+        asks_within_ns = inputs.facts.bounds.asks_ms * NS_PER_MS
         """After so long a broker that works has asked about a half message once more."""
 
         def is_lost(transaction_sweep: TransactionSweep) -> bool:

@@ -5,13 +5,14 @@ from html import escape
 
 import attrs
 
+from nodes.units import NS_PER_S
+
 TICKS_MAX = 13
 CHARACTER_PX = 6.7
 """Width of a character of a label, rather too much: the font of a reader is unknown, and labels must not collide."""
 BAR_PX_MIN = 1.0
 """Minimum width of a bar, so that short intervals are visible."""
 
-_NS = 1_000_000_000
 
 Label = tuple[int, int, str, str]
 """start_ns, end_ns, text, when."""
@@ -116,9 +117,9 @@ def area(axis: Axis, per_s: Sequence[int], top: float, bottom: float, class_: st
     maximum = max(per_s, default=0) or 1
     columns: dict[float, int] = {}
     for second, number in enumerate(per_s):
-        x = round(axis.x(second * _NS))
+        x = round(axis.x(second * NS_PER_S))
         columns[x] = max(number, columns.get(x, 0))
-    ends = [*list(columns)[1:], axis.x(len(per_s) * _NS)]
+    ends = [*list(columns)[1:], axis.x(len(per_s) * NS_PER_S)]
     steps = "".join(
         f"V{round(bottom - (bottom - top) * number / maximum, 1)}H{end}"
         for number, end in zip(columns.values(), ends, strict=True)

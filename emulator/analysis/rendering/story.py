@@ -17,7 +17,6 @@ from emulator.analysis.oracles.special_services import SERVICES
 from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.report import Report, symptoms
 
-_NS = 1_000_000_000
 _NAMED_MAX = 3
 """Disturbances of one instant that a title names."""
 _Found = Divergence | Overlap | Orphan

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from emulator.base.errors import UserError
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, ColumnType, TraceTable
 from emulator.trace.stored import StoredTrace, integers, stored_trace
+from nodes.units import NS_PER_S
 
 _LIKELY_FIRST = (RPC, CAUSES, BELIEFS, OWNERSHIP, LIFECYCLE, FAULTS, MESSAGES)
 """Order in which tables are searched for a seq; messages cause nothing, so they are read last."""
-_NS_PER_S = 1_000_000_000
 _COLUMN_TYPES = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
 
 
@@ -131,7 +131,7 @@ class TraceRows:
     def per_second(self, table: TraceTable, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """How many rows have the same values in each second: (second, *values, rows), in no particular order."""
         found = self._read(table)
-        seconds = pc.divide(found["t_ns"], _NS_PER_S)
+        seconds = pc.divide(found["t_ns"], NS_PER_S)
         keys = ["second", *columns]
         same = found.select(list(columns)).append_column("second", seconds).group_by(keys, use_threads=False)
         counted = same.aggregate([("second", "count")]).select([*keys, "second_count"])

@@ -9,8 +9,8 @@ from emulator.trace.batches import Row
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, COUNTS, RPC, TraceTable
 from nodes.beliefs import BeliefKind
+from nodes.units import NS_PER_S
 
-_NS = 1_000_000_000
 _RETAINED = ("event", "src", "dst", "kind", "code", "status")
 """Columns of `RPC` that say of which frames it reports."""
 _COUNTED = ("event", "node", "peer", "kind", "code", "status")
@@ -49,12 +49,12 @@ class StoredRows:
         retained = list(_RETAINED)
         parts = []
         for arrow in self._trace.tables(RPC, columns=["t_ns", *retained]):
-            seconds = arrow.append_column("second", pc.divide(arrow["t_ns"], _NS))
+            seconds = arrow.append_column("second", pc.divide(arrow["t_ns"], NS_PER_S))
             counted = seconds.group_by(["second", *retained], use_threads=False).aggregate([("t_ns", "count")])
             parts.append(counted.rename_columns(["second", *retained, "frames"]))
         for arrow in self._trace.tables(COUNTS, columns=["t_ns", "table", *_COUNTED, "rows"]):
             of_frames = arrow.filter(pc.equal(arrow["table"], RPC.name))
-            seconds = pc.divide(of_frames["t_ns"], _NS)
+            seconds = pc.divide(of_frames["t_ns"], NS_PER_S)
             columns = (*(of_frames[name] for name in _COUNTED), of_frames["rows"])
             parts.append(pa.table([seconds, *columns], names=["second", *retained, "frames"]))
         for part in parts:
@@ -76,9 +76,9 @@ def frame_counts(table: TraceTable, rows: Sequence[Row]) -> list[FrameCount]:
     """
     found: Counter[tuple[int | str, ...]] = Counter()
     if table is RPC:
-        found.update((int(row[_RPC_T_NS]) // _NS, *(row[place] for place in _OF_RPC)) for row in rows)
+        found.update((int(row[_RPC_T_NS]) // NS_PER_S, *(row[place] for place in _OF_RPC)) for row in rows)
     else:
         for row in rows:
             if row[_TABLE] == RPC.name:
-                found[int(row[_T_NS]) // _NS, *(row[place] for place in _OF_COUNTS)] += int(row[_ROWS])
+                found[int(row[_T_NS]) // NS_PER_S, *(row[place] for place in _OF_COUNTS)] += int(row[_ROWS])
     return [FrameCount._make((*key, frames)) for key, frames in sorted(found.items())]

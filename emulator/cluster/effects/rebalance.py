@@ -10,8 +10,7 @@ from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.body_codec import encode_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class RebalanceEffect(Effect[RebalanceFault]):
@@ -50,7 +49,7 @@ class RebalanceEffect(Effect[RebalanceFault]):
         """Send the setting; returns how many brokers were notified."""
         world, cluster = self.scene.world, self.scene.cluster
         mode, strategy = self._wanted(group)
-        version_ms = EPOCH_MS + world.timeline.now_ns // _NS_PER_MS
+        version_ms = EPOCH_MS + world.timeline.now_ns // NS_PER_MS
         config = next(spec.config for spec in cluster.scenario.consumers if spec.group == group)
         body = encode_body(RebalanceSetting(group, mode, strategy, strategy_parameters(config), version_ms))
         command = Command(int(RequestCode.SET_REBALANCE_MODE), body=body)

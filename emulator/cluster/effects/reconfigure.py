@@ -7,8 +7,7 @@ from emulator.machine.host import EmulatedHost, PowerState
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.refusals.restarts import rolling_order
 from faults.reconfigure import Reconfigure, Upgrade
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class _Restarts(Effect[Reconfigure | Upgrade]):
@@ -73,7 +72,7 @@ class UpgradeEffect(_Restarts):
         hosts = [host.name for host in self.scene.hosts(fault.scope)]
         begin_ns = world.timeline.now_ns
         for number, name in enumerate(rolling_order(cluster.scenario, hosts, fault.order)):
-            await world.sleep_until_ns(begin_ns + number * fault.apart_ms * _NS_PER_MS)
+            await world.sleep_until_ns(begin_ns + number * fault.apart_ms * NS_PER_MS)
             if self.scene.active.get(fault_id) is not fault:
                 return
             await self.restart(fault_id, fault, [cluster.hosts[name]])

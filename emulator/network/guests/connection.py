@@ -31,10 +31,10 @@ from nodes.host import Channel, ChannelHandler, Logger
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command, CommandFlag
 from nodes.rpc.codec import GREETING, FrameError
+from nodes.units import NS_PER_S
 from nodes.wire.remoting_command import FIRST_BYTE
 
 _CHUNK_BYTES = 64 * 1024
-_NS_PER_S = 1_000_000_000
 _DETAIL_CHARS_MAX = 300
 _OWED_S_MAX = 0.01
 """A debt that is too small to wait for."""
@@ -284,7 +284,7 @@ class Guest(Peer, ChannelHandler):
         """Let the others go on; if this connection has taken more than its share, as long as they need the time."""
         await trio.lowlevel.checkpoint()
         while self.cpu.owes_more_than(_OWED_S_MAX):
-            if await self._process.until_idle(int(self.cpu.owed_s(perf_counter()) * _NS_PER_S)):
+            if await self._process.until_idle(int(self.cpu.owed_s(perf_counter()) * NS_PER_S)):
                 self.cpu.forgive()
 
     def _reported(self, subject: str, error: Exception) -> str:

@@ -10,10 +10,10 @@ from nodes.host import Channel, Host
 from nodes.protocol.command import Command
 from nodes.protocol.model import Message
 from nodes.threads import WakeUp
+from nodes.units import NS_PER_MS
 
 POLL_PERIOD_MS = 100
 """How often a writer that has sent everything checks for more."""
-_NS_PER_MS = 1_000_000
 _UNKNOWN = -1
 
 
@@ -123,11 +123,11 @@ class HaConnection:
     async def _wait_for_more(self, duration_ms: int) -> None:
         """Wait for the first tick with more to send, for `transfer_now`, or for the end of the given time."""
         now_ns = self._host.clock.monotonic_ns
-        period_ns = POLL_PERIOD_MS * _NS_PER_MS
+        period_ns = POLL_PERIOD_MS * NS_PER_MS
         idle_since_ns = now_ns()
         if await self._writing.sleep_ms(duration_ms) and self._is_open():
             waited_ns = now_ns() - idle_since_ns
-            await self._hurry.sleep_ms(-waited_ns % period_ns / _NS_PER_MS)
+            await self._hurry.sleep_ms(-waited_ns % period_ns / NS_PER_MS)
 
     def _transfer(self, messages: tuple[Message, ...]) -> None:
         self.channel.send(encode_transfer(Transfer(self._transfers, self._next_transfer_from_where, messages)))

@@ -13,8 +13,7 @@ from nodes.host import Channel, ChannelHandler, Host
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.threads import WakeUp
-
-_NS_PER_MS = 1_000_000
+from nodes.units import NS_PER_MS
 
 
 class HaService(ChannelHandler):
@@ -171,7 +170,7 @@ class HaService(ChannelHandler):
 
     def _until_next_check_ms(self) -> float:
         """RocketMQ's thread sleeps for one second each time; its ticks count from its start."""
-        passed_ms = (self._host.clock.monotonic_ns() - self._started_ns) / _NS_PER_MS
+        passed_ms = (self._host.clock.monotonic_ns() - self._started_ns) / NS_PER_MS
         return STATE_CHECK_PERIOD_MS - passed_ms % STATE_CHECK_PERIOD_MS
 
     def _check(self, wait: HaWait) -> None:
@@ -250,7 +249,7 @@ class GroupTransferService:
     async def wait_for_acks(self, next_offset: int, ack_nums: int, timeout_ms: int) -> bool:
         """Wait until `ack_nums` logs reach an offset, the master's included; False: not within the time-out."""
         now_ns = self._host.clock.monotonic_ns
-        deadline_ns = now_ns() + timeout_ms * _NS_PER_MS
+        deadline_ns = now_ns() + timeout_ms * NS_PER_MS
         waiter = WakeUp(self._host)
         self._waiting[waiter] = None
         try:
@@ -258,7 +257,7 @@ class GroupTransferService:
                 left_ns = deadline_ns - now_ns()
                 if left_ns <= 0:
                     return False
-                await waiter.sleep_ms(left_ns / _NS_PER_MS)
+                await waiter.sleep_ms(left_ns / NS_PER_MS)
         finally:
             del self._waiting[waiter]
         return True

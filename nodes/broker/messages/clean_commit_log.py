@@ -9,11 +9,11 @@ from nodes.protocol.command import Command
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 from nodes.threads import ScheduledThread
+from nodes.units import NS_PER_MS
 
 _FIRST_MS = 60_000
 _LOOKS_BY_HAND = 20
 """How many looks an operator's request lasts."""
-_NS_PER_MS = 1_000_000
 
 
 class CleanCommitLog:
@@ -76,7 +76,7 @@ class CleanCommitLog:
             return
         self._looks = True
         period_ms = self._broker.config.clean_resource_interval
-        passed_ms = (self._broker.host.clock.monotonic_ns() - self._begun_ns) / _NS_PER_MS
+        passed_ms = (self._broker.host.clock.monotonic_ns() - self._begun_ns) / NS_PER_MS
         wait_ms = _FIRST_MS - passed_ms
         self._thread.at_fixed_rate(
             "cleanFilesPeriodically", self._clean_files, wait_ms if wait_ms > 0 else wait_ms % period_ms, period_ms

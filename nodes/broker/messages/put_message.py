@@ -15,6 +15,7 @@ from nodes.broker.tables.timer.waiting_messages import wait_of
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import KEYS, ORIGIN_MESSAGE_ID, TAGS, UNIQ_KEY
+from nodes.units import NS_PER_MS
 
 
 class MessageArrivals:
@@ -152,9 +153,6 @@ def _as_it_is(message: Message) -> Message:
     return message
 
 
-_NS_PER_MS = 1_000_000
-
-
 class Flush:
     """The wait of one sender for the disk; it begins when the message has been written.
 
@@ -173,6 +171,6 @@ class Flush:
     async def wait(self) -> bool:
         """Wait until the message is on the disk or the time is up; returns whether it was in time."""
         if not self.at_once:
-            wait_ns = int(min(self._busy_ms, self._timeout_ms) * _NS_PER_MS)
+            wait_ns = int(min(self._busy_ms, self._timeout_ms) * NS_PER_MS)
             await self._host.sleep_until_ns(self._begin_ns + wait_ns)
         return self._busy_ms <= self._timeout_ms

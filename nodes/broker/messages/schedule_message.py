@@ -9,10 +9,10 @@ from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer.delay_levels import DelayLevels, level_of, queue_id_of, take_out
 from nodes.protocol.model import Message
 from nodes.threads import ScheduledThread, WakeUp
+from nodes.units import NS_PER_MS
 
 _FIRST_DELAY_TIME_MS = 1_000
 _DELAY_FOR_A_WHILE_MS = 100
-_NS_PER_MS = 1_000_000
 
 Deliver = Callable[[Message], Awaitable[PutMessageStatus]]
 
@@ -97,7 +97,7 @@ class _ScheduleService:
         self._broker = broker
         self._levels = levels
         self._deliver = deliver
-        self._first_tick_ns = broker.host.clock.monotonic_ns() + _FIRST_DELAY_TIME_MS * _NS_PER_MS
+        self._first_tick_ns = broker.host.clock.monotonic_ns() + _FIRST_DELAY_TIME_MS * NS_PER_MS
         self._idle: dict[int, WakeUp] = {}
         for level in levels.delays_ms:
             if broker.store.max_offset(SCHEDULE_TOPIC, queue_id_of(level)):
@@ -128,7 +128,7 @@ class _ScheduleService:
     def _next_tick_ns(self) -> int:
         """The next check of a level whose queue was empty so far."""
         since_first_ns = self._broker.host.clock.monotonic_ns() - self._first_tick_ns
-        period_ns = _DELAY_FOR_A_WHILE_MS * _NS_PER_MS
+        period_ns = _DELAY_FOR_A_WHILE_MS * NS_PER_MS
         return self._first_tick_ns + max(0, -(-since_first_ns // period_ns)) * period_ns
 
     async def _execute_on_time_up(self, level: int, offset: int) -> int:

@@ -19,6 +19,7 @@ from nodes.host import Host
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.extra_info import RetryMark
 from nodes.protocol.names import parse_normal_topic
+from nodes.units import NS_PER_MS
 
 REVIVE_QUEUE = 0
 """The revive queue that handles name; no record stands in it."""
@@ -29,7 +30,6 @@ _BEHIND_MS = 50
 _OVERLAP_MS = 3_000
 _FIRST_TIME_MS = 3_000
 _STOP_PAUSE_MS = 10
-_NS_PER_MS = 1_000_000
 
 
 class _Rounds:
@@ -37,7 +37,7 @@ class _Rounds:
 
     def __init__(self, host: Host, pause_ms: int) -> None:
         self._host = host
-        self._pause_ns = pause_ms * _NS_PER_MS
+        self._pause_ns = pause_ms * NS_PER_MS
         self._next_ns = host.clock.monotonic_ns()
 
     def leave_out(self) -> int | None:
@@ -47,7 +47,7 @@ class _Rounds:
         if passed <= 0:
             return None
         self._next_ns += passed * self._pause_ns
-        return (now_ns - self._next_ns + self._pause_ns) // _NS_PER_MS
+        return (now_ns - self._next_ns + self._pause_ns) // NS_PER_MS
 
     async def wait(self) -> None:
         """Wait until the next round begins."""

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import ORDER_INFO_FILE
 from nodes.host import Timer
+from nodes.units import NS_PER_MS
 
 _TICK_MS = 100
 _PERSIST_INTERVAL_MS = 10_000
-_NS_PER_MS = 1_000_000
 
 
 class OrderInfoService:
@@ -122,12 +122,12 @@ class OrderInfoService:
             return
         if self._wheel_ns is None:
             self._wheel_ns = now_ns
-        key, tick_ns = (topic, group, queue_id), _TICK_MS * _NS_PER_MS
-        deadline_ns = now_ns - self._wheel_ns + max(0, free_ms - now_ms) * _NS_PER_MS
+        key, tick_ns = (topic, group, queue_id), _TICK_MS * NS_PER_MS
+        deadline_ns = now_ns - self._wheel_ns + max(0, free_ms - now_ms) * NS_PER_MS
         due_ns = self._wheel_ns + (deadline_ns // tick_ns + 1) * tick_ns
         if key in self._timers:
             self._timers[key].cancel()
-        self._timers[key] = host.call_later_ms((due_ns - now_ns) / _NS_PER_MS, lambda: self._notify_lock_free(key))
+        self._timers[key] = host.call_later_ms((due_ns - now_ns) / NS_PER_MS, lambda: self._notify_lock_free(key))
 
     def _notify_lock_free(self, key: tuple[str, str, int]) -> None:
         del self._timers[key]
@@ -136,11 +136,11 @@ class OrderInfoService:
 
     def _clean(self) -> None:
         """Forget what RocketMQ has forgotten when it wrote the file for the last time."""
-        clock, period_ns = self._broker.host.clock, _PERSIST_INTERVAL_MS * _NS_PER_MS
+        clock, period_ns = self._broker.host.clock, _PERSIST_INTERVAL_MS * NS_PER_MS
         written, since_ns = divmod(clock.monotonic_ns() - self._started_ns, period_ns)
         if written > self._cleaned:
             self._cleaned = written
-            self._auto_clean(clock.now_ms() - since_ns // _NS_PER_MS)
+            self._auto_clean(clock.now_ms() - since_ns // NS_PER_MS)
 
     def _auto_clean(self, now_ms: int) -> None:
         topics = self._broker.topics.topics
@@ -155,9 +155,9 @@ class OrderInfoService:
         if self._persisting:
             return
         self._persisting = True
-        period_ns = _PERSIST_INTERVAL_MS * _NS_PER_MS
+        period_ns = _PERSIST_INTERVAL_MS * NS_PER_MS
         since_ns = (self._broker.host.clock.monotonic_ns() - self._started_ns) % period_ns
-        self._broker.host.call_later_ms((period_ns - since_ns) / _NS_PER_MS, self._persist)
+        self._broker.host.call_later_ms((period_ns - since_ns) / NS_PER_MS, self._persist)
 
     def _persist(self) -> None:
         self._persisting = False

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from nodes.broker.context import BrokerContext
 from nodes.broker.tables.pop.queue_locks import UNUSED_EXPIRE_MS, PopQueueLocks, group_lock_key
 from nodes.protocol.names import build_polling_key
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 _CLEAN_INTERVAL_MS = 60_000
 _SPIN_MS = 1
 GROUP_LOCK_TIMEOUT_MS = 120_000
@@ -48,11 +48,11 @@ class QueueLocks:
 
     def try_lock(self, key: str) -> bool:
         """Take the lock of a queue, unless it is held."""
-        clock, period_ns = self._broker.host.clock, _CLEAN_INTERVAL_MS * _NS_PER_MS
+        clock, period_ns = self._broker.host.clock, _CLEAN_INTERVAL_MS * NS_PER_MS
         minutes, since_ns = divmod(clock.monotonic_ns() - self._started_ns, period_ns)
         if minutes > self._cleaned:
             self._cleaned = minutes
-            self._table.clean_unused_lock(clock.now_ms() - since_ns // _NS_PER_MS, self._expire_ms)
+            self._table.clean_unused_lock(clock.now_ms() - since_ns // NS_PER_MS, self._expire_ms)
         return self._table.try_lock(key, clock.now_ms())
 
     def unlock(self, key: str) -> None:

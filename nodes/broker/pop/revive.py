@@ -24,8 +24,8 @@ from nodes.cause import cause
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import TAGS, TIMER_DELIVER_MS
 from nodes.threads import WakeUp
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 _UNFINISHED_WAIT_MS = 100
 
 
@@ -204,7 +204,7 @@ class PopReviveService:
     async def _idle(self, scan: ReviveScan) -> None:
         """Sleep until a look may find something, or until the look after a record has come."""
         host = self._broker.host
-        began_ns, look_ns = host.clock.monotonic_ns(), IDLE_SLEEP_MS * _NS_PER_MS
+        began_ns, look_ns = host.clock.monotonic_ns(), IDLE_SLEEP_MS * NS_PER_MS
         sleeps = scan.idle_sleeps(host.clock.now_ms())
         if await self._arrived.sleep_ms(sleeps * IDLE_SLEEP_MS):
             passed_ns = host.clock.monotonic_ns() - began_ns

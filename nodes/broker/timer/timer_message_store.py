@@ -14,6 +14,7 @@ from nodes.broker.timer.timer_delivery import Put, TimerDelivery
 from nodes.host import Host
 from nodes.protocol.model import Message
 from nodes.threads import ScheduledPool, WakeUp
+from nodes.units import NS_PER_MS
 
 _QUEUE_MAX = 1024
 _GROUP_MAX = 11
@@ -22,7 +23,6 @@ _HOLD_MS = 50
 _IDLE_UNITS = 0.1
 _SLEEP_MAX_MS = 10_000
 """So that a wall clock that jumps ahead is noticed."""
-_NS_PER_MS = 1_000_000
 
 
 class TimerMessageStore:
@@ -196,7 +196,7 @@ class TimerMessageStore:
             self._broker.host.start_soon(self._flush_on_time, name="TimerFlushService")
 
     async def _flush_on_time(self) -> None:
-        interval_ns = self._broker.config.timer_flush_interval_ms * _NS_PER_MS
+        interval_ns = self._broker.config.timer_flush_interval_ms * NS_PER_MS
         await self._broker.host.sleep_until_ns(_tick_after(self._broker.host, self._began_ns, interval_ns))
         self._flushing = False
         self._flush()
@@ -220,7 +220,7 @@ class _LookingThread:
         self._host = host
         self._name = name
         self._run = run
-        self._period_ns = int(precision_ms * _IDLE_UNITS * _NS_PER_MS)
+        self._period_ns = int(precision_ms * _IDLE_UNITS * NS_PER_MS)
         self._began_ns = host.clock.monotonic_ns()
         self._wake_up: WakeUp | None = None
 
@@ -240,11 +240,11 @@ class _LookingThread:
     async def sleep_until_look(self, ahead_ms: int = 0) -> bool:
         """Sleep until the first look after a time; returns whether there may be other work before that."""
         assert self._wake_up is not None
-        look_ns = _tick_after(self._host, self._began_ns, self._period_ns, ahead_ms * _NS_PER_MS)
+        look_ns = _tick_after(self._host, self._began_ns, self._period_ns, ahead_ms * NS_PER_MS)
         if not ahead_ms:
             await self._host.sleep_until_ns(look_ns)
             return False
-        return await self._wake_up.sleep_ms((look_ns - self._host.clock.monotonic_ns()) / _NS_PER_MS)
+        return await self._wake_up.sleep_ms((look_ns - self._host.clock.monotonic_ns()) / NS_PER_MS)
 
 
 def _tick_after(host: Host, began_ns: int, period_ns: int, ahead_ns: int = 0) -> int:

@@ -25,6 +25,7 @@ from nodes.broker.tables.store.transaction_messages import (
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import CHECK_IMMUNITY_TIME_IN_SECONDS
 from nodes.threads import WakeUp
+from nodes.units import NS_PER_MS
 
 _MAX_PROCESS_TIME_LIMIT_MS = 60_000
 _MAX_RETRY_TIMES_FOR_ESCAPE = 10
@@ -207,9 +208,6 @@ class TransactionalMessageCheck:
             broker.versions.believe()
 
 
-_NS_PER_MS = 1_000_000
-
-
 class TransactionalMessageCheckService:
     """The thread of checks; without half messages it sleeps, and wakes when RocketMQ's thread would check.
 
@@ -274,6 +272,6 @@ class _CheckService:
                 await idle.wait()
 
     def _next_check_ns(self) -> int:
-        interval_ns = self._broker.config.transaction_check_interval * _NS_PER_MS
+        interval_ns = self._broker.config.transaction_check_interval * NS_PER_MS
         waited_ns = self._broker.host.clock.monotonic_ns() - self._waited_from_ns
         return self._waited_from_ns + max(1, -(-waited_ns // interval_ns)) * interval_ns

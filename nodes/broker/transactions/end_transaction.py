@@ -23,6 +23,7 @@ from nodes.protocol.registry import decode_header
 from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
+from nodes.units import NS_PER_MS
 
 _ENDS = (MessageSysFlag.TRANSACTION_COMMIT_TYPE, MessageSysFlag.TRANSACTION_ROLLBACK_TYPE)
 _Refusal = tuple[ResponseCode, str | None]
@@ -112,9 +113,6 @@ class EndTransaction:
         return age_ms > get_immunity_time(immunity, self._broker.config.transaction_time_out)
 
 
-_NS_PER_MS = 1_000_000
-
-
 class TransactionalOpBatchService:
     """Writes op messages, each for several ended transactions; a kill loses those that are not written.
 
@@ -165,7 +163,7 @@ class TransactionalOpBatchService:
 
     @property
     def _interval_ns(self) -> int:
-        return self._broker.config.transaction_op_batch_interval * _NS_PER_MS
+        return self._broker.config.transaction_op_batch_interval * NS_PER_MS
 
     def _write(self) -> None:
         broker = self._broker

@@ -21,9 +21,8 @@ from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke
 from nodes.threads import ScheduledPool, WakeUp
+from nodes.units import NS_PER_MS
 from nodes.values import frozen
-
-_NS_PER_MS = 1_000_000
 
 
 @frozen(eq=False)
@@ -61,7 +60,7 @@ class ConsumeRequestCache:
         Returns:
             None if none arrived in time.
         """
-        end_ns = self._now_ns() + timeout_ms * _NS_PER_MS
+        end_ns = self._now_ns() + timeout_ms * NS_PER_MS
         while True:
             while self._waiting:
                 request, began = self._waiting.popleft()
@@ -71,7 +70,7 @@ class ConsumeRequestCache:
             left_ns = end_ns - self._now_ns()
             if left_ns <= 0:
                 return None
-            await self._wake_up.sleep_ms(left_ns / _NS_PER_MS)
+            await self._wake_up.sleep_ms(left_ns / NS_PER_MS)
 
 
 _FLOW_CONTROL_DELAY_MS = 50

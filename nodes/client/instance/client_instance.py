@@ -26,8 +26,8 @@ from nodes.rpc.errors import RemotingError
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.typed import invoke
 from nodes.threads import ScheduledThread, WakeUp, try_lock
+from nodes.units import NS_PER_MS
 
-_NS_PER_MS = 1_000_000
 _NOTIFY_CONSUMER_IDS_CHANGED = int(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED)
 
 
@@ -56,7 +56,7 @@ class RebalanceService:
         wait_ms: float = self._wait_interval_ms
         while True:
             woken = await self._wake_up.sleep_ms(wait_ms)
-            since_ms = (self._host.clock.monotonic_ns() - self._last_end_ns) / _NS_PER_MS
+            since_ms = (self._host.clock.monotonic_ns() - self._last_end_ns) / NS_PER_MS
             if since_ms < self._min_interval_ms:
                 # A wake-up in between would only make it sleep again.
                 woken = await self._wake_up.sleep_through_ms(self._min_interval_ms - since_ms) or woken

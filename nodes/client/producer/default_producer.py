@@ -19,6 +19,7 @@ from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.routes import SendWhichQueue, TopicPublishInfo, topic_publish_info
 from nodes.rpc.errors import RemotingError, RemotingTimeoutError
 from nodes.rpc.typed import BrokerError
+from nodes.units import NS_PER_MS
 from nodes.values import frozen
 
 
@@ -49,7 +50,6 @@ class NoQueueSelectedError(ClientError):
         super().__init__("select message queue return null.")
 
 
-_NS_PER_MS = 1_000_000
 _FIRST_INDEX_BOUND = 1_000
 _INT_MAX = 2**31 - 1
 RETRY_RESPONSE_CODES = (
@@ -187,7 +187,7 @@ class DefaultProducer:
             BrokerError: the broker refused with a code that is not retried.
             ClientError: there is no queue to send to, or its master is unknown.
         """
-        deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * _NS_PER_MS
+        deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * NS_PER_MS
         info = self._publish.get(message.topic)
         if info is None or not info.message_queues:
             info = await self._try_to_find_topic_publish_info(message.topic)
@@ -197,7 +197,7 @@ class DefaultProducer:
         accepted: SendResult | None = None
         last_broker: str | None = None
         for attempts_left in reversed(range(1 + self._config.retry_times_when_send_failed)):
-            left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // _NS_PER_MS
+            left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // NS_PER_MS
             if left_ms <= 0:
                 break
             now_ms = self._host.clock.now_ms()
@@ -230,7 +230,7 @@ class DefaultProducer:
             `DefaultMQProducer#send(Message, MessageQueueSelector, Object)`.
         """
         timeout_ms = self._config.send_msg_timeout
-        deadline_ns = self._host.clock.monotonic_ns() + timeout_ms * _NS_PER_MS
+        deadline_ns = self._host.clock.monotonic_ns() + timeout_ms * NS_PER_MS
         info = await self._try_to_find_topic_publish_info(message.topic)
         if not info.ok:
             raise NoRouteInfoError(message.topic)

@@ -5,8 +5,8 @@ from enum import StrEnum
 import attrs
 
 from nodes.config import StatefulSetConfig
+from nodes.units import MS_PER_S
 
-_MS_PER_S = 1_000
 _BACK_OFF_FIRST_MS = 10_000
 _BACK_OFF_MAX_MS = 300_000
 _BACK_OFF_FORGOTTEN_MS = 600_000
@@ -118,5 +118,5 @@ class Pod:
         if self._terminated_ms is None:
             self._terminated_ms = now_ms
             return PodAction.TERMINATE
-        is_over = now_ms - self._terminated_ms >= self.config.termination_grace_period_seconds * _MS_PER_S
+        is_over = now_ms - self._terminated_ms >= self.config.termination_grace_period_seconds * MS_PER_S
         return PodAction.KILL if is_over else None

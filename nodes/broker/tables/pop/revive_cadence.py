@@ -8,8 +8,9 @@ Mirrors:
     `org.apache.rocketmq.broker.processor.PopReviveService#run`, `#consumeReviveMessage`.
 """
 
-_NS_PER_MS = 1_000_000
-_LOOK_NS = 100 * _NS_PER_MS
+from nodes.units import NS_PER_MS
+
+_LOOK_NS = 100 * NS_PER_MS
 _SLEEPS = 41
 
 
@@ -27,9 +28,9 @@ class ReviveCadence:
     def __init__(self, began_ns: int, interval_ms: int, max_slow: int, scan_time_ms: int, *, running: bool) -> None:
         self._began_ns = began_ns
         """When the running round began, with its pause."""
-        self._interval_ns = interval_ms * _NS_PER_MS
+        self._interval_ns = interval_ms * NS_PER_MS
         self._max_slow = max_slow
-        self._scan_ns = scan_time_ms * _NS_PER_MS
+        self._scan_ns = scan_time_ms * NS_PER_MS
         self._running = running
         self._slow = 1
         self._counted_from_ns: int | None = None
