@@ -30,7 +30,8 @@ from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
 from nodes.broker.shared import Shared
 from nodes.broker.tables.clients.plain_access import PlainPermissionManager
-from nodes.client.consumer.consumer_process import ConsumerOfProcess, ConsumerProcess
+from nodes.client.consumer.consumer_process import ConsumerProcess
+from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
@@ -223,14 +224,7 @@ class HostPlans:
         if len(groups) > 1:
 
             def process(host: Host) -> Node:
-                configs = ((group, self._options.of(name, group.config, group.group)) for group in groups)
-                consumers = (
-                    ConsumerOfProcess(
-                        item.group, item.topics, config, item.consume_ms, item.fail_times, item.expressions
-                    )
-                    for item, config in configs
-                )
-                return ConsumerProcess(host, tuple(consumers), nameservers)
+                return ConsumerProcess(host, tuple(self._setup(group, name) for group in groups), nameservers)
 
             return HostPlan(name, CONSUMER, spec.group, process)
         statefulset = self._scenario.statefulset_of(spec.group)
@@ -256,18 +250,13 @@ class HostPlans:
             name,
             CONSUMER,
             spec.group,
-            lambda host: PushConsumer(
-                host,
-                self._options.of(name, spec.config, spec.group),
-                group=spec.group,
-                topics=spec.topics,
-                nameservers=nameservers,
-                consume_ms=spec.consume_ms,
-                fail_times=spec.fail_times,
-                expressions=spec.expressions,
-                lease_service=self._lease_address(),
-            ),
+            lambda host: PushConsumer(host, self._setup(spec, name), nameservers, lease_service=self._lease_address()),
         )
+
+    def _setup(self, spec: ConsumerGroupSpec, name: str) -> ConsumerSetup:
+        """The consumer of a group on a host, with the options that the host has now."""
+        config = self._options.of(name, spec.config, spec.group)
+        return ConsumerSetup(spec.group, spec.topics, config, spec.consume_ms, spec.fail_times, spec.expressions)
 
     def _lease_address(self) -> str:
         name = self._scenario.lease_service
@@ -286,17 +275,7 @@ class HostPlans:
             name,
             CONSUMER,
             spec.group,
-            lambda host: ConsumerPod(
-                host,
-                self._options.of(name, spec.config, spec.group),
-                environment,
-                group=spec.group,
-                topics=spec.topics,
-                nameservers=nameservers,
-                consume_ms=spec.consume_ms,
-                fail_times=spec.fail_times,
-                expressions=spec.expressions,
-            ),
+            lambda host: ConsumerPod(host, self._setup(spec, name), nameservers, environment),
         )
 
     def api(self, name: str) -> HostPlan:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import attrs
 import trio
 
+from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
 from nodes.client.rebalance.order_locks import OrderLocks
@@ -171,7 +172,7 @@ async def message_queue_changed(requested):
     reported.rng = lambda _: SimpleNamespace(randrange=lambda _: 0)
     reported.clock.monotonic_ns = lambda: 0
     topics = ("T",) if requested["topicSubscribed"] else ()
-    consumer = PushConsumer(reported, reported.config, group="G", topics=topics, nameservers=(), instance=reported)
+    consumer = PushConsumer(reported, ConsumerSetup("G", topics, reported.config), (), instance=reported)
     for queue_id in range(requested["processQueueTableSize"]):
         process_queue = ProcessQueue(now_ms=NOW_MS)
         process_queue.dropped = queue_id < requested["ofWhichDropped"]

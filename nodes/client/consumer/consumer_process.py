@@ -1,27 +1,11 @@
 """A process with consumers of several groups."""
 
-from collections.abc import Mapping
-
 import trio
 
+from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.push_consumer import PushConsumer, instance_name
 from nodes.client.instance.client_instance import ClientInstance
-from nodes.config import ConsumerConfig
 from nodes.host import Host
-from nodes.protocol.model import NO_TEXTS
-from nodes.values import frozen
-
-
-@frozen
-class ConsumerOfProcess:
-    """Description of one consumer of a process."""
-
-    group: str
-    topics: tuple[str, ...]
-    config: ConsumerConfig
-    consume_ms: int = 0
-    fail_times: int = 0
-    expressions: Mapping[str, str] = NO_TEXTS
 
 
 class ConsumerProcess:
@@ -37,7 +21,7 @@ class ConsumerProcess:
         other.
     """
 
-    def __init__(self, host: Host, consumers: tuple[ConsumerOfProcess, ...], nameservers: tuple[str, ...]) -> None:
+    def __init__(self, host: Host, consumers: tuple[ConsumerSetup, ...], nameservers: tuple[str, ...]) -> None:
         instances: dict[str, ClientInstance] = {}
         self.consumers: dict[str, PushConsumer] = {}
         """By group."""
@@ -45,17 +29,7 @@ class ConsumerProcess:
             name = instance_name(consumer.config, host, ordinal)
             if name not in instances:
                 instances[name] = ClientInstance(host, consumer.config, nameservers, name)
-            self.consumers[consumer.group] = PushConsumer(
-                host,
-                consumer.config,
-                group=consumer.group,
-                topics=consumer.topics,
-                nameservers=nameservers,
-                consume_ms=consumer.consume_ms,
-                fail_times=consumer.fail_times,
-                instance=instances[name],
-                expressions=consumer.expressions,
-            )
+            self.consumers[consumer.group] = PushConsumer(host, consumer, nameservers, instance=instances[name])
         self._stopping = trio.Event()
 
     async def main(self) -> None:

@@ -1,16 +1,14 @@
 """A push consumer in a pod of a StatefulSet: its health endpoint, and where it learns how many replicas there are."""
 
-from collections.abc import Mapping
-
+from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.push_consumer import PushConsumer, instance_name
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.rebalance.replica_count import ReplicaCount
-from nodes.config import AllocateStrategy, ConsumerConfig
+from nodes.config import AllocateStrategy
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_statefulset import ProbePath, ProbeRequestHeader
-from nodes.protocol.model import NO_TEXTS
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import RpcServer
 from nodes.rpc.typed import success
@@ -42,16 +40,11 @@ class ConsumerPod:
     def __init__(
         self,
         host: Host,
-        config: ConsumerConfig,
-        environment: PodEnvironment,
-        *,
-        group: str,
-        topics: tuple[str, ...],
+        setup: ConsumerSetup,
         nameservers: tuple[str, ...],
-        consume_ms: int = 0,
-        fail_times: int = 0,
-        expressions: Mapping[str, str] = NO_TEXTS,
+        environment: PodEnvironment,
     ) -> None:
+        config = setup.config
         self._host = host
         self._port = environment.port
         instance = ClientInstance(host, config, nameservers, instance_name(config, host))
@@ -60,7 +53,7 @@ class ConsumerPod:
             ReplicaCount(
                 instance,
                 config,
-                group,
+                setup.group,
                 environment.statefulset,
                 environment.replicas_address,
                 is_notified=environment.is_notified,
@@ -70,14 +63,9 @@ class ConsumerPod:
         )
         self.consumer = PushConsumer(
             host,
-            config,
-            group=group,
-            topics=topics,
-            nameservers=nameservers,
-            consume_ms=consume_ms,
-            fail_times=fail_times,
+            setup,
+            nameservers,
             instance=instance,
-            expressions=expressions,
             replicas=self._replicas,
             lease_service=environment.lease_service,
         )

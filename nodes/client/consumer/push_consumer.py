@@ -1,6 +1,5 @@
 """A push consumer process: subscribes, rebalances, pulls and consumes for one group."""
 
-from collections.abc import Mapping
 from typing import Protocol
 
 import attrs
@@ -11,6 +10,7 @@ from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.consumer.consume_concurrently import ConsumeMessageConcurrentlyService
 from nodes.client.consumer.consume_orderly import ConsumeMessageOrderlyService
 from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
+from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
@@ -34,8 +34,6 @@ from nodes.config import ConsumerConfig, Exclusivity, ProducerConfig
 from nodes.filter.filter_api import build_subscription_data
 from nodes.host import Host
 from nodes.protocol.model import (
-    NO_TEXTS,
-    RETRY_TOPIC_PREFIX,
     ConsumerData,
     ConsumeType,
     Message,
@@ -71,10 +69,6 @@ class PushConsumer:
     """A push consumer of one group.
 
     Args:
-        topics: subscribed topics; the group's retry topic is added.
-        expressions: topic -> expression of tags; `*` by default.
-        consume_ms: how long the listener takes for a batch.
-        fail_times: how often the listener fails for each message before it succeeds.
         instance: that of another consumer of the same process and client id; None: a new one.
         lease_service: `ip:port` of the lock service; needed if `exclusivity` is lease.
         replicas: allocates queues among the pods of a StatefulSet; None: among the members that brokers list.
@@ -86,38 +80,24 @@ class PushConsumer:
     def __init__(
         self,
         host: Host,
-        config: ConsumerConfig,
-        *,
-        group: str,
-        topics: tuple[str, ...],
+        setup: ConsumerSetup,
         nameservers: tuple[str, ...],
-        consume_ms: int = 0,
-        fail_times: int = 0,
+        *,
         instance: ClientInstance | None = None,
-        expressions: Mapping[str, str] = NO_TEXTS,
         replicas: ReplicaCount | None = None,
         lease_service: str = "",
     ) -> None:
         self._host = host
-        self._config = config
-        self.group = group
+        self._config = config = setup.config
+        self.group = group = setup.group
         now_ms = host.clock.now_ms()
-        is_broadcasting = config.message_model is MessageModel.BROADCASTING
-        subscribed = topics if is_broadcasting else (*topics, RETRY_TOPIC_PREFIX + group)
-        self._subscriptions = {
-            topic: attrs.evolve(build_subscription_data(topic, expressions.get(topic)), sub_version=now_ms)
-            for topic in subscribed
-        }
+        self._subscriptions = setup.subscriptions(now_ms)
         self.instance = instance or ClientInstance(host, config, nameservers, instance_name(config, host))
         self._offsets = self._offset_store()
         self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._locks = OrderLocks(self.instance, group, process_queues)
-        self._leases = (
-            QueueLeases(self.instance, config, group, lease_service, self._on_lease_lost)
-            if config.exclusivity is Exclusivity.LEASE
-            else None
-        )
+        self._leases = self._queue_leases(lease_service)
         self._exclusivity = self._leases or self._single_active()
         self._queues = PushQueues(self.instance, config, self._offsets, self._locks, self._exclusivity)
         self.rebalance = Rebalance(
@@ -136,7 +116,7 @@ class PushConsumer:
         holds = None if self._exclusivity is None else self._exclusivity.holds
         self._pulls = PullMessageService(self.instance, config, group, self._offsets, self, holds)
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
-        self._listener = MessageListener(self.instance, group, consume_ms, fail_times)
+        self._listener = MessageListener(self.instance, group, setup.consume_ms, setup.fail_times)
         self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit
         """Passes messages to the listener."""
@@ -180,6 +160,11 @@ class PushConsumer:
         return PopMessages(
             self.instance, config, self.group, self._pulls, answers, consumption, self.subscription, times_max
         )
+
+    def _queue_leases(self, lease_service: str) -> QueueLeases | None:
+        if self._config.exclusivity is not Exclusivity.LEASE:
+            return None
+        return QueueLeases(self.instance, self._config, self.group, lease_service, self._on_lease_lost)
 
     def _single_active(self) -> SingleActiveQueues | None:
         is_single = self._config.exclusivity is Exclusivity.SINGLE_ACTIVE
