@@ -28,6 +28,7 @@ from emulator.spec.model.scenario import (
 )
 from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
+from nodes.broker.broker_setup import BrokerSetup
 from nodes.broker.shared import Shared
 from nodes.broker.tables.clients.plain_access import PlainPermissionManager
 from nodes.client.consumer.consumer_process import ConsumerProcess
@@ -189,9 +190,7 @@ class HostPlans:
         single_active = (
             consumer.group for consumer in consumers if consumer.config.exclusivity is Exclusivity.SINGLE_ACTIVE
         )
-        return Broker(
-            host,
-            config,
+        setup = BrokerSetup(
             cluster_name=identity.cluster_name,
             broker_name=identity.broker_name,
             broker_id=identity.broker_id,
@@ -210,10 +209,10 @@ class HostPlans:
                 for topic in consumer.topics
                 if consumer.mode is ConsumeMode.POP
             ),
-            shared=shared,
             controllers=self._controllers(),
             access=self._access,
         )
+        return Broker(host, config, setup, shared)
 
     def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:
         """A consumer, or a process with the consumers of several groups."""

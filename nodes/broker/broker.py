@@ -9,6 +9,7 @@ from nodes.broker.admin.groups import AdminGroups
 from nodes.broker.admin.offsets import AdminOffsets
 from nodes.broker.admin.progress import AdminProgress
 from nodes.broker.admin.topics import AdminTopics
+from nodes.broker.broker_setup import BrokerSetup
 from nodes.broker.clients.access import AclHook
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.broker_to_client import BrokerToClient
@@ -16,10 +17,7 @@ from nodes.broker.clients.client_manage import ClientManage
 from nodes.broker.clients.lock_batch import LockBatchMq
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.clients.query_assignment import QueryAssignment
-from nodes.broker.context import BrokerContext
 from nodes.broker.files import (
-    COMMIT_LOG_FILE,
-    CONSUME_QUEUE_FILE,
     GROUP_FILE,
     TOPIC_FILE,
     load_delay_progress,
@@ -49,15 +47,9 @@ from nodes.broker.pop.pops import Pops
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.shared import Log, Master, Shared
-from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.clients.consumers import ConsumerManager
-from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.group.replica_role import ReplicaRole
-from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC, TopicConfigManager
-from nodes.broker.tables.store.message_store import MessageStore
-from nodes.broker.tables.store.readable_end import ReadableEnd
+from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
@@ -67,8 +59,7 @@ from nodes.broker.transactions.transactions import Transactions
 from nodes.config import BrokerConfig
 from nodes.host import Host
 from nodes.live_config import with_stored_changes
-from nodes.protocol.bodies import SetMessageRequestModeRequestBody
-from nodes.protocol.model import MASTER_ID, TopicConfig
+from nodes.protocol.model import MASTER_ID
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import Handlers, RpcServer
@@ -78,47 +69,23 @@ class Broker:
     """One broker.
 
     Args:
-        topics: served from the first start on; later starts read them from the broker's files.
-        single_active_groups: groups of whose consumers only one gets the messages of a queue; RocketMQ has none.
-        request_modes: whether groups pull or pop, as an operator has reported this broker before its first start.
         shared: what it shares with the other brokers of a container; None: it is in none.
-        controllers: addresses, for a broker in controller mode.
-        access: who may do what, with `aclEnable`.
 
     Mirrors:
         `org.apache.rocketmq.broker.BrokerController`.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        *,
-        cluster_name: str,
-        broker_name: str,
-        broker_id: int,
-        nameservers: tuple[str, ...],
-        topics: tuple[TopicConfig, ...] = (),
-        single_active_groups: tuple[str, ...] = (),
-        request_modes: tuple[SetMessageRequestModeRequestBody, ...] = (),
-        shared: Shared | None = None,
-        controllers: tuple[str, ...] = (),
-        access: PlainPermissionManager = NO_ACCOUNTS,
-    ) -> None:
+    def __init__(self, host: Host, config: BrokerConfig, setup: BrokerSetup, shared: Shared | None = None) -> None:
         self._host = host
         self._shared = shared
         self._stopping = trio.Event()
         config = with_stored_changes(host.disk, config)
-        self.context = broker = _new_context(
-            host, config, cluster_name, broker_name, broker_id, nameservers, topics, single_active_groups
-        )
-        for request_mode in request_modes:
-            broker.request_modes.set_mode(request_mode)
+        self.context = broker = setup.context(host, config)
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 
         self._client = RpcClient(host, config) if shared is None else shared.client
-        followed = Nameservers(host, self._client, nameservers) if shared is None else shared.nameservers
+        followed = Nameservers(host, self._client, setup.nameservers) if shared is None else shared.nameservers
         self._routes = TopicRouteInfoManager(broker, followed)
         self._group = member_group(broker)
         self._registration = NameserverRegistration(broker, self._client, self._group)
@@ -130,8 +97,8 @@ class Broker:
             host,
             config,
             on_channel_closed=self._clients.on_channel_closed,
-            refusal=AclHook(host.log, access).refusal if config.acl_enable else None,
-            broker_name=broker_name,
+            refusal=AclHook(host.log, setup.access).refusal if config.acl_enable else None,
+            broker_name=setup.broker_name,
         )
         to_clients = BrokerToClient(broker, self._server.calls, self._clients.channel)
         self._offsets = OffsetManage(broker)
@@ -169,9 +136,13 @@ class Broker:
             self._pulls.hold.on_master_online,
         )
 
-        self._controlled = self._control(controllers)
+        self._controlled = self._control(setup.controllers)
 
-        # Callbacks to parts that are made later than their callers.
+        self._connect(arrivals, schedule, transactions)
+        self._server.serve(*self._handlers(messages, transactions, to_clients, special))
+
+    def _connect(self, arrivals: MessageArrivals, schedule: ScheduleMessageService, transactions: Transactions) -> None:
+        """Set the callbacks to parts that are made later than their callers."""
         self._clients.on_left = self._pulls.single_active.on_left
         self._registration.on_registered = self._membership.on_registered
         arrivals.listen(
@@ -181,10 +152,9 @@ class Broker:
         )
         arrivals.listen_to(SCHEDULE_TOPIC, schedule.on_message_arrived)
         arrivals.listen_to(HALF_TOPIC, transactions.check_service.on_message_arrived)
-        if timer is not None:
-            arrivals.listen_to(TIMER_TOPIC, timer.on_message_arrived)
-            self._slave.on_check_point = timer.on_check_point
-        self._server.serve(*self._handlers(messages, transactions, to_clients, special))
+        if self._timer is not None:
+            arrivals.listen_to(TIMER_TOPIC, self._timer.on_message_arrived)
+            self._slave.on_check_point = self._timer.on_check_point
 
     @property
     def replica_role(self) -> ReplicaRole | None:
@@ -308,56 +278,3 @@ class Broker:
         persist_groups(self.context)
         persist_delay_offsets(self.context, self.context.delay_offsets.wrapper())
         persist_timer_check_point(self.context)
-
-
-def _new_context(
-    host: Host,
-    config: BrokerConfig,
-    cluster_name: str,
-    broker_name: str,
-    broker_id: int,
-    nameservers: tuple[str, ...],
-    topics: tuple[TopicConfig, ...],
-    single_active_groups: tuple[str, ...],
-) -> BrokerContext:
-    """The identity of a new broker, and its tables as configured."""
-    now_ms = host.clock.now_ms()
-    context = BrokerContext(
-        host,
-        config,
-        cluster_name,
-        broker_name,
-        broker_id,
-        nameservers,
-        TopicConfigManager(
-            now_ms=now_ms,
-            cluster=cluster_name,
-            broker_name=broker_name,
-            auto_create_topic_enable=config.auto_create_topic_enable,
-            default_topic_queue_nums=config.default_topic_queue_nums,
-            limits=config,
-        ),
-        SubscriptionGroupManager(
-            now_ms=now_ms,
-            auto_create_subscription_group=config.auto_create_subscription_group,
-            max_groups=config.max_groups,
-        ),
-        ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout, max_groups=config.max_groups),
-        ConsumerOffsetManager(
-            now_ms=now_ms,
-            consumer_offset_update_version_step=config.consumer_offset_update_version_step,
-            use_server_side_reset_offset=config.use_server_side_reset_offset,
-            max_queues=config.max_queues,
-        ),
-        MessageStore(
-            f"{host.ip}:{config.listen_port}",
-            host.disk.map_files(COMMIT_LOG_FILE),
-            config.commit_log_file_bytes,
-            # Only in controller mode a log may have an end that no one may read yet.
-            ReadableEnd(host.disk.map(CONSUME_QUEUE_FILE)) if config.enable_controller_mode else None,
-        ),
-        single_active_groups,
-    )
-    for topic in topics:
-        context.topics.update_topic_config(topic, now_ms=now_ms)
-    return context

@@ -7,6 +7,7 @@ import pytest
 from emulator.machine.host import EmulatedHost
 from emulator.testing import Stage, execute
 from nodes.broker.broker import Broker
+from nodes.broker.broker_setup import BrokerSetup
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode
 from support.grouped import (
@@ -96,14 +97,7 @@ def test_the_acting_slave_gives_away_what_is_still_locked_at_the_frozen_master()
 @pytest.mark.trap("M53")
 def test_a_slave_that_asks_a_slave_for_its_ha_address_fails_every_second():
     def factory(host: Host) -> Broker:
-        return Broker(
-            host,
-            acting(),
-            cluster_name="DefaultCluster",
-            broker_name="ba",
-            broker_id=1,
-            nameservers=("127.1.1.1:9876",),
-        )
+        return Broker(host, acting(), BrokerSetup("DefaultCluster", "ba", 1, ("127.1.1.1:9876",)))
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(BEFORE_MS)
