@@ -36,7 +36,7 @@ from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
-from nodes.client.producer.steady_producer import SteadyProducer
+from nodes.client.producer.steady_producer import ProducerSetup, SteadyProducer
 from nodes.config import BrokerConfig, Exclusivity, LitePullConsumerConfig, NameserverWithControllerConfig
 from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
@@ -301,17 +301,19 @@ class HostPlans:
             "",
             lambda host: SteadyProducer(
                 host,
-                self._options.of(spec.name, spec.config),
-                group=spec.group,
-                topic=spec.topic,
-                nameservers=nameservers,
-                rate_per_s=spec.rate_per_s,
-                tags=spec.tags,
-                keys=spec.keys,
-                select=spec.select,
-                transactions=spec.transactions,
-                messages=spec.messages,
-                delay_level=spec.delay_level,
-                timer_ms=spec.timer_ms,
+                ProducerSetup(
+                    spec.group,
+                    self._options.of(spec.name, spec.config),
+                    spec.topic,
+                    spec.rate_per_s,
+                    tags=spec.tags,
+                    keys=spec.keys,
+                    select=spec.select,
+                    transactions=spec.transactions,
+                    messages=spec.messages,
+                    delay_level=spec.delay_level,
+                    timer_ms=spec.timer_ms,
+                ),
+                nameservers,
             ),
         )

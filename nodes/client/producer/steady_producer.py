@@ -16,6 +16,7 @@ from nodes.protocol.properties import DELAY_TIME_LEVEL, KEYS, TAGS, TIMER_DELAY_
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 from nodes.threads import ScheduledThread
+from nodes.values import frozen
 
 
 class _SteadyListener:
@@ -32,63 +33,66 @@ class _SteadyListener:
         return self._does.check_state or self._does.state
 
 
+@frozen
+class ProducerSetup:
+    """The group, the options and the messages of a producer."""
+
+    group: str
+    config: ProducerConfig
+    topic: str
+    rate_per_s: int
+    tags: tuple[str, ...] = ()
+    """Tags of the messages, in turn; empty: messages have none."""
+    keys: MessageKeys | None = None
+    """Keys of the messages; None: messages have none."""
+    select: SelectorName | None = None
+    """Choice of the queues; None: queues take turns, and a failed send is repeated at another broker."""
+    transactions: LocalTransactions | None = None
+    """Send each message in a transaction, and wait for its end before the next; None: ordinary sends."""
+    messages: int = 0
+    """After so many that a broker has accepted it sends no more; 0: without end."""
+    delay_level: int = 0
+    """Of each message; 0: none."""
+    timer_ms: int = 0
+    """How much later each message shall be delivered, as a timed message; 0: at once."""
+
+    def delay_properties(self) -> dict[str, str]:
+        """The properties that delay each message."""
+        level = {DELAY_TIME_LEVEL: str(self.delay_level)} if self.delay_level else {}
+        timer = {TIMER_DELAY_MS: str(self.timer_ms)} if self.timer_ms else {}
+        return {**level, **timer}
+
+
 class SteadyProducer:
     """Sends a message to a topic every `1 / rate_per_s` seconds, without end or until there are enough.
 
     A send that hangs delays the next ones, which then follow back to back.
 
-    Args:
-        tags: tags of the messages, in turn; empty: messages have none.
-        keys: keys of the messages; None: messages have none.
-        select: choice of the queues; None: queues take turns, and a failed send is repeated at another broker.
-        transactions: send each message in a transaction, and wait for its end before the next; None: ordinary sends.
-        messages: after so many that a broker has accepted it sends no more; 0: without end.
-        delay_level: of each message; 0: none.
-        timer_ms: how much later each message shall be delivered, as a timed message; 0: at once.
-
     Mirrors:
         `org.apache.rocketmq.client.producer.DefaultMQProducer`, `TransactionMQProducer` under an application's timer.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        config: ProducerConfig,
-        *,
-        group: str,
-        topic: str,
-        nameservers: tuple[str, ...],
-        rate_per_s: int,
-        tags: tuple[str, ...] = (),
-        keys: MessageKeys | None = None,
-        select: SelectorName | None = None,
-        transactions: LocalTransactions | None = None,
-        messages: int = 0,
-        delay_level: int = 0,
-        timer_ms: int = 0,
-    ) -> None:
+    def __init__(self, host: Host, setup: ProducerSetup, nameservers: tuple[str, ...]) -> None:
+        config, group = setup.config, setup.group
         self._host = host
         self._group = group
-        self._topic = topic
-        self._rate_per_s = rate_per_s
-        self._tags = tags
+        self._topic = setup.topic
+        self._rate_per_s = setup.rate_per_s
+        self._tags = setup.tags
         self.instance = ClientInstance(host, config, nameservers)
         self.producer = DefaultProducer(self.instance, config, group)
-        self._keys = None if keys is None else KeyDraws(keys, host.rng("keys"))
-        self._selector = (
-            None if select is None else selector_of(select, host.rng("SelectMessageQueueByRandom").randrange)
-        )
+        self._keys = None if setup.keys is None else KeyDraws(setup.keys, host.rng("keys"))
+        chance = host.rng("SelectMessageQueueByRandom")
+        self._selector = None if setup.select is None else selector_of(setup.select, chance.randrange)
         self._send = self.producer.send
-        if transactions is not None:
-            listener = _SteadyListener(host, transactions)
+        if setup.transactions is not None:
+            listener = _SteadyListener(host, setup.transactions)
             transactional = TransactionProducer(self.instance, self.producer, group, listener)
             self.instance.on_check_transaction_state = transactional.check_transaction_state
             self._send = transactional.send_message_in_transaction
         self._sent = self._accepted = 0
-        self._messages = messages
-        self._delay = {DELAY_TIME_LEVEL: str(delay_level)} if delay_level else {}
-        if timer_ms:
-            self._delay[TIMER_DELAY_MS] = str(timer_ms)
+        self._messages = setup.messages
+        self._delay = setup.delay_properties()
         self._ids = UniqIds(host)
         self._timer = ScheduledThread(host, "application")
         self._stopping = trio.Event()
