@@ -159,7 +159,7 @@ def _print(found: ShrunkCase) -> None:
     if found.interrupted:
         print_line("  interrupted: more might be left out")
     elif not shrunk.is_minimal:
-        print_line(f"  {shrunk.runs} runs were not enough to know whether more can be left out; --runs allows more")
+        print_line(f"  {shrunk.runs} runs were not enough to know whether more can be left out; --max-runs allows more")
     print_line(f"scenario    {found.file}")
     print_line(f"run it     {found.command}")
     if found.run is not None:

@@ -32,7 +32,7 @@ def shrink(
             show_default=False,
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of runs.")] = 300,
+    max_runs: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of runs.")] = 300,
     timeout_s: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Wall time of a run; 300 s.", show_default=False)
     ] = None,
@@ -46,4 +46,4 @@ def shrink(
     with one_line_errors():
         from emulator.cli.shrink import shrink_command
 
-        shrink_command(subject, case, seed, on or (), runs, timeout_s, allow_code=allow_code)
+        shrink_command(subject, case, seed, on or (), max_runs, timeout_s, allow_code=allow_code)
