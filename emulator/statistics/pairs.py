@@ -123,7 +123,7 @@ class Comparison:
         }
 
     def sentence(self) -> str:
-        """The comparison for people; honest where nothing can be said."""
+        """The comparison for people; and what it cannot decide."""
         answer = self._claim() if self.pairs else f"Cannot decide: no seed has a value with both {self.b} and {self.a}"
         left_out = self._left_out()
         return f"{answer}; left out: {left_out}" if left_out else answer

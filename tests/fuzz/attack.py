@@ -92,7 +92,7 @@ class Attacker:
 
 
 class Operators:
-    """Say verbs over the control socket while the guests go on, several at a time.
+    """Run verbs over the control socket while the guests go on, several at a time.
 
     A verb may wait for another one: a suspended node is restarted when it is resumed.
     """

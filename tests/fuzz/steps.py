@@ -45,7 +45,7 @@ class Act(StrEnum):
     EMPTY = "empty"
     """All of the crowd leave at once."""
     VERB = "verb"
-    """An operator says a verb."""
+    """An operator runs a verb."""
     PAUSE = "pause"
     """Some milliseconds pass."""
 

@@ -63,7 +63,7 @@ export async function past(atMs) {
   }
 }
 
-/** Say a verb; returns {ok, lines, offers}. */
+/** Run a verb; returns {ok, lines, offers}. */
 export async function say(line) {
   try {
     const answer = await ask("/verb", { method: "POST", body: JSON.stringify({ line }) });
