@@ -106,11 +106,15 @@ def _is_locked(location: Location, stack: ExitStack) -> bool:
         return False
     location.local.mkdir(parents=True, exist_ok=True)
     file = stack.enter_context(os.fdopen(open_to_write(location.local / _LOCK, os.O_CREAT), "wb"))
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-    except OSError:
-        return False
-    return True
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOOK_S)  # a call that blocks would never end if Ctrl-C came just before it
+        except OSError:
+            return False
+        else:
+            return True
 
 
 @contextmanager

@@ -4,8 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.cluster.effects import Effect
-from faults.catalogue import FAULTS
 from faults.link import Cut
 from faults.plan import Phase, Plan, PlanError, TimedFault
 from faults.process import Kill, Suspend
@@ -13,10 +11,6 @@ from faults.scope import LinkScope, NodeScope
 from nodes.fields import FieldError
 
 LINK = Cut(LinkScope("a", "b"))
-
-
-def test_every_kind_of_fault_has_one_effect_and_no_effect_is_without_a_kind():
-    assert dict.fromkeys(Effect.registry) == dict.fromkeys(FAULTS.values())
 
 
 def test_a_plan_is_carried_out_in_order_of_time_with_ends_before_begins():
