@@ -149,7 +149,7 @@ class GuestClient:
                     self.give_up(held)
 
     def on_members_changed(self, group: str, cause: int, now_ms: int) -> None:
-        """A broker has notified that the members of a group changed."""
+        """A broker has sent a notice that the members of a group changed."""
         self._notices[group] = (cause, now_ms)
 
     def on_locks(self, requested: Iterable[GroupQueue], granted: Iterable[GroupQueue], cause: int) -> None:

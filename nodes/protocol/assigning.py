@@ -24,7 +24,7 @@ class RebalanceMode(StrEnum):
 
 @frozen
 class AssignmentClaim:
-    """What a member says to the assigner next to its name."""
+    """What a member sends the assigner with its name."""
 
     owned: tuple[MessageQueue, ...] = ()
     """The queues in its table, those that it is about to release included; sorted."""

@@ -1,4 +1,4 @@
-"""Texts that report a client what it has popped: the handle of a message, and where each queue began.
+"""Texts from which a client knows what it has popped: the handle of a message, and where each queue began.
 
 The handle travels as property `POP_CK` of a message, and comes back with its acknowledgement: eight words at most,
 so each is looked at when it is asked for, and a short handle fails then.

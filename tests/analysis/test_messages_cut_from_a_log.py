@@ -1,4 +1,4 @@
-"""Messages that a broker has to cut from its log: lost if their senders were notified that they are stored."""
+"""Messages that a broker has to cut from its log: lost if their senders were answered that they are stored."""
 
 from analysis.trace_rows import HandMadeTrace, found_in
 

@@ -1,4 +1,4 @@
-"""What slow and lying disks do to a broker: who waits, who is notified what, and what is gone."""
+"""What slow and lying disks do to a broker: which clients wait, what they are answered, and what is gone."""
 
 import itertools
 

@@ -60,7 +60,7 @@ def test_a_tag_of_the_same_hash_is_delivered_and_thrown_away_and_does_not_move_t
 
     assert consumed_tags(trace, ("BB",)) == {}
     assert pulled(trace) > 50
-    # The broker is notified what it said itself when the queue was taken.
+    # The broker gets back what it answered when the queue was taken.
     assert commits(trace) == [0]
 
 

@@ -1,4 +1,4 @@
-"""What the mistakes of a file's tables leave in doubt, so that no one is notified what only follows from them."""
+"""What the mistakes of a file's tables leave in doubt, so that nothing is reported that only follows from them."""
 
 import re
 from collections.abc import Iterator, Mapping

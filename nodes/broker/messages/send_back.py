@@ -92,7 +92,7 @@ class ConsumerSendMsgBack:
     ) -> Command | None:
         """The answer, or None if it waits for the disk."""
         if group.retry_queue_nums <= 0:
-            # The message is lost, though its consumer was notified that it will be delivered again.
+            # The message is lost, though its consumer was answered that it will be delivered again.
             self._record_discarded(store.look_message(header.offset), header.group)
             return success(request)
         refusal = self._store(store, header, group)

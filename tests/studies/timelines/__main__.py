@@ -30,7 +30,7 @@ _MARKS = {
 
 
 def timelines(*, only: _OnlyOption = None, seeds: _SeedsOption = 30, out: _OutOption = Path("timelines.json")) -> None:
-    """Run every fail-over and rebalance with many seeds and print what happened when, next to real clusters."""
+    """Run every fail-over and rebalance with many seeds and print what happened when, against real clusters."""
     paths = tuple(path for folder in FOLDERS for path in sorted(example(folder).glob("*.toml")))
     known = [path.stem for path in paths]
     for name in only or ():

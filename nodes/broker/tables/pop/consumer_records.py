@@ -94,7 +94,7 @@ class PopConsumerStore:
             self._records[key] = record
 
     def delete_records(self, records: Iterable[PopConsumerRecord]) -> None:
-        """Delete the records with the same keys; no one is notified which of them there were."""
+        """Delete the records with the same keys; no answer says which of them there were."""
         for record in records:
             key = record.key
             if self._records.pop(key, None) is not None:
