@@ -224,7 +224,7 @@ MEASURED = (
     Measured("examples/campaigns/who_survives.md", "campaign", "rmqemu campaign who-survives; rmqemu compare"),
     Measured("tests/README.md", "on two cores", "make test"),
     Measured("tests/studies/README.md", "make bench", "make bench timelines sources special kills soak many-runs"),
-    Measured("CONTRIBUTING.md", "a minute and a half", "make quick"),
+    Measured("CONTRIBUTING.md", "seventy seconds", "make quick"),
 )
 """Figures that depend on a machine, on real time, or on programs of others."""
 
