@@ -100,7 +100,7 @@ def _premises_of_assigned(trace: TraceRows, row: TraceRow, names: NodeNames) -> 
     allocated_queues = _held(trace, teller, BeliefKind.ALLOCATION, row.text("subject"), row.seq)
     if allocated_queues is None:
         return _premises_of_answer(trace, row, BeliefKind.CONSUMER_IDS, group, names)
-    return (Premise(allocated_queues, f"{teller} reported so, which had allocated the queues:"),)
+    return (Premise(allocated_queues, f"{teller} sent this; it had allocated the queues:"),)
 
 
 def _route_of_assigner(trace: TraceRows, row: TraceRow) -> tuple[Premise, ...]:
@@ -158,7 +158,7 @@ def _premises_of_answer(
     held = _held(trace, teller, kind, subject, _answered_at(trace, row))
     if held is None or teller == row.text("node"):
         return ()
-    return (Premise(held, f"{teller} reported so, which held since:"),)
+    return (Premise(held, f"{teller} sent this; it held since:"),)
 
 
 def _held(trace: TraceRows, node: str, kind: BeliefKind, subject: str, until_seq: int) -> TraceRow | None:

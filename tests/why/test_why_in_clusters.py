@@ -64,7 +64,7 @@ def test_a_killed_broker_leads_to_the_operator_by_its_closed_connection(tmp_path
 
     routed = answer_of_run(["route orders of c1 at 95s"], run)
     assert has(routed, "c1  route orders: broker-a", "(broker-b gone), reported by ns-1")
-    assert "ns-1 reported so, which held since:" in routed
+    assert "ns-1 sent this; it held since:" in routed
     assert has(routed, "operator", "since the operator began kill-1 (kill broker-b)")
 
 
@@ -158,7 +158,7 @@ def test_a_queue_that_an_assigner_gave_away_leads_to_its_allocation_and_to_the_m
     reported = answer_of_run([f"queue orders/{broker_name}/{queue_id} at 250s"], open_run(path))
 
     assert "has 2 owners: c2 since" in reported[0]
-    assert "broker-a reported so, which had allocated the queues:" in reported
+    assert "broker-a sent this; it had allocated the queues:" in reported
     assert has(reported, "broker-a  allocation g/orders: epoch", "(c2 gone, c1 and c3 changed)")
     assert "broker-a allocated them among the members that it held since:" in reported
     assert has(reported, "broker-a    since its timer scanExceptionChannel")
@@ -179,7 +179,7 @@ def test_an_assigner_is_the_first_master_of_the_route_that_a_member_held(tmp_pat
 
     followed = answer_of_run(["epoch g/orders of c1"], run)
     assert has(followed, "c1  epoch g/orders:", "of broker-b (before:", "of broker-a), reported by broker-b")
-    assert "broker-b reported so, which had allocated the queues:" in followed
+    assert "broker-b sent this; it had allocated the queues:" in followed
 
 
 def test_a_member_that_allocates_for_itself_again_works_from_a_view_again(tmp_path):
