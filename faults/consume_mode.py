@@ -44,7 +44,7 @@ class SetConsumeMode(Fault):
     share: int = whole(0, unit="members", minimum=-1)
     """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
     broker: str | None = text(None)
-    """brokerName of the only broker that is reported; None: all of them."""
+    """brokerName of the only broker where it is set; None: all of them."""
 
     @property
     def hits_only_at_begin(self) -> bool:

@@ -111,7 +111,7 @@ class BeliefKind(StrEnum):
     Subject: brokerName; value: {"master": id or null, "epoch": number, "in_sync": [id, ...], "in_sync_epoch": number}.
     """
     REPLICAS = "replicas"
-    """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: who sent the number."""
+    """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: its sender."""
     PODS = "pods"
     """Kubernetes: the pods of a StatefulSet.
 
@@ -223,7 +223,7 @@ class MessageEvent(StrEnum):
     EXPIRED = "expired"
     """Broker: the messages of the queue below this offset were deleted with the oldest file of its log."""
     UNACKNOWLEDGED = "unacknowledged"
-    """Producer: it may have been stored, and its sender was not reported SEND_OK; offset: -1."""
+    """Producer: it may have been stored, and its sender was not answered SEND_OK; offset: -1."""
 
 
 class TransactionEnd(StrEnum):

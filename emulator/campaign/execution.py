@@ -81,12 +81,12 @@ def execute_campaign(
         cases = _cases_to_execute(requested, before, landings, retry=retry, judges=judge is not None)
         again = dict.fromkeys(cases)
         left = sum(item.outcome is Outcome.EXECUTED and item.case not in again for item in requested)
-        report_line = watch(requested)
+        report_case = watch(requested)
         uri = None if landings is None else landings.landing.uri
         terms = Terms(campaign.keep, campaign.timeout_ms, uri, judges=judge is None)
         try:
             for case_result in engine(directory, cases, terms):
-                report_line(case_result)
+                report_case(case_result)
             if landings is not None:
                 _land_the_rest(directory, landings, terms)
             if judge is not None and landings is not None:

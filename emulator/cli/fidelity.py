@@ -2,6 +2,8 @@
 
 import json
 
+import attrs
+
 from emulator.base.printing import print_json, print_line
 from emulator.cli.terminal import tables_console
 from emulator.fidelity import one_trap
@@ -29,7 +31,7 @@ def show_trap(trap: str, *, as_json: bool) -> None:
     """
     row = one_trap.row_of(trap)
     if as_json:
-        print_json(json.dumps(one_trap.as_json(row), indent=2, ensure_ascii=False))
+        print_json(json.dumps(attrs.asdict(row), indent=2, ensure_ascii=False))
         return
     for line in one_trap.lines_of(row):
         print_line(line)

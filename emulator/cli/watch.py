@@ -43,13 +43,13 @@ def watch_run(path: Path, checkpoint: Path | None, *, every: bool = False) -> No
         following: Following
         grouped = GroupedLines()
 
-        def report_line(changes: Sequence[DifferenceChange]) -> None:
+        def print_changes(changes: Sequence[DifferenceChange]) -> None:
             names = following.names
             lines = (change.line(names) for change in changes) if every else grouped.lines(changes, names)
             for line in lines:
                 print_line(line)
 
-        following = Following(run, Checkpoint(checkpoint or Path(scratch), run), report_line)
+        following = Following(run, Checkpoint(checkpoint or Path(scratch), run), print_changes)
         following.start(command_session)
         with _Interrupt() as interrupt:
             while following.goes_on():
@@ -67,13 +67,13 @@ class _Interrupt:
         self.came = False
 
     def __enter__(self) -> Self:
-        self._before = signal.signal(signal.SIGINT, self._on_change)
+        self._before = signal.signal(signal.SIGINT, self._on_ctrl_c)
         return self
 
     def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self._before)
 
-    def _on_change(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_ctrl_c(self, _number: int, _frame: FrameType | None) -> None:
         self.came = True
         signal.signal(signal.SIGINT, self._before)
 

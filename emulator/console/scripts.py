@@ -85,19 +85,19 @@ class ScriptedRun:
         report: called with each line of output.
     """
 
-    def __init__(self, path: Path, report_line: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, print_line: Callable[[str], None]) -> None:
         self._path = path
-        self._send = report_line
+        self._print_line = print_line
         self.error: ScriptError | None = None
         """The failure that ended the script; None if it succeeded."""
 
     async def run(self, session: Session) -> None:
         """Execute the script."""
-        session.printers.append(self._send)
+        session.printers.append(self._print_line)
         await session.cluster.started.wait()
         try:
             async for line in follow(session, read_script(self._path, session.verbs)):
-                self._send(line)
+                self._print_line(line)
         except ScriptError as error:
             self.error = error
         else:

@@ -122,13 +122,13 @@ class Following:
         OSError: the checkpoint cannot be created.
     """
 
-    def __init__(self, run: RunDirectory, checkpoint: Checkpoint, report_line: PrintChanges) -> None:
+    def __init__(self, run: RunDirectory, checkpoint: Checkpoint, print_changes: PrintChanges) -> None:
         if run.ended is not RunEnd.UNDER_WAY and not checkpoint.progress.place.rows:
             raise WatchError(f"{run.path} has ended, there is nothing to watch: rmqemu analyze {run.path}")
         checkpoint.claim()
         self._run = run
         self._checkpoint = checkpoint
-        self._send = report_line
+        self._print_changes = print_changes
         self._scenario = from_dict(run.manifest["scenario"], "the scenario of the run")
         self._watch = LiveWatch(facts_of(self._scenario, 0).broker_names)
         self._place = TracePlace()
@@ -230,7 +230,7 @@ class Following:
 
     def _report_the_last(self, *, time_passes: bool) -> None:
         if not self._checkpoint.progress.rested:
-            self._send(tuple(self._watch.rest(time_passes=time_passes)))
+            self._print_changes(tuple(self._watch.rest(time_passes=time_passes)))
             self._checkpoint.save(attrs.evolve(self._checkpoint.progress, rested=True))
 
     @property
@@ -290,7 +290,7 @@ class Following:
             before, place, last_ns = place, place.after(table, seq), t_ns
             changes += self._watch.take(table, t_ns, None if row is None else columns_of_row(row))
         if changes:
-            self._send(changes)
+            self._print_changes(changes)
         if place.rows > self._place.rows:
             self._checkpoint.save(RunProgress(place, last_ns))
             self._place = place

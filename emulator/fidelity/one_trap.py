@@ -1,9 +1,6 @@
 """One trap of the ledger for people: what the real system does, where, and a test that shows it."""
 
 from collections.abc import Iterator
-from typing import Any
-
-import attrs
 
 from emulator.base.errors import UserError
 from emulator.base.text import alike
@@ -55,11 +52,6 @@ def lines_of(row: LedgerRow) -> list[str]:
 def shown_by(row: LedgerRow) -> str:
     """The test that shows most of a trap: of a whole cluster, if there is one."""
     return next((test for test in row.tests if test.startswith(_WHOLE_CLUSTERS)), row.tests[0])
-
-
-def as_json(row: LedgerRow) -> dict[str, Any]:
-    """A trap for programs: all columns of its row."""
-    return attrs.asdict(row)
 
 
 def _named(name: str, values: list[str]) -> Iterator[str]:

@@ -115,7 +115,7 @@ class Dial:
         server = self._client.peer
         server.last_due_ns = self._travel(back, self._syn_ack_arrives) or server.last_due_ns
         if is_first:
-            _send(fabric.listeners[self._target].process, partial(server.handler.on_open, server), cause.get())
+            _notify(fabric.listeners[self._target].process, partial(server.handler.on_open, server), cause.get())
 
     def _accept(self, target_node: str) -> Endpoint | None:
         """Accept as the kernel of the server does; returns the client end, or None if no process listens."""
@@ -145,12 +145,12 @@ class Dial:
             client.close()
             return
         self._process.endpoints[client] = None
-        _send(self._process, lambda: self._connected(client), cause.get())
+        _notify(self._process, lambda: self._connected(client), cause.get())
 
     def _rst_arrives(self) -> None:
         if not self._answered:
             self._answered = True
-            _send(self._process, self._refused, cause.get())
+            _notify(self._process, self._refused, cause.get())
 
     def _connected(self, client: Endpoint) -> None:
         if self._take is None:
@@ -187,7 +187,7 @@ class Dial:
         return due_ns
 
 
-def _send(process: Owner, callback: Callable[[], None], cause_seq: int) -> None:
+def _notify(process: Owner, callback: Callable[[], None], cause_seq: int) -> None:
     """Call a callback of a process: at once, or when it is resumed."""
     entry = ScheduledCall(callback, process, cause_seq)
     if process.admits(entry):

@@ -54,7 +54,7 @@ class WatchedRun:
         self._stopping = threading.Event()
         self._scratch = tempfile.TemporaryDirectory(prefix="rmqemu-watch-")
         run = open_watched(path)
-        self._following = Following(run, Checkpoint(checkpoint or Path(self._scratch.name), run), self._send)
+        self._following = Following(run, Checkpoint(checkpoint or Path(self._scratch.name), run), self._on_changes)
         self._following.start(spark_session)
         self._thread = threading.Thread(target=self._follow, name=f"watch {run.run}", daemon=True)
         self._thread.start()
@@ -103,7 +103,7 @@ class WatchedRun:
             self._problem = str(error) or type(error).__name__
         self._show()
 
-    def _send(self, changes: Sequence[DifferenceChange]) -> None:
+    def _on_changes(self, changes: Sequence[DifferenceChange]) -> None:
         names = self._following.names
         self._lines.extend(change.line(names) for change in changes)
         self._show()

@@ -2,7 +2,7 @@
 
 A frame holds rows of all tables. Its header says how long it is and carries two
 checksums, so a frame that a kill has cut off (the last one, shorter than its
-header says) is reported from a damaged one. When a segment closes, a new journal with
+header says) is distinguished from a damaged one. When a segment closes, a new journal with
 what still waits is renamed over the old one.
 
     header:  length of the payload (8 bytes, big-endian), its CRC-32 (4), the CRC-32 of both (4)

@@ -1,4 +1,4 @@
-"""Headers of POP: a broker hands messages out, hides them for a while, and is reported what became of them.
+"""Headers of POP: a broker hands messages out, hides them for a while, and learns what became of them.
 
 The rules of `nodes.protocol.headers` hold. Times are milliseconds.
 """

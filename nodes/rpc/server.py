@@ -89,7 +89,7 @@ class RpcServer:
         self._channels: dict[Channel, None] = {}
 
     def shutdown(self) -> None:
-        """Close all connections; who has to be reported that one is closed is reported nothing any more."""
+        """Close all connections, without notice to those that hear of closed ones."""
         channels, self._channels = self._channels, {}
         for channel in channels:
             channel.close()

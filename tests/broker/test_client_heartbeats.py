@@ -63,12 +63,12 @@ async def test_two_heartbeats_are_never_under_way_at_once():
     beats = heartbeats(brokers, lambda: SOMETHING)
     answers = []
 
-    async def report_line():
+    async def beat():
         answers.append(await beats.send_to_one("b", "b0"))
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(report_line)
-        nursery.start_soon(report_line)
+        nursery.start_soon(beat)
+        nursery.start_soon(beat)
 
     assert sorted(answers) == [False, True]
     assert len(brokers.reported) == 1

@@ -53,7 +53,7 @@ def allocate(requested):
 
     return {
         "results": [
-            {"cid": cid} | throwing(JAVA_KINDS, share, cid, report_line=AllocationError) for cid in requested["callers"]
+            {"cid": cid} | throwing(JAVA_KINDS, share, cid, quoting=AllocationError) for cid in requested["callers"]
         ]
     }
 

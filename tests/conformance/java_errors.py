@@ -1,7 +1,7 @@
 """Errors of ours as the answers report those of Java."""
 
 
-def throwing(kinds, call, *arguments, report_line=()):
+def throwing(kinds, call, *arguments, quoting=()):
     """What a call returns, or the simple name of the Java exception that stands for what it raised.
 
     Args:
@@ -12,4 +12,4 @@ def throwing(kinds, call, *arguments, report_line=()):
         return call(*arguments)
     except tuple(kinds) as error:
         kind = next(name for ours, name in kinds.items() if isinstance(error, ours))
-        return {"error": kind} | ({"message": str(error)} if report_line and isinstance(error, report_line) else {})
+        return {"error": kind} | ({"message": str(error)} if quoting and isinstance(error, quoting) else {})

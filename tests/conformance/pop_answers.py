@@ -47,7 +47,7 @@ def without_citations(out):
 
 
 def reporting(call, *arguments):
-    return throwing(JAVA_KINDS, call, *arguments, report_line=(NumberFormatError, ExtraInfoError))
+    return throwing(JAVA_KINDS, call, *arguments, quoting=(NumberFormatError, ExtraInfoError))
 
 
 def handle(text):

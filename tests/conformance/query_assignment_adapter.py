@@ -51,7 +51,7 @@ def alloc4pop(requested):
 
     return {
         "results": [
-            {"cid": cid} | throwing(JAVA_KINDS, share, cid, report_line=AllocationError) for cid in requested["callers"]
+            {"cid": cid} | throwing(JAVA_KINDS, share, cid, quoting=AllocationError) for cid in requested["callers"]
         ]
     }
 
@@ -103,7 +103,7 @@ class QueryAssignments(Adapter):
 
     def allocate4_pop(self, strategy, client, mq_all, cid_all, pop_share_queue_num):
         arguments = ("g", client, queues(mq_all), cid_all, pop_share_queue_num)
-        found = throwing(JAVA_KINDS, allocate_for_pop, STRATEGIES[strategy], *arguments, report_line=AllocationError)
+        found = throwing(JAVA_KINDS, allocate_for_pop, STRATEGIES[strategy], *arguments, quoting=AllocationError)
         return found if isinstance(found, dict) else {"result": [text(queue) for queue in found]}
 
     def put_topic(self, topic):

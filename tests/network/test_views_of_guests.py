@@ -63,7 +63,7 @@ class Connection:
         flag = CommandFlag.ONEWAY if oneway else 0
         return self.watched.on_request(Command(code, flag, next(self.opaques), ext_fields=fields, body=raw))
 
-    def report_line(self, requested, body=None, *, code=ResponseCode.SUCCESS, led=0):
+    def answer(self, requested, body=None, *, code=ResponseCode.SUCCESS, led=0):
         cause.set(led)
         self.watched.on_frame(requested.answer(code, None, body=None if body is None else encode_body(body)))
 
@@ -71,26 +71,24 @@ class Connection:
         self.say(RequestCode.HEART_BEAT, None, HeartbeatData(client_id, tuple(map(ProducerData, producers)), consumers))
 
     def route(self, topic, reported, led=0):
-        self.report_line(
+        self.answer(
             self.say(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader(topic)), reported, led=led
         )
 
     def members(self, *client_ids, group="g", led=0):
         requested = self.say(RequestCode.GET_CONSUMER_LIST_BY_GROUP, headers.ConsumerGroupRequestHeader(group))
-        self.report_line(requested, bodies.GetConsumerListByGroupResponseBody(client_ids), led=led)
+        self.answer(requested, bodies.GetConsumerListByGroupResponseBody(client_ids), led=led)
         return requested
 
     def pull(self, queue_id, offset=0, *, group="g", topic="t", code=RequestCode.PULL_MESSAGE):
         return self.say(code, headers.PullMessageRequestHeader(group, topic, queue_id, offset, 32, 2, 0, 15_000, 0))
 
     def nothing_found(self, requested):
-        self.report_line(requested, code=ResponseCode.PULL_NOT_FOUND)
+        self.answer(requested, code=ResponseCode.PULL_NOT_FOUND)
 
     def lock(self, client_id, *queue_ids, granted):
         body = bodies.LockBatchRequestBody("g", client_id, queues(*queue_ids))
-        self.report_line(
-            self.say(RequestCode.LOCK_BATCH_MQ, None, body), bodies.LockBatchResponseBody(queues(*granted))
-        )
+        self.answer(self.say(RequestCode.LOCK_BATCH_MQ, None, body), bodies.LockBatchResponseBody(queues(*granted)))
 
     def unlock(self, client_id, *queue_ids):
         self.say(RequestCode.UNLOCK_BATCH_MQ, None, bodies.LockBatchRequestBody("g", client_id, queues(*queue_ids)))

@@ -2,13 +2,11 @@
 
 import ast
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("emulator", "faults", "nodes")
+from project.house import PACKAGES, ROOT, modules, parsed, where
+
 PURE_STDLIB = (
     "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses",
     "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "hmac", "itertools", "json", "math", "operator",
@@ -31,25 +29,12 @@ ALLOWED = {
 }
 
 
-def modules(*packages: str) -> list[Path]:
-    return [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def imported(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or "."
-
-
-def where(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
 
 
 @pytest.mark.parametrize("package", list(ALLOWED))

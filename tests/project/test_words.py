@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("emulator", "faults", "nodes")
+from project.house import PACKAGES, ROOT, modules, parsed, where
+
 FOLDERS = (*PACKAGES, "examples", "notebooks", "tests")
 KINDS = (".css", ".html", ".ipynb", ".js", ".md", ".py", ".toml")
 # Answers of the real classes have their own words.
@@ -40,7 +40,7 @@ def texts() -> list[tuple[str, str]]:
     """Name and text of each page, module, notebook (its sources) and scenario."""
     paths = [ROOT / "README.md", ROOT / "Makefile", ROOT / "pyproject.toml"]
     paths += [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in KINDS]
-    named = [(path.relative_to(ROOT).as_posix(), path) for path in paths if path.is_file()]
+    named = [(where(path), path) for path in paths if path.is_file()]
     return [(name, _text(path)) for name, path in named if not name.startswith(FOREIGN)]
 
 
@@ -49,10 +49,6 @@ def _text(path: Path) -> str:
     if path.suffix != ".ipynb":
         return text
     return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
-
-
-def modules(*folders: str) -> list[Path]:
-    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def test_no_text_has_a_retired_word():
@@ -72,9 +68,9 @@ def test_a_word_that_contains_a_retired_one_is_no_retired_word(text):
 def test_no_class_of_the_product_has_the_name_of_another():
     places = defaultdict(list)
     for path in modules(*PACKAGES):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(path.relative_to(ROOT).as_posix())
+                places[node.name].append(where(path))
 
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
@@ -98,9 +94,9 @@ def variables(tree: ast.Module) -> list[str]:
 
 def test_the_name_of_a_variable_says_what_it_holds():
     bad = {
-        path.relative_to(ROOT).as_posix(): names
+        where(path): names
         for path in modules(*PACKAGES, "examples", "tests")
-        if (names := [name for name in variables(ast.parse(path.read_text(encoding="utf-8"))) if name in VARIABLES])
+        if (names := [name for name in variables(parsed(path)) if name in VARIABLES])
     }
 
     assert bad == {}
@@ -108,7 +104,7 @@ def test_the_name_of_a_variable_says_what_it_holds():
 
 def test_bounds_are_called_max_and_min():
     names = {
-        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        f"{where(path)}: {name}"
         for path in modules(*PACKAGES, "examples")
         for name in re.findall(r"\b_?[A-Z][A-Z0-9_]*\b", path.read_text(encoding="utf-8"))
         if {"MOST", "LEAST"} & set(name.split("_"))

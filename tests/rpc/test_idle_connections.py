@@ -15,14 +15,14 @@ async def call_at(world, instants_ms, *, server=RemotingServerConfig(), client=R
     """Call at these instants; what both ends are reported about closes until 400 s, and when in ms."""
     lines = []
 
-    def report_line(node):
+    def closed_at(node):
         return lambda _: lines.append((node, world.timeline.now_ns // 1_000_000))
 
     serving, calling = (process_of(add_host(world, number, name)) for number, name in enumerate("sc", 1))
-    answers = RpcServer(serving, server, on_channel_closed=report_line("server"))
+    answers = RpcServer(serving, server, on_channel_closed=closed_at("server"))
     answers.register(1, lambda _c, r: r.answer())
     serving.listen(PORT, answers)
-    rpc = RpcClient(calling, client, on_channel_closed=report_line("client"))
+    rpc = RpcClient(calling, client, on_channel_closed=closed_at("client"))
     for instant_ms in instants_ms:
         await until_ms(world, instant_ms)
         rpc.call_async(ADDRESS, 1, {}, None, timeout_ms=3_000, callback=lambda _: None)

@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 FILES_SHOWN = 10
-"""As many files as are worth a place in `support.kinds.LONGEST`."""
+"""As many files as are worth a place in `support.kinds.FIRST`."""
 
 
 @attrs.define(eq=False)  # plugins are keys

@@ -89,9 +89,9 @@ class Disturbances(Watcher):
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads faults and processes."""
-        return {FAULTS: self._faults.append, LIFECYCLE: self._on_change}
+        return {FAULTS: self._faults.append, LIFECYCLE: self._on_life}
 
-    def _on_change(self, row: LifeRow) -> None:
+    def _on_life(self, row: LifeRow) -> None:
         if row.event in DISTURBING:
             self._life.append(row)
 

@@ -271,10 +271,10 @@ class Holdings(SettlingSweeps[HeldSubject, SubjectSweep]):
         if not self.share.has_text(row.subject):
             return
         value = (row.value_hash, row.value) if row.value_hash else NOTHING
-        self._on_change(HeldSubject(row.kind, row.role, row.subject), process, value)
+        self._on_value(HeldSubject(row.kind, row.role, row.subject), process, value)
         if self._parts and row.kind == BeliefKind.VIEW:
             for part, of_part in _parts(row):
-                self._on_change(HeldSubject(part.kind, row.role, row.subject), process, of_part)
+                self._on_value(HeldSubject(part.kind, row.role, row.subject), process, of_part)
 
     def _round(self, row: PassRow) -> None:
         """A member records with each round what allocated; that it did so by itself is a value, too."""
@@ -284,9 +284,9 @@ class Holdings(SettlingSweeps[HeldSubject, SubjectSweep]):
             return
         self._mode_of[process, row.group] = row.mode
         text = json.dumps(row.mode)
-        self._on_change(HeldSubject(BeliefKind.REBALANCE_MODE, row.role, row.group), process, (text, text))
+        self._on_value(HeldSubject(BeliefKind.REBALANCE_MODE, row.role, row.group), process, (text, text))
 
-    def _on_change(self, about: HeldSubject, process: Process, value: Value) -> None:
+    def _on_value(self, about: HeldSubject, process: Process, value: Value) -> None:
         self.feed(about, (process, value))
         self._held_by.setdefault(process, {})[about] = None
 

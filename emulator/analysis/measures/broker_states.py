@@ -103,7 +103,7 @@ class BrokerStates(Watcher):
             if routes:  # without a nameserver clients keep their routes
                 listed = {name: None for route in routes.values() for name in route}
                 for name in {**known, **listed}:
-                    self._on_change(topic, name, self._state(topic, name, t_ns), t_ns)
+                    self._on_state(topic, name, self._state(topic, name, t_ns), t_ns)
 
     def _state(self, topic: str, broker_name: str, t_ns: int) -> BrokerState:
         processes = self._processes.get(broker_name, ())
@@ -113,7 +113,7 @@ class BrokerStates(Watcher):
         takes = any(_MASTER_ID in item["addrs"] and is_writeable(item["queues"][2]) for item in listed)
         return BrokerState.WHOLE if takes else BrokerState.READ_ONLY
 
-    def _on_change(self, topic: str, broker_name: str, state: BrokerState, t_ns: int) -> None:
+    def _on_state(self, topic: str, broker_name: str, state: BrokerState, t_ns: int) -> None:
         known = self._known[topic]
         before = known.get(broker_name)
         if before is None and state is not BrokerState.WHOLE:

@@ -146,7 +146,7 @@ class ConsumerGroupSpec:
     consumers of a process share: with the same name they are one client, with one id and one thread each for
     heartbeats and rebalance; by default each consumer has its own name."""
     mode: ConsumeMode = choice(ConsumeMode, ConsumeMode.PULL)
-    """How they get their messages, as an operator has sent all brokers before the start; `pop` needs
+    """How they get their messages, as an operator has set it at all brokers before the start; `pop` needs
     `clientRebalance = false`, which it brings along in a file."""
     pop_share_queue_num: int = whole(0, minimum=-1)
     """With `mode = "pop"`: of how many following members each pops the queues, too; 0 or -1: all pop all queues."""

@@ -56,7 +56,7 @@ class _Scan:
         self._at = found.end()
         return found[0]
 
-    def _on_change(self, path: str) -> None:
+    def _on_path(self, path: str) -> None:
         """Note a path at this place, unless it was begun before."""
         self._line += self._text.count("\n", self._counted, self._at)
         self._counted = self._at
@@ -74,14 +74,14 @@ class _Scan:
         path = ""
         for part in parents:
             path = _joined(path, part)
-            self._on_change(path)
+            self._on_path(path)
             path = self._last_of(path)
         path = _joined(path, last)
-        self._on_change(path)
+        self._on_path(path)
         if is_array:
             self._tables[path] = self._tables.get(path, -1) + 1
         path = self._last_of(path)
-        self._on_change(path)
+        self._on_path(path)
         self._at = end
         return path
 
@@ -95,7 +95,7 @@ class _Scan:
         end, self._at = self._at, start
         for part in parts:
             here = _joined(here, part)
-            self._on_change(here)
+            self._on_path(here)
         self._at = self._text.index("=", end) + 1
         self._skip(_BLANK)
         self._value(here, depth)
@@ -118,7 +118,7 @@ class _Scan:
         self._skip(_BLANK)
         while self._text[self._at] not in "]}":
             if is_array:
-                self._on_change(f"{path}[{index}]")
+                self._on_path(f"{path}[{index}]")
                 self._value(f"{path}[{index}]", depth)
                 index += 1
             else:

@@ -64,10 +64,10 @@ class CleanCommitLog:
         if is_nearly_full(store, config):
             used = f"{store.used_bytes:,} of {config.store_max_bytes:,} bytes of the log are used"
             fate = "at the limit its oldest messages are deleted, consumed or not"
-            self._send(LifecycleEvent.STORE_NEARLY_FULL, f"{used}; {fate}")
+            self._record(LifecycleEvent.STORE_NEARLY_FULL, f"{used}; {fate}")
         while store.file_count > 1 and not has_room(store, config):
             self._delete_oldest_file()
-            self._send(LifecycleEvent.STORE_FULL, "from now on the oldest messages are deleted, consumed or not")
+            self._record(LifecycleEvent.STORE_FULL, "from now on the oldest messages are deleted, consumed or not")
         self._files = store.file_count
 
     def _start_thread(self) -> None:
@@ -99,7 +99,7 @@ class CleanCommitLog:
             host.record(MessageRecord(MessageEvent.EXPIRED, "", *place))
         host.log.info("a file of the commit log is deleted", minOffset=store.min_commit_log_offset)
 
-    def _send(self, event: LifecycleEvent, detail: str) -> None:
+    def _record(self, event: LifecycleEvent, detail: str) -> None:
         if event not in self._reported:
             self._reported[event] = None
             self._broker.host.record(Lifecycle(event, detail))

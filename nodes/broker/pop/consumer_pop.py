@@ -76,7 +76,7 @@ class PopFromRecords:
             self._requests[key] = number + 1
             visits = self._visits(pop, topic, number)
             batches = [batch for visit in visits if (batch := self._take_queue(pop, *visit)) is not None]
-            await self._on_change(pop, batches)
+            await self._keep_records(pop, batches)
         finally:
             self._service.locks.unlock(key)
 
@@ -161,7 +161,7 @@ class PopFromRecords:
             committed = offset if first == NO_OFFSET else first
         self._offsets.commit(group, topic, queue_id, committed, pop.client)
 
-    async def _on_change(self, pop: Pop, batches: list[_Batch]) -> None:
+    async def _keep_records(self, pop: Pop, batches: list[_Batch]) -> None:
         """Keep the records of a pop, then hand its messages out."""
         if not batches:
             return

@@ -115,7 +115,7 @@ class QueuePop:
         read = read_queue(broker, self._offsets, pop, topic, queue_id, offset)
         if not read.messages:
             self._pass_over(pop, topic, queue_id, offset, read)
-        elif not await self._on_change(pop, topic, queue_id, offset, read):
+        elif not await self._record(pop, topic, queue_id, offset, read):
             pop.rest_num += len(read.messages)
             return
         pop.rest_num += read.max_offset - read.next_begin_offset
@@ -123,7 +123,7 @@ class QueuePop:
             pop.messages.append(self._handed_out(pop, message, offset) if is_retry else message)
         broker.pop_in_flight.increment(topic, pop.group, queue_id, len(read.messages))
 
-    async def _on_change(self, pop: Pop, topic: str, queue_id: int, offset: int, read: GetMessageResult) -> bool:
+    async def _record(self, pop: Pop, topic: str, queue_id: int, offset: int, read: GetMessageResult) -> bool:
         """Note a batch, or write a check point; False: its messages must not be handed out."""
         broker, header, group = self._broker, pop.header, pop.group
         key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"

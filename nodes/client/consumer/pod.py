@@ -17,7 +17,7 @@ from nodes.values import frozen
 
 @frozen
 class PodEnvironment:
-    """What the manifest sends a pod in environment variables."""
+    """What the manifest gives a pod in environment variables."""
 
     statefulset: str
     replicas_address: str

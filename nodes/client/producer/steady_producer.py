@@ -82,8 +82,11 @@ class SteadyProducer:
         self.instance = ClientInstance(host, config, nameservers)
         self.producer = DefaultProducer(self.instance, config, group)
         self._keys = None if setup.keys is None else KeyDraws(setup.keys, host.rng("keys"))
-        chance = host.rng("SelectMessageQueueByRandom")
-        self._selector = None if setup.select is None else selector_of(setup.select, chance.randrange)
+        self._selector = (
+            None
+            if setup.select is None
+            else selector_of(setup.select, host.rng("SelectMessageQueueByRandom").randrange)
+        )
         self._send = self.producer.send
         if setup.transactions is not None:
             listener = _SteadyListener(host, setup.transactions)
@@ -147,7 +150,7 @@ class SteadyProducer:
         if self._keys is not None:
             key = properties[KEYS] = self._keys.draw()
         if self._delay:
-            # Who is reported from others while it waits needs an id, as RocketMQ's producers give to every message.
+            # While it waits, only its id distinguishes a message from others; RocketMQ's producers give one to each.
             properties |= {UNIQ_KEY: self._ids.create(), **self._delay}
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:

@@ -373,7 +373,7 @@ class Rebalance:
 
 
 def configured_mode(config: ConsumerConfig) -> RebalanceMode:
-    """Who allocates the queues of a consumer that no operator has reported otherwise."""
+    """Who allocates the queues of a consumer for which no operator has set it."""
     if config.client_rebalance:
         return RebalanceMode.CLIENT
     return RebalanceMode.ASSIGNER if config.pinned_assigner else RebalanceMode.BROKER

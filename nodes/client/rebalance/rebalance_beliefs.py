@@ -43,7 +43,7 @@ class RebalanceBeliefs:
 
     def view(self, topic: str, client_ids: tuple[str, ...], queues: tuple[MessageQueue, ...], broker_addr: str) -> None:
         """Record members and queues of a pass; `broker_addr` is the broker that returned the members."""
-        is_used = self._mode is RebalanceMode.CLIENT  # the answer may have reported that a broker allocates from now on
+        is_used = self._mode is RebalanceMode.CLIENT  # the answer may have said that a broker allocates from now on
         if is_used and self._viewed.get(topic) != (client_ids, queues):
             self._viewed[topic] = (client_ids, queues)
             counts = Counter(map(_broker_name, queues))

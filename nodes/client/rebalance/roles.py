@@ -47,7 +47,7 @@ class FoundConsumers:
     """In the broker's order; one per channel."""
     requested: Requested
     setting: RebalanceSetting | None = None
-    """Who allocates the queues, as an operator has sent the broker."""
+    """Who allocates the queues, as an operator has set it at the broker."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class FoundAssignment:
     """None: the broker has no answer."""
     requested: Requested
     setting: RebalanceSetting | None = None
-    """Who allocates the queues, as an operator has sent the broker."""
+    """Who allocates the queues, as an operator has set it at the broker."""
 
 
 @frozen

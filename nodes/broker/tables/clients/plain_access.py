@@ -184,8 +184,8 @@ class Account:
         if needs.get(TRACE_TOPIC) == AccountPermission.PUB or self._config.admin:
             return
         if code in ADMIN_CODES:
-            node = self._config.access_key
-            raise AclError(f"Need admin permission for request code={code}, but accessKey={node} is not")
+            access_key = self._config.access_key
+            raise AclError(f"Need admin permission for request code={code}, but accessKey={access_key} is not")
         for resource, needed in needs.items():
             is_group = resource.startswith(RETRY_TOPIC_PREFIX)
             owned = self._owned.get(resource)

@@ -1,4 +1,4 @@
-"""What the trace is reported about copies of messages: in the retry topic of a group, and in its dead letter topic."""
+"""What the trace records of copies of messages: in the retry topic of a group, and in its dead letter topic."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a client is notified about a message that was not stored.
+"""What a client is answered about a message that was not stored.
 
 Mirrors:
     `org.apache.rocketmq.broker.processor.SendMessageProcessor#handlePutMessageResult`,

@@ -1,7 +1,7 @@
 """Up to where a log can be read, kept in a file for the next process.
 
 In controller mode the end of a log may be stored and not yet confirmed. RocketMQ's queues are files of their own, in
-which what was not confirmed is missing; here they are built from the log, so it has to be reported how far.
+which what was not confirmed is missing; here they are built from the log, so a file says how far.
 
 Mirrors:
     `org.apache.rocketmq.store.queue.ConsumeQueueStore`, its files; `StoreCheckpoint#getConfirmPhyOffset`.

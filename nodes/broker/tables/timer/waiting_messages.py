@@ -1,4 +1,4 @@
-"""What the trace is reported about messages that wait for a delay level or for the timer.
+"""What the trace records of messages that wait for a delay level or for the timer.
 
 Only messages of applications count, and only those with a unique id, by which they are known again. Redeliveries and
 RocketMQ's own messages wait, too, and are left out.
