@@ -1,4 +1,4 @@
-"""Symptoms: each appears above its limit and not below, the most severe first; the story notifies them in its chapters."""
+"""Symptoms: each appears above its limit and not below, the most severe first; chapters of the story name them."""
 
 import pytest
 
