@@ -209,6 +209,19 @@ class Caller:
         content = None if body is None else encode_body(body)
         return await self.node.rpc.call(self.address(node), int(code), fields, content, timeout_ms=timeout_ms)
 
+    def send(self, node: str, code: RequestCode, header: attrs.AttrsInstance | None = None, body: Any = None) -> None:
+        """Send a oneway request to a node, as clients commit offsets.
+
+        Args:
+            node: name of a nameserver, a controller, a broker or a container.
+            code: request code.
+            header: a value of `nodes.protocol.headers`.
+            body: bytes, or a value of `nodes.protocol.bodies`.
+        """
+        fields = {} if header is None else encode_header(header)
+        content = None if body is None else encode_body(body)
+        self.node.rpc.oneway(self.address(node), int(code), fields, content)
+
 
 Script = Callable[[Stage], Awaitable[object]]
 """A script; the run ends with it."""

@@ -17,6 +17,7 @@ _EXPELLED_WITHIN = "150s"
 """120 s of silence, a scan every 10 s, and a pass every 20 s in which the other one takes over."""
 _ROUND = "25s"
 """Longer than a healthy rebalance may have two owners."""
+THE_CUT = "cut mail <-> broker-a begins"
 
 SCENARIO = """
 [scenario]
@@ -81,15 +82,21 @@ def test_the_two_share_the_queues_as_long_as_nothing_is_wrong(report):
 
 
 def test_both_own_what_the_one_does_not_know_it_has_lost(report):
-    found = [row for row in report[0]["overlaps"] if row.violation and row.censored]
+    found = [row for row in report[0]["overlaps"] if row.censored]
+    assert {row.explained_by for row in found} == {THE_CUT}
     assert [(row.queue.topic, row.owners) for row in found] == [("orders", ("mail", "shop"))] * 2
 
 
 def test_they_work_from_different_lists_of_members(report):
-    found = [row for row in report[0]["views"] if row.violation]
+    found = [row for row in report[0]["views"] if row.kind == "view" and row.censored]
+    assert {row.explained_by for row in found} == {THE_CUT}
     assert sorted(row.subject for row in found) == ["billing/%RETRY%billing", "billing/orders"]
     for row in found:
         assert {holders.nodes: holders.value.count("@") for holders in row.holders} == {("mail",): 2, ("shop",): 1}
+
+
+def test_the_cut_explains_all_of_it(report):
+    assert [row for name in ("overlaps", "views", "orphans") for row in report[0][name] if row.violation] == []
 
 
 def test_what_they_consumed_is_not_taken_for_lost(report):
