@@ -147,7 +147,7 @@ HEALTHY = (
     (".", folder),
 )
 TURNS = 4
-"""`make test` tries a quarter of the kinds at each place, `make proofs` the others: in four turns, all kinds come up."""
+"""`make test` tries a quarter of the kinds at each place, `make proofs` the others; in four turns, all come up."""
 
 
 def cases():
