@@ -6,15 +6,10 @@ from emulator.analysis.rows.reader import frame_counts
 from emulator.trace.batches import Row
 from emulator.trace.schema import COUNTS, RPC, TraceTable
 from emulator.web.sections import Entries
-from nodes.protocol.codes import RequestCode
+from nodes.protocol.registry import codes_where
 from nodes.units import NS_PER_MS
 
-_HEARTBEATS = (
-    RequestCode.HEART_BEAT,
-    RequestCode.REGISTER_BROKER,
-    RequestCode.BROKER_HEARTBEAT,
-    RequestCode.QUERY_DATA_VERSION,
-)
+_HEARTBEATS = codes_where(lambda exchange: exchange.is_heartbeat)
 """Requests after which a server counts a client or a broker as alive."""
 _RPC_T_NS, _SRC, _DST = RPC.index("t_ns"), RPC.index("src"), RPC.index("dst")
 _EVENT, _KIND, _CODE = RPC.index("event"), RPC.index("kind"), RPC.index("code")

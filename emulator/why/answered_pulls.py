@@ -11,9 +11,11 @@ import attrs
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, COUNTS, RPC
 from nodes.beliefs import BeliefKind
-from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.codes import ResponseCode
+from nodes.protocol.exchange import Movement
+from nodes.protocol.registry import codes_where
 
-PULLS = (int(RequestCode.PULL_MESSAGE), int(RequestCode.LITE_PULL_MESSAGE), int(RequestCode.POP_MESSAGE))
+PULLS = tuple(sorted(codes_where(lambda exchange: exchange.movement is Movement.RECEIVE)))
 _CALM = (int(ResponseCode.SUCCESS), int(ResponseCode.PULL_NOT_FOUND), int(ResponseCode.POLLING_TIMEOUT))
 _GAP_NS = 30 * 1_000_000_000
 """Refusals with longer pauses between them are different episodes: a consumer pulls again after 3 s at most."""

@@ -21,7 +21,7 @@ from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import BrokerData, DataVersion
-from nodes.protocol.registry import decode_body_cached, decode_header
+from nodes.protocol.registry import codes_where, decode_body_cached, decode_header
 from nodes.routes import RouteBriefs
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import Handlers, RpcServer
@@ -29,11 +29,7 @@ from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
 KV_CONFIG_FILE = "kvConfig.json"
-_SINCE_5_0 = (
-    RequestCode.GET_BROKER_MEMBER_GROUP,
-    RequestCode.BROKER_HEARTBEAT,
-    RequestCode.REGISTER_TOPIC_IN_NAMESRV,
-)
+_SINCE_5_0 = codes_where(lambda exchange: exchange.since_5_0)
 _CHANGES_KV_CONFIG = (RequestCode.PUT_KV_CONFIG, RequestCode.DELETE_KV_CONFIG)
 _CHANGES_ROUTES = (
     RequestCode.WIPE_WRITE_PERM_OF_BROKER,
@@ -79,11 +75,10 @@ class Nameserver:
             get=RequestCode.GET_NAMESRV_CONFIG,
             update=RequestCode.UPDATE_NAMESRV_CONFIG,
         )
-        unknown = () if config.knows_member_groups else _SINCE_5_0
+        unknown = frozenset[int]() if config.knows_member_groups else _SINCE_5_0
         self._server.serve(
-            dict.fromkeys(unknown, _leave_unanswered),
             *(
-                {code: handler for code, handler in table.items() if code not in unknown}
+                {code: _leave_unanswered if code in unknown else handler for code, handler in table.items()}
                 for table in (self._handlers(), self._admin_handlers(), config_requests.handlers())
             ),
         )

@@ -12,8 +12,7 @@ from typing import Any
 
 from nodes.protocol.bodies import PullMessageResponseBody, RegisterBrokerBody
 from nodes.protocol.body_codec import decode_body, encode_body
-from nodes.protocol.codes import RequestCode
-from nodes.protocol.registry import EXCHANGES
+from nodes.protocol.registry import EXCHANGES, codes_where
 from nodes.values import frozen
 from nodes.wire.body_json import decode_json_body, encode_json_body
 from nodes.wire.message_binary import decode_messages, encode_messages
@@ -60,7 +59,7 @@ BODIES: Mapping[int, Bodies] = MappingProxyType(
 )
 """Request code -> bodies."""
 _UNKNOWN = Bodies()
-_OPTIONS = (RequestCode.GET_BROKER_CONFIG, RequestCode.GET_NAMESRV_CONFIG, RequestCode.GET_CONTROLLER_CONFIG)
+_ANSWERS_LINES = codes_where(lambda exchange: exchange.answers_lines)
 ShownHost = Callable[[str], str]
 
 
@@ -115,7 +114,7 @@ def response_to_wire(code: int, body: bytes | None, shown_host: ShownHost = str)
 
 def is_text_answer(code: int) -> bool:
     """Whether the answer to a request of this code has a body in JSON, or lines of options."""
-    return BODIES.get(code, _UNKNOWN).response is BodyKind.JSON or code in _OPTIONS
+    return BODIES.get(code, _UNKNOWN).response is BodyKind.JSON or code in _ANSWERS_LINES
 
 
 def _from_wire(kind: BodyKind, cls: type, raw: bytes | None) -> bytes | None:

@@ -17,9 +17,10 @@ from nodes.protocol.bodies_controller import (
     SyncStateSet,
 )
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.exchanges.controllers import CONTROLLER_EXCHANGES
 from nodes.protocol.header_codec import encode_header
 from nodes.protocol.json_text import to_json
-from nodes.protocol.registry import CONTROLLER_EXCHANGES, EXCHANGES
+from nodes.protocol.registry import EXCHANGES
 from nodes.protocol.widths import INT64_MAX
 from nodes.protocol.wire_names import wire_name
 

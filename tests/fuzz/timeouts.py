@@ -27,6 +27,8 @@ from nodes.beliefs import LifecycleEvent
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.config.broker import BrokerRole
 from nodes.protocol.codes import RequestCode as Code
+from nodes.protocol.exchange import Movement
+from nodes.protocol.registry import codes_where
 
 if TYPE_CHECKING:
     from fuzz.oracles import Evidence
@@ -47,10 +49,10 @@ _CLOCK_FAULTS = (ClockSkew, ClockDrift, ClockJump)
 _SLEW = 12
 """A clock that has jumped is slewed back by a twelfth of the elapsed time."""
 _PULLS = (Code.PULL_MESSAGE, Code.LITE_PULL_MESSAGE)
-_SENDS = (Code.SEND_MESSAGE, Code.SEND_MESSAGE_V2, Code.SEND_BATCH_MESSAGE, Code.CONSUMER_SEND_MSG_BACK)
-_NOT_IN_4_X = (Code.GET_BROKER_MEMBER_GROUP, Code.BROKER_HEARTBEAT, Code.DELETE_TOPIC_IN_NAMESRV)
+_SENDS = codes_where(lambda exchange: exchange.movement in (Movement.SEND, Movement.RETURN))
+_NOT_IN_4_X = codes_where(lambda exchange: exchange.since_5_0)
 """Requests that a nameserver of 4.x leaves without an answer."""
-_MAKES_TOPICS = (Code.HEART_BEAT, *_SENDS)
+_MAKES_TOPICS = _SENDS | {Code.HEART_BEAT}
 _ASKS_PEERS = (Code.LOCK_BATCH_MQ, Code.QUERY_ASSIGNMENT, Code.EXCHANGE_BROKER_HA_INFO)
 
 

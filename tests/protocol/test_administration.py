@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from fuzz.requests import random_value
-from nodes.protocol.administration import ADMIN_REQUESTS, OTHER_REQUESTS, changes_of
+from nodes.protocol.administration import ADMIN_REQUESTS, changes_of
 from nodes.protocol.body_codec import encode_body
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -40,8 +40,3 @@ def test_the_fields_of_a_configuration_are_its_lines() -> None:
     body = b"brokerPermission=4\n no such line\nlabel = a=b\n"
     (change,) = changes_of(Command(RequestCode.UPDATE_BROKER_CONFIG, body=body))
     assert change.detail == {"brokerPermission": "4", "label": "a=b"}
-
-
-def test_no_request_is_in_both_tables_and_each_has_its_classes() -> None:
-    assert [code for code in ADMIN_REQUESTS if code in OTHER_REQUESTS] == []
-    assert [code for code in (*ADMIN_REQUESTS, *OTHER_REQUESTS) if code not in EXCHANGES] == []

@@ -6,13 +6,12 @@ from typing import get_args, get_type_hints
 import attrs
 import pytest
 
-from emulator.spec import loads
 from emulator.state.event_lines import EventLines
 from emulator.testing import Stage, a_scenario, execute
 from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import ADMIN, COUNTS, TraceLevel
 from nodes.protocol import headers, headers_admin, headers_controller
-from nodes.protocol.administration import ADMIN_REQUESTS, OTHER_REQUESTS
+from nodes.protocol.administration import ADMIN_REQUESTS
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.registry import EXCHANGES
 from nodes.protocol.wire_names import wire_name
@@ -125,45 +124,6 @@ def test_an_election_that_brokers_ask_for_leaves_no_row_and_one_that_designates_
     trace = execute(example.scenario(), script)
     assert trace.select("rpc", code=int(RequestCode.CONTROLLER_ELECT_MASTER), src="broker-a", kind="request")
     assert [row.broker_name for row in trace.select("admin")] == [BROKER]
-
-
-_SERVERS = """
-[scenario]
-name = "servers"
-seed = 1
-run_for_s = 5
-preset = "{preset}"
-[nameserver]
-count = 1
-{more}
-[[broker]]
-name = "broker-a"
-{keys}
-"""
-
-
-@pytest.mark.parametrize(
-    ("preset", "more", "keys"),
-    [
-        ("rip32", "", "replicas = 2"),
-        ("controller", "[controller]\ncount = 1", "replicas = 2"),
-        ("classic", "", 'container = "box"'),
-    ],
-)
-def test_every_request_that_a_server_handles_is_an_administrators_or_has_a_reason_why_not(
-    preset: str, more: str, keys: str
-) -> None:
-    handled: dict[int, None] = {}
-
-    async def script(stage: Stage) -> None:
-        for name in stage.cluster.hosts:
-            server = stage.node(name)._server
-            handled.update(dict.fromkeys((*server._handlers, *server._handlers_in_tasks)))
-
-    execute(loads(_SERVERS.format(preset=preset, more=more, keys=keys), "servers.toml"), script)
-    assert len(handled) > 60
-    found = [RequestCode(code).name for code in handled if (code in ADMIN_REQUESTS) == (code in OTHER_REQUESTS)]
-    assert found == [], "in neither table, or in both"
 
 
 def test_the_fields_that_the_table_names_are_those_of_the_requests() -> None:

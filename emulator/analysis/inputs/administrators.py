@@ -8,7 +8,8 @@ from emulator.analysis.inputs.steps import Steps
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow
 from emulator.trace.schema import ADMIN, TraceTable
-from nodes.protocol.administration import ADMIN_REQUESTS, Changed
+from nodes.protocol.admin_request import Changed
+from nodes.protocol.administration import ADMIN_REQUESTS
 from nodes.protocol.codes import RequestCode
 
 _OFF = ("false", "False", False)

@@ -26,7 +26,7 @@ from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, TraceTable
 from faults.disturbance import Concerns, Frame, Learns
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind, LifecycleEvent
-from nodes.protocol.administration import Changed
+from nodes.protocol.admin_request import Changed
 from nodes.units import NS_PER_MS
 
 _WORD = re.compile(r"[^\s,;|()]+")

@@ -29,7 +29,7 @@ from emulator.analysis.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
-from nodes.protocol.administration import Changed
+from nodes.protocol.admin_request import Changed
 from nodes.units import NS_PER_MS
 
 SETTLED_MS = 1_000

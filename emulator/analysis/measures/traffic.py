@@ -28,6 +28,8 @@ from emulator.trace.schema import OWNERSHIP, TraceTable
 from nodes.beliefs import OwnershipEvent
 from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.exchange import Movement
+from nodes.protocol.registry import codes_where
 from nodes.units import NS_PER_S
 
 WINDOW_S = 30
@@ -49,16 +51,8 @@ ONEWAY = "oneway"
 _FAILED = ("refused", "unanswered")
 _BECAME = ("acknowledged", *_FAILED)
 _FAILED_DIALS = ("refused", "connect_lost")
-_SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
-_MOVES_MESSAGES = (
-    *_SENDS,
-    *(RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.CONSUMER_SEND_MSG_BACK),
-    *(RequestCode.POP_MESSAGE, RequestCode.PEEK_MESSAGE, RequestCode.NOTIFICATION),
-    *(RequestCode.ACK_MESSAGE, RequestCode.BATCH_ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME),
-    *(RequestCode.END_TRANSACTION, RequestCode.CHECK_TRANSACTION_STATE, RequestCode.RECALL_MESSAGE),
-    *(RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2, RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT),
-    *HaFrame,
-)
+_SENDS = codes_where(lambda exchange: exchange.movement is Movement.SEND)
+_MOVES_MESSAGES = codes_where(lambda exchange: exchange.movement is not None).union(HaFrame)
 
 
 @attrs.frozen

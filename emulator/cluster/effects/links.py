@@ -8,15 +8,16 @@ from emulator.cluster.effects.effect import Effect
 from emulator.network.link import LinkEffect, LinkRule, Matches, Quota, Sender
 from faults.link import Cut, Delay, Drop, FrameFault, LinkFault, Loss, Partition, TcpLoss
 from faults.refuse import Refuse
-from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
+from nodes.protocol.registry import EXCHANGES
 
 L = TypeVar("L", bound=LinkFault)
-_GROUP = ("consumerGroup", "producerGroup", "group")
-_TOPIC = ("topic",)
-_GROUP_V2, _TOPIC_V2 = ("a",), ("b",)
-_V2 = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2)
-"""The codes whose headers have those names of one letter."""
+_GROUP_FIELDS: Mapping[int, tuple[str, ...]] = {code: exchange.group_fields for code, exchange in EXCHANGES.items()}
+_TOPIC_FIELDS: Mapping[int, tuple[str, ...]] = {
+    code: (exchange.topic_field,) if exchange.topic_field else () for code, exchange in EXCHANGES.items()
+}
+_USUAL_GROUP_FIELDS, _USUAL_TOPIC_FIELDS = ("consumerGroup", "producerGroup", "group"), ("topic",)
+"""Those of requests that no node answers."""
 
 
 class LinksEffect(Effect[L]):
@@ -116,17 +117,13 @@ def frame_filter(fault: FrameFault) -> Matches | None:
         request_code = command.request_code if command.is_response else command.code
         return (
             code in (None, request_code)
-            and (group is None or _matches(command, _GROUP, _GROUP_V2, group))
-            and (topic is None or _matches(command, _TOPIC, _TOPIC_V2, topic))
+            and (group is None or _has(command, _GROUP_FIELDS.get(command.code, _USUAL_GROUP_FIELDS), group))
+            and (topic is None or _has(command, _TOPIC_FIELDS.get(command.code, _USUAL_TOPIC_FIELDS), topic))
             and (during is None or sender.is_in(during))
         )
 
     return matches
 
 
-def _matches(command: Command, names: tuple[str, ...], names_v2: tuple[str, ...], wanted: str) -> bool:
-    if command.is_response:
-        return False
-    fields: Mapping[str, str] = command.ext_fields
-    is_v2 = command.code in _V2
-    return any(fields.get(name) == wanted for name in (names_v2 if is_v2 else names))
+def _has(command: Command, names: tuple[str, ...], wanted: str) -> bool:
+    return not command.is_response and any(command.ext_fields.get(name) == wanted for name in names)

@@ -8,10 +8,11 @@ import attrs
 
 from nodes.cause import NO_CAUSE
 from nodes.protocol.acl_signature import SIGNATURE, TranslatedBody
-from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.errors import ProtocolError, UnreadableBody
+from nodes.protocol.headers import SendMessageResponseHeader
 from nodes.protocol.message_id import ADDRESS_DIGITS, address_digits, message_id_address
+from nodes.protocol.registry import codes_where
 from nodes.rpc.codec import Decoder, FrameError, encode
 from nodes.wire import body_kinds
 from nodes.wire.remoting_command import (
@@ -76,10 +77,8 @@ REQUESTED_CODES_MAX = 1_000
 HEADER_CHARS_MAX = 128 * 1024
 """Most characters in the fields of a header; the properties of a message, by far the longest, have 32 KiB at most."""
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
-_SENDS = (
-    *(RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE),
-    *(RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2),
-)
+_NAMES_MESSAGES = codes_where(lambda exchange: exchange.response_header is SendMessageResponseHeader)
+"""Codes of the requests whose answers name the messages that they stored."""
 
 
 class GuestCodec(Protocol):
@@ -193,7 +192,7 @@ class RemotingCodec:
         if body is not None and body_kinds.is_text_answer(code):
             body = self._addresses.in_body(body)
         fields = self._addresses.in_header(dict(command.ext_fields.items()))
-        if code in _SENDS and "msgId" in fields:
+        if code in _NAMES_MESSAGES and "msgId" in fields:
             fields["msgId"] = self._addresses.message_ids(fields["msgId"])
         return command.with_content(fields, body)
 

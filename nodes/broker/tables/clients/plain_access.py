@@ -19,9 +19,10 @@ from nodes.config.accounts import PlainAccessConfig
 from nodes.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
+from nodes.protocol.exchange import AclNeed, Exchange
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData
 from nodes.protocol.names import parse_group, retry_topic
-from nodes.protocol.registry import decode_body
+from nodes.protocol.registry import EXCHANGES, codes_where, decode_body
 from nodes.values import frozen
 
 
@@ -34,21 +35,14 @@ class AccountPermission(IntFlag):
     SUB = 8
 
 
-_UPDATE_ACL, _DELETE_ACL, _ACL_INFO = 50, 51, 52
-ADMIN_CODES = frozenset(
-    (
-        RequestCode.UPDATE_AND_CREATE_TOPIC,
-        RequestCode.UPDATE_BROKER_CONFIG,
-        RequestCode.DELETE_TOPIC_IN_BROKER,
-        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
-        RequestCode.DELETE_SUBSCRIPTIONGROUP,
-        RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC,
-        _UPDATE_ACL,
-        _DELETE_ACL,
-        _ACL_INFO,
-    )
-)
+_NOT_ANSWERED = (RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC, 50, 51, 52)
+"""Requests that no node of the emulator answers: the last three changed and showed the accounts."""
+ADMIN_CODES = codes_where(lambda exchange: exchange.acl is AclNeed.ADMIN).union(_NOT_ANSWERED)
 """Requests that only admins may send."""
+_NEEDING: Mapping[int, Exchange] = {
+    code: exchange for code, exchange in EXCHANGES.items() if exchange.acl not in (AclNeed.NOTHING, AclNeed.ADMIN)
+}
+"""Request code -> the exchange of a request that needs something of a topic or a group."""
 Needs = dict[str, AccountPermission]
 """Mapping topic, or retry topic of a group -> what a request needs of it."""
 
@@ -74,15 +68,13 @@ def needs_of(code: int, fields: Mapping[str, str], body: bytes | None) -> Needs:
     Raises:
         ProtocolError: the body of a heartbeat cannot be read.
     """
-    if code == RequestCode.HEART_BEAT:
-        consumers = decode_body(HeartbeatData, body).consumer_data_set
-        each = (
-            to_consume(consumer.group_name, (item.topic for item in consumer.subscription_data_set))
-            for consumer in consumers
-        )
-        return {resource: perm for needs in each for resource, perm in needs.items()}
-    read = _NEEDS.get(code)
-    return {} if read is None else read(fields)
+    exchange = _NEEDING.get(code)
+    if exchange is None:
+        return {}
+    if exchange.acl is AclNeed.SUB_ALL:
+        return _of_heartbeat(body)
+    group_field = exchange.group_fields[0] if exchange.group_fields else ""
+    return _NEEDS[exchange.acl](fields.get(exchange.topic_field), fields.get(group_field))
 
 
 def to_consume(group: str | None, topics: Iterable[str] = ()) -> Needs:
@@ -96,29 +88,23 @@ def _to_send(topic: str | None) -> Needs:
     return _needs((topic, AccountPermission.SUB if is_retry else AccountPermission.PUB))
 
 
-def _group_of(key: str) -> "_ReadNeeds":
-    """What a member of the group under a key needs."""
-    return lambda fields: to_consume(fields.get(key))
+def _of_heartbeat(body: bytes | None) -> Needs:
+    consumers = decode_body(HeartbeatData, body).consumer_data_set
+    each = (
+        to_consume(consumer.group_name, (item.topic for item in consumer.subscription_data_set))
+        for consumer in consumers
+    )
+    return {resource: perm for needs in each for resource, perm in needs.items()}
 
 
-def _topic_and_group(fields: Mapping[str, str]) -> Needs:
-    return _needs((fields.get("topic"), AccountPermission.SUB)) | to_consume(fields.get("consumerGroup"))
-
-
-_ReadNeeds = Callable[[Mapping[str, str]], Needs]
-_NEEDS: Mapping[int, _ReadNeeds] = {
-    RequestCode.SEND_MESSAGE: lambda fields: _to_send(fields.get("topic")),
-    RequestCode.SEND_MESSAGE_V2: lambda fields: _to_send(fields.get("b")),
-    RequestCode.SEND_BATCH_MESSAGE: lambda fields: _to_send(fields.get("b")),
-    RequestCode.RECALL_MESSAGE: lambda fields: _needs((fields.get("topic"), AccountPermission.PUB)),
-    RequestCode.CONSUMER_SEND_MSG_BACK: _group_of("group"),
-    RequestCode.PULL_MESSAGE: _topic_and_group,
-    RequestCode.QUERY_MESSAGE: lambda fields: _needs((fields.get("topic"), AccountPermission.SUB)),
-    RequestCode.UNREGISTER_CLIENT: _group_of("consumerGroup"),
-    RequestCode.GET_CONSUMER_LIST_BY_GROUP: _group_of("consumerGroup"),
-    RequestCode.UPDATE_CONSUMER_OFFSET: _topic_and_group,
+_NEEDS: Mapping[AclNeed, Callable[[str | None, str | None], Needs]] = {
+    AclNeed.SEND: lambda topic, _group: _to_send(topic),
+    AclNeed.PUB_TOPIC: lambda topic, _group: _needs((topic, AccountPermission.PUB)),
+    AclNeed.SUB_TOPIC: lambda topic, _group: _needs((topic, AccountPermission.SUB)),
+    AclNeed.SUB_GROUP: lambda _topic, group: to_consume(group),
+    AclNeed.SUB_BOTH: lambda topic, group: _needs((topic, AccountPermission.SUB)) | to_consume(group),
 }
-"""Request code -> what it needs, read from its header."""
+"""Need -> what that is of the topic and the group that a request names."""
 
 
 def _needs(*needed: tuple[str | None, AccountPermission]) -> Needs:

@@ -1,0 +1,49 @@
+"""Requests that RocketMQ does not have: those of the StatefulSet design."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from nodes.protocol import headers_statefulset
+from nodes.protocol.admin_request import OtherReason
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.exchange import Exchange, NodeRole
+
+STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
+    {
+        RequestCode.GET_SCALE: Exchange(
+            headers_statefulset.StatefulSetHeader,
+            response_header=headers_statefulset.ScaleHeader,
+            answered_by=NodeRole.KUBERNETES | NodeRole.SCALER,
+            admin=OtherReason.READS,
+        ),
+        RequestCode.PUT_SCALE: Exchange(
+            headers_statefulset.PutScaleRequestHeader, answered_by=NodeRole.KUBERNETES, admin=OtherReason.STATEFULSET
+        ),
+        RequestCode.PROBE: Exchange(
+            headers_statefulset.ProbeRequestHeader, answered_by=NodeRole.POD, admin=OtherReason.STATEFULSET
+        ),
+        RequestCode.REPLICAS_CHANGED: Exchange(
+            headers_statefulset.ScaleHeader, answered_by=NodeRole.CLIENT, admin=OtherReason.STATEFULSET
+        ),
+        RequestCode.ACQUIRE_LEASE: Exchange(
+            headers_statefulset.AcquireLeaseRequestHeader,
+            response_header=headers_statefulset.LeaseHeader,
+            answered_by=NodeRole.LEASE_SERVICE,
+            admin=OtherReason.STATEFULSET,
+        ),
+        RequestCode.RENEW_LEASE: Exchange(
+            headers_statefulset.RenewLeaseRequestHeader,
+            response_header=headers_statefulset.LeaseHeader,
+            answered_by=NodeRole.LEASE_SERVICE,
+            admin=OtherReason.STATEFULSET,
+        ),
+        RequestCode.RELEASE_LEASE: Exchange(
+            headers_statefulset.ReleaseLeaseRequestHeader,
+            answered_by=NodeRole.LEASE_SERVICE,
+            admin=OtherReason.STATEFULSET,
+        ),
+        RequestCode.CANCEL_CONSUMER: Exchange(
+            headers_statefulset.CancelConsumerRequestHeader, answered_by=NodeRole.BROKER, admin=OtherReason.CLIENTS
+        ),
+    }
+)

@@ -1,0 +1,111 @@
+"""The exchange of a request names the kinds of nodes that answer it: exactly those that have a handler for it."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from emulator.spec import Scenario, loads
+from emulator.testing import Stage, execute
+from nodes.broker.broker import Broker
+from nodes.client.consumer.pod import ConsumerPod
+from nodes.client.instance.client_requests import ClientRequests
+from nodes.config import Exclusivity
+from nodes.container.container import BrokerContainer
+from nodes.controller.controller import Controller
+from nodes.lease_service.lease_service import LeaseService
+from nodes.nameserver.nameserver import Nameserver
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.exchange import NodeRole
+from nodes.protocol.registry import EXCHANGES, codes_where
+from nodes.statefulset.kubernetes import Kubernetes
+from nodes.statefulset.scaler import Scaler
+from support.statefulsets import ORDINAL, a_statefulset
+
+ROLES = {
+    Nameserver: NodeRole.NAMESERVER,
+    Broker: NodeRole.BROKER,
+    BrokerContainer: NodeRole.CONTAINER,
+    Controller: NodeRole.CONTROLLER,
+    Kubernetes: NodeRole.KUBERNETES,
+    Scaler: NodeRole.SCALER,
+    ConsumerPod: NodeRole.POD,
+    LeaseService: NodeRole.LEASE_SERVICE,
+}
+SERVERS = """
+[scenario]
+name = "servers"
+seed = 1
+run_for_s = 5
+preset = "{preset}"
+[nameserver]
+count = 1
+{more}
+[[broker]]
+name = "broker-a"
+{keys}
+"""
+
+
+def servers(preset: str, more: str, keys: str) -> Scenario:
+    return loads(SERVERS.format(preset=preset, more=more, keys=keys), "servers.toml")
+
+
+def handled_in(scenario: Scenario) -> dict[NodeRole, dict[int, None]]:
+    """Role -> the codes for which its nodes have handlers."""
+    found: dict[NodeRole, dict[int, None]] = {}
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(2_000)
+        for name in stage.cluster.hosts:
+            node: Any = stage.node(name)
+            role = ROLES.get(type(node))
+            if role is not None:
+                server = node._health if role is NodeRole.POD else node._server
+                codes = (*server._handlers, *server._handlers_in_tasks)
+                found.setdefault(role, {}).update(dict.fromkeys(map(int, codes)))
+
+    execute(scenario, script, for_ms=5_000)
+    return found
+
+
+@pytest.fixture(scope="module")
+def handled() -> dict[NodeRole, dict[int, None]]:
+    found: dict[NodeRole, dict[int, None]] = {}
+    leases = a_statefulset(1, consumer=attrs.evolve(ORDINAL, exclusivity=Exclusivity.LEASE), scaler="scaler")
+    for scenario in (
+        servers("rip32", "", "replicas = 2"),
+        servers("controller", "[controller]\ncount = 1", "replicas = 2"),
+        servers("classic", "", 'container = "box"'),
+        leases,
+    ):
+        for role, codes in handled_in(scenario).items():
+            found.setdefault(role, {}).update(codes)
+    return found
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=lambda role: role.name.lower())
+def test_a_node_has_handlers_for_the_requests_that_name_its_kind_and_for_no_others(
+    role: NodeRole, handled: dict[NodeRole, dict[int, None]]
+) -> None:
+    named = codes_where(lambda exchange: role in exchange.answered_by)
+    missing = [RequestCode(code).name for code in sorted(named) if code not in handled[role]]
+    unnamed = [RequestCode(code).name for code in sorted(handled[role]) if code not in named]
+    assert (missing, unnamed) == ([], [])
+
+
+def test_the_requests_that_emulated_clients_answer_name_clients() -> None:
+    requests = ClientRequests()
+    answered = [
+        code
+        for code in EXCHANGES
+        if requests.answer(Command(int(code))).code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    ]
+    assert len(answered) >= 2
+    assert [code.name for code in answered if NodeRole.CLIENT not in EXCHANGES[code].answered_by] == []
+
+
+def test_only_clients_and_the_nodes_above_answer_requests() -> None:
+    assert [role for role in NodeRole if role not in (*ROLES.values(), NodeRole.CLIENT)] == []
+    assert [code.name for code, exchange in EXCHANGES.items() if not exchange.answered_by] == []
