@@ -1,28 +1,22 @@
 """Programs that speak RocketMQ's own framing dial a node's port in live mode, well-behaved or not."""
 
 import contextlib
-import itertools
-import os
 import socket
 import struct
-import time
 
 import pytest
 import trio
 
 from emulator.cluster.effects.links import RefuseEffect
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.testing.worlds import MS, PORT, add_host, execute_world, process_of
-from emulator.time.mode import TimeMode
+from emulator.testing.worlds import MS, PORT
 from faults.catalogue import fault_of
 from nodes.protocol.bodies import ClusterInfo, PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
-from nodes.protocol.message_id import create_message_id, decode_message_id
-from nodes.protocol.model import BrokerData, HeartbeatData, Message
-from nodes.protocol.registry import decode_body, encode_body
-from nodes.rpc.client import RpcClient
-from nodes.rpc.server import RpcServer
+from nodes.protocol.message_id import decode_message_id
+from nodes.protocol.model import Message
+from nodes.protocol.registry import encode_body
 from nodes.wire import body_kinds
 from nodes.wire.body_json import decode_json_body
 from nodes.wire.message_binary import decode_messages
@@ -30,109 +24,8 @@ from nodes.wire.remoting_command import (
     SerializeType,
     encode_remoting,
 )
-from support.limited import limit
-from support.remoting_program import PATIENCE_S, Program, request
-
-ECHO, HOLD, BURN = 4_711, 4_712, 4_713
-HEARTBEAT = b'{"clientID":"c@1","producerDataSet":[{"groupName":"p"}]}'
-
-
-def _burn(duration_s):
-    until_s = time.perf_counter() + duration_s
-    while time.perf_counter() < until_s:
-        pass
-
-
-class DialedNode:
-    """A served node in a live world, and programs that dial it."""
-
-    def __init__(self, world):
-        self.world = world
-        self.sockets = []
-        self.node = add_host(world, 1, "node")
-        self.physical = world.fabric.carrier.physical_ip(self.node.ip)
-        self.held, self.seen = [], []
-        self.holds = trio.Event()
-        process = process_of(self.node)
-        self.work_s = 0.0
-        """What a heartbeat takes, and the end of a connection."""
-        self.order = []
-        """What was handled, in order: echo, heartbeat, close."""
-        self.server = RpcServer(process, on_channel_closed=lambda _channel: self._close())
-        self.server.register(ECHO, self._echo)
-        self.server.register(HOLD, self._hold)
-        self.server.register(BURN, self._burn)
-        self.server.register(RequestCode.HEART_BEAT, self._heartbeat)
-        self.server.register(RequestCode.GET_BROKER_CLUSTER_INFO, self._cluster_info)
-        self.server.register(RequestCode.PULL_MESSAGE, self._pull)
-        self.server.register(RequestCode.SEND_MESSAGE_V2, self._send)
-        process.listen(PORT, self.server)
-
-    def _echo(self, _channel, requested):
-        self.order.append("echo")
-        return requested.answer(0, None, requested.ext_fields, requested.body)
-
-    def _hold(self, channel, requested):
-        self.held.append((channel, requested))
-        self.holds.set()
-
-    def _burn(self, _channel, requested):
-        _burn(0.1)
-        return requested.answer()
-
-    def _close(self):
-        self._work("close")
-
-    def _work(self, subject):
-        """Take as long as a broker does that notifies some hundred members."""
-        self.order.append(subject)
-        _burn(self.work_s)
-
-    def _heartbeat(self, _channel, requested):
-        self._work("heartbeat")
-        self.seen.append((requested, decode_body(HeartbeatData, requested.body)))
-        return requested.answer()
-
-    def _cluster_info(self, _channel, requested):
-        data = BrokerData("c", "b", {0: f"{self.node.ip}:{PORT}", 1: "10.0.0.1:10911"})
-        return requested.answer(body=encode_body(ClusterInfo({"b": data}, {"c": ("b",)})))
-
-    def _pull(self, _channel, requested):
-        message = Message("t", 0, 0, 0, 0, 0, b"x", born_host="127.0.0.1:5", store_host=f"{self.node.ip}:{PORT}")
-        return requested.answer(body=encode_body(PullMessageResponseBody((message,))))
-
-    def _send(self, _channel, requested):
-        packed = bytes(map(int, self.node.ip.split(".")))
-        return requested.answer(0, None, {"msgId": create_message_id(packed, PORT, 7)}, None)
-
-    async def dial(self):
-        sock = trio.socket.socket()
-        self.sockets.append(sock)
-        await sock.connect((self.physical, PORT))
-        return Program(sock)
-
-    async def all_is_well(self):
-        """Whether an emulated client is served all the same."""
-        client = RpcClient(process_of(add_host(self.world, 9, "client")))
-        await self.world.clock.idle()
-        answer = await client.call(f"{self.node.ip}:{PORT}", ECHO, timeout_ms=5_000)
-        return answer.code == 0 and self.node.power_state == "running"
-
-
-def live(scene):
-    async def main(world):
-        stage = DialedNode(world)
-        try:
-            return await scene(stage)
-        finally:
-            for sock in stage.sockets:
-                sock.close()
-
-    return execute_world(main, mode=TimeMode.LIVE)
-
-
-def malformed(executed):
-    return [r["detail"].partition(": ")[2] for r in executed.trace.select("rpc", event="malformed")]
+from support.dialed_node import ECHO, HOLD, live, malformed
+from support.remoting_program import PATIENCE_S, request
 
 
 @pytest.mark.parametrize("form", SerializeType)
@@ -295,41 +188,6 @@ def test_half_a_frame_and_then_the_end_is_one_row():
     assert malformed(executed) == ["the stream ended inside a frame"]
 
 
-def test_who_says_nothing_is_sent_away_in_the_end_with_one_row_each():
-    async def scene(stage):
-        limit(stage, silent_ms=50)
-        silent = [await stage.dial() for _ in range(20)]
-        speaking = await stage.dial()
-        await speaking.ask(request(ECHO, 1))
-        await speaking.answer()
-        ended = [await program.answer() for program in silent]
-        await speaking.ask(request(ECHO, 2))
-        return ended, (await speaking.answer()).opaque
-
-    executed = live(scene)
-
-    assert executed.result == ([None] * 20, 2)
-    assert malformed(executed) == ["said nothing for 50 ms"] * 20
-
-
-def test_the_silent_make_room_for_those_who_speak():
-    async def scene(stage):
-        limit(stage, connections=3)
-        speaking = await stage.dial()
-        await speaking.ask(request(ECHO, 1))
-        await speaking.answer()
-        silent = [await stage.dial() for _ in range(4)]
-        ended = [await program.answer() for program in silent[:2]]
-        await speaking.ask(request(ECHO, 2))
-        await silent[3].ask(request(ECHO, 3))
-        return ended, (await speaking.answer()).opaque, (await silent[3].answer()).opaque
-
-    executed = live(scene)
-
-    assert executed.result == ([None, None], 2, 3)
-    assert malformed(executed) == ["said nothing, and others want to come in"] * 2
-
-
 def test_a_guest_whose_request_is_refused_gets_the_code_and_the_node_never_sees_it():
     async def scene(stage):
         program = await stage.dial()
@@ -406,105 +264,3 @@ def test_an_answer_that_cannot_be_encoded_is_an_error_answer(monkeypatch):
     assert executed.result == (ResponseCode.SYSTEM_ERROR, 1, 0)
     (row,) = malformed(executed)
     assert row.startswith("an answer was not sent: it cannot be encoded: KeyError")
-
-
-def test_a_guest_is_not_served_while_the_process_has_too_much_memory():
-    async def scene(stage):
-        limit(stage, memory_bytes=1)
-        program = await stage.dial()
-        await program.ask(request(ECHO, 1))
-        return await program.answer(), await stage.all_is_well()
-
-    answer, is_well = live(scene).result
-    assert (answer.code, is_well) == (ResponseCode.SYSTEM_BUSY, True)
-    assert "guest_limits.memory_bytes" in answer.remark
-
-
-def test_a_connection_that_takes_more_than_its_share_of_the_cpu_is_answered_busy_and_the_others_are_served():
-    async def scene(stage):
-        limit(stage, cpu_percent=10, cpu_debt_ms=50)
-        greedy, other = await stage.dial(), await stage.dial()
-        await greedy.ask(*(request(BURN, n) for n in range(1, 9)))
-        await other.ask(request(ECHO, 1))
-        assert (await other.answer()).code == 0
-        return [(await greedy.answer()).code for _ in range(8)]
-
-    codes = live(scene).result
-    assert codes[0] == 0
-    assert ResponseCode.SYSTEM_BUSY in codes[1:]
-
-
-def test_a_connection_that_has_taken_more_than_its_share_goes_on_while_no_one_else_needs_the_time():
-    async def scene(stage):
-        limit(stage, cpu_percent=1, cpu_debt_ms=60_000)
-        program, codes = await stage.dial(), []
-        with trio.fail_after(PATIENCE_S):  # a hundredth of the time would be 9.9 s for each request
-            for number in range(1, 6):
-                await program.ask(request(BURN, number))
-                codes.append((await program.answer()).code)
-        return codes
-
-    assert live(scene).result == [0] * 5
-
-
-async def _join(stage, count):
-    """Programs that have sent their heartbeats, as consumers of a group do."""
-    members = [await stage.dial() for _ in range(count)]
-    for member in members:
-        await member.ask(request(RequestCode.HEART_BEAT, 1, body=HEARTBEAT))
-        await member.answer()
-    return members
-
-
-async def _ask_until_done(stage, other, subject, count):
-    """Ask for echoes until so much else was handled; returns the most that was handled between two echoes."""
-    stage.order.clear()
-    opaques = itertools.count(1)
-    while stage.order.count(subject) < count:
-        await other.ask(request(ECHO, next(opaques)))
-        await other.answer()
-    assert stage.order.count(subject) == count
-    return max(sum(1 for _ in run) for name, run in itertools.groupby(stage.order) if name == subject)
-
-
-MEMBERS = 120
-
-
-def test_guests_that_leave_at_once_leave_one_after_the_other_and_others_are_served_in_between():
-    async def scene(stage):
-        members, other, stage.work_s = await _join(stage, MEMBERS), await stage.dial(), 0.003
-        for member in members:
-            member.sock.close()
-        return await _ask_until_done(stage, other, "close", MEMBERS)
-
-    assert live(scene).result < MEMBERS / 4
-
-
-def test_heartbeats_of_many_guests_are_handled_one_after_the_other_and_others_are_served_in_between():
-    async def scene(stage):
-        members, other, stage.work_s = await _join(stage, MEMBERS), await stage.dial(), 0.003
-        beat = encode_remoting(request(RequestCode.HEART_BEAT, 2, body=HEARTBEAT))
-        for member in members:
-            os.write(member.sock.fileno(), beat)  # no checkpoint: all of them wait when the first is read
-        return await _ask_until_done(stage, other, "heartbeat", MEMBERS)
-
-    assert live(scene).result < MEMBERS / 4
-
-
-def test_answers_that_no_one_reads_share_a_budget():
-    async def scene(stage):
-        limit(stage, unsent_bytes=50_000_000, all_unsent_bytes=9_000_000)
-        programs = [await stage.dial() for _ in range(3)]
-        for program in programs:
-            await program.ask(*(request(ECHO, n, body=b"x" * 1_000_000) for n in range(16)))
-        with trio.fail_after(PATIENCE_S):
-            while len(process_of(stage.node).endpoints) >= len(programs):
-                await stage.world.sleep_until_ns(stage.world.timeline.now_ns + 10 * MS)
-        return await stage.all_is_well()
-
-    executed = live(scene)
-
-    assert executed.result is True
-    assert all(
-        "guests hold more than 9000000 bytes of frames that they do not read" in row for row in malformed(executed)
-    )

@@ -1,151 +1,40 @@
-"""What clients of guests believe and hold, as rows of the trace: who is a member, who reported what, who is gone.
+"""What clients of guests believe and hold, as rows of the trace: who is a member, and who reported what.
 
-Their frames are said and reported here in virtual time; programs that come in through a socket are run elsewhere.
+Their frames are sent and received here in virtual time; programs that come in through a socket are run elsewhere.
 """
 
 import json
-from itertools import count
 
 import pytest
 
 from emulator.guest_views.holds import PULL_AGAIN_MS, PULL_UNANSWERED_MS
-from emulator.guest_views.views import BACK_MS, HEARTBEAT_MS, SCAN_EVERY_MS, GuestViews
-from emulator.testing.worlds import execute_world, listening, process_of, until_ms
+from emulator.guest_views.views import SCAN_EVERY_MS
+from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from nodes.cause import cause
-from nodes.protocol import bodies, headers
-from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol import headers
+from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.model import (
-    BrokerData,
     ConsumeFromWhere,
     ConsumerData,
-    ConsumeType,
     HeartbeatData,
-    MessageModel,
-    MessageQueue,
-    ProducerData,
-    QueueData,
-    SubscriptionData,
-    TopicRouteData,
 )
-from nodes.protocol.registry import encode_body, encode_header
-
-NAMESERVER, BROKER = "ns-1", "broker-a"
-PUSH, POP, PULL = ConsumeType.CONSUME_PASSIVELY, ConsumeType.CONSUME_POP, ConsumeType.CONSUME_ACTIVELY
-CLUSTERING, BROADCASTING = MessageModel.CLUSTERING, MessageModel.BROADCASTING
-PORTS = {NAMESERVER: "127.1.1.1:10911", BROKER: "127.1.1.2:10911", "broker-b": "127.1.1.3:10911"}
-
-
-def consumer(*topics, group="g", kind=PUSH, model=CLUSTERING):
-    subscriptions = tuple(SubscriptionData(topic) for topic in topics or ("t",))
-    return ConsumerData(group, kind, model, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET, subscriptions)
-
-
-def route(**queues):
-    names = {name.replace("_", "-"): number for name, number in queues.items()}
-    return TopicRouteData(
-        tuple(QueueData(name, number, number, 6) for name, number in names.items()),
-        tuple(BrokerData("c", name, {0: PORTS[name]}) for name in names),
-    )
-
-
-class Connection:
-    """One connection of a guest, at its end."""
-
-    opaques = count(1)
-
-    def __init__(self, watched):
-        self.watched = watched
-
-    def say(self, code, header=None, body=None, *, oneway=False):
-        fields = {} if header is None else encode_header(header)
-        raw = None if body is None else encode_body(body)
-        flag = CommandFlag.ONEWAY if oneway else 0
-        return self.watched.on_request(Command(code, flag, next(self.opaques), ext_fields=fields, body=raw))
-
-    def answer(self, requested, body=None, *, code=ResponseCode.SUCCESS, led=0):
-        cause.set(led)
-        self.watched.on_frame(requested.answer(code, None, body=None if body is None else encode_body(body)))
-
-    def heartbeat(self, client_id, *consumers, producers=()):
-        self.say(RequestCode.HEART_BEAT, None, HeartbeatData(client_id, tuple(map(ProducerData, producers)), consumers))
-
-    def route(self, topic, reported, led=0):
-        self.answer(
-            self.say(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader(topic)), reported, led=led
-        )
-
-    def members(self, *client_ids, group="g", led=0):
-        requested = self.say(RequestCode.GET_CONSUMER_LIST_BY_GROUP, headers.ConsumerGroupRequestHeader(group))
-        self.answer(requested, bodies.GetConsumerListByGroupResponseBody(client_ids), led=led)
-        return requested
-
-    def pull(self, queue_id, offset=0, *, group="g", topic="t", code=RequestCode.PULL_MESSAGE):
-        return self.say(code, headers.PullMessageRequestHeader(group, topic, queue_id, offset, 32, 2, 0, 15_000, 0))
-
-    def nothing_found(self, requested):
-        self.answer(requested, code=ResponseCode.PULL_NOT_FOUND)
-
-    def lock(self, client_id, *queue_ids, granted):
-        body = bodies.LockBatchRequestBody("g", client_id, queues(*queue_ids))
-        self.answer(self.say(RequestCode.LOCK_BATCH_MQ, None, body), bodies.LockBatchResponseBody(queues(*granted)))
-
-    def unlock(self, client_id, *queue_ids):
-        self.say(RequestCode.UNLOCK_BATCH_MQ, None, bodies.LockBatchRequestBody("g", client_id, queues(*queue_ids)))
-
-    def unregister(self, client_id, group="g"):
-        header = headers.UnregisterClientRequestHeader(client_id, consumer_group=group)
-        self.say(RequestCode.UNREGISTER_CLIENT, header)
-
-    def end(self, *, by_node=False):
-        self.watched.on_end(by_node=by_node)
-
-
-def queues(*queue_ids):
-    return tuple(MessageQueue("t", BROKER, queue_id) for queue_id in queue_ids)
-
-
-class WatchedNodes:
-    """Nodes to dial, and whoever watches those who do."""
-
-    def __init__(self, world):
-        self.world = world
-        self.names = {}
-        self.hosts = {}
-        self.views = GuestViews(world.fabric, {BROKER: BROKER, "broker-b": "broker-b"}, self.names)
-
-    async def open(self):
-        for number, name in enumerate((NAMESERVER, BROKER, "broker-b"), start=1):
-            self.hosts[name], _ = await listening(self.world, number, name)
-        return self
-
-    def dial(self, node=BROKER, program="shop"):
-        ip, _, port = PORTS[node].partition(":")
-        return Connection(self.views.watch(program, self.world.fabric.listeners[ip, int(port)]))
-
-    def member(self, client_id, program="shop", *consumers):
-        connection = self.dial(program=program)
-        connection.heartbeat(client_id, *(consumers or (consumer(),)))
-        return connection
-
-    async def after(self, duration_ms):
-        await until_ms(self.world, self.world.timeline.now_ns // 1_000_000 + duration_ms)
-
-
-def executed(scene):
-    async def main(world):
-        return await scene(await WatchedNodes(world).open())
-
-    return execute_world(main)
-
-
-def guest_rows(run, table, *columns, **fields):
-    rows = [row for row in run.trace.select(table, **fields) if row["node"].startswith(("shop", "mail"))]
-    return [tuple(row[column] for column in columns) for row in rows]
-
-
-def owned(run):
-    return guest_rows(run, "ownership", "node", "event", "queue_id")
+from nodes.protocol.registry import encode_header
+from support.watched_nodes import (
+    BROADCASTING,
+    BROKER,
+    CLUSTERING,
+    NAMESERVER,
+    POP,
+    PORTS,
+    PULL,
+    PUSH,
+    consumer,
+    executed,
+    guest_rows,
+    owned,
+    route,
+)
 
 
 def test_two_clients_of_one_program_are_two_members():
@@ -319,32 +208,6 @@ def test_a_frozen_client_keeps_what_it_holds():
     assert owned(executed(scene)) == [("shop", "acquired", 0)]
 
 
-def test_a_dead_broker_takes_no_queue_from_anybody_and_gives_time_to_come_back():
-    async def scene(stage):
-        broker, other = stage.member("c@1"), stage.dial("broker-b")
-        other.heartbeat("c@1", consumer())
-        broker.pull(0)
-        await stage.hosts[BROKER].kill()
-        broker.end(by_node=True)
-        for _ in range(120):
-            other.heartbeat("c@1", consumer())
-            await stage.after(1_000)
-        before = len(stage.world.fabric.listeners)
-        await stage.hosts[BROKER].restart()
-        process_of(stage.hosts[BROKER]).listen(10_911, None)
-        for _ in range(20):
-            other.heartbeat("c@1", consumer())
-            await stage.after(1_000)
-        return before
-
-    run = executed(scene)
-
-    assert run.result == 2
-    assert owned(run) == [("shop", "acquired", 0), ("shop", "dropped", 0)]
-    (dropped,) = run.trace.select("ownership", event="dropped")
-    assert 120_000 < dropped["t_ns"] / 1e6 < 120_000 + PULL_AGAIN_MS + 2 * SCAN_EVERY_MS
-
-
 def test_locks_are_reported_when_they_are_granted_and_given_back_with_the_queue():
     async def scene(stage):
         broker = stage.member("c@1")
@@ -362,79 +225,6 @@ def test_locks_are_reported_when_they_are_granted_and_given_back_with_the_queue(
         ("shop", "unlocked", 0),
         ("shop", "dropped", 0),
     ]
-
-
-def test_who_says_farewell_gives_up_all_of_that_group_and_is_stopped_when_its_connections_end():
-    async def scene(stage):
-        broker = stage.member("c@1", "shop", consumer(), consumer(group="h"))
-        broker.pull(0)
-        broker.pull(0, group="h")
-        broker.unregister("c@1")
-        await stage.after(1_000)
-        broker.unregister("c@1", "h")
-        broker.end()
-        await stage.after(1_000)
-
-    run = executed(scene)
-
-    assert guest_rows(run, "ownership", "event", "group") == [
-        ("acquired", "g"),
-        ("acquired", "h"),
-        ("dropped", "g"),
-        ("dropped", "h"),
-    ]
-    assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",), ("stopped",)]
-
-
-def test_all_connections_at_once_are_the_end_of_a_process_and_what_comes_then_is_the_next_one():
-    async def scene(stage):
-        nameserver, broker = stage.dial(NAMESERVER), stage.member("c@1")
-        broker.end()
-        nameserver.end()
-        await stage.after(1_000)
-        stage.member("c@2")
-        return stage.names
-
-    run = executed(scene)
-
-    assert guest_rows(run, "lifecycle", "node", "incarnation", "event") == [
-        ("shop", 1, "started"),
-        ("shop", 1, "ready"),
-        ("shop", 1, "killed"),
-        ("shop", 2, "started"),
-        ("shop", 2, "ready"),
-    ]
-    assert run.result == {"c@1": "shop", "c@2": "shop"}
-
-
-@pytest.mark.parametrize(("by_node", "patience_ms"), [(False, BACK_MS), (True, HEARTBEAT_MS)])
-def test_who_does_not_come_back_after_its_last_connection_is_over(by_node, patience_ms):
-    async def scene(stage):
-        stage.dial(NAMESERVER)
-        stage.member("c@1").end(by_node=by_node)
-        await stage.after(60_000)
-
-    (killed,) = executed(scene).trace.select("lifecycle", event="killed")
-
-    assert patience_ms <= killed["t_ns"] / 1e6 <= patience_ms + SCAN_EVERY_MS
-
-
-def test_who_closes_a_connection_and_dials_again_has_never_been_away():
-    async def scene(stage):
-        stage.dial(NAMESERVER)
-        broker = stage.member("c@1")
-        broker.pull(0)
-        broker.end()
-        await stage.after(3_000)
-        again = stage.dial()
-        for _ in range(60):
-            again.nothing_found(again.pull(0))
-            await stage.after(1_000)
-
-    run = executed(scene)
-
-    assert owned(run) == [("shop", "acquired", 0)]
-    assert guest_rows(run, "lifecycle", "event") == [("started",), ("ready",)]
 
 
 def test_a_pull_of_which_no_one_knows_whose_it_is_belongs_to_no_one():
@@ -495,10 +285,9 @@ def test_a_frame_that_is_none_says_nothing_and_is_passed_on():
     assert guest_rows(run, "beliefs", "kind") == [("subscription",)]
 
 
-def test_a_world_that_ends_says_nothing_of_its_guests():
+def test_the_frames_that_are_watched_are_those_for_which_a_watch_has_a_handler():
     async def scene(stage):
-        nameserver, broker = stage.dial(NAMESERVER), stage.member("c@1")
-        nameserver.end()
-        broker.end()
+        watched = stage.dial().watched
+        return frozenset(watched._request_handlers), frozenset(watched._frame_handlers)
 
-    assert guest_rows(executed(scene), "lifecycle", "event") == [("started",), ("ready",)]
+    assert executed(scene).result == (WATCHED_REQUESTS, WATCHED_FRAMES)
