@@ -50,6 +50,7 @@ from nodes.broker.shared import Log, Master, Shared
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.group.replica_role import ReplicaRole
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
+from nodes.broker.tables.pop.pop_tables import pop_tables
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
@@ -81,6 +82,7 @@ class Broker:
         self._stopping = trio.Event()
         config = with_stored_changes(host.disk, config)
         self.context = broker = setup.context(host, config)
+        self.pop_tables = pop = pop_tables(config, now_ms=host.clock.now_ms())
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 
@@ -117,7 +119,7 @@ class Broker:
         self.master = Master(log, self._send_back.send_back_from)
         """This broker, if it is a master, as slaves in its container use it."""
         foreign = ForeignMessages(broker, self._routes, self._client, shared)
-        self._pops = Pops(broker, self._offsets, escape, messages.put, foreign)
+        self._pops = Pops(broker, pop, self._offsets, escape, messages.put, foreign)
         schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
         self._timer = timer = (
@@ -214,7 +216,7 @@ class Broker:
     def _handlers(
         self, messages: PutMessage, transactions: Transactions, to_clients: BrokerToClient, special: SpecialServices
     ) -> tuple[Handlers, ...]:
-        broker = self.context
+        broker, pop = self.context, self.pop_tables
         sends = SendMessage(broker, self._registration, self._ha, messages)
         return (
             self._clients.handlers(),
@@ -233,10 +235,10 @@ class Broker:
             RecallMessage(broker, messages).handlers(),
             QueryMessage(broker).handlers(),
             MetadataHandlers(broker).handlers(),
-            AdminTopics(broker, self._registration).handlers(),
-            AdminGroups(broker).handlers(),
+            AdminTopics(broker, pop.in_flight, self._registration).handlers(),
+            AdminGroups(broker, pop.in_flight).handlers(),
             AdminProgress(broker).handlers(),
-            AdminOffsets(broker, to_clients).handlers(),
+            AdminOffsets(broker, pop, to_clients).handlers(),
             AdminClients(broker, self._clients, to_clients).handlers(),
             AdminBroker(broker, self._registration, self._ha, special).handlers(),
         )

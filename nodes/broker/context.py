@@ -16,12 +16,6 @@ from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.clients.single_active import SingleActiveConsumers
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
-from nodes.broker.tables.pop.buffer import PopBufferMerge, PopBufferOptions
-from nodes.broker.tables.pop.consumer_cache import PopConsumerCache
-from nodes.broker.tables.pop.consumer_order_info import ConsumerOrderInfoManager
-from nodes.broker.tables.pop.consumer_records import PopConsumerStore
-from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
-from nodes.broker.tables.pop.queue_locks import PopQueueLocks
 from nodes.broker.tables.store.broker_stats import BrokerStatsManager
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
@@ -113,29 +107,6 @@ def _rebalance_settings(broker: "BrokerContext") -> RebalanceSettings:
     return RebalanceSettings(max_groups=broker.config.max_groups)
 
 
-def _pop_buffer(broker: "BrokerContext") -> PopBufferMerge:
-    config = broker.config
-    return PopBufferMerge(
-        PopBufferOptions(
-            config.enable_pop_buffer_merge,
-            config.enable_pop_batch_ack,
-            config.pop_ck_stay_buffer_time,
-            config.pop_ck_stay_buffer_time_out,
-            config.pop_ck_max_buffer_size,
-            config.pop_ck_offset_max_queue_size,
-        )
-    )
-
-
-def _pop_cache(broker: "BrokerContext") -> PopConsumerCache:
-    config = broker.config
-    return PopConsumerCache(stay_ms=config.pop_ck_stay_buffer_time, max_size=config.pop_ck_max_buffer_size)
-
-
-def _pop_in_flight(broker: "BrokerContext") -> PopInflightMessageCounter:
-    return PopInflightMessageCounter(should_start_ms=broker.host.clock.now_ms() - 1)
-
-
 def _timer(broker: "BrokerContext") -> TimerProgress | None:
     if not broker.config.timer_wheel_enable:
         return None
@@ -207,17 +178,6 @@ class BrokerContext:
     """None: the timer wheel is disabled."""
     timer_store: TimerStore | None = attrs.field(init=False, default=attrs.Factory(_timer_store, takes_self=True))
     """The wheel itself, where there is one."""
-    pop_buffer: PopBufferMerge = attrs.field(init=False, default=attrs.Factory(_pop_buffer, takes_self=True))
-    pop_in_flight: PopInflightMessageCounter = attrs.field(
-        init=False, default=attrs.Factory(_pop_in_flight, takes_self=True)
-    )
-    pop_locks: PopQueueLocks = attrs.field(init=False, factory=PopQueueLocks)
-    pop_group_locks: PopQueueLocks = attrs.field(init=False, factory=PopQueueLocks)
-    """Locks of groups and topics, for pops whose records go to the database."""
-    pop_records: PopConsumerStore = attrs.field(init=False, factory=PopConsumerStore)
-    """What stands in the database."""
-    pop_cache: PopConsumerCache = attrs.field(init=False, default=attrs.Factory(_pop_cache, takes_self=True))
-    order_infos: ConsumerOrderInfoManager = attrs.field(init=False, factory=ConsumerOrderInfoManager)
     versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))
 
     @property

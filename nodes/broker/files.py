@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from nodes.broker.context import TIMER_LOG_FILE, BrokerContext
-from nodes.broker.tables.pop.consumer_records import decode_pop_records, encode_pop_records
+from nodes.broker.tables.pop.consumer_records import PopConsumerStore, decode_pop_records, encode_pop_records
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint, encode_delay_offsets
 from nodes.host import Disk
@@ -86,16 +86,16 @@ def persist_timer_metrics(broker: BrokerContext) -> None:
         broker.host.disk.write(TIMER_METRICS_FILE, broker.timer_store.metrics.encode())
 
 
-def persist_pop_records(broker: BrokerContext) -> None:
+def persist_pop_records(broker: BrokerContext, table: PopConsumerStore) -> None:
     """Write all records of pops that are in the database."""
-    broker.host.disk.write(POP_RECORDS_FILE, partial(encode_pop_records, broker.pop_records.records))
+    broker.host.disk.write(POP_RECORDS_FILE, partial(encode_pop_records, table.records))
 
 
-def load_pop_records(broker: BrokerContext) -> None:
+def load_pop_records(broker: BrokerContext, table: PopConsumerStore) -> None:
     """Read the records of pops."""
     records = broker.host.disk.read(POP_RECORDS_FILE)
     if records is not None:
-        broker.pop_records.write_records(decode_pop_records(records))
+        table.write_records(decode_pop_records(records))
 
 
 def load_delay_offsets(broker: BrokerContext) -> None:

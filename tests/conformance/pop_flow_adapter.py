@@ -23,6 +23,7 @@ from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.pop.check_point import AckMsg, PopCheckPoint
+from nodes.broker.tables.pop.pop_tables import pop_tables
 from nodes.broker.tables.store.escape import EscapeRoutes, escape_way
 from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus, MessageStore
 from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
@@ -122,7 +123,8 @@ class PopFlow(Adapter):
         peek_master = (lambda: neighbour) if local_master else None
         log = Log(self._put, self._put)
         self.bridge = EscapeBridge(BROKER, group, way, log, self, self._send, peek_master)
-        self.pops = Pops(self.broker, OffsetManage(self.broker), self.bridge, self._put, self)
+        self.pop_tables = pop_tables(self.config, now_ms=now_ms)
+        self.pops = Pops(self.broker, self.pop_tables, OffsetManage(self.broker), self.bridge, self._put, self)
         self.handlers = self.pops.handlers()
 
     # --- what the bridge and the reviver ask for
@@ -209,13 +211,13 @@ class PopFlow(Adapter):
         return {
             "offsets": flat(broker.offsets.offsets),
             "buffer": {
-                relative_key(key, found.ck): wrapper_row(found) for key, found in broker.pop_buffer.buffer.items()
+                relative_key(key, found.ck): wrapper_row(found) for key, found in self.pop_tables.buffer.buffer.items()
             },
             "offsetQueues": {
                 key: [found.next_begin_offset for found in queue]
-                for key, queue in broker.pop_buffer.offset_queues.items()
+                for key, queue in self.pop_tables.buffer.offset_queues.items()
             },
-            "inflight": flat(broker.pop_in_flight.counts),
+            "inflight": flat(self.pop_tables.in_flight.counts),
             "log": {
                 f"{topic}@{queue_id}#{message.queue_offset}": record_of(message)
                 for topic, queue_id in retained
@@ -227,7 +229,7 @@ class PopFlow(Adapter):
             },
             "order": {
                 f"{key}@{queue_id}": order_row(found, ORIGIN_MS)
-                for key, queues in broker.order_infos.table.items()
+                for key, queues in self.pop_tables.order_infos.table.items()
                 for queue_id, found in queues.items()
             },
         }
@@ -281,10 +283,10 @@ class PopFlow(Adapter):
         self.routes.install(topic, TopicRouteData(queues, brokers))
 
     def lock_queue(self, key):
-        assert self.broker.pop_locks.try_lock(key, self.host.now_ms())
+        assert self.pop_tables.queue_locks.try_lock(key, self.host.now_ms())
 
     def unlock_queue(self, key):
-        self.broker.pop_locks.unlock(key)
+        self.pop_tables.queue_locks.unlock(key)
 
     def special_services_on(self):
         self.pops.revive.change(running=True)
@@ -387,7 +389,7 @@ class PopFlow(Adapter):
     def buffer_scan(self):
         self.host.slept_ms = 0
         trio.run(self.pops._merge.scan)
-        buffer = self.broker.pop_buffer
+        buffer = self.pop_tables.buffer
         return {"serving": buffer.serving, "counter": buffer.counter, **self._taken()}
 
     def revive_pass(self, revive_queue_id):

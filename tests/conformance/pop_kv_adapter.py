@@ -31,10 +31,10 @@ class PopKv(PopFlow):
             "pullOffsets": flat(self.broker.offsets.pull_offsets),
             "records": {
                 f"{found.visibility_timeout_ms - ORIGIN_MS}|{place(found)}": row(found)
-                for found in self.broker.pop_records.records
+                for found in self.pop_tables.records.records
             },
             "cache": {
-                place(found): row(found) for queue in self.broker.pop_cache.queues.values() for found in queue.values()
+                place(found): row(found) for queue in self.pop_tables.cache.queues.values() for found in queue.values()
             },
             "log": {key: found for key, found in reported["log"].items() if key.startswith("%RETRY%")},
         }
@@ -44,7 +44,7 @@ class PopKv(PopFlow):
         if self.case.startswith(BACKOFF):
             before = PopConsumerRecord(ORIGIN_MS, GROUP, topic, queue_id, RetryMark.NORMAL, 1_000, 0)
             attempts = int(self.case.removeprefix(BACKOFF))
-            self.broker.pop_records.write_records([attrs.evolve(before, attempt_times=attempts)])
+            self.pop_tables.records.write_records([attrs.evolve(before, attempt_times=attempts)])
             self.put_status = "OS_PAGE_CACHE_BUSY"
 
     def pop(self, queue_id, max, invisible_time, fifo, attempt_id):  # noqa: A002

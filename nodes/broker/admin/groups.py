@@ -4,6 +4,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_groups
 from nodes.broker.tables.metadata.attributes import AttributeRefusedError
 from nodes.broker.tables.metadata.subscription_groups import INDEX_PERM_READ
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies_admin import GroupForbidden, SubscriptionGroupList
@@ -24,8 +25,9 @@ class AdminGroups:
         `#updateAndGetGroupForbidden`.
     """
 
-    def __init__(self, broker: BrokerContext) -> None:
+    def __init__(self, broker: BrokerContext, in_flight: PopInflightMessageCounter) -> None:
         self._broker = broker
+        self._in_flight = in_flight
 
     def handlers(self) -> Handlers:
         """The requests that it answers."""
@@ -60,7 +62,7 @@ class AdminGroups:
         broker.groups.delete_subscription_group_config(header.group_name, now_ms=broker.host.clock.now_ms())
         if header.clean_offset:
             broker.offsets.remove_offset(header.group_name)
-            broker.pop_in_flight.clear_group(header.group_name)
+            self._in_flight.clear_group(header.group_name)
             persist_consumer_offsets(broker)
         self._keep()
         return success(request)

@@ -7,6 +7,7 @@ from nodes.broker.offset_records import record_offsets
 from nodes.broker.pop.consumer_service import clear_cache
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.store.commit_log import size_bytes
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.filter.filter_api import tags_code
@@ -38,8 +39,9 @@ class AdminOffsets:
         `#cloneGroupOffset`, `#queryCorrectionOffset`, `#queryConsumeQueue`, `Broker2Client#resetOffset`.
     """
 
-    def __init__(self, broker: BrokerContext, clients: BrokerToClient) -> None:
+    def __init__(self, broker: BrokerContext, pop: PopTables, clients: BrokerToClient) -> None:
         self._broker = broker
+        self._pop = pop
         self._clients = clients
 
     def handlers(self) -> Handlers:
@@ -79,9 +81,9 @@ class AdminOffsets:
         offsets = {queue_id: self._target(header, queue_id, item=item) for queue_id in queue_ids}
         for queue_id, offset in offsets.items():
             broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
-            broker.pop_in_flight.clear_queue(topic, group, queue_id)
+            self._pop.in_flight.clear_queue(topic, group, queue_id)
             if broker.config.pop_consumer_kv_service_enable:
-                clear_cache(broker, group, topic, queue_id)
+                clear_cache(broker, self._pop, group, topic, queue_id)
                 broker.offsets.clear_pull_offset(group, topic)
         record_offsets(broker, MessageEvent.RESET, {f"{topic}{TOPIC_GROUP_SEPARATOR}{group}": offsets})
         return {MessageQueue(topic, broker.broker_name, queue_id): offset for queue_id, offset in offsets.items()}

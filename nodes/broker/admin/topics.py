@@ -6,6 +6,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_topics
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.metadata.attributes import AttributeRefusedError
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies import TopicList
@@ -29,8 +30,11 @@ class AdminTopics:
         `#deleteTopic`, `#getTopicConfig`, `#getSystemTopicListFromBroker`.
     """
 
-    def __init__(self, broker: BrokerContext, registration: NameserverRegistration) -> None:
+    def __init__(
+        self, broker: BrokerContext, in_flight: PopInflightMessageCounter, registration: NameserverRegistration
+    ) -> None:
         self._broker = broker
+        self._in_flight = in_flight
         self._registration = registration
 
     def handlers(self) -> Handlers:
@@ -92,7 +96,7 @@ class AdminTopics:
         broker = self._broker
         broker.topics.delete_topic_config(topic, now_ms=broker.host.clock.now_ms())
         broker.offsets.clean_offset_by_topic(topic)
-        broker.pop_in_flight.clear_topic(topic)
+        self._in_flight.clear_topic(topic)
         broker.store.delete_topic(topic)
         broker.stats.forget_topic(topic)
         persist_topics(broker)

@@ -16,6 +16,7 @@ from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop.consumer_order_info import ILLEGAL_OFFSET
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
@@ -44,6 +45,7 @@ class AckMessage:
     def __init__(
         self,
         broker: BrokerContext,
+        in_flight: PopInflightMessageCounter,
         offsets: OffsetManage,
         locks: QueueLocks,
         orders: OrderInfoService,
@@ -53,6 +55,7 @@ class AckMessage:
         service: PopConsumerService,
     ) -> None:
         self._broker = broker
+        self._in_flight = in_flight
         self._offsets = offsets
         self._locks = locks
         self._orders = orders
@@ -163,7 +166,7 @@ class AckMessage:
         for offset in offsets:
             client = channel.remote_address
             record_pop(broker, MessageEvent.ACKED, ck, offset, revive_qid, client=client, outcome=outcome)
-        broker.pop_in_flight.decrement(ck.topic, ck.cid, ck.queue_id, ck.pop_time_ms, len(offsets))
+        self._in_flight.decrement(ck.topic, ck.cid, ck.queue_id, ck.pop_time_ms, len(offsets))
 
     async def _ack_orderly(self, ck: PopCheckPoint, offset: int, channel: Channel) -> None:
         """Acknowledge a message of an ordered batch; a queue that is free then wakes a pop.

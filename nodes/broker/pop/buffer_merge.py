@@ -4,7 +4,7 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import ReviveLog, is_stored
-from nodes.broker.tables.pop.buffer import SCAN_INTERVAL_MS, PopCheckPointWrapper
+from nodes.broker.tables.pop.buffer import SCAN_INTERVAL_MS, PopBufferMerge, PopCheckPointWrapper
 from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint
 from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.cause import cause
@@ -30,12 +30,19 @@ class PopBufferMergeService:
         COMMITTED for each offset.
     """
 
-    def __init__(self, broker: BrokerContext, log: ReviveLog, offsets: OffsetManage, locks: QueueLocks) -> None:
+    def __init__(
+        self,
+        broker: BrokerContext,
+        buffer: PopBufferMerge,
+        log: ReviveLog,
+        offsets: OffsetManage,
+        locks: QueueLocks,
+    ) -> None:
         self._broker = broker
         self._log = log
         self._offsets = offsets
         self._locks = locks
-        self._buffer = broker.pop_buffer
+        self._buffer = buffer
         config = broker.config
         may_write = config.enable_slave_acting_master or config.enable_controller_mode
         self._should_run = broker.broker_id == MASTER_ID or may_write

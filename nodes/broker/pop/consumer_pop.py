@@ -14,6 +14,7 @@ from nodes.broker.pop.records import record_pop
 from nodes.broker.tables.clients.consumer_offsets import NO_OFFSET
 from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.pop.queue_locks import group_lock_key
 from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus
 from nodes.protocol.extra_info import POP_ORDER_REVIVE_QUEUE, RetryMark, msg_offset_info, start_offset_info
@@ -53,12 +54,14 @@ class PopFromRecords:
     def __init__(
         self,
         broker: BrokerContext,
+        tables: PopTables,
         offsets: OffsetManage,
         begin: PopOffset,
         orders: OrderInfoService,
         service: PopConsumerService,
     ) -> None:
         self._broker = broker
+        self._tables = tables
         self._offsets = offsets
         self._begin = begin
         self._orders = orders
@@ -126,7 +129,7 @@ class PopFromRecords:
         reset = offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is None:
             return offset
-        clear_cache(self._broker, group, topic, queue_id)
+        clear_cache(self._broker, self._tables, group, topic, queue_id)
         self._orders.clear_block(topic, group, queue_id)
         self._offsets.commit(group, topic, queue_id, reset, "")
         return reset
@@ -157,7 +160,7 @@ class PopFromRecords:
         else:
             broker.offsets.commit_pull_offset(group, topic, queue_id, read.next_begin_offset)
             merges = broker.config.enable_pop_buffer_merge
-            first = broker.pop_cache.min_offset(group, topic, queue_id) if merges else NO_OFFSET
+            first = self._tables.cache.min_offset(group, topic, queue_id) if merges else NO_OFFSET
             committed = offset if first == NO_OFFSET else first
         self._offsets.commit(group, topic, queue_id, committed, pop.client)
 
@@ -209,5 +212,5 @@ class PopFromRecords:
         config = self._broker.config
         if not (config.enable_pop_message_threshold and config.enable_pop_buffer_merge):
             return False
-        in_flight = self._broker.pop_cache.in_flight(pop.group, topic, queue_id)
+        in_flight = self._tables.cache.in_flight(pop.group, topic, queue_id)
         return in_flight >= config.pop_inflight_message_threshold

@@ -14,6 +14,7 @@ from nodes.broker.tables.clients.consumer_offsets import NO_OFFSET
 from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop.consumer_cache import LeftCache
 from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.pop.queue_locks import group_lock_key
 from nodes.host import Host
 from nodes.protocol.codes import ResponseCode
@@ -74,13 +75,15 @@ class PopConsumerService:
         be revived, LOST for one that is given up; COMMITTED for offsets of queues with records in memory.
     """
 
-    def __init__(self, broker: BrokerContext, offsets: OffsetManage, reviver: MessageReviver) -> None:
+    def __init__(
+        self, broker: BrokerContext, tables: PopTables, offsets: OffsetManage, reviver: MessageReviver
+    ) -> None:
         self._broker = broker
         self._offsets = offsets
         self._reviver = reviver
         self._is_init = broker.config.pop_consumer_kv_service_init
-        self.locks = group_locks(broker)
-        self._records, self._cache = broker.pop_records, broker.pop_cache
+        self._group_locks, self._records, self._cache = tables.group_locks, tables.records, tables.cache
+        self.locks = group_locks(broker, tables.group_locks)
         self.current_time_ms = _FIRST_TIME_MS
         """How far the last pass has come."""
         self._passes = _Rounds(broker.host, _REVIVE_INTERVAL_MS)
@@ -104,7 +107,7 @@ class PopConsumerService:
     def load(self) -> None:
         """Read the records of an earlier process; those that it had in memory are gone."""
         if self._is_init:
-            load_pop_records(self._broker)
+            load_pop_records(self._broker, self._records)
 
     def start(self) -> None:
         """Begin to count passes; there is none before the first record."""
@@ -156,7 +159,7 @@ class PopConsumerService:
             return
         self._records.write_records(written)
         self._records.delete_records(deleted)
-        persist_pop_records(self._broker)
+        persist_pop_records(self._broker, self._records)
         self._watch()
         busy_ms = self._broker.host.disk.busy_ms()
         if busy_ms:
@@ -238,7 +241,7 @@ class PopConsumerService:
 
     async def cleanup_cache(self) -> int:
         """Write or revive what leaves memory, and commit the offsets of what is left; returns how much is left."""
-        broker, now_ms = self._broker, self._broker.host.clock.now_ms()
+        now_ms = self._broker.host.clock.now_ms()
         for left in self._cache.cleanup_records(now_ms, self._is_offline):
             for record in left.to_revive:
                 if not await self._revive(record):
@@ -248,11 +251,11 @@ class PopConsumerService:
                 self._record(MessageEvent.CHECK_POINT, record, PopOutcome.STORED)
             await self._change(written=left.to_store)
             self._commit(left)
-        return sum(map(len, broker.pop_cache.queues.values()))
+        return sum(map(len, self._cache.queues.values()))
 
     def _is_offline(self, group: str, topic: str) -> bool:
         key, now_ms = group_lock_key(group, parse_normal_topic(topic, group)), self._broker.host.clock.now_ms()
-        return self._broker.pop_group_locks.is_timeout(key, now_ms, GROUP_LOCK_TIMEOUT_MS)
+        return self._group_locks.is_timeout(key, now_ms, GROUP_LOCK_TIMEOUT_MS)
 
     def _commit(self, left: LeftCache) -> None:
         group, topic, queue_id = left.queue
@@ -279,13 +282,13 @@ def record_of(ck: PopCheckPoint, offset: int) -> PopConsumerRecord:
     )
 
 
-def clear_cache(broker: BrokerContext, group: str, topic: str, queue_id: int) -> None:
+def clear_cache(broker: BrokerContext, tables: PopTables, group: str, topic: str, queue_id: int) -> None:
     """Forget what is in memory for a queue; a pop that holds the lock of the group loses it.
 
     Mirrors:
         `PopConsumerService#clearCache`.
     """
     key = group_lock_key(group, topic)
-    broker.pop_group_locks.try_lock(key, broker.host.clock.now_ms())
-    broker.pop_cache.remove_records(group, topic, queue_id)
-    broker.pop_group_locks.unlock(key)
+    tables.group_locks.try_lock(key, broker.host.clock.now_ms())
+    tables.cache.remove_records(group, topic, queue_id)
+    tables.group_locks.unlock(key)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import ORDER_INFO_FILE
+from nodes.broker.tables.pop.consumer_order_info import ConsumerOrderInfoManager
 from nodes.host import Timer
 from nodes.units import NS_PER_MS
 
@@ -21,10 +22,15 @@ class OrderInfoService:
         `org.apache.rocketmq.broker.offset.ConsumerOrderInfoManager`, its file, and `ConsumerOrderInfoLockManager`.
     """
 
-    def __init__(self, broker: BrokerContext, on_lock_free: Callable[[str, str, int], None]) -> None:
+    def __init__(
+        self,
+        broker: BrokerContext,
+        table: ConsumerOrderInfoManager,
+        on_lock_free: Callable[[str, str, int], None],
+    ) -> None:
         self._broker = broker
         self._on_lock_free = on_lock_free
-        self._table = broker.order_infos
+        self._table = table
         self._timers: dict[tuple[str, str, int], Timer] = {}
         self._wheel_ns: int | None = None
         self._started_ns = broker.host.clock.monotonic_ns()

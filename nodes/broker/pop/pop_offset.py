@@ -3,6 +3,7 @@
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.order_info import OrderInfoService
+from nodes.broker.tables.pop.buffer import PopBufferMerge
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.protocol.names import build_polling_key
 
@@ -16,8 +17,11 @@ class PopOffset:
         `PopMessageProcessor#getPopOffset`, `#getInitOffset`, `#resetPopOffset`; `PeekMessageProcessor#getPopOffset`.
     """
 
-    def __init__(self, broker: BrokerContext, offsets: OffsetManage, orders: OrderInfoService) -> None:
+    def __init__(
+        self, broker: BrokerContext, buffer: PopBufferMerge, offsets: OffsetManage, orders: OrderInfoService
+    ) -> None:
         self._broker = broker
+        self._buffer = buffer
         self._offsets = offsets
         self._orders = orders
 
@@ -30,7 +34,7 @@ class PopOffset:
         reset = broker.offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is not None:
             self._orders.clear_block(topic, group, queue_id)
-            broker.pop_buffer.clear_offset_queue(build_polling_key(topic, group, queue_id))
+            self._buffer.clear_offset_queue(build_polling_key(topic, group, queue_id))
             self._offsets.commit(group, topic, queue_id, reset, "")
             return reset
         return max(offset, self._in_memory(topic, group, queue_id))
@@ -49,7 +53,7 @@ class PopOffset:
         return max(offset, self._in_memory(topic, group, queue_id))
 
     def _in_memory(self, topic: str, group: str, queue_id: int) -> int:
-        return self._broker.pop_buffer.get_latest_offset(build_polling_key(topic, group, queue_id))
+        return self._buffer.get_latest_offset(build_polling_key(topic, group, queue_id))
 
     def _init(self, topic: str, queue_id: int, init_mode: int) -> int:
         """Where a group without offset begins: at the end of a queue with the last message that it has."""

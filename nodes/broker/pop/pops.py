@@ -21,6 +21,7 @@ from nodes.broker.pop.queue_pop import QueuePop
 from nodes.broker.pop.records import ReviveLog
 from nodes.broker.pop.revive import PopReviveService, PopReviveServices
 from nodes.broker.pop.revive_message import MessageReviver
+from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.protocol.model import Message
 from nodes.rpc.server import Handlers
@@ -41,6 +42,7 @@ class Pops:
     def __init__(
         self,
         broker: BrokerContext,
+        tables: PopTables,
         offsets: OffsetManage,
         escape: EscapeBridge,
         put: Callable[[Message], PutMessageResult],
@@ -48,14 +50,14 @@ class Pops:
     ) -> None:
         self._broker = broker
         self._log = log = ReviveLog(broker, escape)
-        self._locks = locks = QueueLocks(broker, broker.pop_locks)
-        self._orders = orders = OrderInfoService(broker, self._on_lock_free)
-        self._merge = merge = PopBufferMergeService(broker, log, offsets, locks)
-        self._begin = begin = PopOffset(broker, offsets, orders)
-        reviver = MessageReviver(broker, log, offsets, escape, put, foreign)
-        self._service = service = PopConsumerService(broker, offsets, reviver)
-        from_records = PopFromRecords(broker, offsets, begin, orders, service)
-        from_log = QueuePop(broker, offsets, locks, begin, orders, merge)
+        self._locks = locks = QueueLocks(broker, tables.queue_locks)
+        self._orders = orders = OrderInfoService(broker, tables.order_infos, self._on_lock_free)
+        self._merge = merge = PopBufferMergeService(broker, tables.buffer, log, offsets, locks)
+        self._begin = begin = PopOffset(broker, tables.buffer, offsets, orders)
+        reviver = MessageReviver(broker, tables.in_flight, log, offsets, escape, put, foreign)
+        self._service = service = PopConsumerService(broker, tables, offsets, reviver)
+        from_records = PopFromRecords(broker, tables, offsets, begin, orders, service)
+        from_log = QueuePop(broker, tables.in_flight, offsets, locks, begin, orders, merge)
         self._pops = pops = PopMessage(broker, from_log, service, from_records)
         self._notification = Notification(broker, begin, orders, pops.polling)
         self.revive = PopReviveServices(
@@ -71,7 +73,7 @@ class Pops:
         self._parts = (
             pops,
             self._notification,
-            AckMessage(broker, offsets, locks, orders, merge, log, pops.polling, service),
+            AckMessage(broker, tables.in_flight, offsets, locks, orders, merge, log, pops.polling, service),
             ChangeInvisibleTime(broker, locks, orders, merge, log, service),
             PeekMessage(broker, begin),
         )

@@ -71,7 +71,7 @@ class QueueLocks:
         return key
 
 
-def group_locks(broker: BrokerContext) -> QueueLocks:
+def group_locks(broker: BrokerContext, table: PopQueueLocks) -> QueueLocks:
     """Locks of a group and topic, whatever the queue.
 
     Mirrors:
@@ -81,4 +81,4 @@ def group_locks(broker: BrokerContext) -> QueueLocks:
     def key_of(topic: str, group: str, _queue_id: int) -> str:
         return group_lock_key(group, topic)
 
-    return QueueLocks(broker, broker.pop_group_locks, key_of, GROUP_LOCK_TIMEOUT_MS)
+    return QueueLocks(broker, table, key_of, GROUP_LOCK_TIMEOUT_MS)

@@ -15,6 +15,7 @@ from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import record_pop
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.broker.tables.store.broker_stats import StatsName
 from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus
 from nodes.filter.filter_api import filtered_record
@@ -73,6 +74,7 @@ class QueuePop:
     def __init__(
         self,
         broker: BrokerContext,
+        in_flight: PopInflightMessageCounter,
         offsets: OffsetManage,
         locks: QueueLocks,
         begin: PopOffset,
@@ -80,6 +82,7 @@ class QueuePop:
         merge: PopBufferMergeService,
     ) -> None:
         self._broker = broker
+        self._in_flight = in_flight
         self._offsets = offsets
         self._locks = locks
         self._begin = begin
@@ -108,7 +111,7 @@ class QueuePop:
         if pop.is_order:
             if self._orders.check_block(header.attempt_id, topic, pop.group, queue_id, header.invisible_time):
                 return
-            broker.pop_in_flight.clear_queue(topic, pop.group, queue_id)
+            self._in_flight.clear_queue(topic, pop.group, queue_id)
         if pop.wanted <= 0:
             pop.rest_num += self._behind(topic, queue_id, offset)
             return
@@ -121,7 +124,7 @@ class QueuePop:
         pop.rest_num += read.max_offset - read.next_begin_offset
         for message in read.messages:
             pop.messages.append(self._handed_out(pop, message, offset) if is_retry else message)
-        broker.pop_in_flight.increment(topic, pop.group, queue_id, len(read.messages))
+        self._in_flight.increment(topic, pop.group, queue_id, len(read.messages))
 
     async def _record(self, pop: Pop, topic: str, queue_id: int, offset: int, read: GetMessageResult) -> bool:
         """Note a batch, or write a check point; False: its messages must not be handed out."""
@@ -179,7 +182,7 @@ class QueuePop:
         config = self._broker.config
         if not config.enable_pop_message_threshold:
             return False
-        in_flight = self._broker.pop_in_flight.get(topic, pop.group, queue_id)
+        in_flight = self._in_flight.get(topic, pop.group, queue_id)
         return in_flight > config.pop_inflight_message_threshold
 
 

@@ -10,6 +10,7 @@ from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
 from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
+from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.broker.tables.pop.revive import re_put_ck, revived_message
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.store.put_message_result import PutMessageResult
@@ -38,6 +39,7 @@ class MessageReviver:
     def __init__(
         self,
         broker: BrokerContext,
+        in_flight: PopInflightMessageCounter,
         log: ReviveLog,
         offsets: OffsetManage,
         escape: EscapeBridge,
@@ -45,6 +47,7 @@ class MessageReviver:
         foreign: ForeignMessages,
     ) -> None:
         self._broker = broker
+        self._in_flight = in_flight
         self._log = log
         self._offsets = offsets
         self._escape = escape
@@ -89,7 +92,7 @@ class MessageReviver:
             self._record_copy(ck, offset, result.stored)
         if outcome is not PopOutcome.STORED:
             return False
-        broker.pop_in_flight.decrement(ck.topic, ck.cid, ck.queue_id, ck.pop_time_ms)
+        self._in_flight.decrement(ck.topic, ck.cid, ck.queue_id, ck.pop_time_ms)
         return True
 
     def _record_copy(self, ck: PopCheckPoint, offset: int, copy: Message) -> None:
