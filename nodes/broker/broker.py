@@ -20,8 +20,9 @@ from nodes.broker.clients.query_assignment import QueryAssignment
 from nodes.broker.files import (
     GROUP_FILE,
     TOPIC_FILE,
-    load_delay_progress,
+    load_delay_offsets,
     load_timer,
+    load_timer_check_point,
     persist_delay_offsets,
     persist_groups,
     persist_timer_check_point,
@@ -50,7 +51,6 @@ from nodes.broker.shared import Log, Master, Shared
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.broker.tables.group.replica_role import ReplicaRole
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
-from nodes.broker.tables.pop.pop_tables import pop_tables
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
@@ -81,8 +81,8 @@ class Broker:
         self._shared = shared
         self._stopping = trio.Event()
         config = with_stored_changes(host.disk, config)
-        self.context = broker = setup.context(host, config)
-        self.pop_tables = pop = pop_tables(config, now_ms=host.clock.now_ms())
+        self.tables = tables = setup.tables(host, config)
+        self.context = broker = tables.core
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 
@@ -92,7 +92,7 @@ class Broker:
         self._group = member_group(broker)
         self._registration = NameserverRegistration(broker, self._client, self._group)
         self._ha = (AutoSwitchHaService if config.enable_controller_mode else HaService)(broker, arrivals.notify)
-        self._slave = SlaveSynchronize(broker, self._client, self._group)
+        self._slave = SlaveSynchronize(broker, tables.timer, self._client, self._group)
 
         self._clients = ClientManage(broker, self._registration)
         self._server = RpcServer(
@@ -109,7 +109,7 @@ class Broker:
         tracked_min = None if shared is None else lambda: self._group.min_broker_id
         self._pulls = PullMessage(broker, self._offsets, tracked_min)
 
-        messages = PutMessage(broker, levels, arrivals, self._ha.on_stored)
+        messages = PutMessage(broker, levels, tables.timer.wheel, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
         self._cleaning = CleanCommitLog(broker)
         log = Log(messages.put, messages.put_due)
@@ -119,12 +119,11 @@ class Broker:
         self.master = Master(log, self._send_back.send_back_from)
         """This broker, if it is a master, as slaves in its container use it."""
         foreign = ForeignMessages(broker, self._routes, self._client, shared)
-        self._pops = Pops(broker, pop, self._offsets, escape, messages.put, foreign)
-        schedule = ScheduleMessageService(broker, levels, escape.async_put_message)
+        self._pops = Pops(broker, tables.pop, self._offsets, escape, messages.put, foreign, tables.timer.wheel)
+        schedule = ScheduleMessageService(broker, tables.timer.delay_offsets, levels, escape.async_put_message)
         transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
-        self._timer = timer = (
-            None if broker.timer_store is None else TimerMessageStore(broker, broker.timer_store, escape.put_message)
-        )
+        wheel = tables.timer.wheel
+        self._timer = timer = None if wheel is None else TimerMessageStore(broker, wheel, escape.put_message)
         services = (schedule, timer, transactions.check_service)
         special = SpecialServices(*(service for service in services if service is not None), revive=self._pops.revive)
         self._membership = GroupMembership(
@@ -216,7 +215,7 @@ class Broker:
     def _handlers(
         self, messages: PutMessage, transactions: Transactions, to_clients: BrokerToClient, special: SpecialServices
     ) -> tuple[Handlers, ...]:
-        broker, pop = self.context, self.pop_tables
+        broker, pop, timer = self.context, self.tables.pop, self.tables.timer
         sends = SendMessage(broker, self._registration, self._ha, messages)
         return (
             self._clients.handlers(),
@@ -234,13 +233,13 @@ class Broker:
             self._send_back.handlers(),
             RecallMessage(broker, messages).handlers(),
             QueryMessage(broker).handlers(),
-            MetadataHandlers(broker).handlers(),
+            MetadataHandlers(broker, timer).handlers(),
             AdminTopics(broker, pop.in_flight, self._registration).handlers(),
             AdminGroups(broker, pop.in_flight).handlers(),
             AdminProgress(broker).handlers(),
             AdminOffsets(broker, pop, to_clients).handlers(),
             AdminClients(broker, self._clients, to_clients).handlers(),
-            AdminBroker(broker, self._registration, self._ha, special).handlers(),
+            AdminBroker(broker, timer.delay_offsets, self._registration, self._ha, special).handlers(),
         )
 
     async def _shutdown(self) -> None:
@@ -269,14 +268,18 @@ class Broker:
         self._assigner.load()
         self._offsets.load()
         self._pops.load()
-        load_delay_progress(context)
+        load_delay_offsets(context, self.tables.timer.delay_offsets)
         context.store.load()
-        load_timer(context)
+        wheel = self.tables.timer.wheel
+        if wheel is not None:
+            load_timer_check_point(context, wheel)
+            load_timer(context, wheel)
         self._persist_metadata()
         context.versions.believe()
 
     def _persist_metadata(self) -> None:
         persist_topics(self.context)
         persist_groups(self.context)
-        persist_delay_offsets(self.context, self.context.delay_offsets.wrapper())
-        persist_timer_check_point(self.context)
+        persist_delay_offsets(self.context, self.tables.timer.delay_offsets.wrapper())
+        if self.tables.timer.wheel is not None:
+            persist_timer_check_point(self.context, self.tables.timer.wheel)

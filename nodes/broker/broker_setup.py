@@ -1,18 +1,24 @@
 """What an operator sets up a broker with, and its tables before its first start."""
 
-from nodes.broker.context import BrokerContext
-from nodes.broker.files import COMMIT_LOG_FILE, CONSUME_QUEUE_FILE
+from collections.abc import Callable, Mapping
+
+from nodes.broker.context import BrokerContext, VersionedTable
+from nodes.broker.files import COMMIT_LOG_FILE, CONSUME_QUEUE_FILE, TIMER_LOG_FILE
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
+from nodes.broker.tables.pop.pop_tables import PopTables, pop_tables
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.store.readable_end import ReadableEnd
+from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
+from nodes.broker.tables.timer.timer_store import TimerStore
+from nodes.broker.tables.timer.timer_tables import TimerTables
 from nodes.config import BrokerConfig
 from nodes.host import Host
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
-from nodes.protocol.model import TopicConfig
+from nodes.protocol.model import MASTER_ID, DataVersion, TopicConfig
 from nodes.values import frozen
 
 
@@ -35,8 +41,14 @@ class BrokerSetup:
     access: PlainPermissionManager = NO_ACCOUNTS
     """Which account has which permissions, with `aclEnable`."""
 
-    def context(self, host: Host, config: BrokerConfig) -> BrokerContext:
-        """The identity of the new broker, and its tables as configured."""
+    def tables(self, host: Host, config: BrokerConfig) -> "BrokerTables":
+        """All tables of a process that starts now, as configured."""
+        core, now_ms = self._context(host, config), host.clock.now_ms()
+        tables = BrokerTables(core, pop_tables(config, now_ms=now_ms), _timer_tables(core))
+        core.versions.follow(tables.versions())
+        return tables
+
+    def _context(self, host: Host, config: BrokerConfig) -> BrokerContext:
         now_ms = host.clock.now_ms()
         context = BrokerContext(
             host,
@@ -79,3 +91,44 @@ class BrokerSetup:
         for request_mode in self.request_modes:
             context.request_modes.set_mode(request_mode)
         return context
+
+
+@frozen(eq=False)
+class BrokerTables:
+    """What all parts of a broker share, and the tables of each family of parts.
+
+    Only what makes the parts takes all of them; a part takes the core and the tables that it uses.
+    """
+
+    core: BrokerContext
+    pop: PopTables
+    timer: TimerTables
+
+    def versions(self) -> Mapping[VersionedTable, Callable[[], DataVersion | None]]:
+        """The versions of the tables that other brokers copy."""
+        core, timer = self.core, self.timer
+        return {
+            VersionedTable.TOPICS: lambda: core.topics.data_version,
+            VersionedTable.CONSUMER_OFFSETS: lambda: core.offsets.data_version,
+            VersionedTable.SUBSCRIPTION_GROUPS: lambda: core.groups.data_version,
+            VersionedTable.DELAY_OFFSETS: lambda: timer.delay_offsets.data_version,
+            VersionedTable.TIMER_CHECK_POINT: lambda: timer.version,
+        }
+
+
+def _timer_tables(broker: BrokerContext) -> TimerTables:
+    host, config, now_ms = broker.host, broker.config, broker.host.clock.now_ms()
+    delay_offsets = DelayOffsets(
+        now_ms=now_ms, delay_offset_update_version_step=config.delay_offset_update_version_step
+    )
+    if not config.timer_wheel_enable:
+        return TimerTables(delay_offsets, None)
+    wheel = TimerStore(
+        broker.store,
+        TimerProgress(TimerCheckPoint(data_version=DataVersion(timestamp=now_ms))),
+        lambda: broker.config,
+        host.disk.map(TIMER_LOG_FILE),
+        lambda: broker.broker_id == MASTER_ID,
+        now_ms=now_ms,
+    )
+    return TimerTables(delay_offsets, wheel)

@@ -18,13 +18,9 @@ from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupMa
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.store.broker_stats import BrokerStatsManager
 from nodes.broker.tables.store.message_store import MessageStore
-from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
-from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.config import BrokerConfig
 from nodes.host import Host
-from nodes.protocol.model import MASTER_ID, DataVersion
-
-TIMER_LOG_FILE = "timerlog"
+from nodes.protocol.model import DataVersion
 
 
 class VersionedTable(StrEnum):
@@ -43,18 +39,23 @@ _COMMITS_FOLDED_NS = 1_000_000_000
 class DataVersionBeliefs:
     """Records changed versions.
 
-    Args:
-        versions: table -> function that returns its version; None: the broker has no such table.
-
     Emits:
         DATA_VERSION for each version that has changed.
     """
 
-    def __init__(self, host: Host, versions: Mapping[VersionedTable, Callable[[], DataVersion | None]]) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
-        self._versions = versions
+        self._versions: Mapping[VersionedTable, Callable[[], DataVersion | None]] = {}
         self._believed: dict[VersionedTable, DataVersion] = {}
         self._commits_recorded_ns = -_COMMITS_FOLDED_NS
+
+    def follow(self, versions: Mapping[VersionedTable, Callable[[], DataVersion | None]]) -> None:
+        """Look at these tables from now on, in this order.
+
+        Args:
+            versions: table -> function that returns its version; None: the broker has no such table.
+        """
+        self._versions = versions
 
     def believe(self) -> None:
         """Record changed versions; to be called after a table may have changed."""
@@ -89,11 +90,6 @@ def _single_active(broker: "BrokerContext") -> SingleActiveConsumers:
     return SingleActiveConsumers(broker.single_active_groups, max_queues=broker.config.max_queues)
 
 
-def _delay_offsets(broker: "BrokerContext") -> DelayOffsets:
-    step = broker.config.delay_offset_update_version_step
-    return DelayOffsets(now_ms=broker.host.clock.now_ms(), delay_offset_update_version_step=step)
-
-
 def _request_modes(broker: "BrokerContext") -> MessageRequestModeManager:
     config = broker.config
     return MessageRequestModeManager(config.default_message_request_mode, config.default_pop_share_queue_num)
@@ -105,38 +101,6 @@ def _pinned(broker: "BrokerContext") -> PinnedAssignments:
 
 def _rebalance_settings(broker: "BrokerContext") -> RebalanceSettings:
     return RebalanceSettings(max_groups=broker.config.max_groups)
-
-
-def _timer(broker: "BrokerContext") -> TimerProgress | None:
-    if not broker.config.timer_wheel_enable:
-        return None
-    return TimerProgress(TimerCheckPoint(data_version=DataVersion(timestamp=broker.host.clock.now_ms())))
-
-
-def _timer_store(broker: "BrokerContext") -> TimerStore | None:
-    if broker.timer is None:
-        return None
-    return TimerStore(
-        broker.store,
-        broker.timer,
-        lambda: broker.config,
-        broker.host.disk.map(TIMER_LOG_FILE),
-        lambda: broker.broker_id == MASTER_ID,
-        now_ms=broker.host.clock.now_ms(),
-    )
-
-
-def _versions(broker: "BrokerContext") -> DataVersionBeliefs:
-    return DataVersionBeliefs(
-        broker.host,
-        {
-            VersionedTable.TOPICS: lambda: broker.topics.data_version,
-            VersionedTable.CONSUMER_OFFSETS: lambda: broker.offsets.data_version,
-            VersionedTable.SUBSCRIPTION_GROUPS: lambda: broker.groups.data_version,
-            VersionedTable.DELAY_OFFSETS: lambda: broker.delay_offsets.data_version,
-            VersionedTable.TIMER_CHECK_POINT: lambda: broker.timer_version,
-        },
-    )
 
 
 @attrs.define
@@ -166,7 +130,6 @@ class BrokerContext:
         init=False, default=attrs.Factory(_single_active, takes_self=True)
     )
     producers: ProducerManager = attrs.field(init=False, default=attrs.Factory(_producers, takes_self=True))
-    delay_offsets: DelayOffsets = attrs.field(init=False, default=attrs.Factory(_delay_offsets, takes_self=True))
     request_modes: MessageRequestModeManager = attrs.field(
         init=False, default=attrs.Factory(_request_modes, takes_self=True)
     )
@@ -174,16 +137,9 @@ class BrokerContext:
     rebalance_settings: RebalanceSettings = attrs.field(
         init=False, default=attrs.Factory(_rebalance_settings, takes_self=True)
     )
-    timer: TimerProgress | None = attrs.field(init=False, default=attrs.Factory(_timer, takes_self=True))
-    """None: the timer wheel is disabled."""
-    timer_store: TimerStore | None = attrs.field(init=False, default=attrs.Factory(_timer_store, takes_self=True))
-    """The wheel itself, where there is one."""
-    versions: DataVersionBeliefs = attrs.field(init=False, default=attrs.Factory(_versions, takes_self=True))
-
-    @property
-    def timer_version(self) -> DataVersion | None:
-        """The version of the timer's check point; None: there is no timer."""
-        return None if self.timer is None else self.timer.check_point.data_version
+    versions: DataVersionBeliefs = attrs.field(
+        init=False, default=attrs.Factory(lambda broker: DataVersionBeliefs(broker.host), takes_self=True)
+    )
 
     @property
     def address(self) -> str:

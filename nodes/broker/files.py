@@ -11,10 +11,11 @@ Mirrors:
 from collections.abc import Iterable
 from functools import partial
 
-from nodes.broker.context import TIMER_LOG_FILE, BrokerContext
+from nodes.broker.context import BrokerContext
 from nodes.broker.tables.pop.consumer_records import PopConsumerStore, decode_pop_records, encode_pop_records
 from nodes.broker.tables.store.message_store import MessageStore
-from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint, encode_delay_offsets
+from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, encode_delay_offsets
+from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.host import Disk
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.model import Message
@@ -29,6 +30,7 @@ OFFSET_FILE = "consumerOffset.json"
 DELAY_OFFSET_FILE = "delayOffset.json"
 MESSAGE_REQUEST_MODE_FILE = "messageRequestMode.json"
 REBALANCE_SETTINGS_FILE = "rebalanceSettings.json"
+TIMER_LOG_FILE = "timerlog"
 TIMER_CHECK_POINT_FILE = "timercheckpoint"
 TIMER_METRICS_FILE = "timermetrics"
 ORDER_INFO_FILE = "consumerOrderInfo.json"
@@ -65,25 +67,22 @@ def persist_rebalance_settings(broker: BrokerContext) -> None:
     broker.host.disk.write(REBALANCE_SETTINGS_FILE, broker.rebalance_settings.encode())
 
 
-def persist_timer_check_point(broker: BrokerContext) -> None:
-    """Write the timer's check point, if there is a timer."""
-    if broker.timer is not None:
-        broker.host.disk.write(TIMER_CHECK_POINT_FILE, broker.timer.check_point.encode())
+def persist_timer_check_point(broker: BrokerContext, wheel: TimerStore) -> None:
+    """Write the timer's check point."""
+    broker.host.disk.write(TIMER_CHECK_POINT_FILE, wheel.progress.check_point.encode())
 
 
-def persist_timer(broker: BrokerContext) -> None:
+def persist_timer(broker: BrokerContext, wheel: TimerStore) -> None:
     """Write all files of the timer; there are none before its first message."""
-    timer = broker.timer_store
-    if timer is not None and timer.has_messages:
+    if wheel.has_messages:
         broker.host.disk.flush(TIMER_LOG_FILE)
-        persist_timer_check_point(broker)
-        persist_timer_metrics(broker)
+        persist_timer_check_point(broker, wheel)
+        persist_timer_metrics(broker, wheel)
 
 
-def persist_timer_metrics(broker: BrokerContext) -> None:
+def persist_timer_metrics(broker: BrokerContext, wheel: TimerStore) -> None:
     """Write how many timed messages each topic has."""
-    if broker.timer_store is not None:
-        broker.host.disk.write(TIMER_METRICS_FILE, broker.timer_store.metrics.encode())
+    broker.host.disk.write(TIMER_METRICS_FILE, wheel.metrics.encode())
 
 
 def persist_pop_records(broker: BrokerContext, table: PopConsumerStore) -> None:
@@ -98,29 +97,27 @@ def load_pop_records(broker: BrokerContext, table: PopConsumerStore) -> None:
         table.write_records(decode_pop_records(records))
 
 
-def load_delay_offsets(broker: BrokerContext) -> None:
+def load_delay_offsets(broker: BrokerContext, table: DelayOffsets) -> None:
     """Read the delay offsets."""
     delays = broker.host.disk.read(DELAY_OFFSET_FILE)
     if delays is not None:
-        broker.delay_offsets.decode(delays, now_ms=broker.host.clock.now_ms())
+        table.decode(delays, now_ms=broker.host.clock.now_ms())
 
 
-def load_delay_progress(broker: BrokerContext) -> None:
-    """Read the delay offsets and the timer's check point."""
-    load_delay_offsets(broker)
+def load_timer_check_point(broker: BrokerContext, wheel: TimerStore) -> None:
+    """Read the timer's check point."""
     check_point = broker.host.disk.read(TIMER_CHECK_POINT_FILE)
-    if check_point is not None and broker.timer is not None:
-        broker.timer.check_point = TimerCheckPoint.decode(check_point)
+    if check_point is not None:
+        wheel.progress.check_point = TimerCheckPoint.decode(check_point)
 
 
-def load_timer(broker: BrokerContext) -> None:
+def load_timer(broker: BrokerContext, wheel: TimerStore) -> None:
     """Read the files of the timer, and rebuild its wheel; to be called when the log is loaded."""
-    timer, now_ms = broker.timer_store, broker.host.clock.now_ms()
-    if timer is not None:
-        metrics = broker.host.disk.read(TIMER_METRICS_FILE)
-        if metrics is not None:
-            timer.metrics.decode(metrics, now_ms=now_ms)
-        timer.recover(now_ms)
+    now_ms = broker.host.clock.now_ms()
+    metrics = broker.host.disk.read(TIMER_METRICS_FILE)
+    if metrics is not None:
+        wheel.metrics.decode(metrics, now_ms=now_ms)
+    wheel.recover(now_ms)
 
 
 def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Message]) -> None:

@@ -7,16 +7,11 @@ import json
 
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.testing.worlds import MS, PORT, add_host, process_of
+from nodes.broker.broker_setup import BrokerSetup
 from nodes.broker.clients.lock_batch import LockBatchMq
 from nodes.broker.clients.offset_manage import OffsetManage
-from nodes.broker.context import BrokerContext
 from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
-from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.group.member_group import MemberGroup
-from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
-from nodes.broker.tables.metadata.topics import TopicConfigManager
-from nodes.broker.tables.store.message_store import MessageStore
 from nodes.config import BrokerConfig
 from nodes.protocol.registry import encode_body
 from nodes.rpc.client import RpcClient
@@ -35,22 +30,8 @@ class Member:
         self.machine = add_host(world, broker_id + 1, self.name)
         self.host = process_of(self.machine)
         config = config or BrokerConfig()
-        now_ms = self.host.clock.now_ms()
-        self.context = BrokerContext(
-            self.host,
-            config,
-            CLUSTER,
-            BROKER_NAME,
-            broker_id,
-            (),
-            TopicConfigManager(now_ms=now_ms, cluster=CLUSTER, broker_name=BROKER_NAME),
-            SubscriptionGroupManager(now_ms=now_ms),
-            ConsumerManager(),
-            ConsumerOffsetManager(
-                now_ms=now_ms, consumer_offset_update_version_step=config.consumer_offset_update_version_step
-            ),
-            MessageStore(f"{self.host.ip}:{PORT}"),
-        )
+        self.tables = BrokerSetup(CLUSTER, BROKER_NAME, broker_id, ()).tables(self.host, config)
+        self.context = self.tables.core
         self.group = MemberGroup(
             broker_id=broker_id,
             address=self.context.address,
@@ -63,10 +44,10 @@ class Member:
         self.offset_manage = OffsetManage(self.context)
         self.server.serve(
             self.offset_manage.handlers(),
-            MetadataHandlers(self.context).handlers(),
+            MetadataHandlers(self.context, self.tables.timer).handlers(),
             LockBatchMq(self.context, self.client, self.group).handlers(),
         )
-        self.slave = SlaveSynchronize(self.context, self.client, self.group)
+        self.slave = SlaveSynchronize(self.context, self.tables.timer, self.client, self.group)
         self.thread = ScheduledThread(self.host, "BrokerControllerScheduledThread")
         self.host.listen(PORT, self.server)
         self.host.listen(PORT - 2, self.server)

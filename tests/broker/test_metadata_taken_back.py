@@ -5,7 +5,7 @@ import pytest
 
 from broker.group_of_brokers import Member, believed
 from emulator.testing.worlds import execute_world
-from nodes.broker.files import DELAY_OFFSET_FILE, TIMER_CHECK_POINT_FILE, load_delay_progress
+from nodes.broker.files import DELAY_OFFSET_FILE, TIMER_CHECK_POINT_FILE, load_delay_offsets, load_timer_check_point
 from nodes.broker.tables.group.pre_online import AdoptMetadata, newer_or_equal
 from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint
 from nodes.config import BrokerConfig
@@ -83,19 +83,26 @@ def test_the_commits_of_an_acting_slave_are_lost_to_a_master_whose_version_stepp
     assert execute_world(main).result == taken_back
 
 
+def progress(member):
+    timer = member.tables.timer
+    return timer.delay_offsets.wrapper(), timer.wheel.progress.check_point, member.offset()
+
+
 def test_only_what_shall_be_adopted_is_and_it_is_on_the_disk_at_once():
     async def main(world):
         master, member, again = Member(world, 0), Member(world, 1), Member(world, 2)
         member.commit(42)
-        member.context.delay_offsets.update_offset(4, 17, now_ms=1)
-        member.context.delay_offsets.data_version = NEWER
-        member.context.timer.check_point = TimerCheckPoint(5, 6, 7, 8, NEWER)
+        member.tables.timer.delay_offsets.update_offset(4, 17, now_ms=1)
+        member.tables.timer.delay_offsets.data_version = NEWER
+        member.tables.timer.wheel.progress.check_point = TimerCheckPoint(5, 6, 7, 8, NEWER)
         fetched = await master.slave.fetch_metadata(member.context.address)
         master.slave.adopt(fetched, attrs.evolve(ALL, consumer_offsets=False))
         for name in (DELAY_OFFSET_FILE, TIMER_CHECK_POINT_FILE):
             again.host.disk.write(name, master.host.disk.read(name))
-        load_delay_progress(again.context)
-        return [(m.context.delay_offsets.wrapper(), m.context.timer.check_point, m.offset()) for m in (master, again)]
+        timer = again.tables.timer
+        load_delay_offsets(again.context, timer.delay_offsets)
+        load_timer_check_point(again.context, timer.wheel)
+        return [progress(m) for m in (master, again)]
 
     executed = execute_world(main)
 

@@ -200,7 +200,7 @@ def test_what_was_copied_is_on_the_disk():
         master.commit(3)
         master.context.topics.update_topic_config(TopicConfig("orders"), now_ms=1)
         master.context.groups.find_subscription_group_config("g", now_ms=1)
-        master.context.delay_offsets.update_offset(4, 17, now_ms=1)
+        master.tables.timer.delay_offsets.update_offset(4, 17, now_ms=1)
         await until_ms(world, 62_000)
         disk = slave.host.disk
         names = (TOPIC_FILE, OFFSET_FILE, DELAY_OFFSET_FILE, GROUP_FILE, TIMER_CHECK_POINT_FILE)
@@ -220,11 +220,11 @@ def test_a_slave_follows_its_masters_timer_unless_it_delivers_itself():
         master, slave = a_master_and_its_slave(world)
         followed = []
         for instant_ms, delivers in ((12_000, False), (15_000, True), (18_000, False)):
-            slave.context.timer.should_running_dequeue = delivers
+            slave.tables.timer.wheel.progress.should_running_dequeue = delivers
             stands = TimerCheckPoint(instant_ms, 1, 2, instant_ms + 1, DataVersion(0, 4, 5))
-            master.context.timer.check_point = stands
+            master.tables.timer.wheel.progress.check_point = stands
             await until_ms(world, instant_ms + 1_500)
-            followed.append(slave.context.timer.check_point)
+            followed.append(slave.tables.timer.wheel.progress.check_point)
         return followed
 
     executed = execute_world(main)
@@ -243,6 +243,6 @@ def test_a_master_without_timer_refuses_to_report_its_check_point():
         slave.copy_from_master()
         await until_ms(world, 11_000)
         answer = await Caller(world).ask(master, RequestCode.GET_TIMER_CHECK_POINT)
-        return answer.code, slave.context.timer.check_point.last_read_time_ms
+        return answer.code, slave.tables.timer.wheel.progress.check_point.last_read_time_ms
 
     assert execute_world(main).result == (1, 0)

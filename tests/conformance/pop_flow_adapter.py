@@ -105,7 +105,6 @@ class PopFlow(Adapter):
             ConsumerOffsetManager(now_ms=now_ms),
             self.store_,
         )
-        self.broker.timer_store = None  # records wait here
         self.routes = EscapeRoutes(lambda _bound: 0)
         self.calls = []
         self.put_status = self.send_reply = self.pull_reply = None
@@ -124,7 +123,9 @@ class PopFlow(Adapter):
         log = Log(self._put, self._put)
         self.bridge = EscapeBridge(BROKER, group, way, log, self, self._send, peek_master)
         self.pop_tables = pop_tables(self.config, now_ms=now_ms)
-        self.pops = Pops(self.broker, self.pop_tables, OffsetManage(self.broker), self.bridge, self._put, self)
+        # The records wait here, so it has no timer.
+        offsets, wheel = OffsetManage(self.broker), None
+        self.pops = Pops(self.broker, self.pop_tables, offsets, self.bridge, self._put, self, wheel)
         self.handlers = self.pops.handlers()
 
     # --- what the bridge and the reviver ask for

@@ -38,7 +38,7 @@ def pops(script: Script, *, slaves: int = 0, **options: object) -> Trace:
 
 def records(stage: Stage, node: str = BROKER) -> list[int]:
     """Offsets of the records in the database."""
-    found: tuple[PopConsumerRecord, ...] = stage.node(node).pop_tables.records.records
+    found: tuple[PopConsumerRecord, ...] = stage.node(node).tables.pop.records.records
     return [record.offset for record in found]
 
 
@@ -282,7 +282,7 @@ def test_a_reset_forgets_what_is_in_memory_and_the_next_pop_begins_there() -> No
         assert (await guest.pop()).offsets == [0, 1, 2]
         reset = requested.ResetOffsetRequestHeader(GROUP, TOPIC, 0, 1)
         assert (await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)).code == ResponseCode.SUCCESS
-        assert stage.node(BROKER).pop_tables.cache.queues == {}
+        assert stage.node(BROKER).tables.pop.cache.queues == {}
         assert (await guest.pop()).offsets == [1, 2]
 
     pops(script, enable_pop_buffer_merge=True)

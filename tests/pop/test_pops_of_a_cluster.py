@@ -63,7 +63,7 @@ def test_the_offset_moves_within_5_ms_although_nothing_is_acknowledged() -> None
         await guest.pop()
         await stage.for_ms(5)
         assert offset_of(stage) == 3
-        assert stage.node(BROKER).pop_tables.in_flight.get(TOPIC, GROUP, 0) == 3
+        assert stage.node(BROKER).tables.pop.in_flight.get(TOPIC, GROUP, 0) == 3
 
     pops(script)
 
@@ -82,7 +82,7 @@ def test_what_no_consumer_acknowledges_comes_back_from_the_retry_topic_with_its_
             assert await guest.ack(handle, offset, topic=RETRY_V1) == ResponseCode.SUCCESS
         await stage.for_ms(REVIVED_MS)
         assert (await guest.pop(queue_id=-1)).messages == ()
-        assert stage.node(BROKER).pop_tables.in_flight.counts == {}
+        assert stage.node(BROKER).tables.pop.in_flight.counts == {}
 
     trace = pops(script)
     assert events(trace, "revived") == [("revived", 0), ("revived", 2)]

@@ -171,7 +171,7 @@ def test_a_delete_in_another_slot_misses_its_target_although_its_producer_was_no
         assert recalled.code == ResponseCode.SUCCESS
         await stage.for_ms(60_000)
         # The delete counts, though it deleted nothing: less than none waits.
-        assert stage.node(BROKER).context.timer_store.metrics.timing_count["orders"].count == -1
+        assert stage.node(BROKER).tables.timer.wheel.metrics.timing_count["orders"].count == -1
 
     trace = execute(a_broker(BrokerConfig(recall_message_enable=True)), script)
     assert len(stored(trace, BROKER)) == 1

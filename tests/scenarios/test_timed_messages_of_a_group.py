@@ -12,7 +12,7 @@ from support.timed import send, stored
 
 def in_wheel(stage: Stage, node: str) -> int:
     """How many messages are in the wheel of a broker."""
-    timer = stage.node(node).context.timer_store
+    timer = stage.node(node).tables.timer.wheel
     return int(timer.wheel.get_all_num(timer.curr_read_time_ms))
 
 
@@ -47,7 +47,7 @@ def test_an_acting_slave_without_remote_escape_drops_a_message_after_three_tries
         await stage.for_ms(10_000)
         await stage.kill(MASTER)
         await stage.for_ms(60_000)
-        versions.append(stage.node(S1).context.timer_store.metrics.timing_count["orders"].count)
+        versions.append(stage.node(S1).tables.timer.wheel.metrics.timing_count["orders"].count)
         stage.start(MASTER)
         await stage.for_ms(60_000)
 
@@ -128,7 +128,7 @@ def test_the_read_time_of_a_slave_is_behind_its_masters_by_the_period_of_the_cop
             read = []
             for node in (MASTER, S1):
                 process = stage.host(node).process
-                timer = stage.node(node).context.timer_store
+                timer = stage.node(node).tables.timer.wheel
                 timer.catch_up(process.clock.now_ms())
                 read.append(timer.curr_read_time_ms)
             behind.append(read[0] - read[1])
@@ -146,7 +146,7 @@ def test_a_slave_copies_the_counts_of_timed_messages_once_there_are_any() -> Non
         await stage.at_ms(62_000)
         await send(probe, MASTER, TIMER_DELAY_SEC="3600")
         await stage.for_ms(65_000)
-        counts.extend(stage.node(node).context.timer_store.metrics.wrapper() for node in (MASTER, S1))
+        counts.extend(stage.node(node).tables.timer.wheel.metrics.wrapper() for node in (MASTER, S1))
 
     trace = execute(a_group(), script)
     assert len(requests(trace, S1, MASTER, RequestCode.GET_TIMER_METRICS)) == 1

@@ -7,6 +7,7 @@ from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem, StatsName
 from nodes.broker.tables.timer.delay_levels import queue_id_of
+from nodes.broker.tables.timer.delay_offsets import DelayOffsets
 from nodes.cause import cause
 from nodes.config import BrokerConfig
 from nodes.config.text import to_lines
@@ -45,11 +46,13 @@ class AdminBroker:
     def __init__(
         self,
         broker: BrokerContext,
+        delay_offsets: DelayOffsets,
         registration: NameserverRegistration,
         ha: HaService,
         special: SpecialServices,
     ) -> None:
         self._broker = broker
+        self._delay_offsets = delay_offsets
         self._registration = registration
         self._ha = ha
         self._special = special
@@ -85,7 +88,15 @@ class AdminBroker:
     def _get_runtime_info(self, _channel: Channel, request: Command) -> Command:
         running = self._special.is_running
         table = prepare_runtime_info(self._broker, special_service_running=running, started_ms=self._started_ms)
-        return success(request, None, KvTable(table))
+        return success(request, None, KvTable(_NOT_EMULATED | self._delays() | table))
+
+    def _delays(self) -> dict[str, str]:
+        """Delivered offset and end of the queue of each delay level."""
+        store = self._broker.store
+        return {
+            f"scheduleMessageOffset_{level}": f"{offset},{store.max_offset(SCHEDULE_TOPIC, queue_id_of(level))}"
+            for level, offset in self._delay_offsets.offsets.items()
+        }
 
     def _get_config(self, _channel: Channel, request: Command) -> Command:
         version = headers.GetBrokerConfigResponseHeader(to_json(self._config.data_version))
@@ -186,8 +197,6 @@ def prepare_runtime_info(broker: BrokerContext, *, special_service_running: bool
     put, fetched = stats.total(StatsName.TOPIC_PUT_NUMS), stats.total(StatsName.GROUP_GET_NUMS)
     got_tps = _tps(broker, StatsName.GROUP_GET_NUMS, now_ms)
     return {
-        **_NOT_EMULATED,
-        **_delays(broker),
         "bootTimestamp": str(started_ms),
         "startAcceptSendRequestTimeStamp": str(started_ms),
         "runtime": _format_runtime(now_ms - started_ms),
@@ -212,14 +221,6 @@ def prepare_runtime_info(broker: BrokerContext, *, special_service_running: bool
 
 def _tps(broker: BrokerContext, name: StatsName, now_ms: int) -> str:
     return " ".join(str(broker.stats.total_tps(name, span_ms, now_ms)) for span_ms in _SPANS_MS)
-
-
-def _delays(broker: BrokerContext) -> dict[str, str]:
-    """Delivered offset and end of the queue of each delay level."""
-    return {
-        f"scheduleMessageOffset_{level}": f"{offset},{broker.store.max_offset(SCHEDULE_TOPIC, queue_id_of(level))}"
-        for level, offset in broker.delay_offsets.offsets.items()
-    }
 
 
 def _format_runtime(duration_ms: int) -> str:

@@ -19,6 +19,7 @@ from nodes.broker.tables.group.member_group import MemberGroup, vip_address
 from nodes.broker.tables.group.pre_online import AdoptMetadata, MetadataVersions
 from nodes.broker.tables.group.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
 from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint
+from nodes.broker.tables.timer.timer_tables import TimerTables
 from nodes.host import Channel
 from nodes.protocol.bodies import (
     ConsumerOffsetSerializeWrapper,
@@ -85,8 +86,9 @@ class SlaveSynchronize:
         DATA_VERSION whenever a copy changes a version; COPIED for every offset that a copy changes.
     """
 
-    def __init__(self, broker: BrokerContext, client: RpcClient, group: MemberGroup) -> None:
+    def __init__(self, broker: BrokerContext, timer: TimerTables, client: RpcClient, group: MemberGroup) -> None:
         self._broker = broker
+        self._timer = timer
         self._client = client
         self._group = group
         self._last_attempt_ms = broker.host.clock.now_ms()
@@ -135,8 +137,8 @@ class SlaveSynchronize:
 
     def local_versions(self) -> MetadataVersions:
         """The versions of this broker's own metadata."""
-        broker = self._broker
-        return MetadataVersions(broker.offsets.data_version, broker.delay_offsets.data_version, broker.timer_version)
+        delays, timer = self._timer.delay_offsets.data_version, self._timer.version
+        return MetadataVersions(self._broker.offsets.data_version, delays, timer)
 
     def adopt(self, fetched: FetchedMetadata, adopt: AdoptMetadata) -> None:
         """Replace this broker's metadata by what was fetched, and persist it."""
@@ -206,15 +208,15 @@ class SlaveSynchronize:
 
     async def _sync_timer_metrics(self) -> None:
         """Copy the counts of timed messages; RocketMQ does so even if there was none."""
-        master, timer = self._master(), self._broker.timer_store
-        if master is not None and timer is not None and timer.has_messages:
+        master, wheel = self._master(), self._timer.wheel
+        if master is not None and wheel is not None and wheel.has_messages:
             found = await self._ask(master, RequestCode.GET_TIMER_METRICS, TimerMetricsSerializeWrapper)
-            if timer.metrics.adopt(found):
-                persist_timer_metrics(self._broker)
+            if wheel.metrics.adopt(found):
+                persist_timer_metrics(self._broker, wheel)
 
     async def _sync_timer_check_point(self) -> None:
-        master, timer = self._group.slave_sync_master_addr, self._broker.timer
-        if master is not None and timer is not None and not timer.should_running_dequeue:
+        master, wheel = self._group.slave_sync_master_addr, self._timer.wheel
+        if master is not None and wheel is not None and not wheel.progress.should_running_dequeue:
             self._follow_timer(await self._ask_timer_check_point(master))
 
     # Calls, and the replacement of tables
@@ -233,12 +235,13 @@ class SlaveSynchronize:
 
     def _adopt_delay_offsets(self, found: DelayOffsetSerializeWrapper) -> None:
         persist_delay_offsets(self._broker, found)
-        self._broker.delay_offsets.put_all(found)
+        self._timer.delay_offsets.put_all(found)
 
     def _follow_timer(self, found: TimerCheckPoint) -> None:
-        if self._broker.timer is not None:
-            self._broker.timer.follow(found)
-            persist_timer_check_point(self._broker)
+        wheel = self._timer.wheel
+        if wheel is not None:
+            wheel.progress.follow(found)
+            persist_timer_check_point(self._broker, wheel)
             self.on_check_point()
 
 
@@ -249,8 +252,9 @@ class MetadataHandlers:
         `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 21, 43, 45, 60, 61, 201 and 402.
     """
 
-    def __init__(self, broker: BrokerContext) -> None:
+    def __init__(self, broker: BrokerContext, timer: TimerTables) -> None:
         self._broker = broker
+        self._timer = timer
 
     def handlers(self) -> Handlers:
         """Requests for topics, groups, offsets, delay offsets, request modes, and progress and counts of the timer."""
@@ -273,7 +277,7 @@ class MetadataHandlers:
         return success(request, None, body)
 
     def _get_all_delay_offset(self, _channel: Channel, request: Command) -> Command:
-        return success(request, None, self._broker.delay_offsets.wrapper())
+        return success(request, None, self._timer.delay_offsets.wrapper())
 
     def _get_all_subscription_group(self, _channel: Channel, request: Command) -> Command:
         return success(request, None, self._broker.groups.wrapper())
@@ -282,13 +286,13 @@ class MetadataHandlers:
         return success(request, None, self._broker.request_modes.wrapper())
 
     def _get_timer_check_point(self, _channel: Channel, request: Command) -> Command:
-        timer = self._broker.timer_store
-        if timer is None:
+        wheel = self._timer.wheel
+        if wheel is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, "this broker has no timer, so no check point of one")
-        return success(request, None, timer.catch_up_check_point(self._broker.host.clock.now_ms()).encode())
+        return success(request, None, wheel.catch_up_check_point(self._broker.host.clock.now_ms()).encode())
 
     def _get_timer_metrics(self, _channel: Channel, request: Command) -> Command:
-        timer = self._broker.timer_store
-        if timer is None:
+        wheel = self._timer.wheel
+        if wheel is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, "this broker has no timer, so no counts of one")
-        return success(request, None, timer.metrics.wrapper())
+        return success(request, None, wheel.metrics.wrapper())

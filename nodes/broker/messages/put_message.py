@@ -11,6 +11,7 @@ from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMe
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC, half_record
 from nodes.broker.tables.timer.delay_levels import DelayLevels
 from nodes.broker.tables.timer.timer_messages import ASKING, admit_timer_message
+from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.broker.tables.timer.waiting_messages import wait_of
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import MASTER_ID, Message
@@ -50,6 +51,7 @@ class PutMessage:
     """Appends messages to the log of this broker; one that has to wait goes to the queue of its level or of the timer.
 
     Args:
+        wheel: refuses timed messages while it is full; None: there is no timer.
         arrivals: notified of each queue that has a new message.
         on_stored: called when the log has grown.
 
@@ -63,9 +65,15 @@ class PutMessage:
     """
 
     def __init__(
-        self, broker: BrokerContext, levels: DelayLevels, arrivals: MessageArrivals, on_stored: Callable[[], None]
+        self,
+        broker: BrokerContext,
+        levels: DelayLevels,
+        wheel: TimerStore | None,
+        arrivals: MessageArrivals,
+        on_stored: Callable[[], None],
     ) -> None:
         self._broker = broker
+        self._wheel = wheel
         self._levels = levels
         self._arrivals = arrivals
         self._on_stored = on_stored
@@ -122,12 +130,12 @@ class PutMessage:
 
     def _admit(self, message: Message, now_ms: int) -> Message | PutMessageStatus:
         """A timed message as it is stored, or why it is not."""
-        broker, draw = self._broker, self._chance.randrange
+        wheel, draw = self._wheel, self._chance.randrange
 
         def is_reject(slot_ms: int) -> bool:
-            return broker.timer_store is not None and broker.timer_store.is_reject(slot_ms, draw)
+            return wheel is not None and wheel.is_reject(slot_ms, draw)
 
-        return admit_timer_message(message, now_ms, broker.config, is_reject)
+        return admit_timer_message(message, now_ms, self._broker.config, is_reject)
 
     def _append(self, message: Message, now_ms: int) -> Message:
         broker = self._broker

@@ -7,6 +7,7 @@ from nodes.broker.files import load_delay_offsets, persist_delay_offsets
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer.delay_levels import DelayLevels, level_of, queue_id_of, take_out
+from nodes.broker.tables.timer.delay_offsets import DelayOffsets
 from nodes.protocol.model import Message
 from nodes.threads import ScheduledThread, WakeUp
 from nodes.units import NS_PER_MS
@@ -25,6 +26,7 @@ class ScheduleMessageService:
 
     Args:
         broker: whose messages are delayed.
+        offsets: how far each level has come.
         levels: the delay of each level.
         deliver: puts a message into the topic that it was sent to; a result other than PUT_OK is retried after 100 ms,
             and the rest of the level waits.
@@ -36,8 +38,9 @@ class ScheduleMessageService:
         DATA_VERSION of the delay offsets.
     """
 
-    def __init__(self, broker: BrokerContext, levels: DelayLevels, deliver: Deliver) -> None:
+    def __init__(self, broker: BrokerContext, offsets: DelayOffsets, levels: DelayLevels, deliver: Deliver) -> None:
         self._broker = broker
+        self._offsets = offsets
         self._levels = levels
         self._deliver = deliver
         self._running: _ScheduleService | None = None
@@ -63,9 +66,9 @@ class ScheduleMessageService:
             self._running.wake(level_of(queue_id))
 
     def _start(self) -> None:
-        load_delay_offsets(self._broker)
+        load_delay_offsets(self._broker, self._offsets)
         self._correct_offsets()
-        self._running = _ScheduleService(self._broker, self._levels, self._deliver)
+        self._running = _ScheduleService(self._broker, self._offsets, self._levels, self._deliver)
         if not self._persisting:
             self._persisting = True
             thread = ScheduledThread(self._broker.host, "ScheduleMessageServicePersistThread")
@@ -75,26 +78,27 @@ class ScheduleMessageService:
 
     def _correct_offsets(self) -> None:
         """Move offsets that are outside of their queue to its nearest end."""
-        broker, store = self._broker, self._broker.store
-        for level, offset in list(broker.delay_offsets.offsets.items()):
+        store = self._broker.store
+        for level, offset in list(self._offsets.offsets.items()):
             queue_id = queue_id_of(level)
             low, high = store.min_offset(SCHEDULE_TOPIC, queue_id), store.max_offset(SCHEDULE_TOPIC, queue_id)
             if high and level in self._levels.delays_ms:
-                broker.delay_offsets.correct_offset(level, max(low, min(offset, high)))
+                self._offsets.correct_offset(level, max(low, min(offset, high)))
 
     async def _persist_periodically(self) -> None:
         self._persist()
 
     def _persist(self) -> None:
-        persist_delay_offsets(self._broker, self._broker.delay_offsets.wrapper())
+        persist_delay_offsets(self._broker, self._offsets.wrapper())
 
 
 class _ScheduleService:
     """The service between a start and the next stop."""
 
-    def __init__(self, broker: BrokerContext, levels: DelayLevels, deliver: Deliver) -> None:
+    def __init__(self, broker: BrokerContext, offsets: DelayOffsets, levels: DelayLevels, deliver: Deliver) -> None:
         self.stopped = False
         self._broker = broker
+        self._offsets = offsets
         self._levels = levels
         self._deliver = deliver
         self._first_tick_ns = broker.host.clock.monotonic_ns() + _FIRST_DELAY_TIME_MS * NS_PER_MS
@@ -113,7 +117,7 @@ class _ScheduleService:
 
     async def _run(self, level: int) -> None:
         host, store, queue_id = self._broker.host, self._broker.store, queue_id_of(level)
-        offset = self._broker.delay_offsets.offsets.get(level, 0)
+        offset = self._offsets.offsets.get(level, 0)
         await host.sleep_until_ns(self._next_tick_ns())
         host.begin_cause(f"ScheduleMessageTimerThread_{level}")
         while not self.stopped:
@@ -142,7 +146,7 @@ class _ScheduleService:
                 due_ms = self._levels.compute_deliver_timestamp(level, waiting.store_timestamp)
                 if self._levels.correct_deliver_timestamp(level, due_ms, now_ms()) > now_ms():
                     # Counts as an update for the version although nothing has changed.
-                    broker.delay_offsets.update_offset(level, waiting.queue_offset, now_ms=now_ms())
+                    self._offsets.update_offset(level, waiting.queue_offset, now_ms=now_ms())
                     return waiting.queue_offset
                 # Only here: a check without result starts no chain of causes.
                 broker.host.begin_cause("DeliverDelayedMessageTimerTask")
@@ -150,5 +154,5 @@ class _ScheduleService:
                 if status is not PutMessageStatus.PUT_OK or self.stopped:
                     return waiting.queue_offset
                 offset = waiting.queue_offset + 1
-                broker.delay_offsets.update_offset(level, offset, now_ms=now_ms())
+                self._offsets.update_offset(level, offset, now_ms=now_ms())
         return offset

@@ -23,6 +23,7 @@ from nodes.broker.pop.revive import PopReviveService, PopReviveServices
 from nodes.broker.pop.revive_message import MessageReviver
 from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.store.put_message_result import PutMessageResult
+from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.protocol.model import Message
 from nodes.rpc.server import Handlers
 
@@ -47,8 +48,10 @@ class Pops:
         escape: EscapeBridge,
         put: Callable[[Message], PutMessageResult],
         foreign: ForeignMessages,
+        wheel: TimerStore | None,
     ) -> None:
         self._broker = broker
+        self._wheel = wheel
         self._log = log = ReviveLog(broker, escape)
         self._locks = locks = QueueLocks(broker, tables.queue_locks)
         self._orders = orders = OrderInfoService(broker, tables.order_infos, self._on_lock_free)
@@ -116,8 +119,8 @@ class Pops:
 
     def _is_timer_behind(self) -> bool:
         """Whether a slot that is released next was due a second ago."""
-        timer = self._broker.timer_store
-        return timer is not None and timer.dequeue_behind_ms(self._broker.host.clock.now_ms()) >= _BEHIND_MS
+        wheel = self._wheel
+        return wheel is not None and wheel.dequeue_behind_ms(self._broker.host.clock.now_ms()) >= _BEHIND_MS
 
     def _on_lock_free(self, topic: str, group: str, queue_id: int) -> None:
         """Wake requests for a queue whose batch is visible again, if it has messages.

@@ -44,8 +44,7 @@ class TimerMessageStore:
     """
 
     def __init__(self, broker: BrokerContext, timer: TimerStore, put: Put) -> None:
-        host, progress = broker.host, broker.timer
-        assert progress is not None, "a broker with a wheel has a check point of it"
+        host, progress = broker.host, timer.progress
         self._broker = broker
         self._timer = timer
         self._progress = progress
@@ -203,7 +202,7 @@ class TimerMessageStore:
 
     def _flush(self) -> None:
         self._timer.catch_up_check_point(self._now_ms(), flushes_min=1)
-        persist_timer(self._broker)
+        persist_timer(self._broker, self._timer)
         self._broker.versions.believe()
 
 

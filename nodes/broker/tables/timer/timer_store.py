@@ -89,7 +89,8 @@ class TimerStore:
         now_ms: int,
     ) -> None:
         self._store = store
-        self._progress = progress
+        self.progress = progress
+        """What other brokers copy."""
         self._options = options
         self.precision_ms = options().precision_ms
         """Unit of the wheel; a changed option counts after the next start."""
@@ -130,7 +131,7 @@ class TimerStore:
         """
         for position, record in self._log.load():
             self._link(record, position)
-        point = self._progress.check_point
+        point = self.progress.check_point
         newest = None if self._log.last_pos is None else self._log.record(self._log.last_pos)
         message = None if newest is None else self._store.look_message(newest.offset)
         taken = point.last_timer_queue_offset if message is None else message.queue_offset + 1
@@ -149,11 +150,11 @@ class TimerStore:
     def change_dequeue(self, *, running: bool) -> None:
         """Begin to deliver messages, or stop; either way from the check point on."""
         self.sync_last_read_time()
-        self._progress.should_running_dequeue = running
+        self.progress.should_running_dequeue = running
 
     def sync_last_read_time(self) -> None:
         """Take the read time from the check point."""
-        self.curr_read_time_ms = self._progress.check_point.last_read_time_ms
+        self.curr_read_time_ms = self.progress.check_point.last_read_time_ms
 
     def dequeue_behind_ms(self, now_ms: int) -> int:
         """How long ago the slot was due that is released next, which is less than a unit where nothing is late."""
@@ -168,7 +169,7 @@ class TimerStore:
         """Do what RocketMQ's threads have done by now without anything to deliver."""
         if not self.is_enqueuing:
             self.commit(self.curr_queue_offset, now_ms)
-        if not self._progress.should_running_dequeue:
+        if not self.progress.should_running_dequeue:
             self.sync_last_read_time()
         elif not self.config.timer_stop_dequeue:
             next_ms = self.wheel.next_time(self.curr_read_time_ms)
@@ -187,7 +188,7 @@ class TimerStore:
             self.catch_up(now_ms)
             self.prepare_check_point(now_ms, flushes=flushes)
         self._prepared_ms += passed * self.config.timer_flush_interval_ms
-        return self._progress.check_point
+        return self.progress.check_point
 
     def prepare_check_point(self, now_ms: int, *, flushes: int = 1) -> None:
         """Bring the check point up to date; one that delivers makes a version of each change.
@@ -195,9 +196,9 @@ class TimerStore:
         Args:
             flushes: how often RocketMQ has done this since the last time; each of them has found another read time.
         """
-        point, commit = self._progress.check_point, (self.curr_read_time_ms, self.commit_queue_offset)
+        point, commit = self.progress.check_point, (self.curr_read_time_ms, self.commit_queue_offset)
         master_offset, version = point.master_timer_queue_offset, point.data_version
-        if self._progress.should_running_dequeue:
+        if self.progress.should_running_dequeue:
             master_offset = self.commit_queue_offset
             if commit != self._last_commit:
                 moved = (self.curr_read_time_ms - self._last_commit[0]) // self.precision_ms
@@ -205,7 +206,7 @@ class TimerStore:
                 more = max(0, min(flushes, moved) - 1)
                 version = attrs.evolve(version, counter=(version.counter or 0) + more)
                 self._last_commit = commit
-        self._progress.check_point = attrs.evolve(
+        self.progress.check_point = attrs.evolve(
             point,
             last_read_time_ms=self.curr_read_time_ms,
             last_timer_log_flush_pos=self._log.end,
@@ -253,7 +254,7 @@ class TimerStore:
 
     def put_into_wheel(self, request: TimerRequest, now_ms: int) -> TimerRequest | None:
         """Put a message into its slot; if that was released already, it is returned, to be delivered at once."""
-        if self._progress.should_running_dequeue and request.slot_ms < self.curr_write_time_ms:
+        if self.progress.should_running_dequeue and request.slot_ms < self.curr_write_time_ms:
             return attrs.evolve(request, enqueue_time_ms=NEVER_ENQUEUED)
         message = request.message
         place = place_in_wheel(
@@ -290,7 +291,7 @@ class TimerStore:
             None: no slot is due.
         """
         self.catch_up(now_ms)
-        if self.config.timer_stop_dequeue or not self._progress.should_running_dequeue:
+        if self.config.timer_stop_dequeue or not self.progress.should_running_dequeue:
             return None
         slot = self.wheel.get_slot(self.curr_read_time_ms)
         if self.curr_read_time_ms >= self.curr_write_time_ms or slot.time_ms == NO_POSITION:
@@ -344,8 +345,8 @@ class TimerStore:
 
     def _is_running_enqueue(self) -> bool:
         self._check_broker_role()
-        follows = not self._progress.should_running_dequeue and not self._was_master
-        return not follows or self.curr_queue_offset < self._progress.check_point.master_timer_queue_offset
+        follows = not self.progress.should_running_dequeue and not self._was_master
+        return not follows or self.curr_queue_offset < self.progress.check_point.master_timer_queue_offset
 
     def _check_broker_role(self) -> None:
         """A slave that has become a master takes what its master had not yet, and reads on from the check point."""
@@ -353,7 +354,7 @@ class TimerStore:
             return
         self._was_master = self._is_master()
         if self._was_master:
-            masters = self._progress.check_point.master_timer_queue_offset
+            masters = self.progress.check_point.master_timer_queue_offset
             self.curr_queue_offset = self.commit_queue_offset = min(self.curr_queue_offset, masters)
             self.prepare_check_point(self._prepared_ms)
             self.sync_last_read_time()
