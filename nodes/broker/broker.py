@@ -82,7 +82,8 @@ class Broker:
         self._stopping = trio.Event()
         config = with_stored_changes(host.disk, config)
         self.tables = tables = setup.tables(host, config)
-        self.context = broker = tables.core
+        self.context, clients = tables.core, tables.clients
+        broker = self.context
         levels = parse_delay_level(config.message_delay_level)
         arrivals = MessageArrivals()
 
@@ -92,9 +93,9 @@ class Broker:
         self._group = member_group(broker)
         self._registration = NameserverRegistration(broker, self._client, self._group)
         self._ha = (AutoSwitchHaService if config.enable_controller_mode else HaService)(broker, arrivals.notify)
-        self._slave = SlaveSynchronize(broker, tables.timer, self._client, self._group)
+        self._slave = SlaveSynchronize(broker, clients, tables.timer, self._client, self._group)
 
-        self._clients = ClientManage(broker, self._registration)
+        self._clients = ClientManage(broker, clients, self._registration)
         self._server = RpcServer(
             host,
             config,
@@ -102,12 +103,12 @@ class Broker:
             refusal=AclHook(host.log, setup.access).refusal if config.acl_enable else None,
             broker_name=setup.broker_name,
         )
-        to_clients = BrokerToClient(broker, self._server.calls, self._clients.channel)
-        self._offsets = OffsetManage(broker)
-        self._assigner = Assigner(broker, self._routes, to_clients)
-        self._assignments = QueryAssignment(broker, self._routes, self._assigner)
+        to_clients = BrokerToClient(broker, clients.producers, self._server.calls, self._clients.channel)
+        self._offsets = OffsetManage(broker, clients.offsets, clients.single_active)
+        self._assigner = Assigner(broker, clients, self._routes, to_clients)
+        self._assignments = QueryAssignment(broker, clients, self._routes, self._assigner)
         tracked_min = None if shared is None else lambda: self._group.min_broker_id
-        self._pulls = PullMessage(broker, self._offsets, tracked_min)
+        self._pulls = PullMessage(broker, clients, self._offsets, tracked_min)
 
         messages = PutMessage(broker, levels, tables.timer.wheel, arrivals, self._ha.on_stored)
         send_out = BrokerOuterApi(self._client, followed).send_message_to_specific_broker
@@ -119,9 +120,13 @@ class Broker:
         self.master = Master(log, self._send_back.send_back_from)
         """This broker, if it is a master, as slaves in its container use it."""
         foreign = ForeignMessages(broker, self._routes, self._client, shared)
-        self._pops = Pops(broker, tables.pop, self._offsets, escape, messages.put, foreign, tables.timer.wheel)
+        self._pops = Pops(
+            broker, tables.pop, clients.consumers, self._offsets, escape, messages.put, foreign, tables.timer.wheel
+        )
         schedule = ScheduleMessageService(broker, tables.timer.delay_offsets, levels, escape.async_put_message)
-        transactions = Transactions(broker, self._registration, messages, to_clients, escape.put_message)
+        transactions = Transactions(
+            broker, clients.offsets, self._registration, messages, to_clients, escape.put_message
+        )
         wheel = tables.timer.wheel
         self._timer = timer = None if wheel is None else TimerMessageStore(broker, wheel, escape.put_message)
         services = (schedule, timer, transactions.check_service)
@@ -215,8 +220,8 @@ class Broker:
     def _handlers(
         self, messages: PutMessage, transactions: Transactions, to_clients: BrokerToClient, special: SpecialServices
     ) -> tuple[Handlers, ...]:
-        broker, pop, timer = self.context, self.tables.pop, self.tables.timer
-        sends = SendMessage(broker, self._registration, self._ha, messages)
+        broker, clients, pop, timer = self.context, self.tables.clients, self.tables.pop, self.tables.timer
+        sends = SendMessage(broker, clients.locks, self._registration, self._ha, messages)
         return (
             self._clients.handlers(),
             self._offsets.handlers(),
@@ -227,18 +232,18 @@ class Broker:
             self._cleaning.handlers(),
             self._membership.handlers(),
             transactions.handlers(),
-            LockBatchMq(broker, self._client, self._group).handlers(),
+            LockBatchMq(broker, clients.locks, self._client, self._group).handlers(),
             sends.handlers(),
-            ReplyMessage(broker, sends, messages, to_clients).handlers(),
+            ReplyMessage(broker, clients.producers, sends, messages, to_clients).handlers(),
             self._send_back.handlers(),
             RecallMessage(broker, messages).handlers(),
             QueryMessage(broker).handlers(),
-            MetadataHandlers(broker, timer).handlers(),
-            AdminTopics(broker, pop.in_flight, self._registration).handlers(),
-            AdminGroups(broker, pop.in_flight).handlers(),
-            AdminProgress(broker).handlers(),
-            AdminOffsets(broker, pop, to_clients).handlers(),
-            AdminClients(broker, self._clients, to_clients).handlers(),
+            MetadataHandlers(broker, clients, timer).handlers(),
+            AdminTopics(broker, clients.offsets, pop.in_flight, self._registration).handlers(),
+            AdminGroups(broker, clients.offsets, pop.in_flight).handlers(),
+            AdminProgress(broker, clients).handlers(),
+            AdminOffsets(broker, clients, pop, to_clients).handlers(),
+            AdminClients(broker, clients, self._clients, to_clients).handlers(),
             AdminBroker(broker, timer.delay_offsets, self._registration, self._ha, special).handlers(),
         )
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 
 from nodes.broker.context import BrokerContext, VersionedTable
 from nodes.broker.files import COMMIT_LOG_FILE, CONSUME_QUEUE_FILE, TIMER_LOG_FILE
-from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.clients.consumers import ConsumerManager
+from nodes.broker.tables.clients.client_tables import ClientTables, client_tables
 from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
@@ -44,7 +43,10 @@ class BrokerSetup:
     def tables(self, host: Host, config: BrokerConfig) -> "BrokerTables":
         """All tables of a process that starts now, as configured."""
         core, now_ms = self._context(host, config), host.clock.now_ms()
-        tables = BrokerTables(core, pop_tables(config, now_ms=now_ms), _timer_tables(core))
+        clients = client_tables(config, single_active_groups=self.single_active_groups, now_ms=now_ms)
+        for request_mode in self.request_modes:
+            clients.request_modes.set_mode(request_mode)
+        tables = BrokerTables(core, clients, pop_tables(config, now_ms=now_ms), _timer_tables(core))
         core.versions.follow(tables.versions())
         return tables
 
@@ -70,13 +72,6 @@ class BrokerSetup:
                 auto_create_subscription_group=config.auto_create_subscription_group,
                 max_groups=config.max_groups,
             ),
-            ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout, max_groups=config.max_groups),
-            ConsumerOffsetManager(
-                now_ms=now_ms,
-                consumer_offset_update_version_step=config.consumer_offset_update_version_step,
-                use_server_side_reset_offset=config.use_server_side_reset_offset,
-                max_queues=config.max_queues,
-            ),
             MessageStore(
                 f"{host.ip}:{config.listen_port}",
                 host.disk.map_files(COMMIT_LOG_FILE),
@@ -84,12 +79,9 @@ class BrokerSetup:
                 # Only in controller mode a log may have an end that no one may read yet.
                 ReadableEnd(host.disk.map(CONSUME_QUEUE_FILE)) if config.enable_controller_mode else None,
             ),
-            self.single_active_groups,
         )
         for topic in self.topics:
             context.topics.update_topic_config(topic, now_ms=now_ms)
-        for request_mode in self.request_modes:
-            context.request_modes.set_mode(request_mode)
         return context
 
 
@@ -101,15 +93,16 @@ class BrokerTables:
     """
 
     core: BrokerContext
+    clients: ClientTables
     pop: PopTables
     timer: TimerTables
 
     def versions(self) -> Mapping[VersionedTable, Callable[[], DataVersion | None]]:
         """The versions of the tables that other brokers copy."""
-        core, timer = self.core, self.timer
+        core, offsets, timer = self.core, self.clients.offsets, self.timer
         return {
             VersionedTable.TOPICS: lambda: core.topics.data_version,
-            VersionedTable.CONSUMER_OFFSETS: lambda: core.offsets.data_version,
+            VersionedTable.CONSUMER_OFFSETS: lambda: offsets.data_version,
             VersionedTable.SUBSCRIPTION_GROUPS: lambda: core.groups.data_version,
             VersionedTable.DELAY_OFFSETS: lambda: timer.delay_offsets.data_version,
             VersionedTable.TIMER_CHECK_POINT: lambda: timer.version,

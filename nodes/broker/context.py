@@ -1,4 +1,4 @@
-"""What the parts of one broker share: its identity, its tables, and the versions of these."""
+"""What all parts of one broker share: its identity, its log, and the versions of its tables."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -6,14 +6,6 @@ from enum import StrEnum
 import attrs
 
 from nodes.beliefs import Belief, BeliefKind
-from nodes.broker.tables.clients.assignments import MessageRequestModeManager
-from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.clients.consumers import ConsumerManager
-from nodes.broker.tables.clients.pinned_assignments import PinnedAssignments
-from nodes.broker.tables.clients.producers import ProducerManager
-from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
-from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
-from nodes.broker.tables.clients.single_active import SingleActiveConsumers
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.store.broker_stats import BrokerStatsManager
@@ -78,34 +70,9 @@ class DataVersionBeliefs:
             self.believe()
 
 
-def _producers(broker: "BrokerContext") -> ProducerManager:
-    return ProducerManager(max_groups=broker.config.max_groups)
-
-
-def _locks(broker: "BrokerContext") -> RebalanceLockManager:
-    return RebalanceLockManager(max_queues=broker.config.max_queues)
-
-
-def _single_active(broker: "BrokerContext") -> SingleActiveConsumers:
-    return SingleActiveConsumers(broker.single_active_groups, max_queues=broker.config.max_queues)
-
-
-def _request_modes(broker: "BrokerContext") -> MessageRequestModeManager:
-    config = broker.config
-    return MessageRequestModeManager(config.default_message_request_mode, config.default_pop_share_queue_num)
-
-
-def _pinned(broker: "BrokerContext") -> PinnedAssignments:
-    return PinnedAssignments(grace_period_ms=broker.config.assigner_grace_period_ms)
-
-
-def _rebalance_settings(broker: "BrokerContext") -> RebalanceSettings:
-    return RebalanceSettings(max_groups=broker.config.max_groups)
-
-
 @attrs.define
 class BrokerContext:
-    """A broker's identity and its tables."""
+    """What all parts of a broker share: its identity, options, topics, groups and log."""
 
     host: Host
     config: BrokerConfig
@@ -117,26 +84,10 @@ class BrokerContext:
     nameservers: tuple[str, ...]
     topics: TopicConfigManager
     groups: SubscriptionGroupManager
-    consumers: ConsumerManager
-    offsets: ConsumerOffsetManager
     store: MessageStore
-    single_active_groups: tuple[str, ...] = ()
-    """Groups whose queues have a single active consumer."""
     is_fenced: bool = attrs.field(init=False, default=False)
     """Whether it refuses all messages, since no controller has said yet what it is."""
     stats: BrokerStatsManager = attrs.field(init=False, factory=BrokerStatsManager)
-    locks: RebalanceLockManager = attrs.field(init=False, default=attrs.Factory(_locks, takes_self=True))
-    single_active: SingleActiveConsumers = attrs.field(
-        init=False, default=attrs.Factory(_single_active, takes_self=True)
-    )
-    producers: ProducerManager = attrs.field(init=False, default=attrs.Factory(_producers, takes_self=True))
-    request_modes: MessageRequestModeManager = attrs.field(
-        init=False, default=attrs.Factory(_request_modes, takes_self=True)
-    )
-    pinned: PinnedAssignments = attrs.field(init=False, default=attrs.Factory(_pinned, takes_self=True))
-    rebalance_settings: RebalanceSettings = attrs.field(
-        init=False, default=attrs.Factory(_rebalance_settings, takes_self=True)
-    )
     versions: DataVersionBeliefs = attrs.field(
         init=False, default=attrs.Factory(lambda broker: DataVersionBeliefs(broker.host), takes_self=True)
     )

@@ -12,6 +12,9 @@ from collections.abc import Iterable
 from functools import partial
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.tables.clients.assignments import MessageRequestModeManager
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.pop.consumer_records import PopConsumerStore, decode_pop_records, encode_pop_records
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, encode_delay_offsets
@@ -47,9 +50,9 @@ def persist_groups(broker: BrokerContext) -> None:
     broker.host.disk.write(GROUP_FILE, partial(encode_body, broker.groups.wrapper()))
 
 
-def persist_consumer_offsets(broker: BrokerContext) -> None:
+def persist_consumer_offsets(broker: BrokerContext, table: ConsumerOffsetManager) -> None:
     """Write all consumer offsets."""
-    broker.host.disk.write(OFFSET_FILE, broker.offsets.encode())
+    broker.host.disk.write(OFFSET_FILE, table.encode())
 
 
 def persist_delay_offsets(broker: BrokerContext, offsets: DelayOffsetSerializeWrapper) -> None:
@@ -57,14 +60,14 @@ def persist_delay_offsets(broker: BrokerContext, offsets: DelayOffsetSerializeWr
     broker.host.disk.write(DELAY_OFFSET_FILE, encode_delay_offsets(offsets))
 
 
-def persist_message_request_modes(broker: BrokerContext) -> None:
+def persist_message_request_modes(broker: BrokerContext, table: MessageRequestModeManager) -> None:
     """Write the message request modes."""
-    broker.host.disk.write(MESSAGE_REQUEST_MODE_FILE, broker.request_modes.encode())
+    broker.host.disk.write(MESSAGE_REQUEST_MODE_FILE, table.encode())
 
 
-def persist_rebalance_settings(broker: BrokerContext) -> None:
+def persist_rebalance_settings(broker: BrokerContext, table: RebalanceSettings) -> None:
     """Write who allocates the queues of each group."""
-    broker.host.disk.write(REBALANCE_SETTINGS_FILE, broker.rebalance_settings.encode())
+    broker.host.disk.write(REBALANCE_SETTINGS_FILE, table.encode())
 
 
 def persist_timer_check_point(broker: BrokerContext, wheel: TimerStore) -> None:

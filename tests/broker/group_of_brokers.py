@@ -31,7 +31,7 @@ class Member:
         self.host = process_of(self.machine)
         config = config or BrokerConfig()
         self.tables = BrokerSetup(CLUSTER, BROKER_NAME, broker_id, ()).tables(self.host, config)
-        self.context = self.tables.core
+        self.context, clients = self.tables.core, self.tables.clients
         self.group = MemberGroup(
             broker_id=broker_id,
             address=self.context.address,
@@ -41,13 +41,13 @@ class Member:
         self.group.slave_sync_master_addr = master
         self.client = RpcClient(self.host, config)
         self.server = RpcServer(self.host, config)
-        self.offset_manage = OffsetManage(self.context)
+        self.offset_manage = OffsetManage(self.context, clients.offsets, clients.single_active)
         self.server.serve(
             self.offset_manage.handlers(),
-            MetadataHandlers(self.context, self.tables.timer).handlers(),
-            LockBatchMq(self.context, self.client, self.group).handlers(),
+            MetadataHandlers(self.context, clients, self.tables.timer).handlers(),
+            LockBatchMq(self.context, clients.locks, self.client, self.group).handlers(),
         )
-        self.slave = SlaveSynchronize(self.context, self.tables.timer, self.client, self.group)
+        self.slave = SlaveSynchronize(self.context, clients, self.tables.timer, self.client, self.group)
         self.thread = ScheduledThread(self.host, "BrokerControllerScheduledThread")
         self.host.listen(PORT, self.server)
         self.host.listen(PORT - 2, self.server)
@@ -60,7 +60,7 @@ class Member:
         self.offset_manage.commit(group, topic, queue_id, offset, "client")
 
     def offset(self, queue_id=0, group="g", topic="t"):
-        return self.context.offsets.query_offset(group, topic, queue_id)
+        return self.tables.clients.offsets.query_offset(group, topic, queue_id)
 
     @property
     def now_ms(self):

@@ -11,8 +11,6 @@ from emulator.testing.worlds import MS, PORT, ExecutedWorld, RecordingHandler, a
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.ha.service import HaService
-from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.store.message_store import MessageStore
@@ -37,8 +35,6 @@ class HaBroker:
             (),
             TopicConfigManager(now_ms=0, cluster="cluster", broker_name="a"),
             SubscriptionGroupManager(now_ms=0),
-            ConsumerManager(),
-            ConsumerOffsetManager(now_ms=0),
             self.store,
         )
         self.ha_address = context.ha_address

@@ -53,7 +53,8 @@ def test_versions_of_commits_are_reported_once_a_second_and_the_newest_when_offs
 def test_a_heartbeat_that_makes_a_group_and_its_retry_topic_reports_both_versions_once():
     async def main(world):
         broker = Member(world, 0)
-        clients = ClientManage(broker.context, NameserverRegistration(broker.context, broker.client, broker.group))
+        registration = NameserverRegistration(broker.context, broker.client, broker.group)
+        clients = ClientManage(broker.context, broker.tables.clients, registration)
         broker.server.serve(clients.handlers())
         broker.context.versions.believe()
         client = RpcClient(process_of(add_host(world, 90, "c1")))

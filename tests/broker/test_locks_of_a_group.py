@@ -36,7 +36,7 @@ async def unlock(caller, member, client):
 
 
 def holder(member):
-    held = member.context.locks.locks.get("g", {}).get(QUEUE)
+    held = member.tables.clients.locks.locks.get("g", {}).get(QUEUE)
     return held.client_id if held else None
 
 

@@ -19,11 +19,11 @@ class BrokerOfProducers:
 
     def __init__(self, world):
         self.broker = Member(world, 0)
-        self.producers = self.broker.context.producers
+        self.producers = self.broker.tables.clients.producers
         host = self.broker.host
         server = RpcServer(host, self.broker.context.config, on_channel_closed=self._on_channel_closed)
         registration = NameserverRegistration(self.broker.context, self.broker.client, self.broker.group)
-        self.clients = ClientManage(self.broker.context, registration)
+        self.clients = ClientManage(self.broker.context, self.broker.tables.clients, registration)
         server.serve(self.clients.handlers())
         self.clients.start()
         host.listen(PORT + 10, server)

@@ -32,7 +32,7 @@ def a_master_and_its_slave(world, *, master=MASTER, **options):
 
 
 def version(of):
-    return of.context.offsets.data_version
+    return of.tables.clients.offsets.data_version
 
 
 @pytest.mark.trap("M36")
@@ -71,17 +71,19 @@ def test_the_tables_are_copied_one_after_the_other_and_topics_over_the_second_po
 def test_modes_of_groups_are_copied_whole_each_time_and_written_down():
     async def main(world):
         master, slave = a_master_and_its_slave(world)
-        master.context.request_modes.set_mode(SetMessageRequestModeRequestBody("t", "g", MessageRequestMode.POP, 2))
-        slave.context.request_modes.set_mode(SetMessageRequestModeRequestBody("gone", "g", MessageRequestMode.POP))
+        modes = slave.tables.clients.request_modes
+        shared = SetMessageRequestModeRequestBody("t", "g", MessageRequestMode.POP, 2)
+        master.tables.clients.request_modes.set_mode(shared)
+        modes.set_mode(SetMessageRequestModeRequestBody("gone", "g", MessageRequestMode.POP))
         await until_ms(world, 62_000)
-        return slave.context
+        return modes, slave.host.disk.read(MESSAGE_REQUEST_MODE_FILE)
 
-    slave = execute_world(main).result
+    modes, content = execute_world(main).result
 
-    copied = slave.request_modes.mode("t", "g")
+    copied = modes.mode("t", "g")
     assert (copied.mode, copied.pop_share_queue_num) == (MessageRequestMode.POP, 2)
-    assert slave.request_modes.mode("gone", "g").mode is MessageRequestMode.PULL
-    assert slave.host.disk.read(MESSAGE_REQUEST_MODE_FILE) == slave.request_modes.encode()
+    assert modes.mode("gone", "g").mode is MessageRequestMode.PULL
+    assert content == modes.encode()
 
 
 @pytest.mark.trap("Y5")

@@ -18,8 +18,7 @@ from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import Fetched
 from nodes.broker.pop.pops import Pops
 from nodes.broker.shared import Log, Master
-from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.clients.consumers import ConsumerManager
+from nodes.broker.tables.clients.client_tables import client_tables
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.pop.check_point import AckMsg, PopCheckPoint
@@ -101,8 +100,6 @@ class PopFlow(Adapter):
             (),
             TopicConfigManager(now_ms=now_ms, cluster=CLUSTER, broker_name=BROKER),
             SubscriptionGroupManager(now_ms=now_ms),
-            ConsumerManager(),
-            ConsumerOffsetManager(now_ms=now_ms),
             self.store_,
         )
         self.routes = EscapeRoutes(lambda _bound: 0)
@@ -124,8 +121,11 @@ class PopFlow(Adapter):
         self.bridge = EscapeBridge(BROKER, group, way, log, self, self._send, peek_master)
         self.pop_tables = pop_tables(self.config, now_ms=now_ms)
         # The records wait here, so it has no timer.
-        offsets, wheel = OffsetManage(self.broker), None
-        self.pops = Pops(self.broker, self.pop_tables, offsets, self.bridge, self._put, self, wheel)
+        self.clients, wheel = client_tables(self.config, now_ms=now_ms), None
+        offsets = OffsetManage(self.broker, self.clients.offsets, self.clients.single_active)
+        self.pops = Pops(
+            self.broker, self.pop_tables, self.clients.consumers, offsets, self.bridge, self._put, self, wheel
+        )
         self.handlers = self.pops.handlers()
 
     # --- what the bridge and the reviver ask for
@@ -207,10 +207,9 @@ class PopFlow(Adapter):
     # --- what a case sees
 
     def tables(self):
-        broker = self.broker
         retained = [key for key in self.store_._queues if key[0] == REVIVE_TOPIC or key[0].startswith("%RETRY%")]
         return {
-            "offsets": flat(broker.offsets.offsets),
+            "offsets": flat(self.clients.offsets.offsets),
             "buffer": {
                 relative_key(key, found.ck): wrapper_row(found) for key, found in self.pop_tables.buffer.buffer.items()
             },
@@ -266,10 +265,10 @@ class PopFlow(Adapter):
         return {"maxOffset": self.store_.max_offset(topic, queue_id)}
 
     def set_offset(self, group, topic, queue_id, offset):
-        self.broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=self.host.now_ms())
+        self.clients.offsets.commit_offset(group, topic, queue_id, offset, now_ms=self.host.now_ms())
 
     def reset_offset(self, group, topic, queue_id, offset):
-        self.broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
+        self.clients.offsets.assign_reset_offset(group, topic, queue_id, offset)
 
     def set_min_offset(self, topic, queue_id, min):  # noqa: A002
         self.store_.delete_before(topic, queue_id, min)

@@ -28,7 +28,7 @@ class PopKv(PopFlow):
         reported = super().tables()
         return {
             "offsets": reported["offsets"],
-            "pullOffsets": flat(self.broker.offsets.pull_offsets),
+            "pullOffsets": flat(self.clients.offsets.pull_offsets),
             "records": {
                 f"{found.visibility_timeout_ms - ORIGIN_MS}|{place(found)}": row(found)
                 for found in self.pop_tables.records.records

@@ -72,17 +72,18 @@ class QueryAssignments(Adapter):
     ):
         self.calls = []
         self.routes = {}
-        consumers = ConsumerManager()
-        self.broker = SimpleNamespace(
-            broker_name=BROKER_NAME,
-            config=BrokerConfig(server_load_balancer_enable=server_load_balancer_enable),
-            consumers=consumers,
-            groups=SubscriptionGroupManager(now_ms=0, auto_create_subscription_group=auto_create_subscription_group),
-            topics=TopicConfigManager(now_ms=0, cluster="c", broker_name=BROKER_NAME),
+        self.client_tables = SimpleNamespace(
+            consumers=ConsumerManager(),
             request_modes=MessageRequestModeManager(
                 MessageRequestMode(default_message_request_mode), default_pop_share_queue_num
             ),
             rebalance_settings=RebalanceSettings(max_groups=1_000),
+        )
+        self.broker = SimpleNamespace(
+            broker_name=BROKER_NAME,
+            config=BrokerConfig(server_load_balancer_enable=server_load_balancer_enable),
+            groups=SubscriptionGroupManager(now_ms=0, auto_create_subscription_group=auto_create_subscription_group),
+            topics=TopicConfigManager(now_ms=0, cluster="c", broker_name=BROKER_NAME),
             host=SimpleNamespace(
                 stopwatch=lambda _: nullcontext(),
                 clock=SimpleNamespace(now_ms=lambda: self.at_ms),
@@ -90,7 +91,9 @@ class QueryAssignments(Adapter):
                 log=SimpleNamespace(warning=lambda *_, **__: None),
             ),
         )
-        self.handlers = QueryAssignment(self.broker, self, Assigner(self.broker, self, None)).handlers()
+        self.handlers = QueryAssignment(
+            self.broker, self.client_tables, self, Assigner(self.broker, self.client_tables, self, None)
+        ).handlers()
 
     # What the handlers are given
 
@@ -124,7 +127,7 @@ class QueryAssignments(Adapter):
             (),
         )
         for number, client_id in enumerate(client_ids):
-            self.broker.consumers.register_consumer(number, client_id, data, now_ms=self.at_ms)
+            self.client_tables.consumers.register_consumer(number, client_id, data, now_ms=self.at_ms)
 
     def query_assignment(self, topic, group, client, strategy, model):
         self.calls.clear()

@@ -25,7 +25,7 @@ def runs(breaker):
 
 def members(breaker, broker="broker-a"):
     """Who a broker has on its list, by node."""
-    ids = breaker.stage.node(broker).context.consumers.client_ids(GROUP)
+    ids = breaker.stage.node(broker).tables.clients.consumers.client_ids(GROUP)
     return sorted(breaker.stage.cluster.names[client.partition("@")[0]] for client in ids)
 
 

@@ -117,9 +117,9 @@ def test_a_batch_is_known_after_an_orderly_restart_and_its_end_wakes_a_held_pop(
 @pytest.mark.trap("P36")
 def test_a_pop_that_corrects_an_offset_commits_the_wrong_one_again() -> None:
     async def script(stage: Stage, guest: PoppingGuest) -> None:
-        context = stage.node(BROKER).context
-        context.store.delete_before(TOPIC, 0, 2)
-        context.offsets.commit_offset(GROUP, TOPIC, 0, 1, now_ms=context.host.clock.now_ms())
+        broker = stage.node(BROKER)
+        broker.context.store.delete_before(TOPIC, 0, 2)
+        broker.tables.clients.offsets.commit_offset(GROUP, TOPIC, 0, 1, now_ms=broker.context.host.clock.now_ms())
         assert (await pop(guest)).offsets == [2, 3]
 
     trace = pops(script)

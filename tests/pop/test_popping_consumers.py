@@ -151,10 +151,9 @@ def test_the_offset_moves_when_a_check_point_is_stored_so_nothing_lags_while_tho
 
     async def script(stage: Stage) -> None:
         await stage.at_ms(45_000)
-        context = stage.node("broker-a").context
+        store, offsets = stage.node("broker-a").context.store, stage.node("broker-a").tables.clients.offsets
         lags = [
-            context.store.max_offset(TOPIC, queue_id) - context.offsets.query_offset(GROUP, TOPIC, queue_id)
-            for queue_id in range(4)
+            store.max_offset(TOPIC, queue_id) - offsets.query_offset(GROUP, TOPIC, queue_id) for queue_id in range(4)
         ]
         assert max(lags) <= 1
 

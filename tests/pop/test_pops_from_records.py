@@ -43,7 +43,7 @@ def records(stage: Stage, node: str = BROKER) -> list[int]:
 
 
 def offset_of(stage: Stage, node: str = BROKER) -> int:
-    found: int = stage.node(node).context.offsets.query_offset(GROUP, TOPIC, 0)
+    found: int = stage.node(node).tables.clients.offsets.query_offset(GROUP, TOPIC, 0)
     return found
 
 

@@ -32,7 +32,7 @@ def events(trace: Trace, *wanted: str) -> list[tuple[str, int]]:
 
 
 def offset_of(stage: Stage, topic: str = TOPIC, queue_id: int = 0) -> int:
-    found: int = stage.node(BROKER).context.offsets.query_offset(GROUP, topic, queue_id)
+    found: int = stage.node(BROKER).tables.clients.offsets.query_offset(GROUP, topic, queue_id)
     return found
 
 

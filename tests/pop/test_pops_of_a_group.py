@@ -76,7 +76,7 @@ def test_a_refused_check_point_is_reported_once_scanned_every_5_ms_and_blocks_th
         await stage.for_ms(1_000)
         assert (await guest.pop(S1)).offsets == [0]
         await stage.for_ms(1_000)
-        offsets = stage.node(S1).context.offsets
+        offsets = stage.node(S1).tables.clients.offsets
         assert offsets.query_offset(GROUP, TOPIC, 0) == 0
 
     trace = runs(two_groups(), script)
@@ -222,17 +222,17 @@ def test_a_change_whose_acknowledgement_is_lost_leaves_two_check_points_and_so_t
 def test_a_revive_offset_beyond_the_log_keeps_a_queue_silent() -> None:
     async def script(stage: Stage, guest: PoppingGuest) -> None:
         topic = "rmq_sys_REVIVE_LOG_DefaultCluster"
-        context = stage.node(BROKER).context
+        offsets = stage.node(BROKER).tables.clients.offsets
         await guest.send(BROKER)
         await guest.pop()
         await stage.for_ms(20_000)
         # Anybody may commit any offset.
         commit = headers.UpdateConsumerOffsetRequestHeader(REVIVE_GROUP, topic, 1, 100)
         await guest.ask(BROKER, RequestCode.UPDATE_CONSUMER_OFFSET, commit)
-        context.offsets.commit_offset(REVIVE_GROUP, topic, 1, 100, now_ms=0)
+        offsets.commit_offset(REVIVE_GROUP, topic, 1, 100, now_ms=0)
         await guest.pop(queue_id=-1)
         await stage.for_ms(60_000)
-        assert context.offsets.query_offset(REVIVE_GROUP, topic, 1) == 0
+        assert offsets.query_offset(REVIVE_GROUP, topic, 1) == 0
         assert (await guest.pop(queue_id=-1)).messages == ()
 
     trace = runs(a_scenario(), script)

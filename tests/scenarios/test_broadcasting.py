@@ -52,7 +52,7 @@ def test_a_member_that_was_killed_goes_on_where_its_own_file_says():
 def test_members_on_one_machine_are_one_client_and_write_one_file_so_who_comes_back_skips_what_the_other_has_read():
     async def script(stage: Stage) -> None:
         await stage.at_ms(30_000)
-        ids = stage.node("broker-a").context.consumers.client_ids(GROUP)
+        ids = stage.node("broker-a").tables.clients.consumers.client_ids(GROUP)
         assert ids == (f"{stage.host('c1').ip}@DEFAULT",) * 2
         await stage.kill("c1")
         await stage.at_ms(60_000)

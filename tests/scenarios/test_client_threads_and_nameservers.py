@@ -165,7 +165,7 @@ def test_only_a_later_version_of_a_subscription_replaces_the_one_that_a_broker_k
 
     async def script(stage: Stage) -> None:
         await stage.kill("c2")
-        consumers = stage.node("broker-a").context.consumers
+        consumers = stage.node("broker-a").tables.clients.consumers
         for instant, name in ((5_000, ""), (20_000, "c2"), (45_000, "")):
             await stage.at_ms(instant)
             versions.append(consumers.find_subscription(GROUP, TOPIC).sub_version)

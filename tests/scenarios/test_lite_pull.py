@@ -299,7 +299,7 @@ def test_a_broker_that_moves_the_position_moves_the_next_pull_and_the_queue_stay
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)
         await stage.kill("c1")
-        stage.node("broker-a").context.offsets.commit_offset(GROUP, TOPIC, 0, 1_000_000, now_ms=0)
+        stage.node("broker-a").tables.clients.offsets.commit_offset(GROUP, TOPIC, 0, 1_000_000, now_ms=0)
         stage.start("c1")
         await stage.at_ms(60_000)
 

@@ -105,7 +105,7 @@ def test_connections_are_listed_with_the_language_and_the_version_that_they_spea
 
 def test_a_consumer_reports_its_offsets_and_its_state_through_the_broker() -> None:
     async def script(stage: Stage, guest: Guest) -> None:
-        client_id = stage.node(BROKER).context.consumers.client_ids("g")[0]
+        client_id = stage.node(BROKER).tables.clients.consumers.client_ids("g")[0]
         status = requested.GetConsumerStatusRequestHeader("orders", "g")
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, status)
         table = decode_body(bodies.GetConsumerStatusBody, answer.body).consumer_table
@@ -191,7 +191,7 @@ def test_while_a_reset_waits_for_the_next_pull_a_commit_is_reported_success_and_
         await guest.beat(BROKER, group="g", topic="orders")
         for _ in range(5):
             await guest.send(BROKER)
-        offsets = stage.node(BROKER).context.offsets
+        offsets = stage.node(BROKER).tables.clients.offsets
         offsets.commit_offset("g", "orders", 0, 4, now_ms=0)
         reset = requested.ResetOffsetRequestHeader("g", "orders", 0, 1)
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)
@@ -236,7 +236,7 @@ def test_a_reset_that_cannot_be_changes_nothing(header: requested.ResetOffsetReq
     async def script(stage: Stage, guest: Guest) -> None:
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
         assert answer.code == code
-        assert stage.node(BROKER).context.offsets.reset_offsets == {}
+        assert stage.node(BROKER).tables.clients.offsets.reset_offsets == {}
 
     look(script)
 
@@ -245,7 +245,7 @@ def test_without_resets_at_the_server_the_members_are_notified_and_who_is_away_i
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)
         await guest.send(BROKER)
-        offsets = stage.node(BROKER).context.offsets
+        offsets = stage.node(BROKER).tables.clients.offsets
         offsets.commit_offset("real", "orders", 0, 1, now_ms=0)
         reset = requested.ResetOffsetRequestHeader("real", "orders", timestamp=0, is_force=True)
         answer = await guest.ask(BROKER, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset)
@@ -263,7 +263,7 @@ def test_without_resets_at_the_server_the_members_are_notified_and_who_is_away_i
 
 def test_offsets_are_cloned_by_topic_and_queues_are_shown_entry_by_entry() -> None:
     async def script(stage: Stage, guest: Guest) -> None:
-        offsets = stage.node(BROKER).context.offsets
+        offsets = stage.node(BROKER).tables.clients.offsets
         for topic in (None, "orders"):
             clone = headers_admin.CloneGroupOffsetRequestHeader("g", "copy", topic)
             assert (await guest.ask(BROKER, RequestCode.CLONE_GROUP_OFFSET, clone)).code == ResponseCode.SUCCESS

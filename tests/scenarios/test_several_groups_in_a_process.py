@@ -44,7 +44,7 @@ def test_consumers_with_names_of_their_own_are_two_clients_and_with_one_name_the
 
         async def script(stage: Stage, name=name) -> None:
             await stage.at_ms(30_000)
-            consumers = stage.node("broker-a").context.consumers
+            consumers = stage.node("broker-a").tables.clients.consumers
             mine = [cid for group in (GROUP, OTHER) for cid in consumers.client_ids(group) if "127.1.10.1@" in cid]
             ids[name] = mine
             channels = [consumers.group(group).channels for group in (GROUP, OTHER)]

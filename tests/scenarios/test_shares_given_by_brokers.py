@@ -127,7 +127,7 @@ def test_a_mode_is_refused_for_retry_topics_unknown_topics_and_unknown_groups_an
         await stage.kill("broker-a")
         stage.start("broker-a")
         await stage.for_ms(1_000)
-        answers.append(stage.node("broker-a").context.request_modes.mode(TOPIC, GROUP).mode)
+        answers.append(stage.node("broker-a").tables.clients.request_modes.mode(TOPIC, GROUP).mode)
 
     execute(a_scenario(broker=BrokerConfig(auto_create_subscription_group=False)), script)
 

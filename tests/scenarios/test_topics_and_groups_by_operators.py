@@ -111,14 +111,14 @@ def test_several_topics_are_made_at_once_and_a_deleted_one_is_gone_with_its_offs
         assert await route(guest, "one") is not None
         assert await route(guest, "two") is not None
         await guest.send(BROKER, topic="one")
-        context = stage.node(BROKER).context
-        context.offsets.commit_offset("g", "one", 0, 1, now_ms=0)
+        context, offsets = stage.node(BROKER).context, stage.node(BROKER).tables.clients.offsets
+        offsets.commit_offset("g", "one", 0, 1, now_ms=0)
         delete = headers.TopicHeader("one")
         assert (await guest.ask(BROKER, RequestCode.DELETE_TOPIC_IN_BROKER, delete)).code == ResponseCode.SUCCESS
         everywhere = DeleteTopicFromNamesrvRequestHeader("one")
         assert (await guest.ask(NS, RequestCode.DELETE_TOPIC_IN_NAMESRV, everywhere)).code == ResponseCode.SUCCESS
         assert await route(guest, "one") is None
-        assert (context.offsets.query_offset("g", "one", 0), context.store.max_offset("one", 0)) == (-1, 0)
+        assert (offsets.query_offset("g", "one", 0), context.store.max_offset("one", 0)) == (-1, 0)
         refused = await guest.ask(BROKER, RequestCode.DELETE_TOPIC_IN_BROKER, headers.TopicHeader("TBW102"))
         assert refused.code == ResponseCode.INVALID_PARAMETER
         await stage.for_ms(60_000)  # two registrations later
@@ -142,11 +142,11 @@ def test_groups_are_made_asked_about_and_deleted() -> None:
         answer = await ask(RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN, forbid)
         assert decode_body(GroupForbidden, answer.body) == GroupForbidden("orders", "vip", readable=False)
         delete = headers.DeleteSubscriptionGroupRequestHeader("vip", clean_offset=True)
-        context = stage.node(BROKER).context
-        context.offsets.commit_offset("vip", "orders", 0, 1, now_ms=0)
+        context, offsets = stage.node(BROKER).context, stage.node(BROKER).tables.clients.offsets
+        offsets.commit_offset("vip", "orders", 0, 1, now_ms=0)
         assert (await ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, delete)).code == ResponseCode.SUCCESS
         assert "vip" not in context.groups.groups
-        assert context.offsets.query_offset("vip", "orders", 0) == -1
+        assert offsets.query_offset("vip", "orders", 0) == -1
 
     execute(a_scenario(), script)
 

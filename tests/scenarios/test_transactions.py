@@ -261,7 +261,7 @@ def test_a_half_message_that_cannot_escape_is_passed_over_after_eleven_failures(
 
     async def script(stage: Stage) -> None:
         await master_dies_with_a_half_message(stage)
-        offsets = stage.node(S1).context.offsets
+        offsets = stage.node(S1).tables.clients.offsets
         seen.append(offsets.query_offset("CID_RMQ_SYS_TRANS", HALF, 0))
 
     trace = execute(with_another_broker(enable_remote_escape=False), script)

@@ -123,7 +123,7 @@ async def commit(probe: Caller, node: str, offset: int) -> None:
 
 def offset_of(stage: Stage, node: str) -> int:
     """Which offset of queue 0 a member has."""
-    offset: int = stage.node(node).context.offsets.query_offset(GROUP, "orders", 0)
+    offset: int = stage.node(node).tables.clients.offsets.query_offset(GROUP, "orders", 0)
     return offset
 
 

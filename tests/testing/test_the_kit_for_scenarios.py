@@ -115,7 +115,7 @@ def test_a_node_whose_code_fails_in_an_answer_fails_the_run(monkeypatch):
 
     async def script(stage):
         await stage.at_ms(KILL_AT_MS)
-        monkeypatch.setattr(type(stage.node("broker-a").context.consumers), "client_ids", client_ids)
+        monkeypatch.setattr(type(stage.node("broker-a").tables.clients.consumers), "client_ids", client_ids)
         await stage.for_ms(60_000)
 
     with pytest.raises(AssertionError, match=r"broker-a: .*ValueError: no idea of g"):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.clients.client_manage import ClientManage
 from nodes.broker.context import BrokerContext
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumers import ConsumerChannel
 from nodes.broker.tables.clients.producers import ProducerChannel
 from nodes.host import Channel
@@ -41,8 +42,11 @@ class AdminClients:
         `#callConsumer`, `#getConsumerStatus`, `Broker2Client#getConsumeStatus`.
     """
 
-    def __init__(self, broker: BrokerContext, clients: ClientManage, to_clients: BrokerToClient) -> None:
+    def __init__(
+        self, broker: BrokerContext, tables: ClientTables, clients: ClientManage, to_clients: BrokerToClient
+    ) -> None:
         self._broker = broker
+        self._tables = tables
         self._clients = clients
         self._to_clients = to_clients
 
@@ -61,7 +65,7 @@ class AdminClients:
 
     def _get_consumer_connections(self, _channel: Channel, request: Command) -> Command:
         group = decode_header(headers.ConsumerGroupRequestHeader, request.ext_fields).consumer_group
-        info = self._broker.consumers.group(group)
+        info = self._tables.consumers.group(group)
         if info is None or not info.consume_type or not info.message_model or not info.consume_from_where:
             return request.answer(ResponseCode.CONSUMER_NOT_ONLINE, f"the consumer group[{group}] not online")
         connections = self._connections(info.channels.values())
@@ -72,13 +76,13 @@ class AdminClients:
 
     def _get_producer_connections(self, _channel: Channel, request: Command) -> Command:
         group = decode_header(headers_admin.ProducerGroupHeader, request.ext_fields).producer_group
-        members = self._broker.producers.groups.get(group)
+        members = self._tables.producers.groups.get(group)
         if members is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, f"the producer group[{group}] not exist")
         return success(request, None, ProducerConnection(self._connections(members.values())))
 
     def _get_all_producers(self, _channel: Channel, request: Command) -> Command:
-        groups = self._broker.producers.groups
+        groups = self._tables.producers.groups
         data = {group: tuple(self._producer(member) for member in groups[group].values()) for group in sorted(groups)}
         return success(request, None, ProducerTableInfo(data))
 
@@ -126,7 +130,7 @@ class AdminClients:
         self, request: Command, group: str, client_id: str, fields: Mapping[str, str], body: bytes | None
     ) -> Command:
         """The client's own answer; a client that does not answer delays the operator by 10 s."""
-        member = self._broker.consumers.find_channel(group, client_id)
+        member = self._tables.consumers.find_channel(group, client_id)
         if member is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, f"The Consumer <{group}> <{client_id}> not online")
         try:
@@ -144,7 +148,7 @@ class AdminClients:
     async def _get_consumer_status(self, _channel: Channel, request: Command) -> Command:
         """The offsets of each member of a group, asked one after the other; members that do not answer are left out."""
         header = decode_header(requested.GetConsumerStatusRequestHeader, request.ext_fields)
-        info = self._broker.consumers.group(header.group)
+        info = self._tables.consumers.group(header.group)
         if info is None:
             remark = f"No Any Consumer online in the consumer group: [{header.group}]"
             return request.answer(ResponseCode.SYSTEM_ERROR, remark)

@@ -2,6 +2,7 @@
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_groups
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.metadata.attributes import AttributeRefusedError
 from nodes.broker.tables.metadata.subscription_groups import INDEX_PERM_READ
 from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
@@ -25,8 +26,11 @@ class AdminGroups:
         `#updateAndGetGroupForbidden`.
     """
 
-    def __init__(self, broker: BrokerContext, in_flight: PopInflightMessageCounter) -> None:
+    def __init__(
+        self, broker: BrokerContext, offsets: ConsumerOffsetManager, in_flight: PopInflightMessageCounter
+    ) -> None:
         self._broker = broker
+        self._offsets = offsets
         self._in_flight = in_flight
 
     def handlers(self) -> Handlers:
@@ -61,9 +65,9 @@ class AdminGroups:
         broker = self._broker
         broker.groups.delete_subscription_group_config(header.group_name, now_ms=broker.host.clock.now_ms())
         if header.clean_offset:
-            broker.offsets.remove_offset(header.group_name)
+            self._offsets.remove_offset(header.group_name)
             self._in_flight.clear_group(header.group_name)
-            persist_consumer_offsets(broker)
+            persist_consumer_offsets(broker, self._offsets)
         self._keep()
         return success(request)
 

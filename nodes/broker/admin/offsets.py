@@ -6,6 +6,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.offset_records import record_offsets
 from nodes.broker.pop.consumer_service import clear_cache
 from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.store.commit_log import size_bytes
@@ -39,8 +40,9 @@ class AdminOffsets:
         `#cloneGroupOffset`, `#queryCorrectionOffset`, `#queryConsumeQueue`, `Broker2Client#resetOffset`.
     """
 
-    def __init__(self, broker: BrokerContext, pop: PopTables, clients: BrokerToClient) -> None:
+    def __init__(self, broker: BrokerContext, tables: ClientTables, pop: PopTables, clients: BrokerToClient) -> None:
         self._broker = broker
+        self._tables = tables
         self._pop = pop
         self._clients = clients
 
@@ -80,11 +82,11 @@ class AdminOffsets:
             raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "No queues to reset.")
         offsets = {queue_id: self._target(header, queue_id, item=item) for queue_id in queue_ids}
         for queue_id, offset in offsets.items():
-            broker.offsets.assign_reset_offset(group, topic, queue_id, offset)
+            self._tables.offsets.assign_reset_offset(group, topic, queue_id, offset)
             self._pop.in_flight.clear_queue(topic, group, queue_id)
             if broker.config.pop_consumer_kv_service_enable:
                 clear_cache(broker, self._pop, group, topic, queue_id)
-                broker.offsets.clear_pull_offset(group, topic)
+                self._tables.offsets.clear_pull_offset(group, topic)
         record_offsets(broker, MessageEvent.RESET, {f"{topic}{TOPIC_GROUP_SEPARATOR}{group}": offsets})
         return {MessageQueue(topic, broker.broker_name, queue_id): offset for queue_id, offset in offsets.items()}
 
@@ -108,13 +110,13 @@ class AdminOffsets:
             raise RequestRefusedError(ResponseCode.TOPIC_NOT_EXIST, remark)
         table = {}
         for queue_id in range(config.write_queue_nums):
-            known = broker.offsets.query_offset(group, topic, queue_id)
+            known = self._tables.offsets.query_offset(group, topic, queue_id)
             if known == -1:
                 raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
             wanted = _offset_at(broker.store, topic, queue_id, header.timestamp)
             is_taken = header.is_force or wanted < known
             table[MessageQueue(topic, broker.broker_name, queue_id)] = wanted if is_taken else known
-        info = broker.consumers.group(group)
+        info = self._tables.consumers.group(group)
         if info is None:
             remark = "Consumer not online, so can not reset offset, "
             remark += f"Group: {group} Topic: {topic} Timestamp: {header.timestamp}"
@@ -130,17 +132,17 @@ class AdminOffsets:
     def _clone_group_offset(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers_admin.CloneGroupOffsetRequestHeader, request.ext_fields)
         broker, source = self._broker, header.src_group
-        topics = (header.topic,) if header.topic else broker.offsets.which_topic_by_consumer(source)
-        info = broker.consumers.group(source)
+        topics = (header.topic,) if header.topic else self._tables.offsets.which_topic_by_consumer(source)
+        info = self._tables.consumers.group(source)
         for topic in topics:
             if broker.topics.select_topic_config(topic) is None:
                 continue
             subscribes = info is not None and bool(info.subscriptions)
-            if not header.offline and subscribes and broker.consumers.find_subscription(source, topic) is None:
+            if not header.offline and subscribes and self._tables.consumers.find_subscription(source, topic) is None:
                 continue
             # As in RocketMQ: only the named topic is copied, and without one nothing is.
-            broker.offsets.clone_offset(source, header.dest_group, header.topic or "")
-            cloned = broker.offsets.query_offsets(source, header.topic or "") or {}
+            self._tables.offsets.clone_offset(source, header.dest_group, header.topic or "")
+            cloned = self._tables.offsets.query_offsets(source, header.topic or "") or {}
             key = f"{header.topic}{TOPIC_GROUP_SEPARATOR}{header.dest_group}"
             record_offsets(broker, MessageEvent.RESET, {key: cloned})
         return success(request)
@@ -149,11 +151,11 @@ class AdminOffsets:
         header = decode_header(headers_admin.QueryCorrectionOffsetHeader, request.ext_fields)
         broker = self._broker
         slowest = dict(
-            broker.offsets.query_min_offset_in_all_group(
+            self._tables.offsets.query_min_offset_in_all_group(
                 header.topic, header.filter_groups or "", broker.store.min_offset
             )
         )
-        compared = broker.offsets.query_offsets(header.compare_group, header.topic) or {}
+        compared = self._tables.offsets.query_offsets(header.compare_group, header.topic) or {}
         for queue_id, offset in compared.items():
             if slowest.get(queue_id, 0) > offset:
                 slowest[queue_id] = _LONG_MAX
@@ -167,7 +169,7 @@ class AdminOffsets:
             return request.answer(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
         subscription, filter_data = None, None
         if header.consumer_group is not None:
-            subscription = self._broker.consumers.find_subscription(header.consumer_group, topic)
+            subscription = self._tables.consumers.find_subscription(header.consumer_group, topic)
             filter_data = "null" if subscription else f"{header.consumer_group}@{topic} is not online!"
         found = store.messages(topic, queue_id, header.index, header.count)
         entries = tuple(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.store.broker_stats import StatsName
 from nodes.host import Channel
@@ -36,8 +37,9 @@ class AdminProgress:
         `#querySubscriptionByConsumer`.
     """
 
-    def __init__(self, broker: BrokerContext) -> None:
+    def __init__(self, broker: BrokerContext, clients: ClientTables) -> None:
         self._broker = broker
+        self._clients = clients
 
     def handlers(self) -> Handlers:
         """The requests that it answers."""
@@ -71,7 +73,7 @@ class AdminProgress:
         listed = [topic for topic in (header.topic_list or "").split(";") if topic]
         topics: Iterable[str] = listed
         if not listed:
-            requested = (header.topic,) if header.topic else self._broker.offsets.which_topic_by_consumer(group)
+            requested = (header.topic,) if header.topic else self._clients.offsets.which_topic_by_consumer(group)
             topics = [topic for topic in requested if self._is_still_subscribed(group, topic)]
         found = [self._stats_of(group, config) for config in self._configs(topics)]
         table = {queue: offset for stats in found for queue, offset in stats.offset_table.items()}
@@ -81,7 +83,7 @@ class AdminProgress:
         is_order = decode_header(headers.GetConsumeStatsInBrokerHeader, request.ext_fields).is_order
         every = []
         for group in self._broker.groups.groups:
-            topics = self._broker.offsets.which_topic_by_consumer(group)
+            topics = self._clients.offsets.which_topic_by_consumer(group)
             configs = self._configs(topic for topic in topics if self._is_still_subscribed(group, topic))
             stats = tuple(self._stats_of(group, config) for config in configs if config.order or not is_order)
             every.append((group, stats))
@@ -107,7 +109,7 @@ class AdminProgress:
         store, topic, queue_id = self._broker.store, queue.topic, queue.queue_id
         first, end = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
         earliest = store.store_timestamp(topic, queue_id, first)
-        offset = self._broker.offsets.query_offset(group, topic, queue_id)
+        offset = self._clients.offsets.query_offset(group, topic, queue_id)
         consumed = store.store_timestamp(topic, queue_id, offset - 1) if offset > 0 else earliest
         latest = store.store_timestamp(topic, queue_id, end - 1)
         delay_ms = self._now_ms() - store.store_timestamp(topic, queue_id, offset) if offset < end else 0
@@ -115,18 +117,18 @@ class AdminProgress:
 
     def _query_groups(self, _channel: Channel, request: Command) -> Command:
         topic = decode_header(headers.TopicHeader, request.ext_fields).topic
-        groups = self._broker.consumers.query_topic_consume_by_who(topic)
-        groups += self._broker.offsets.which_group_by_topic(topic)
+        groups = self._clients.consumers.query_topic_consume_by_who(topic)
+        groups += self._clients.offsets.which_group_by_topic(topic)
         return success(request, None, GroupList(tuple(sorted(dict.fromkeys(groups)))))
 
     def _query_topics(self, _channel: Channel, request: Command) -> Command:
         group = decode_header(headers.GroupHeader, request.ext_fields).group
-        topics = self._broker.offsets.which_topic_by_consumer(group)
+        topics = self._clients.offsets.which_topic_by_consumer(group)
         return success(request, None, TopicList(tuple(sorted(topics)), self._broker.address))
 
     def _query_subscription(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.GroupAndTopicHeader, request.ext_fields)
-        subscription = self._broker.consumers.find_subscription(header.group, header.topic)
+        subscription = self._clients.consumers.find_subscription(header.group, header.topic)
         return success(request, None, QuerySubscriptionResponseBody(header.group, header.topic, subscription))
 
     def _stats_of(self, group: str, config: TopicConfig) -> ConsumeStats:
@@ -136,7 +138,7 @@ class AdminProgress:
         return ConsumeStats({queue: self._offset_of(group, queue) for queue in queues}, tps)
 
     def _offset_of(self, group: str, queue: MessageQueue) -> OffsetWrapper:
-        offsets, store, topic, queue_id = self._broker.offsets, self._broker.store, queue.topic, queue.queue_id
+        offsets, store, topic, queue_id = self._clients.offsets, self._broker.store, queue.topic, queue.queue_id
         committed = max(0, offsets.query_offset(group, topic, queue_id))
         pulled = max(committed, offsets.query_pull_offset(group, topic, queue_id))
         consumed_ms = max(0, store.store_timestamp(topic, queue_id, committed - 1))
@@ -144,9 +146,9 @@ class AdminProgress:
 
     def _is_still_subscribed(self, group: str, topic: str) -> bool:
         """Whether a group subscribes to a topic; True also for a group without any known subscription."""
-        info = self._broker.consumers.group(group)
+        info = self._clients.consumers.group(group)
         is_silent = info is None or not info.subscriptions
-        return is_silent or self._broker.consumers.find_subscription(group, topic) is not None
+        return is_silent or self._clients.consumers.find_subscription(group, topic) is not None
 
     def _configs(self, topics: Iterable[str]) -> list[TopicConfig]:
         found = (self._broker.topics.select_topic_config(topic) for topic in topics)

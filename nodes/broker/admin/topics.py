@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_topics
 from nodes.broker.registration.registration import NameserverRegistration
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.metadata.attributes import AttributeRefusedError
 from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.host import Channel
@@ -31,9 +32,14 @@ class AdminTopics:
     """
 
     def __init__(
-        self, broker: BrokerContext, in_flight: PopInflightMessageCounter, registration: NameserverRegistration
+        self,
+        broker: BrokerContext,
+        offsets: ConsumerOffsetManager,
+        in_flight: PopInflightMessageCounter,
+        registration: NameserverRegistration,
     ) -> None:
         self._broker = broker
+        self._offsets = offsets
         self._in_flight = in_flight
         self._registration = registration
 
@@ -95,12 +101,12 @@ class AdminTopics:
             return request.answer(*_conflict(topic))
         broker = self._broker
         broker.topics.delete_topic_config(topic, now_ms=broker.host.clock.now_ms())
-        broker.offsets.clean_offset_by_topic(topic)
+        self._offsets.clean_offset_by_topic(topic)
         self._in_flight.clear_topic(topic)
         broker.store.delete_topic(topic)
         broker.stats.forget_topic(topic)
         persist_topics(broker)
-        persist_consumer_offsets(broker)
+        persist_consumer_offsets(broker, self._offsets)
         broker.versions.believe()
         return success(request)
 

@@ -11,6 +11,7 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import REBALANCE_SETTINGS_FILE, persist_rebalance_settings
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.pinned_assignments import AssignmentAnswer, AssignmentQuestion
 from nodes.config import STATEFUL, AllocateStrategy
 from nodes.host import Channel
@@ -36,8 +37,11 @@ class Assigner:
         DIVISION whenever it allocates the queues of a group.
     """
 
-    def __init__(self, broker: BrokerContext, routes: TopicRouteInfoManager, clients: BrokerToClient) -> None:
+    def __init__(
+        self, broker: BrokerContext, tables: ClientTables, routes: TopicRouteInfoManager, clients: BrokerToClient
+    ) -> None:
         self._broker = broker
+        self._tables = tables
         self._routes = routes
         self._clients = clients
         self._prototypes: dict[str, AllocateSticky2169] = {}
@@ -51,19 +55,19 @@ class Assigner:
         """Read the settings that an earlier process has persisted."""
         content = self._broker.host.disk.read(REBALANCE_SETTINGS_FILE)
         if content is not None:
-            self._broker.rebalance_settings.decode(content)
+            self._tables.rebalance_settings.decode(content)
 
     async def assign(
         self, requested: QueryAssignmentRequestBody, claim: AssignmentClaim
     ) -> QueryAssignmentResponseBody:
         """Answer a member; the route of an unknown topic is fetched from the nameserver while it waits."""
         broker, group = self._broker, requested.consumer_group
-        setting = broker.rebalance_settings.of(group)
+        setting = self._tables.rebalance_settings.of(group)
         strategy, parameters = requested.strategy_name, claim.parameters
         if setting is not None and setting.strategy_name:
             strategy, parameters = setting.strategy_name, setting.parameters or parameters
         queues = await self._routes.topic_subscribe_info(requested.topic)
-        members = broker.consumers.group(group)
+        members = self._tables.consumers.group(group)
         if queues is None or members is None:
             return QueryAssignmentResponseBody(None, setting=setting)
         if strategy == AllocateStrategy.PR2169:
@@ -82,7 +86,7 @@ class Assigner:
             group, requested.topic, requested.client_id, label, parameters, claim, tuple(queues), members.client_ids
         )
         with broker.host.stopwatch(ALLOCATION):
-            answer = broker.pinned.ask(question, allocate_queues, now_ms=broker.host.clock.now_ms())
+            answer = self._tables.pinned.ask(question, allocate_queues, now_ms=broker.host.clock.now_ms())
         self._follow_up(requested, answer)
         assigned = None if answer.queues is None else tuple(map(MessageQueueAssignment, answer.queues))
         return QueryAssignmentResponseBody(assigned, answer.epoch, setting)
@@ -126,15 +130,15 @@ class Assigner:
                 strategy_named(setting.strategy_name, setting.parameters or StrategyParameters())
             except UnknownStrategyError as error:
                 return request.answer(ResponseCode.INVALID_PARAMETER, str(error))
-        if not self._broker.rebalance_settings.set(setting):
+        if not self._tables.rebalance_settings.set(setting):
             return request.answer(ResponseCode.SYSTEM_BUSY, "too many groups have a setting")
-        persist_rebalance_settings(self._broker)
-        for client_id in self._broker.consumers.client_ids(setting.consumer_group):
+        persist_rebalance_settings(self._broker, self._tables.rebalance_settings)
+        for client_id in self._tables.consumers.client_ids(setting.consumer_group):
             self._notify(setting.consumer_group, client_id)
         return success(request)
 
     def _notify(self, group: str, client_id: str) -> None:
-        member = self._broker.consumers.find_channel(group, client_id)
+        member = self._tables.consumers.find_channel(group, client_id)
         if member is not None:
             fields = encode_header(headers.ConsumerGroupRequestHeader(group))
             self._clients.oneway(member.channel, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields, b"")

@@ -7,6 +7,7 @@ Mirrors:
 from collections.abc import Callable, Hashable, Mapping
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.tables.clients.producers import ProducerManager
 from nodes.broker.tables.store.transaction_messages import message_to_check
 from nodes.host import Channel
 from nodes.protocol import headers_message as headers
@@ -31,9 +32,14 @@ class BrokerToClient:
     """
 
     def __init__(
-        self, broker: BrokerContext, calls: ServerCalls, channel_of: Callable[[Hashable], Channel | None]
+        self,
+        broker: BrokerContext,
+        producers: ProducerManager,
+        calls: ServerCalls,
+        channel_of: Callable[[Hashable], Channel | None],
     ) -> None:
         self._broker = broker
+        self._producers = producers
         self._calls = calls
         self._channel_of = channel_of
 
@@ -45,7 +51,7 @@ class BrokerToClient:
         """
         broker = self._broker
         group = half.properties.get(PRODUCER_GROUP, "")
-        channel_id = broker.producers.available_channel(group)
+        channel_id = self._producers.available_channel(group)
         channel = None if channel_id is None else self._channel_of(channel_id)
         if channel is None:
             broker.host.log.warning("Check transaction failed, channel is null", groupId=group)

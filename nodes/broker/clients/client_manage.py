@@ -9,6 +9,7 @@ from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_groups
 from nodes.broker.registration.registration import NameserverRegistration, provide_topic
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumers import ConsumerEvent, ConsumerGroupEvent
 from nodes.broker.tables.store.message_filter import filter_refusal
 from nodes.cause import cause
@@ -73,8 +74,9 @@ class ClientManage:
         CONSUMER_IDS whenever the members of a group change.
     """
 
-    def __init__(self, broker: BrokerContext, registration: NameserverRegistration) -> None:
+    def __init__(self, broker: BrokerContext, tables: ClientTables, registration: NameserverRegistration) -> None:
         self._broker = broker
+        self._tables = tables
         self._registration = registration
         self._channels: dict[Hashable, Channel] = {}
         self._clients: dict[Hashable, ConnectedClient] = {}
@@ -121,8 +123,8 @@ class ClientManage:
         """Remove the client whose connection has closed."""
         self._channels.pop(channel.id, None)
         self._clients.pop(channel.id, None)
-        self._broker.producers.channel_close_event(channel.id)
-        update = self._broker.consumers.channel_close_event(channel.id)
+        self._tables.producers.channel_close_event(channel.id)
+        update = self._tables.consumers.channel_close_event(channel.id)
         self._handle(update.events)
         self.on_left(channel.id, None)
 
@@ -159,7 +161,7 @@ class ClientManage:
         if data.producer_data_set:
             now_ms = self._broker.host.clock.now_ms()
             for producer in data.producer_data_set:
-                self._broker.producers.register_producer(producer.group_name, channel.id, data.client_id, now_ms)
+                self._tables.producers.register_producer(producer.group_name, channel.id, data.client_id, now_ms)
         return request.answer(ResponseCode.SUCCESS, None, _SUB_CHANGED if is_sub_change else _SUB_UNCHANGED)
 
     def _on_fingerprint(self, data: HeartbeatData) -> bool:
@@ -186,9 +188,8 @@ class ClientManage:
     def _register_consumer(
         self, channel: Channel, data: HeartbeatData, consumer: ConsumerData, group: SubscriptionGroupConfig
     ) -> None:
-        broker = self._broker
-        now_ms = broker.host.clock.now_ms()
-        consumers, enabled = broker.consumers, group.notify_consumer_ids_changed_enable
+        now_ms = self._broker.host.clock.now_ms()
+        consumers, enabled = self._tables.consumers, group.notify_consumer_ids_changed_enable
         without_sub = data.without_sub and data.heartbeat_fingerprint != 0
         register = consumers.register_consumer_without_sub if without_sub else consumers.register_consumer
         update = register(channel.id, data.client_id, consumer, now_ms=now_ms, notify_enabled=enabled)
@@ -208,12 +209,12 @@ class ClientManage:
     def _unregister_client(self, channel: Channel, request: Command) -> Command:
         header = decode_header(headers.UnregisterClientRequestHeader, request.ext_fields)
         if header.producer_group is not None:
-            self._broker.producers.unregister_producer(header.producer_group, channel.id, header.client_id)
+            self._tables.producers.unregister_producer(header.producer_group, channel.id, header.client_id)
         if header.consumer_group is not None:
             now_ms = self._broker.host.clock.now_ms()
             group = self._broker.groups.find_subscription_group_config(header.consumer_group, now_ms=now_ms)
             enabled = group is None or group.notify_consumer_ids_changed_enable
-            update = self._broker.consumers.unregister_consumer(
+            update = self._tables.consumers.unregister_consumer(
                 header.consumer_group, channel.id, header.client_id, notify_enabled=enabled
             )
             self._handle(update.events)
@@ -228,14 +229,14 @@ class ClientManage:
 
     def _get_consumer_list(self, _channel: Channel, request: Command) -> Command:
         group = decode_header(headers.ConsumerGroupRequestHeader, request.ext_fields).consumer_group
-        client_ids = self._broker.consumers.client_ids(group)
+        client_ids = self._tables.consumers.client_ids(group)
         if not client_ids:
             return request.answer(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}")
         return success(request, None, self._list_body(group, client_ids))
 
     def _list_body(self, group: str, client_ids: tuple[str, ...]) -> bytes:
         """The encoded list, cached until it changes: every member requests it in every rebalance."""
-        setting = self._broker.rebalance_settings.of(group)
+        setting = self._tables.rebalance_settings.of(group)
         known = self._list_bodies.get(group)
         if known is not None and known.client_ids is client_ids and known.setting is setting:
             return known.raw
@@ -245,9 +246,9 @@ class ClientManage:
 
     async def _scan_not_active_channels(self) -> None:
         now_ms = self._broker.host.clock.now_ms()
-        silent_producers, _ = self._broker.producers.scan_not_active_channels(now_ms)
+        silent_producers, _ = self._tables.producers.scan_not_active_channels(now_ms)
         self._close(silent_producers)
-        silent_consumers, events = self._broker.consumers.scan_not_active_channels(now_ms)
+        silent_consumers, events = self._tables.consumers.scan_not_active_channels(now_ms)
         self._close(silent_consumers)
         self._handle(events)
 
@@ -284,7 +285,7 @@ class ClientManage:
         self._broker.host.send_each(filter(None, channels), notice)
 
     def _believe_members(self, group: str) -> None:
-        members = self._broker.consumers.client_ids(group)
+        members = self._tables.consumers.client_ids(group)
         if self._believed.get(group, ()) != members:
             self._believed[group] = members
             self._broker.host.record(Belief(BeliefKind.CONSUMER_IDS, group, list(members) or None))

@@ -10,6 +10,7 @@ from nodes.broker.tables.clients.queue_locks import (
     ALL_PEERS_TIMEOUT_MS,
     PEER_TIMEOUT_MS,
     LockRound,
+    RebalanceLockManager,
     lock_batch,
     unlock_batch,
 )
@@ -36,8 +37,11 @@ class LockBatchMq:
         takes it.
     """
 
-    def __init__(self, broker: BrokerContext, client: RpcClient, group: MemberGroup) -> None:
+    def __init__(
+        self, broker: BrokerContext, locks: RebalanceLockManager, client: RpcClient, group: MemberGroup
+    ) -> None:
         self._broker = broker
+        self._locks = locks
         self._client = client
         self._group = group
         self._believed: dict[str, dict[str, str]] = {}
@@ -53,7 +57,7 @@ class LockBatchMq:
         broker = self._broker
         body = decode_body(LockBatchRequestBody, request.body)
         turn = lock_batch(
-            broker.locks,
+            self._locks,
             body,
             now_ms=broker.host.clock.now_ms(),
             lock_in_strict_mode=broker.config.lock_in_strict_mode,
@@ -111,7 +115,7 @@ class LockBatchMq:
     def _unlock_batch(self, _channel: Channel, request: Command) -> Command:
         body = decode_body(LockBatchRequestBody, request.body)
         unlock = unlock_batch(
-            self._broker.locks,
+            self._locks,
             body,
             lock_in_strict_mode=self._broker.config.lock_in_strict_mode,
             members=self._group.members or {},
@@ -135,7 +139,7 @@ class LockBatchMq:
             self._broker.host.log.warning("unlock: a member failed", error=str(reply))
 
     def _believe(self, group: str) -> None:
-        locks = self._broker.locks.locks.get(group, {})
+        locks = self._locks.locks.get(group, {})
         holders = {f"{q.topic}@{q.broker_name}@{q.queue_id}": lock.client_id for q, lock in sorted(locks.items())}
         if holders != self._believed.get(group, {}):
             self._believed[group] = holders

@@ -4,7 +4,8 @@ from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
 from nodes.broker.offset_records import record_offsets
-from nodes.broker.tables.clients.single_active import SingleActiveQueue
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
+from nodes.broker.tables.clients.single_active import SingleActiveConsumers, SingleActiveQueue
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -21,13 +22,22 @@ _PERSIST_INITIAL_DELAY_MS = 10_000
 class OffsetManage:
     """Answers commits and queries of offsets, and persists the table.
 
+    Args:
+        broker: whose offsets they are.
+        table: the offsets.
+        single_active: says whose commits count in groups with a single active consumer.
+
     Mirrors:
         `org.apache.rocketmq.broker.processor.ConsumerManageProcessor#updateConsumerOffset`, `#queryConsumerOffset`,
         `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 29, 30 and 31.
     """
 
-    def __init__(self, broker: BrokerContext) -> None:
+    def __init__(
+        self, broker: BrokerContext, table: ConsumerOffsetManager, single_active: SingleActiveConsumers
+    ) -> None:
         self._broker = broker
+        self.table = table
+        self._single_active = single_active
         self._persisting = ScheduledThread(broker.host, "BrokerControllerOffsetScheduledThread")
 
     def handlers(self) -> Handlers:
@@ -44,8 +54,8 @@ class OffsetManage:
         """Read the file of an earlier process."""
         content = self._broker.host.disk.read(OFFSET_FILE)
         if content is not None:
-            self._broker.offsets.decode(content, now_ms=self._broker.host.clock.now_ms())
-            record_offsets(self._broker, MessageEvent.LOADED, self._broker.offsets.offsets)
+            self.table.decode(content, now_ms=self._broker.host.clock.now_ms())
+            record_offsets(self._broker, MessageEvent.LOADED, self.table.offsets)
 
     def start(self) -> None:
         """Start to persist periodically."""
@@ -55,7 +65,7 @@ class OffsetManage:
 
     def persist(self) -> None:
         """Write the whole table."""
-        persist_consumer_offsets(self._broker)
+        persist_consumer_offsets(self._broker, self.table)
 
     def commit_of(self, channel: Channel, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Commit what a client sends.
@@ -63,21 +73,19 @@ class OffsetManage:
         With a single active consumer some commits are ignored: those of consumers that wait, and those below the stored
         offset, which come from one that has waited until now.
         """
-        broker = self._broker
-        if group in broker.single_active.groups:
-            is_ahead = offset >= broker.offsets.query_offset(group, topic, queue_id)
-            if not is_ahead or not broker.single_active.may_commit(
-                SingleActiveQueue(group, topic, queue_id), channel.id
-            ):
+        if group in self._single_active.groups:
+            is_ahead = offset >= self.table.query_offset(group, topic, queue_id)
+            queue = SingleActiveQueue(group, topic, queue_id)
+            if not is_ahead or not self._single_active.may_commit(queue, channel.id):
                 return
         self.commit(group, topic, queue_id, offset, channel.remote_address)
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int, client: str) -> None:
         """Overwrite an offset; neither the owner of the queue nor the direction is checked."""
         broker = self._broker
-        version = broker.offsets.data_version
-        before = broker.offsets.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
-        if broker.offsets.data_version is not version:
+        version = self.table.data_version
+        before = self.table.commit_offset(group, topic, queue_id, offset, now_ms=broker.host.clock.now_ms())
+        if self.table.data_version is not version:
             broker.versions.believe_commit()
         if before != offset:
             event = MessageEvent.COMMITTED
@@ -107,14 +115,14 @@ class OffsetManage:
             return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic {topic} not exist")
         if header.queue_id is None or header.commit_offset is None:
             return request.answer(ResponseCode.INVALID_PARAMETER, "queueId or offset is null")
-        if not broker.offsets.has_offset_reset(group, topic, header.queue_id):
+        if not self.table.has_offset_reset(group, topic, header.queue_id):
             self.commit_of(channel, group, topic, header.queue_id, header.commit_offset)
         return success(request)
 
     def _query_consumer_offset(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(headers.QueryConsumerOffsetRequestHeader, request.ext_fields)
         broker, topic, queue_id = self._broker, header.topic, header.queue_id
-        stored = broker.offsets.query_offset(header.consumer_group, topic, queue_id)
+        stored = self.table.query_offset(header.consumer_group, topic, queue_id)
         if stored >= 0:
             return success(request, headers.OffsetResponseHeader(stored))
         # A group without an offset starts at 0 as long as the queue still has its first message, in memory.

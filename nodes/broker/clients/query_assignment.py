@@ -6,6 +6,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.tables.clients.assignments import STRATEGIES, do_load_balance
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.host import Channel
 from nodes.protocol.bodies import (
     QueryAssignmentRequestBody,
@@ -30,8 +31,11 @@ class QueryAssignment:
         `org.apache.rocketmq.broker.processor.QueryAssignmentProcessor`.
     """
 
-    def __init__(self, broker: BrokerContext, routes: TopicRouteInfoManager, assigner: Assigner) -> None:
+    def __init__(
+        self, broker: BrokerContext, tables: ClientTables, routes: TopicRouteInfoManager, assigner: Assigner
+    ) -> None:
         self._broker = broker
+        self._tables = tables
         self._routes = routes
         self._assigner = assigner
 
@@ -46,7 +50,7 @@ class QueryAssignment:
         """Read the modes that an earlier process has persisted."""
         content = self._broker.host.disk.read(MESSAGE_REQUEST_MODE_FILE)
         if content is not None:
-            self._broker.request_modes.decode(content)
+            self._tables.request_modes.decode(content)
 
     async def _query_assignment(self, _channel: Channel, request: Command) -> Command:
         """Assign queues; the route of an unknown topic is fetched from the nameserver while the member waits."""
@@ -54,18 +58,18 @@ class QueryAssignment:
         if requested.claim is not None:
             return success(request, None, await self._assigner.assign(requested, requested.claim))
         queues = await self._queues(requested)
-        members = self._broker.consumers.group(requested.consumer_group)
+        members = self._tables.consumers.group(requested.consumer_group)
         with self._broker.host.stopwatch(ALLOCATION):
             assignments = do_load_balance(
                 requested,
-                self._broker.request_modes.mode(requested.topic, requested.consumer_group),
+                self._tables.request_modes.mode(requested.topic, requested.consumer_group),
                 queues,
                 None if members is None else members.client_ids,
                 server_load_balancer_enable=self._broker.config.server_load_balancer_enable,
             )
         if requested.strategy_name not in STRATEGIES:
             self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=requested.strategy_name)
-        setting = self._broker.rebalance_settings.of(requested.consumer_group)
+        setting = self._tables.rebalance_settings.of(requested.consumer_group)
         return success(request, None, QueryAssignmentResponseBody(assignments, setting=setting))
 
     async def _queues(self, requested: QueryAssignmentRequestBody) -> tuple[MessageQueue, ...] | None:
@@ -83,6 +87,6 @@ class QueryAssignment:
         now_ms = self._broker.host.clock.now_ms()
         if self._broker.groups.find_subscription_group_config(reported.consumer_group, now_ms=now_ms) is None:
             return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
-        self._broker.request_modes.set_mode(reported)
-        persist_message_request_modes(self._broker)
+        self._tables.request_modes.set_mode(reported)
+        persist_message_request_modes(self._broker, self._tables.request_modes)
         return success(request)

@@ -15,6 +15,7 @@ from nodes.broker.files import (
     persist_topics,
 )
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.group.member_group import MemberGroup, vip_address
 from nodes.broker.tables.group.pre_online import AdoptMetadata, MetadataVersions
 from nodes.broker.tables.group.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
@@ -86,8 +87,16 @@ class SlaveSynchronize:
         DATA_VERSION whenever a copy changes a version; COPIED for every offset that a copy changes.
     """
 
-    def __init__(self, broker: BrokerContext, timer: TimerTables, client: RpcClient, group: MemberGroup) -> None:
+    def __init__(
+        self,
+        broker: BrokerContext,
+        clients: ClientTables,
+        timer: TimerTables,
+        client: RpcClient,
+        group: MemberGroup,
+    ) -> None:
         self._broker = broker
+        self._clients = clients
         self._timer = timer
         self._client = client
         self._group = group
@@ -138,7 +147,7 @@ class SlaveSynchronize:
     def local_versions(self) -> MetadataVersions:
         """The versions of this broker's own metadata."""
         delays, timer = self._timer.delay_offsets.data_version, self._timer.version
-        return MetadataVersions(self._broker.offsets.data_version, delays, timer)
+        return MetadataVersions(self._clients.offsets.data_version, delays, timer)
 
     def adopt(self, fetched: FetchedMetadata, adopt: AdoptMetadata) -> None:
         """Replace this broker's metadata by what was fetched, and persist it."""
@@ -203,8 +212,8 @@ class SlaveSynchronize:
         master = self._master()
         if master is not None:
             code = RequestCode.GET_ALL_MESSAGE_REQUEST_MODE
-            self._broker.request_modes.adopt(await self._ask(master, code, MessageRequestModeSerializeWrapper))
-            persist_message_request_modes(self._broker)
+            self._clients.request_modes.adopt(await self._ask(master, code, MessageRequestModeSerializeWrapper))
+            persist_message_request_modes(self._broker, self._clients.request_modes)
 
     async def _sync_timer_metrics(self) -> None:
         """Copy the counts of timed messages; RocketMQ does so even if there was none."""
@@ -229,9 +238,9 @@ class SlaveSynchronize:
         return TimerCheckPoint.decode(await self._ask(vip_address(address), RequestCode.GET_TIMER_CHECK_POINT, bytes))
 
     def _adopt_consumer_offsets(self, found: ConsumerOffsetSerializeWrapper, source: str) -> None:
-        changed = self._broker.offsets.put_all(found.offset_table, found.data_version)
+        changed = self._clients.offsets.put_all(found.offset_table, found.data_version)
         record_offsets(self._broker, MessageEvent.COPIED, changed, source)
-        persist_consumer_offsets(self._broker)
+        persist_consumer_offsets(self._broker, self._clients.offsets)
 
     def _adopt_delay_offsets(self, found: DelayOffsetSerializeWrapper) -> None:
         persist_delay_offsets(self._broker, found)
@@ -252,8 +261,9 @@ class MetadataHandlers:
         `org.apache.rocketmq.broker.processor.AdminBrokerProcessor` for 21, 43, 45, 60, 61, 201 and 402.
     """
 
-    def __init__(self, broker: BrokerContext, timer: TimerTables) -> None:
+    def __init__(self, broker: BrokerContext, clients: ClientTables, timer: TimerTables) -> None:
         self._broker = broker
+        self._clients = clients
         self._timer = timer
 
     def handlers(self) -> Handlers:
@@ -272,7 +282,7 @@ class MetadataHandlers:
         return success(request, None, self._broker.topics.wrapper())
 
     def _get_all_consumer_offset(self, _channel: Channel, request: Command) -> Command:
-        offsets = self._broker.offsets
+        offsets = self._clients.offsets
         body = ConsumerOffsetSerializeWrapper(offsets.offsets, offsets.data_version, offsets.group_topic_map())
         return success(request, None, body)
 
@@ -283,7 +293,7 @@ class MetadataHandlers:
         return success(request, None, self._broker.groups.wrapper())
 
     def _get_all_message_request_mode(self, _channel: Channel, request: Command) -> Command:
-        return success(request, None, self._broker.request_modes.wrapper())
+        return success(request, None, self._clients.request_modes.wrapper())
 
     def _get_timer_check_point(self, _channel: Channel, request: Command) -> Command:
         wheel = self._timer.wheel

@@ -7,6 +7,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.messages.pull_request_hold import HeldPull, PullRequestHoldService
 from nodes.broker.messages.single_active import SingleActive
 from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.store.broker_stats import StatsName
 from nodes.broker.tables.store.message_filter import carried_subscription, filter_refusal, matcher
@@ -43,14 +44,19 @@ class PullMessage:
     """
 
     def __init__(
-        self, broker: BrokerContext, offsets: OffsetManage, tracked_min: Callable[[], int] | None = None
+        self,
+        broker: BrokerContext,
+        tables: ClientTables,
+        offsets: OffsetManage,
+        tracked_min: Callable[[], int] | None = None,
     ) -> None:
         self._broker = broker
+        self._tables = tables
         self._offsets = offsets
         self._tracked_min = tracked_min
         self.hold = PullRequestHoldService(broker, self._answer_held)
         """Pulls that wait for messages."""
-        self.single_active = SingleActive(broker, self.hold.on_activated)
+        self.single_active = SingleActive(broker, tables, self.hold.on_activated)
         """Who gets the messages of groups with a single active consumer."""
 
     def handlers(self) -> Handlers:
@@ -90,12 +96,12 @@ class PullMessage:
             subscription = self._permitted(header)
         except RequestRefusedError as refusal:
             return request.answer(refusal.code, refusal.remark)
-        reset = broker.offsets.query_then_erase_reset_offset(group, topic, queue_id)
+        reset = self._tables.offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is not None:
             low, high = broker.store.min_offset(topic, queue_id), broker.store.max_offset(topic, queue_id)
             moved = headers.PullMessageResponseHeader(MASTER_ID, reset, low, high)
             return request.answer(int(ResponseCode.PULL_OFFSET_MOVED), None, encode_header(moved))
-        if group in broker.single_active.groups and not self._begins_here(channel, header):
+        if group in self._tables.single_active.groups and not self._begins_here(channel, header):
             if may_hold and not self.single_active.is_active(channel, header):
                 self.hold.suspend(channel, request, header, _nothing)
                 return None
@@ -210,7 +216,7 @@ class PullMessage:
 
     def _known(self, header: headers.PullMessageRequestHeader, *, broadcast_allowed: bool) -> SubscriptionData:
         broker, group, topic = self._broker, header.consumer_group, header.topic
-        info = broker.consumers.group(group)
+        info = self._tables.consumers.group(group)
         if info is None:
             raise RequestRefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the group has no member here")
         if not broadcast_allowed and info.message_model is MessageModel.BROADCASTING:

@@ -5,6 +5,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.messages.send import SendMessage
 from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.clients.producers import ProducerManager
 from nodes.broker.tables.store.accepted_message import accepted_message, is_too_large
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -39,9 +40,15 @@ class ReplyMessage:
     """
 
     def __init__(
-        self, broker: BrokerContext, sends: SendMessage, messages: PutMessage, to_clients: BrokerToClient
+        self,
+        broker: BrokerContext,
+        producers: ProducerManager,
+        sends: SendMessage,
+        messages: PutMessage,
+        to_clients: BrokerToClient,
     ) -> None:
         self._broker = broker
+        self._producers = producers
         self._sends = sends
         self._messages = messages
         self._to_clients = to_clients
@@ -90,7 +97,7 @@ class ReplyMessage:
         client_id = properties.get(MESSAGE_REPLY_TO_CLIENT)
         if client_id is None:
             return f"reply message properties[{MESSAGE_REPLY_TO_CLIENT}] is null"
-        channel_id = self._broker.producers.find_channel(client_id)
+        channel_id = self._producers.find_channel(client_id)
         if channel_id is None:
             return f"push reply message fail, channel of <{client_id}> not found."
         pushed = self._pushed_header(channel, header, properties)

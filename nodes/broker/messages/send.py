@@ -10,6 +10,7 @@ from nodes.broker.ha.service import HaService
 from nodes.broker.messages.put_message import Flush, PutMessage
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.registration.registration import NameserverRegistration, provide_dlq_topic, provide_topic
+from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
 from nodes.broker.tables.ha.ha_in_sync import NOT_ENOUGH_REMARK
 from nodes.broker.tables.store.accepted_message import (
     accepted_batch,
@@ -47,11 +48,13 @@ class SendMessage:
     def __init__(
         self,
         broker: BrokerContext,
+        locks: RebalanceLockManager,
         registration: NameserverRegistration,
         ha: HaService,
         messages: PutMessage,
     ) -> None:
         self._broker = broker
+        self._locks = locks
         self._registration = registration
         self._ha = ha
         self._messages = messages
@@ -251,7 +254,7 @@ class SendMessage:
             remark = f"subscription group not exist, {group_name}"
             raise RequestRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         times_max = group.retry_max_times if header.max_reconsume_times is None else header.max_reconsume_times
-        if (header.reconsume_times or 0) <= times_max and broker.locks.is_lock_all_expired(group_name, now_ms):
+        if (header.reconsume_times or 0) <= times_max and self._locks.is_lock_all_expired(group_name, now_ms):
             return header.topic, queue_id, properties
         topic = provide_dlq_topic(broker, self._registration, group_name)
         return topic, 0, {**properties, DELAY_TIME_LEVEL: "-1"}

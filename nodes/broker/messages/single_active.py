@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
+from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.single_active import SingleActiveQueue
 from nodes.host import Channel
 from nodes.protocol import headers
@@ -22,9 +23,12 @@ class SingleActive:
         ACTIVE_CONSUMER whenever a queue has another active consumer.
     """
 
-    def __init__(self, broker: BrokerContext, on_activated: Callable[[str, int, Hashable], None]) -> None:
+    def __init__(
+        self, broker: BrokerContext, tables: ClientTables, on_activated: Callable[[str, int, Hashable], None]
+    ) -> None:
         self._broker = broker
-        self._table = broker.single_active
+        self._tables = tables
+        self._table = tables.single_active
         self._on_activated = on_activated
 
     def handlers(self) -> Handlers:
@@ -61,7 +65,7 @@ class SingleActive:
 
     def committed(self, header: headers.PullMessageRequestHeader) -> int:
         """The offset of the group; below 0: it has none."""
-        return self._broker.offsets.query_offset(header.consumer_group, header.topic, header.queue_id)
+        return self._tables.offsets.query_offset(header.consumer_group, header.topic, header.queue_id)
 
     def on_left(self, channel: Hashable, group: str | None = None) -> None:
         """A connection is gone, or the consumer of a group behind it has unregistered."""
@@ -81,7 +85,7 @@ class SingleActive:
                 self._on_activated(queue.topic, queue.queue_id, following[0])
 
     def _client_id(self, group: str, channel: Channel) -> str:
-        known = self._broker.consumers.group(group)
+        known = self._tables.consumers.group(group)
         member = None if known is None else known.channels.get(channel.id)
         return channel.remote_address if member is None else member.client_id
 

@@ -175,7 +175,7 @@ class AckMessage:
             RefusedError: the batch has no such message.
         """
         topic, group, queue_id = ck.topic, ck.cid, ck.queue_id
-        query, orders = self._broker.offsets.query_offset, self._orders
+        query, orders = self._offsets.table.query_offset, self._orders
         if offset < query(group, topic, queue_id):
             return
         locks = self._service.locks if self._service.is_enabled else self._locks
@@ -189,7 +189,7 @@ class AckMessage:
                 remark = f"offset is illegal, key:{key}, old:{old}, commit:{offset}, next:{following}"
                 raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, remark)
             if following >= 0:
-                if not self._broker.offsets.has_offset_reset(group, topic, queue_id):
+                if not self._offsets.table.has_offset_reset(group, topic, queue_id):
                     self._offsets.commit(group, topic, queue_id, following, channel.remote_address)
                 if not orders.check_block(None, topic, group, queue_id, ck.invisible_time_ms):
                     self._polling.notify(topic, group, queue_id)

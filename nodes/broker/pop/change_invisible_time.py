@@ -3,6 +3,7 @@
 import trio
 
 from nodes.beliefs import MessageEvent
+from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.ack_message import ack_of, check_point_of
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
@@ -43,6 +44,7 @@ class ChangeInvisibleTime:
     def __init__(
         self,
         broker: BrokerContext,
+        offsets: OffsetManage,
         locks: QueueLocks,
         orders: OrderInfoService,
         merge: PopBufferMergeService,
@@ -50,6 +52,7 @@ class ChangeInvisibleTime:
         service: PopConsumerService,
     ) -> None:
         self._broker = broker
+        self._offsets = offsets
         self._locks = locks
         self._orders = orders
         self._merge = merge
@@ -90,7 +93,7 @@ class ChangeInvisibleTime:
     ) -> headers.ChangeInvisibleTimeResponseHeader:
         """Change when a message of an ordered batch is visible; an acknowledged one is answered with nothing."""
         topic, group, queue_id, offset = header.topic, header.consumer_group, header.queue_id, header.offset
-        query = self._broker.offsets.query_offset
+        query = self._offsets.table.query_offset
         if offset < query(group, topic, queue_id):
             return _NOTHING
         locks = self._service.locks if self._service.is_enabled else self._locks

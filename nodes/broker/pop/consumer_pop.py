@@ -110,7 +110,7 @@ class PopFromRecords:
         ):
             return None
         if pop.wanted <= 0:
-            committed = broker.offsets.query_offset(pop.group, topic, queue_id)
+            committed = self._offsets.table.query_offset(pop.group, topic, queue_id)
             pop.rest_num += broker.store.max_offset(topic, queue_id) - committed
             return None
         offset = self._begin_at(pop, topic, queue_id)
@@ -122,7 +122,7 @@ class PopFromRecords:
 
     def _begin_at(self, pop: Pop, topic: str, queue_id: int) -> int:
         """Where the pop begins; a reset that waits is carried out."""
-        offsets, group = self._broker.offsets, pop.group
+        offsets, group = self._offsets.table, pop.group
         offset = offsets.query_pull_offset(group, topic, queue_id)
         if offset < 0:
             offset = self._begin.init(topic, group, queue_id, pop.header.init_mode)
@@ -158,7 +158,7 @@ class PopFromRecords:
         if pop.is_order:
             committed = offset if read.status is GetMessageStatus.FOUND else read.next_begin_offset
         else:
-            broker.offsets.commit_pull_offset(group, topic, queue_id, read.next_begin_offset)
+            self._offsets.table.commit_pull_offset(group, topic, queue_id, read.next_begin_offset)
             merges = broker.config.enable_pop_buffer_merge
             first = self._tables.cache.min_offset(group, topic, queue_id) if merges else NO_OFFSET
             committed = offset if first == NO_OFFSET else first

@@ -155,7 +155,7 @@ class Notification:
             return False
         begin = self._begin.look(topic, group, queue_id)
         if self._broker.config.pop_consumer_kv_service_enable:
-            begin = max(begin, self._broker.offsets.query_pull_offset(group, topic, queue_id))
+            begin = max(begin, self._begin.pulled(topic, group, queue_id))
         return self._broker.store.max_offset(topic, queue_id) > begin
 
     def _polling_info(self, channel: Channel, request: Command) -> Command:

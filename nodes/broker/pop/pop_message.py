@@ -9,6 +9,7 @@ from nodes.broker.pop.long_polling import HeldRequest, PopLongPollingService
 from nodes.broker.pop.permission import readable_topic, require_readable_broker
 from nodes.broker.pop.queue_pop import Pop, QueuePop
 from nodes.broker.refused import RequestRefusedError
+from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.pop.polling import PollingResult
 from nodes.broker.tables.store.message_filter import filter_refusal, matcher
 from nodes.filter.filter_api import SUB_ALL, TAG, build
@@ -39,9 +40,15 @@ class PopMessage:
     """
 
     def __init__(
-        self, broker: BrokerContext, queues: QueuePop, service: PopConsumerService, from_records: PopFromRecords
+        self,
+        broker: BrokerContext,
+        consumers: ConsumerManager,
+        queues: QueuePop,
+        service: PopConsumerService,
+        from_records: PopFromRecords,
     ) -> None:
         self._broker = broker
+        self._consumers = consumers
         self._queues = queues
         self._service = service
         self._from_records = from_records
@@ -91,7 +98,7 @@ class PopMessage:
             RefusedError: a check fails; they are made in RocketMQ's order.
         """
         broker, group = self._broker, header.consumer_group
-        broker.consumers.compensate_basic_consumer_info(group, ConsumeType.CONSUME_POP, MessageModel.CLUSTERING)
+        self._consumers.compensate_basic_consumer_info(group, ConsumeType.CONSUME_POP, MessageModel.CLUSTERING)
         if broker.host.clock.now_ms() - header.born_time - header.poll_time > _LATE_MS:
             remark = f"the broker[{broker.host.ip}] pop message is timeout too much"
             raise RequestRefusedError(ResponseCode.POLLING_TIMEOUT, remark)
@@ -125,7 +132,7 @@ class PopMessage:
             raise RequestRefusedError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
         now_ms = broker.host.clock.now_ms()
         for noted in (built, of_retry):
-            broker.consumers.compensate_subscribe_data(group, attrs.evolve(noted, sub_version=now_ms))
+            self._consumers.compensate_subscribe_data(group, attrs.evolve(noted, sub_version=now_ms))
         return built if header.exp else None
 
     def _next_revive_qid(self, *, is_order: bool) -> int:

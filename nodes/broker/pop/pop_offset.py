@@ -27,17 +27,20 @@ class PopOffset:
 
     def begin(self, topic: str, group: str, queue_id: int, init_mode: int) -> int:
         """Where a pop begins; a group without offset gets one, and a reset that waits is carried out."""
-        broker = self._broker
-        offset = broker.offsets.query_offset(group, topic, queue_id)
+        offset = self._offsets.table.query_offset(group, topic, queue_id)
         if offset < 0:
             offset = self.init(topic, group, queue_id, init_mode)
-        reset = broker.offsets.query_then_erase_reset_offset(group, topic, queue_id)
+        reset = self._offsets.table.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is not None:
             self._orders.clear_block(topic, group, queue_id)
             self._buffer.clear_offset_queue(build_polling_key(topic, group, queue_id))
             self._offsets.commit(group, topic, queue_id, reset, "")
             return reset
         return max(offset, self._in_memory(topic, group, queue_id))
+
+    def pulled(self, topic: str, group: str, queue_id: int) -> int:
+        """The next offset in memory of a group whose pops are kept as records; below 0: there is none."""
+        return self._offsets.table.query_pull_offset(group, topic, queue_id)
 
     def init(self, topic: str, group: str, queue_id: int, init_mode: int) -> int:
         """Give a group its first offset."""
@@ -47,7 +50,7 @@ class PopOffset:
 
     def look(self, topic: str, group: str, queue_id: int, init_mode: int = _INIT_MIN) -> int:
         """Where a pop would begin, as far as nothing is changed for it."""
-        offset = self._broker.offsets.query_offset(group, topic, queue_id)
+        offset = self._offsets.table.query_offset(group, topic, queue_id)
         if offset < 0:
             offset = self._init(topic, queue_id, init_mode)
         return max(offset, self._in_memory(topic, group, queue_id))

@@ -21,6 +21,7 @@ from nodes.broker.pop.queue_pop import QueuePop
 from nodes.broker.pop.records import ReviveLog
 from nodes.broker.pop.revive import PopReviveService, PopReviveServices
 from nodes.broker.pop.revive_message import MessageReviver
+from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.broker.tables.timer.timer_store import TimerStore
@@ -44,6 +45,7 @@ class Pops:
         self,
         broker: BrokerContext,
         tables: PopTables,
+        consumers: ConsumerManager,
         offsets: OffsetManage,
         escape: EscapeBridge,
         put: Callable[[Message], PutMessageResult],
@@ -61,7 +63,7 @@ class Pops:
         self._service = service = PopConsumerService(broker, tables, offsets, reviver)
         from_records = PopFromRecords(broker, tables, offsets, begin, orders, service)
         from_log = QueuePop(broker, tables.in_flight, offsets, locks, begin, orders, merge)
-        self._pops = pops = PopMessage(broker, from_log, service, from_records)
+        self._pops = pops = PopMessage(broker, consumers, from_log, service, from_records)
         self._notification = Notification(broker, begin, orders, pops.polling)
         self.revive = PopReviveServices(
             tuple(
@@ -77,7 +79,7 @@ class Pops:
             pops,
             self._notification,
             AckMessage(broker, tables.in_flight, offsets, locks, orders, merge, log, pops.polling, service),
-            ChangeInvisibleTime(broker, locks, orders, merge, log, service),
+            ChangeInvisibleTime(broker, offsets, locks, orders, merge, log, service),
             PeekMessage(broker, begin),
         )
 

@@ -175,7 +175,7 @@ class PopReviveService:
 
     @property
     def _committed(self) -> int:
-        return self._broker.offsets.query_offset(REVIVE_GROUP, self._topic, self._queue_id)
+        return self._offsets.table.query_offset(REVIVE_GROUP, self._topic, self._queue_id)
 
     @property
     def _next_offset(self) -> int:

@@ -122,5 +122,5 @@ class MessageReviver:
         broker.topics.update_topic_config(made, now_ms=broker.host.clock.now_ms())
         persist_topics(broker)
         broker.versions.believe()
-        if broker.offsets.query_offset(group, topic, 0) < 0:
+        if self._offsets.table.query_offset(group, topic, 0) < 0:
             self._offsets.commit(group, topic, 0, 0, "")

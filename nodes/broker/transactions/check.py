@@ -6,6 +6,7 @@ from enum import Enum
 from nodes.beliefs import DiscardReason
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.store.message_store import GetMessageResult
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.store.transaction_messages import (
@@ -48,6 +49,7 @@ class TransactionalMessageCheck:
 
     Args:
         broker: whose half messages are checked.
+        offsets: its progress among them.
         messages: appends to the broker's log.
         ask: sends a check to the producer of a half message, oneway.
         discard: puts a half message aside that was checked too often.
@@ -63,12 +65,14 @@ class TransactionalMessageCheck:
     def __init__(
         self,
         broker: BrokerContext,
+        offsets: ConsumerOffsetManager,
         messages: PutMessage,
         ask: Callable[[Message], None],
         discard: Callable[[Message], None],
         escape: Callable[[Message], Awaitable[PutMessageStatus]],
     ) -> None:
         self._broker = broker
+        self._offsets = offsets
         self._messages = messages
         self._send_check = ask
         self._discard = discard
@@ -197,14 +201,14 @@ class TransactionalMessageCheck:
             self._commit(OP_TOPIC, corrected)
 
     def _progress(self, topic: str) -> int:
-        offset = self._broker.offsets.query_offset(TRANS_GROUP, topic, 0)
+        offset = self._offsets.query_offset(TRANS_GROUP, topic, 0)
         return self._broker.store.min_offset(topic, 0) if offset == -1 else offset
 
     def _commit(self, topic: str, offset: int) -> None:
         broker = self._broker
-        version = broker.offsets.data_version
-        broker.offsets.commit_offset(TRANS_GROUP, topic, 0, offset, now_ms=broker.host.clock.now_ms())
-        if broker.offsets.data_version is not version:
+        version = self._offsets.data_version
+        self._offsets.commit_offset(TRANS_GROUP, topic, 0, offset, now_ms=broker.host.clock.now_ms())
+        if self._offsets.data_version is not version:
             broker.versions.believe()
 
 

@@ -7,6 +7,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.registration.registration import NameserverRegistration
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.metadata.topics import TRAN_CHECK_MAX_TIME_TOPIC
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
@@ -41,6 +42,7 @@ class Transactions:
     def __init__(
         self,
         broker: BrokerContext,
+        offsets: ConsumerOffsetManager,
         registration: NameserverRegistration,
         messages: PutMessage,
         clients: BrokerToClient,
@@ -52,7 +54,7 @@ class Transactions:
         ops = TransactionalOpBatchService(broker, messages)
         self._end_transaction = EndTransaction(broker, messages, ops.delete_prepare_message)
         ask = clients.check_producer_transaction_state
-        check = TransactionalMessageCheck(broker, messages, ask, self._resolve_discard_msg, escape)
+        check = TransactionalMessageCheck(broker, offsets, messages, ask, self._resolve_discard_msg, escape)
         self.check_service = TransactionalMessageCheckService(broker, check)
 
     def handlers(self) -> Handlers:

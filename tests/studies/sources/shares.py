@@ -106,7 +106,7 @@ def brokers_assign_in_different_modes() -> Measured:
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)
         reported = SetMessageRequestModeRequestBody(TOPIC, GROUP, MessageRequestMode.POP)
-        stage.node("broker-b").context.request_modes.set_mode(reported)
+        stage.node("broker-b").tables.clients.request_modes.set_mode(reported)
         await stage.at_ms(320_000)
 
     trace = execute(scenario(brokers=AB, config=ASSIGNED), script)
