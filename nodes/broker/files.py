@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import Part
 from nodes.broker.tables.clients.assignments import MessageRequestModeManager
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
@@ -48,6 +49,26 @@ def persist_topics(broker: BrokerContext) -> None:
 def persist_groups(broker: BrokerContext) -> None:
     """Write all consumer groups."""
     broker.host.disk.write(GROUP_FILE, partial(encode_body, broker.groups.wrapper()))
+
+
+class TopicAndGroupFiles(Part):
+    """The files of topics and consumer groups, which all parts use."""
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._broker = broker
+
+    def load(self) -> None:
+        """Read what is there; a first process begins with what it was set up with."""
+        topics, groups = self._broker.host.disk.read(TOPIC_FILE), self._broker.host.disk.read(GROUP_FILE)
+        if topics is not None:
+            self._broker.topics.decode(topics)
+        if groups is not None:
+            self._broker.groups.decode(groups)
+
+    def persist(self) -> None:
+        """Write both."""
+        persist_topics(self._broker)
+        persist_groups(self._broker)
 
 
 def persist_consumer_offsets(broker: BrokerContext, table: ConsumerOffsetManager) -> None:

@@ -47,13 +47,13 @@ class Member:
             MetadataHandlers(self.context, clients, self.tables.timer).handlers(),
             LockBatchMq(self.context, clients.locks, self.client, self.group).handlers(),
         )
-        self.slave = SlaveSynchronize(self.context, clients, self.tables.timer, self.client, self.group)
         self.thread = ScheduledThread(self.host, "BrokerControllerScheduledThread")
+        self.slave = SlaveSynchronize(self.context, clients, self.tables.timer, self.client, self.group, self.thread)
         self.host.listen(PORT, self.server)
         self.host.listen(PORT - 2, self.server)
 
     def copy_from_master(self):
-        self.slave.start(self.thread)
+        self.slave.schedule()
         self.thread.start()
 
     def commit(self, offset, *, queue_id=0, group="g", topic="t"):

@@ -1,7 +1,7 @@
 """Brokers that have a log and an HA service, and nothing else."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import attrs
 
@@ -71,13 +71,17 @@ class Machine:
         return self.brokers[-1]
 
 
+async def _do_nothing(_broker: HaBroker) -> None:
+    """What most brokers of a test begin with."""
+
+
 def add_broker(
     world: World,
     number: int,
     broker_id: int,
     master: str | None = None,
     *,
-    begin: Callable[[HaBroker], None] = lambda broker: None,
+    begin: Callable[[HaBroker], Awaitable[None]] = _do_nothing,
     **options: int,
 ) -> Machine:
     """A machine whose broker starts now, follows `master`, and does what `begin` says."""
@@ -86,9 +90,9 @@ def add_broker(
         broker = HaBroker(host, broker_id, BrokerConfig(**{"listen_port": PORT, **options}))
         machine.brokers.append(broker)
         broker.store.load()
-        broker.ha.start()
+        await broker.ha.start()
         broker.ha.update_master_address(master)
-        begin(broker)
+        await begin(broker)
 
     machine = Machine(add_host(world, number, f"broker-{number}", life))
     return machine

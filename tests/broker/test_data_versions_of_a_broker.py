@@ -41,7 +41,7 @@ def test_499_commits_say_nothing_and_the_next_sends_a_new_version():
 def test_versions_of_commits_are_reported_once_a_second_and_the_newest_when_offsets_are_persisted():
     async def main(world):
         broker = Member(world, 0, BrokerConfig(consumer_offset_update_version_step=1))
-        broker.offset_manage.start()
+        await broker.offset_manage.start()
         for offset in range(25):
             broker.commit(offset)
             await broker.context.host.sleep_ms(100)

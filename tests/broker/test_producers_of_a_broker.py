@@ -25,11 +25,16 @@ class BrokerOfProducers:
         registration = NameserverRegistration(self.broker.context, self.broker.client, self.broker.group)
         self.clients = ClientManage(self.broker.context, self.broker.tables.clients, registration)
         server.serve(self.clients.handlers())
-        self.clients.start()
         host.listen(PORT + 10, server)
         self.machine = add_host(world, 90, "p1")
         self.closed = []
         self.rpc = RpcClient(process_of(self.machine), on_channel_closed=self.closed.append)
+
+    @classmethod
+    async def started(cls, world):
+        broker = cls(world)
+        await broker.clients.start()
+        return broker
 
     def _on_channel_closed(self, channel):
         self.clients.on_channel_closed(channel)
@@ -44,7 +49,7 @@ class BrokerOfProducers:
 
 def test_a_heartbeat_brings_producers_and_an_unregistration_takes_one_group_out():
     async def main(world):
-        stage = BrokerOfProducers(world)
+        stage = await BrokerOfProducers.started(world)
         await stage.beat()
         known = sorted(stage.producers.groups)
         header = headers.UnregisterClientRequestHeader("p1", producer_group="pg")
@@ -56,7 +61,7 @@ def test_a_heartbeat_brings_producers_and_an_unregistration_takes_one_group_out(
 
 def test_a_producer_is_gone_with_its_connection():
     async def main(world):
-        stage = BrokerOfProducers(world)
+        stage = await BrokerOfProducers.started(world)
         await stage.beat()
         online = stage.producers.group_online("pg")
         await stage.machine.kill()
@@ -68,7 +73,7 @@ def test_a_producer_is_gone_with_its_connection():
 
 def test_a_producer_that_only_sends_is_closed_by_the_first_scan_after_120_s_without_heartbeat():
     async def main(world):
-        stage = BrokerOfProducers(world)
+        stage = await BrokerOfProducers.started(world)
         await until_ms(world, 5_000)
         await stage.beat()
         for instant_ms in (60_000, 110_000, 129_900):

@@ -244,10 +244,10 @@ def test_an_address_reported_before_the_service_starts_is_forgotten():
         early = add_broker(world, 2, 1)
         await until_ms(world, 1)
         broker = early.broker
-        broker.ha.stop()
+        await broker.ha.stop()
         late = type(broker)(broker.host, 1, broker.config)
         late.ha.update_master_address(master.broker.ha_address)
-        late.ha.start()
+        await late.ha.start()
         await until_ms(world, 20_000)
 
     assert [state for _, state in ha_states(execute_world(main), 2)] == ["ready", "shutdown", "ready"]
@@ -393,9 +393,9 @@ def test_a_service_that_stops_closes_its_links_and_its_port_and_never_connects_a
         master = add_broker(world, 1, 0)
         slaves = [add_broker(world, number, number - 1, MASTER) for number in (2, 3)]
         await until_ms(world, 6_000)
-        slaves[0].broker.ha.stop()
+        await slaves[0].broker.ha.stop()
         await until_ms(world, 7_000)
-        master.broker.ha.stop()
+        await master.broker.ha.stop()
         await until_ms(world, 30_000)
         return [len(process_of(machine.host).endpoints) for machine in (master, *slaves)]
 

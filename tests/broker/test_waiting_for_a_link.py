@@ -46,10 +46,10 @@ def test_one_link_from_an_address_satisfies_the_wait_for_every_slave_there():
     async def main(world):
         master = add_broker(world, 1, 0)
 
-        def another_slave(broker):
+        async def another_slave(broker):
             # It has no one to follow and never connects.
             second = HaBroker(broker.host, 2, BrokerConfig(listen_port=PORT + 100))
-            second.ha.start()
+            await second.ha.start()
 
         add_broker(world, 2, 1, MASTER, begin=another_slave)
         await until_ms(world, 6_300)

@@ -251,11 +251,11 @@ def test_a_slave_that_acts_revives_nothing_once_its_master_is_back() -> None:
         await stage.at_ms(BEFORE_MS)
         await stage.kill(MASTER)
         await stage.for_ms(30_000)
-        assert stage.node(S1)._pops.revive.is_running
+        assert stage.node(S1).parts.messages.pops.revive.is_running
         stage.start(MASTER)
         await stage.for_ms(60_000)
-        assert not stage.node(S1)._pops.revive.is_running
-        assert stage.node(MASTER)._pops.revive.is_running
+        assert not stage.node(S1).parts.messages.pops.revive.is_running
+        assert stage.node(MASTER).parts.messages.pops.revive.is_running
         await guest.send(MASTER)
         await guest.pop(MASTER, invisible_ms=INVISIBLE_MS)
         await stage.for_ms(30_000)

@@ -67,7 +67,7 @@ def test_a_slave_that_is_linked_but_out_of_the_nameservers_sight_does_not_count(
         await stage.at_ms(28_000)
         seen.append(await send(probe))
         await stage.at_ms(40_000)
-        seen.append((stage.node(MASTER)._ha.in_sync_replicas(0), await send(probe)))
+        seen.append((stage.node(MASTER).parts.group.ha.in_sync_replicas(0), await send(probe)))
 
     execute(a_group(slaves=1, config=acting(broker_role=BrokerRole.SYNC_MASTER, in_sync_replicas=2)), script)
 

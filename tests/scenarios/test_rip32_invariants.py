@@ -36,7 +36,7 @@ def test_exactly_the_lowest_member_acts_once_all_is_quiet(seed):
                 await something_happens(stage, chance)
             await stage.for_ms(QUIET_MS)
             alive = [name for name in NAMES if stage.host(name).power_state is PowerState.RUNNING]
-            groups = {name: stage.node(name)._group for name in alive}
+            groups = {name: stage.node(name).parts.group.members for name in alive}
             seen.append((stage.now_ms, alive, {name: group.min_broker_id for name, group in groups.items()}))
 
     trace = execute(a_group(seed=seed), script)

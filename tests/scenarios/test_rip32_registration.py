@@ -29,7 +29,7 @@ def create_topic(stage, name, topic):
     """What a broker does that creates a topic for whoever needs it."""
     broker = stage.node(name)
     broker.context.topics.update_topic_config(TopicConfig(topic), now_ms=broker.context.host.clock.now_ms())
-    broker._registration.register_increment((topic,))
+    broker.parts.group.registration.register_increment((topic,))
 
 
 @pytest.mark.trap("Y14")
@@ -106,7 +106,7 @@ def test_the_members_are_known_while_another_thread_decides_who_acts():
         await stage.kill(MASTER)
         await stage.for_ms(1_000)
         stage.start(MASTER)
-        while stage.node(S1)._group.min_broker_id != 0:
+        while stage.node(S1).parts.group.members.min_broker_id != 0:
             await stage.for_ms(1)
         slow(stage, MASTER, S1, 2_500)
         await stage.kill(S2)

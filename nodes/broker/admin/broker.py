@@ -3,6 +3,7 @@
 from nodes.broker.context import BrokerContext
 from nodes.broker.group.membership import SpecialServices
 from nodes.broker.ha.service import HaService
+from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem, StatsName
@@ -32,7 +33,7 @@ from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
 
-class AdminBroker:
+class AdminBroker(Part):
     """Reports the state of a broker, and changes its options while it runs.
 
     Args:

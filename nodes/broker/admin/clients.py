@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.clients.client_manage import ClientManage
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import Part
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumers import ConsumerChannel
 from nodes.broker.tables.clients.producers import ProducerChannel
@@ -33,7 +34,7 @@ from nodes.rpc.typed import success
 _STATUS_TIMEOUT_MS = 5_000
 
 
-class AdminClients:
+class AdminClients(Part):
     """Lists the clients of a broker, and forwards requests to them.
 
     Mirrors:

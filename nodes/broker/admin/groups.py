@@ -2,6 +2,7 @@
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_groups
+from nodes.broker.part import Part
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.metadata.attributes import AttributeRefusedError
 from nodes.broker.tables.metadata.subscription_groups import INDEX_PERM_READ
@@ -17,7 +18,7 @@ from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
 
-class AdminGroups:
+class AdminGroups(Part):
     """Changes consumer groups while the broker runs.
 
     Mirrors:

@@ -4,6 +4,7 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.part import Part
 from nodes.broker.pop.consumer_service import clear_cache
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.client_tables import ClientTables
@@ -32,7 +33,7 @@ from nodes.rpc.typed import success
 _LONG_MAX = 2**63 - 1
 
 
-class AdminOffsets:
+class AdminOffsets(Part):
     """Resets, clones and shows offsets.
 
     Mirrors:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import Part
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.store.broker_stats import StatsName
@@ -28,7 +29,7 @@ from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
 
-class AdminProgress:
+class AdminProgress(Part):
     """Reports offsets; changes nothing.
 
     Mirrors:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_topics
+from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.metadata.attributes import AttributeRefusedError
@@ -23,7 +24,7 @@ from nodes.rpc.typed import success
 _Refusal = tuple[ResponseCode, str]
 
 
-class AdminTopics:
+class AdminTopics(Part):
     """Changes topics while the broker runs, and registers them at once.
 
     Mirrors:

@@ -10,6 +10,7 @@ from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import REBALANCE_SETTINGS_FILE, persist_rebalance_settings
+from nodes.broker.part import Part
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.pinned_assignments import AssignmentAnswer, AssignmentQuestion
@@ -28,7 +29,7 @@ from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
 
-class Assigner:
+class Assigner(Part):
     """Allocates queues by this broker's own view, for members that ask it as their assigner.
 
     It is no part of RocketMQ: the seed is its mission "rebalancing architecture optimization".

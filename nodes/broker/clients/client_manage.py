@@ -8,6 +8,7 @@ import trio
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_groups
+from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration, provide_topic
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumers import ConsumerEvent, ConsumerGroupEvent
@@ -63,7 +64,7 @@ class _ListBody:
     raw: bytes
 
 
-class ClientManage:
+class ClientManage(Part):
     """The membership of this broker's consumer and producer groups.
 
     Mirrors:
@@ -99,7 +100,7 @@ class ClientManage:
             RequestCode.GET_CONSUMER_LIST_BY_GROUP: self._get_consumer_list,
         }
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Start the scan for silent clients, and deferred notifications if they are configured."""
         self._housekeeping.at_fixed_rate(
             "scanExceptionChannel", self._scan_not_active_channels, _SCAN_INITIAL_DELAY_MS, _SCAN_PERIOD_MS

@@ -6,6 +6,7 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import Part
 from nodes.broker.tables.clients.queue_locks import (
     ALL_PEERS_TIMEOUT_MS,
     PEER_TIMEOUT_MS,
@@ -26,7 +27,7 @@ from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
 
 
-class LockBatchMq:
+class LockBatchMq(Part):
     """Answers LOCK_BATCH_MQ (41) and UNLOCK_BATCH_MQ (42).
 
     Mirrors:

@@ -4,6 +4,7 @@ from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.part import Part
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.clients.single_active import SingleActiveConsumers, SingleActiveQueue
 from nodes.host import Channel
@@ -19,7 +20,7 @@ from nodes.threads import ScheduledThread
 _PERSIST_INITIAL_DELAY_MS = 10_000
 
 
-class OffsetManage:
+class OffsetManage(Part):
     """Answers commits and queries of offsets, and persists the table.
 
     Args:
@@ -57,13 +58,13 @@ class OffsetManage:
             self.table.decode(content, now_ms=self._broker.host.clock.now_ms())
             record_offsets(self._broker, MessageEvent.LOADED, self.table.offsets)
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Start to persist periodically."""
         period_ms = self._broker.config.flush_consumer_offset_interval
         self._persisting.at_fixed_rate("persistConsumerOffset", self._persist, _PERSIST_INITIAL_DELAY_MS, period_ms)
         self._persisting.start()
 
-    def persist(self) -> None:
+    async def stop(self) -> None:
         """Write the whole table."""
         persist_consumer_offsets(self._broker, self.table)
 
@@ -100,7 +101,7 @@ class OffsetManage:
             )
 
     async def _persist(self) -> None:
-        self.persist()
+        persist_consumer_offsets(self._broker, self.table)
         self._broker.versions.believe()
         busy_ms = self._broker.host.disk.busy_ms()
         if busy_ms:

@@ -4,6 +4,7 @@ from nodes.allocation.allocating import ALLOCATION
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
+from nodes.broker.part import Part
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.tables.clients.assignments import STRATEGIES, do_load_balance
 from nodes.broker.tables.clients.client_tables import ClientTables
@@ -24,7 +25,7 @@ from nodes.rpc.typed import success
 _LMQ_QUEUE_ID = 0
 
 
-class QueryAssignment:
+class QueryAssignment(Part):
     """Assigns queues from this broker's own view: its members, and its routes, which are up to 30 s old.
 
     Mirrors:

@@ -19,6 +19,7 @@ from nodes.broker.group.slave_synchronize import (
     SlaveSynchronize,
 )
 from nodes.broker.ha.auto_switch_service import AutoSwitchHaService
+from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.group.broker_identity import (
     BrokerMetadata,
@@ -74,7 +75,7 @@ So a slave, which has less to do, asks a nameserver before it for the master's a
 """
 
 
-class ControlledReplica:
+class ControlledReplica(Part):
     """One broker in controller mode.
 
     Args:
@@ -131,10 +132,8 @@ class ControlledReplica:
 
     async def start(self) -> None:
         """Try to get into service; if that fails, go on trying while the ports open."""
-        self._slave.start(
-            self._registration.thread,
-            initial_delay_ms=ELECTED_INITIAL_DELAY_MS,
-            full_sync_interval_ms=ELECTED_FULL_SYNC_INTERVAL_MS,
+        self._slave.schedule(
+            initial_delay_ms=ELECTED_INITIAL_DELAY_MS, full_sync_interval_ms=ELECTED_FULL_SYNC_INTERVAL_MS
         )
         self._believe()
         if not await self._manager.start_basic_service():

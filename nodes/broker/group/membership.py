@@ -8,6 +8,7 @@ import trio
 from nodes.beliefs import Belief, BeliefKind, Json
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.service import HaService
+from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration, RegisterResult
 from nodes.broker.tables.group.member_group import (
     ChangeSpecialService,
@@ -103,7 +104,7 @@ def member_group(broker: BrokerContext) -> MemberGroup:
     )
 
 
-class GroupMembership:
+class GroupMembership(Part):
     """Keeps the view of the group up to date, and carries out the effects of changes.
 
     Args:
@@ -151,14 +152,16 @@ class GroupMembership:
             RequestCode.EXCHANGE_BROKER_HA_INFO: InTask(self._exchange_ha_info),
         }
 
-    def start(self) -> None:
-        """Start to poll the members, even while isolated; does nothing without `enableSlaveActingMaster`."""
+    async def start(self) -> None:
+        """Start to poll the members, with `enableSlaveActingMaster`; with `skipPreOnline`, go online now, too."""
         config = self._broker.config
         self.believe()
         if config.enable_slave_acting_master:
             period_ms = config.sync_broker_member_group_period
             self._polling.at_fixed_rate("syncBrokerMemberGroup", self._poll, _POLL_INITIAL_DELAY_MS, period_ms)
             self._polling.start()
+        if config.skip_pre_online:
+            await self.start_service_without_condition()
 
     async def fetch_members(self) -> Mapping[int, str] | None:
         """Poll the nameserver that this broker follows.

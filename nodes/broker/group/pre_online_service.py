@@ -8,6 +8,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.group.membership import GroupMembership
 from nodes.broker.group.slave_synchronize import FetchedMetadata, SlaveSynchronize
 from nodes.broker.ha.service import HaService
+from nodes.broker.part import Part
 from nodes.broker.tables.group.pre_online import (
     AdoptMetadata,
     Attempt,
@@ -38,7 +39,7 @@ class OnlineStage(StrEnum):
     ONLINE = "online"
 
 
-class BrokerPreOnlineService:
+class BrokerPreOnlineService(Part):
     """Tries once a second to go online, until it succeeds.
 
     Mirrors:
@@ -55,32 +56,41 @@ class BrokerPreOnlineService:
         self._membership = membership
         self._ha = ha
         self._slave = slave
-        self._pre_online = PreOnline(membership.group, init_max_offset=broker.store.init_max_commit_log_offset)
         self._fetched: FetchedMetadata | None = None
         self._stage: tuple[OnlineStage, str] | None = None
 
-    def start(self) -> None:
-        """Start the attempts; a broker that is not isolated makes none."""
-        if self._membership.group.isolated:
-            self._enter(OnlineStage.ISOLATED)
-        self._broker.host.start_soon(self._run, name="BrokerPreOnlineService")
+    async def start(self) -> None:
+        """Start the attempts, with `enableSlaveActingMaster`; a broker that is not isolated goes online at once.
 
-    async def _run(self) -> None:
+        In controller mode it is isolated until controllers have decided what it is.
+        """
+        config, is_isolated = self._broker.config, self._membership.group.isolated
+        if config.enable_slave_acting_master and not config.skip_pre_online:
+            if is_isolated:
+                self._enter(OnlineStage.ISOLATED)
+            pre_online = PreOnline(
+                self._membership.group, init_max_offset=self._broker.store.init_max_commit_log_offset
+            )
+            self._broker.host.start_soon(self._run, pre_online, name="BrokerPreOnlineService")
+        if not is_isolated and not config.enable_controller_mode:
+            await self._membership.start_without_isolation()
+
+    async def _run(self, pre_online: PreOnline) -> None:
         while self._membership.group.isolated:
             self._broker.host.begin_cause("BrokerPreOnlineService")
-            if await self._prepare():
+            if await self._prepare(pre_online):
                 self._enter(OnlineStage.ONLINE)
                 return
             await self._broker.host.sleep_ms(_RETRY_MS)
 
-    async def _prepare(self) -> bool:
+    async def _prepare(self, pre_online: PreOnline) -> bool:
         self._enter(OnlineStage.FETCHING_MEMBER_GROUP)
         try:
             members = await self._membership.fetch_members()
         except RemotingError as error:
             self._broker.host.log.warning("prepare for broker online failed", error=str(error))
             return False
-        return await self._drive(self._pre_online.prepare(members, self._slave.local_versions))
+        return await self._drive(pre_online.prepare(members, self._slave.local_versions))
 
     async def _drive(self, attempt: Attempt) -> bool:
         outcome: Any = None

@@ -15,6 +15,7 @@ from nodes.broker.files import (
     persist_topics,
 )
 from nodes.broker.offset_records import record_offsets
+from nodes.broker.part import Part
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.group.member_group import MemberGroup, vip_address
 from nodes.broker.tables.group.pre_online import AdoptMetadata, MetadataVersions
@@ -32,6 +33,7 @@ from nodes.protocol.bodies import (
 )
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.model import MASTER_ID
 from nodes.protocol.registry import ProtocolError, decode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
@@ -70,13 +72,14 @@ class FetchedMetadata:
         )
 
 
-class SlaveSynchronize:
+class SlaveSynchronize(Part):
     """Copies tables of another broker of the group.
 
     Error handling: each table is copied independently; a failure is logged, and the next period tries again.
 
     Args:
         group: names the master to copy from; read before every call.
+        thread: the thread of registrations: a silent master delays them.
 
     Mirrors:
         `org.apache.rocketmq.broker.slave.SlaveSynchronize`, `BrokerController#initializeBrokerScheduledTasks`,
@@ -94,33 +97,35 @@ class SlaveSynchronize:
         timer: TimerTables,
         client: RpcClient,
         group: MemberGroup,
+        thread: ScheduledThread,
     ) -> None:
         self._broker = broker
         self._clients = clients
         self._timer = timer
         self._client = client
         self._group = group
+        self._thread = thread
         self._last_attempt_ms = broker.host.clock.now_ms()
         self._full_sync_interval_ms = _FULL_SYNC_INTERVAL_MS
         self.on_check_point: Callable[[], None] = lambda: None
         """Called when a check point of the timer was copied."""
 
-    def start(
-        self,
-        thread: ScheduledThread,
-        *,
-        initial_delay_ms: int = _INITIAL_DELAY_MS,
-        full_sync_interval_ms: int = _FULL_SYNC_INTERVAL_MS,
+    async def start(self) -> None:
+        """Start the copies of a slave; in controller mode its role does."""
+        if self._broker.broker_id != MASTER_ID and not self._broker.config.enable_controller_mode:
+            self.schedule()
+
+    def schedule(
+        self, *, initial_delay_ms: int = _INITIAL_DELAY_MS, full_sync_interval_ms: int = _FULL_SYNC_INTERVAL_MS
     ) -> None:
-        """Start the copies of a slave, with a check every 3 s; an isolated slave copies, too.
+        """Start the copies, with a check every 3 s; an isolated slave copies, too.
 
         Args:
-            thread: the thread of registrations: a silent master delays them.
             initial_delay_ms: before the first check.
             full_sync_interval_ms: all tables are copied at the first check that is later than this after the last time.
         """
         self._full_sync_interval_ms = full_sync_interval_ms
-        thread.at_fixed_rate("slaveSynchronize", self._synchronize, initial_delay_ms, _PERIOD_MS)
+        self._thread.at_fixed_rate("slaveSynchronize", self._synchronize, initial_delay_ms, _PERIOD_MS)
 
     async def sync_all(self) -> None:
         """Copy all tables, one after the other; does nothing if no master is known."""
@@ -254,7 +259,7 @@ class SlaveSynchronize:
             self.on_check_point()
 
 
-class MetadataHandlers:
+class MetadataHandlers(Part):
     """Answers requests for whole tables, in any role.
 
     Mirrors:

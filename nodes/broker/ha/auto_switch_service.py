@@ -42,7 +42,7 @@ class AutoSwitchHaService(HaService):
         """Reports the controller another SyncStateSet."""
         broker.store.confirm_offset = lambda: self.confirm_offset
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Listen; only a verdict makes this broker a slave."""
         self._listen()
 

@@ -7,6 +7,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import append_to_commit_log
 from nodes.broker.ha.client import HaClient
 from nodes.broker.ha.connection import HaConnection
+from nodes.broker.part import Part
 from nodes.broker.tables.ha.ha_frames import HAConnectionState
 from nodes.broker.tables.ha.ha_in_sync import STATE_CHECK_PERIOD_MS, HaWait, ack_nums_to_wait_for, need_handle_ha
 from nodes.host import Channel, ChannelHandler, Host
@@ -16,7 +17,7 @@ from nodes.threads import WakeUp
 from nodes.units import NS_PER_MS
 
 
-class HaService(ChannelHandler):
+class HaService(ChannelHandler, Part):
     """A broker's HA service; implements `nodes.host.ChannelHandler` for its HA port.
 
     Slaves listen, too: every connection is replicated to.
@@ -46,7 +47,7 @@ class HaService(ChannelHandler):
         self.alive_replicas = broker.config.total_replicas
         """Members of the group as last polled, this one included; `totalReplicas` before the first poll."""
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Listen; a slave also starts to connect to its master.
 
         Raises:
@@ -62,7 +63,7 @@ class HaService(ChannelHandler):
         self._started_ns = self._host.clock.monotonic_ns()
         self._host.listen(self._port, self)
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Close the port and every link."""
         if self._client is not None:
             self._client.shutdown()

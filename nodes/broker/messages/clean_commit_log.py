@@ -2,6 +2,7 @@
 
 from nodes.beliefs import Lifecycle, LifecycleEvent, MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import Part
 from nodes.broker.tables.store.expired_files import expired_files, has_room, is_nearly_full, is_time_to_delete
 from nodes.host import Channel
 from nodes.protocol.codes import RequestCode
@@ -16,7 +17,7 @@ _LOOKS_BY_HAND = 20
 """How many looks an operator's request lasts."""
 
 
-class CleanCommitLog:
+class CleanCommitLog(Part):
     """Looks for files to delete; there are none before the log has a second file, so until then its thread rests.
 
     Mirrors:
@@ -41,7 +42,7 @@ class CleanCommitLog:
         """The request of an operator."""
         return {RequestCode.DELETE_EXPIRED_COMMITLOG: self._delete_expired}
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Begin; to be called when the log is loaded."""
         self._begun_ns = self._broker.host.clock.monotonic_ns()
         self._look_at_files()

@@ -6,6 +6,7 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.pull_request_hold import HeldPull, PullRequestHoldService
 from nodes.broker.messages.single_active import SingleActive
+from nodes.broker.part import Part
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
@@ -31,7 +32,7 @@ def _nothing(_message: Message) -> bool:
     return False
 
 
-class PullMessage:
+class PullMessage(Part):
     """Answers pulls; never checks whether the caller owns the queue or holds its lock.
 
     Only of a group with a single active consumer the others get nothing, and wait.
@@ -66,6 +67,10 @@ class PullMessage:
             RequestCode.LITE_PULL_MESSAGE: self._pull,
             **self.single_active.handlers(),
         }
+
+    async def start(self) -> None:
+        """Start to look after the pulls that wait."""
+        self.hold.start()
 
     def _pull(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)

@@ -1,6 +1,7 @@
 """Queries for single messages: by key, by id, by time."""
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import Part
 from nodes.host import Channel
 from nodes.protocol import headers_message as headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -14,7 +15,7 @@ _DEFAULT_QUERY_MAX_NUM = 32
 """Most messages that a query by unique key returns."""
 
 
-class QueryMessage:
+class QueryMessage(Part):
     """Answers queries for single messages.
 
     Mirrors:

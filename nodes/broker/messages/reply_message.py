@@ -4,6 +4,7 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.messages.send import SendMessage
+from nodes.broker.part import Part
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.producers import ProducerManager
 from nodes.broker.tables.store.accepted_message import accepted_message, is_too_large
@@ -29,7 +30,7 @@ _NOT_STORED_ID = "0"
 """Clients cannot read an answer to a send that has no message id."""
 
 
-class ReplyMessage:
+class ReplyMessage(Part):
     """Hands replies to the clients whose ids they bear; the replier waits until the client has answered.
 
     Only the broker that gets the reply looks for the client, among the producers that send heartbeats to it. It stores

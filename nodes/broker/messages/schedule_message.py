@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_delay_offsets, persist_delay_offsets
+from nodes.broker.part import Part
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer.delay_levels import DelayLevels, level_of, queue_id_of, take_out
@@ -18,7 +19,7 @@ _DELAY_FOR_A_WHILE_MS = 100
 Deliver = Callable[[Message], Awaitable[PutMessageStatus]]
 
 
-class ScheduleMessageService:
+class ScheduleMessageService(Part):
     """The delay levels of a broker; only the member of a group with the lowest id runs it.
 
     A level with an empty queue sleeps, and wakes at the instant at which RocketMQ's thread, which checks the empty
@@ -46,6 +47,14 @@ class ScheduleMessageService:
         self._running: _ScheduleService | None = None
         self._persisting = False
 
+    def load(self) -> None:
+        """Read how far each level has come."""
+        load_delay_offsets(self._broker, self._offsets)
+
+    def persist(self) -> None:
+        """Write how far each level has come."""
+        persist_delay_offsets(self._broker, self._offsets.wrapper())
+
     @property
     def is_running(self) -> bool:
         """Whether it delivers messages."""
@@ -58,7 +67,7 @@ class ScheduleMessageService:
         elif not running and self._running is not None:
             self._running.stopped = True
             self._running = None
-            self._persist()
+            self.persist()
 
     def on_message_arrived(self, _topic: str, queue_id: int) -> None:
         """Wake the delay level of a message that was stored or replicated."""
@@ -66,7 +75,7 @@ class ScheduleMessageService:
             self._running.wake(level_of(queue_id))
 
     def _start(self) -> None:
-        load_delay_offsets(self._broker, self._offsets)
+        self.load()
         self._correct_offsets()
         self._running = _ScheduleService(self._broker, self._offsets, self._levels, self._deliver)
         if not self._persisting:
@@ -86,10 +95,7 @@ class ScheduleMessageService:
                 self._offsets.correct_offset(level, max(low, min(offset, high)))
 
     async def _persist_periodically(self) -> None:
-        self._persist()
-
-    def _persist(self) -> None:
-        persist_delay_offsets(self._broker, self._offsets.wrapper())
+        self.persist()
 
 
 class _ScheduleService:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from nodes.beliefs import DiscardReason, MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import Flush, PutMessage
+from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration, provide_dlq_topic, provide_topic
 from nodes.broker.shared import Master
 from nodes.broker.tables.store.message_store import MessageStore
@@ -25,7 +26,7 @@ from nodes.rpc.typed import success
 _Refusal = tuple[ResponseCode, str]
 
 
-class ConsumerSendMsgBack:
+class ConsumerSendMsgBack(Part):
     """Stores a copy of a message in its group's retry topic, delayed by a level.
 
     The copy is made from the message in this broker's log at the offset that the consumer names; its reconsume count

@@ -7,6 +7,7 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
+from nodes.broker.part import Part
 from nodes.broker.pop.ack_message import AckMessage
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
 from nodes.broker.pop.change_invisible_time import ChangeInvisibleTime
@@ -31,7 +32,7 @@ from nodes.rpc.server import Handlers
 _BEHIND_MS = 1_000
 
 
-class Pops:
+class Pops(Part):
     """Answers pops and what follows them.
 
     A broker that is never popped from has no timer and no task for it.
@@ -92,7 +93,7 @@ class Pops:
         self._orders.load()
         self._service.load()
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Begin to count the periods of the services."""
         self._locks.start()
         self._orders.start()

@@ -9,6 +9,7 @@ import trio
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
+from nodes.broker.part import Part
 from nodes.broker.tables.group.member_group import MemberGroup
 from nodes.cause import cause
 from nodes.host import Channel
@@ -49,7 +50,7 @@ async def _nothing_follows(_: list[RegisterResult]) -> None:
     """Default of `NameserverRegistration.on_registered`."""
 
 
-class NameserverRegistration:
+class NameserverRegistration(Part):
     """Registers this broker with all nameservers.
 
     Mirrors:
@@ -74,7 +75,7 @@ class NameserverRegistration:
         """Thread of registrations; a slave also copies its master's metadata on it."""
         self._heartbeats = ScheduledThread(broker.host, "BrokerControllerHeartbeatScheduledThread")
 
-    def start_periodic(self) -> None:
+    async def start(self) -> None:
         """Start periodic registrations and heartbeats.
 
         `enableSlaveActingMaster` and `enableControllerMode` each schedule the same heartbeat, which goes to all who
@@ -127,7 +128,7 @@ class NameserverRegistration:
             return answer
         return InTask(partial(_later, answer, self._increment))
 
-    async def unregister_all(self) -> None:
+    async def stop(self) -> None:
         """Unregister from each nameserver in turn; one that does not answer costs its time-out."""
         self._stopped = True
         broker = self._broker

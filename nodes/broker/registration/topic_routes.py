@@ -3,6 +3,7 @@
 import trio
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import Part
 from nodes.broker.tables.store.escape import EscapeRoutes
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -18,7 +19,7 @@ _GET_TOPIC_ROUTE_TIMEOUT_MS = 3_000
 _LOCK_TIMEOUT_MS = 3_000
 
 
-class TopicRouteInfoManager:
+class TopicRouteInfoManager(Part):
     """Routes for escapes to other brokers and for broker-side rebalance; refreshed every 30 s.
 
     Publish and subscribe information are retained apart: a topic may have both, one or none.
@@ -35,7 +36,7 @@ class TopicRouteInfoManager:
         self._thread = ScheduledThread(broker.host, "TopicRouteInfoManagerScheduledThread")
         self._lock = trio.Lock()
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Start to refresh."""
         period_ms = self._broker.config.load_balance_poll_name_server_interval
         self._thread.at_fixed_rate("updateTopicRouteInfoFromNameServer", self._update_all, _INITIAL_DELAY_MS, period_ms)

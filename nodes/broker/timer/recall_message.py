@@ -2,6 +2,7 @@
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
+from nodes.broker.part import Part
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer.timer_messages import build_delete_key
@@ -20,7 +21,7 @@ from nodes.rpc.typed import success
 _TAG = "_RECALL_TAG_"
 
 
-class RecallMessage:
+class RecallMessage(Part):
     """Stores a message that deletes another one, if it gets into the same slot of the wheel in time.
 
     Success means that the delete was stored: no one looks whether its target waits, or ever existed.

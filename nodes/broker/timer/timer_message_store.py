@@ -7,7 +7,8 @@ from functools import partial
 import trio
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.files import persist_timer
+from nodes.broker.files import load_timer, load_timer_check_point, persist_timer, persist_timer_check_point
+from nodes.broker.part import Part
 from nodes.broker.tables.timer.timer_store import TimerRequest, TimerStore
 from nodes.broker.tables.timer.waiting_messages import given_up
 from nodes.broker.timer.timer_delivery import Put, TimerDelivery
@@ -25,7 +26,7 @@ _SLEEP_MAX_MS = 10_000
 """So that a wall clock that jumps ahead is noticed."""
 
 
-class TimerMessageStore:
+class TimerMessageStore(Part):
     """Takes timed messages into the wheel, and delivers them when they are due.
 
     RocketMQ's threads look around ten times in a unit. The tasks here sleep until there is something to see, and act
@@ -65,7 +66,16 @@ class TimerMessageStore:
         """Whether it delivers messages; it takes them into the wheel in any case."""
         return self._progress.should_running_dequeue
 
-    def start(self) -> None:
+    def load(self) -> None:
+        """Read its files, and rebuild the wheel from the log."""
+        load_timer_check_point(self._broker, self._timer)
+        load_timer(self._broker, self._timer)
+
+    def persist(self) -> None:
+        """Write the check point, also where nothing has waited so far."""
+        persist_timer_check_point(self._broker, self._timer)
+
+    async def start(self) -> None:
         """Go on with the messages of an earlier process."""
         self._wake()
 
@@ -84,7 +94,7 @@ class TimerMessageStore:
         """Take what the master has taken: its check point was copied."""
         self._wake()
 
-    def shutdown(self) -> None:
+    async def stop(self) -> None:
         """Stop delivering, and write everything down."""
         self._stopped = True
         self._flush()

@@ -6,6 +6,7 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.messages.put_message import PutMessage
+from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.metadata.topics import TRAN_CHECK_MAX_TIME_TOPIC
@@ -27,7 +28,7 @@ from nodes.rpc.typed import success
 _TCMT_QUEUE_NUMS = 1
 
 
-class Transactions:
+class Transactions(Part):
     """Checks half messages, ends their transactions, and puts aside those that were checked too often.
 
     Args:
