@@ -110,6 +110,12 @@ class BeliefKind(StrEnum):
 
     Subject: brokerName; value: {"master": id or null, "epoch": number, "in_sync": [id, ...], "in_sync_epoch": number}.
     """
+    BUSY = "busy"
+    """Broker: a thread pool is busy: a request waited for 100 ms or longer, or was refused; once a second at most.
+
+    Subject: `PoolName`; value: {"waiting": requests in the queue, "waited_max_ms": longest wait since the last record,
+    "refused": {`Refusal`: count since the last record}}; null: the pool is not busy any more.
+    """
     REPLICAS = "replicas"
     """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: its sender."""
     PODS = "pods"

@@ -36,6 +36,7 @@ from nodes.broker.part import Part
 from nodes.broker.pop.pops import Pops
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
+from nodes.broker.requests.request_executors import RequestExecutors
 from nodes.broker.shared import Log, Shared
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE, MemberGroup
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
@@ -107,6 +108,8 @@ class ClientParts:
     """What consumers and producers ask of a broker, except for messages that they send or pop."""
 
     manage: ClientManage
+    executors: RequestExecutors | None
+    """None: no request takes time."""
     server: RpcServer
     to_clients: BrokerToClient
     offsets: OffsetManage
@@ -119,20 +122,22 @@ def client_parts(tables: BrokerTables, setup: BrokerSetup, group: GroupParts, sh
     """Make them, and the server that all requests go through."""
     broker, clients = tables.core, tables.clients
     manage = ClientManage(broker, clients, group.registration)
+    executors = RequestExecutors(broker) if broker.config.processing_times else None
     server = RpcServer(
         broker.host,
         broker.config,
         on_channel_closed=manage.on_channel_closed,
         refusal=AclHook(broker.host.log, setup.access).refusal if broker.config.acl_enable else None,
         broker_name=setup.broker_name,
+        executors=executors,
     )
     to_clients = BrokerToClient(broker, clients.producers, server.calls, manage.channel)
     offsets = OffsetManage(broker, clients.offsets, clients.single_active)
     assigner = Assigner(broker, clients, group.routes, to_clients)
     assignments = QueryAssignment(broker, clients, group.routes, assigner)
     tracked_min = None if shared is None else lambda: group.members.min_broker_id
-    pulls = PullMessage(broker, clients, offsets, tracked_min)
-    return ClientParts(manage, server, to_clients, offsets, assigner, assignments, pulls)
+    pulls = PullMessage(broker, clients, offsets, tracked_min, None if executors is None else executors.wake)
+    return ClientParts(manage, executors, server, to_clients, offsets, assigner, assignments, pulls)
 
 
 @frozen(eq=False)
@@ -161,7 +166,9 @@ def message_parts(
     """Make them; what an acting master may not store itself escapes to other brokers."""
     broker, wheel, registration = tables.core, tables.timer.wheel, group.registration
     levels = parse_delay_level(broker.config.message_delay_level)
-    put = PutMessage(broker, levels, wheel, arrivals, group.ha.on_stored)
+    executors = clients.executors
+    is_page_cache_busy = _never if executors is None else executors.is_page_cache_busy
+    put = PutMessage(broker, levels, wheel, arrivals, group.ha.on_stored, is_page_cache_busy)
     cleaning = CleanCommitLog(broker)
     log = Log(put.put, put.put_due)
     send_out = BrokerOuterApi(group.client, group.nameservers).send_message_to_specific_broker
@@ -179,6 +186,10 @@ def message_parts(
         Transactions(broker, offsets, registration, put, clients.to_clients, escape.put_message),
         None if wheel is None else TimerMessageStore(broker, wheel, escape.put_message),
     )
+
+
+def _never() -> bool:
+    return False
 
 
 class BrokerParts:

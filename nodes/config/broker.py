@@ -8,6 +8,7 @@ from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MAX, count, millis, name
 from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.replica import ReplicaConfig
+from nodes.config.requests import RequestConfig
 from nodes.config.store import StoreConfig
 from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
@@ -26,7 +27,14 @@ class BrokerRole(StrEnum):
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class BrokerConfig(
-    RemotingServerConfig, RemotingClientConfig, TableConfig, StoreConfig, TimerConfig, PopConfig, ReplicaConfig
+    RemotingServerConfig,
+    RemotingClientConfig,
+    TableConfig,
+    StoreConfig,
+    TimerConfig,
+    PopConfig,
+    ReplicaConfig,
+    RequestConfig,
 ):
     """Options of a broker.
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from itertools import count
+from typing import Protocol
 
 import attrs
 import trio
@@ -33,6 +34,17 @@ class InTask:
     handle: Callable[[Channel, Command], Awaitable[Command | None]]
 
 
+Process = Callable[[Channel, Command, Callable[[], None]], None]
+"""Handles a request, and calls the function when it is answered, or held until it is answered later."""
+
+
+class Executors(Protocol):
+    """Threads of a server that handle requests when they can."""
+
+    def submit(self, channel: Channel, request: Command, process: Process) -> None:
+        """Have a request that has arrived processed, or refuse it."""
+
+
 Handlers = Mapping[RequestCode, Handler | InTask]
 """Request code -> handler; a node passes the tables of all its parts to `RpcServer.serve`."""
 
@@ -55,6 +67,7 @@ class RpcServer:
     Args:
         answers_unknown: whether a request without handler is reported so; else it gets no answer.
         refusal: asked first for each request; returns the answer to one that is refused, else None.
+        executors: the threads that handle requests; None: each is handled when it arrives.
         broker_name: of the broker that it serves; empty: it serves another node.
 
     Emits:
@@ -73,8 +86,10 @@ class RpcServer:
         answers_unknown: bool = True,
         refusal: Callable[[Channel, Command], Command | None] | None = None,
         broker_name: str = "",
+        executors: Executors | None = None,
     ) -> None:
         self._host = host
+        self._executors = executors
         self._admin_records = AdminRecords(host, broker_name)
         self._refusal = refusal
         self._answers_unknown = answers_unknown
@@ -142,22 +157,32 @@ class RpcServer:
         if flag & CommandFlag.RESPONSE:
             self.calls.on_response(channel, command)
             return
+        if self._executors is None:
+            self._process(channel, command, None)
+        else:
+            self._executors.submit(channel, command, self._process)
+
+    def _process(self, channel: Channel, command: Command, done: Callable[[], None] | None) -> None:
+        """Handle a request; `done` is called when its thread is free, where there are threads."""
+        is_oneway = command.flag & CommandFlag.ONEWAY
         if self._refusal is not None and (refused := self._refusal(channel, command)) is not None:
-            if not flag & CommandFlag.ONEWAY:
+            if not is_oneway:
                 channel.send(refused)
-            return
-        handler = self._handlers.get(command.code)
-        if handler is None:
-            self._dispatch_rare(channel, command)
-            return
-        try:
-            answer = handler(channel, command)
-        except Exception as error:  # noqa: BLE001 - answered as RocketMQ answers it
-            answer = self._failed(command, error)
-        if answer.__class__ is InTask:
-            self._host.start_soon(self._run_in_task, answer, channel, command, name=f"request {command.code}")
-        elif answer is not None and not flag & CommandFlag.ONEWAY:
-            channel.send(answer)  # type: ignore[arg-type]
+        elif (handler := self._handlers.get(command.code)) is None:
+            if self._dispatch_rare(channel, command, done):
+                return
+        else:
+            try:
+                answer = handler(channel, command)
+            except Exception as error:  # noqa: BLE001 - answered as RocketMQ answers it
+                answer = self._failed(command, error)
+            if isinstance(answer, InTask):
+                self._start(answer, channel, command, done)
+                return
+            if answer is not None and not is_oneway:
+                channel.send(answer)
+        if done is not None:
+            done()
 
     def on_close(self, channel: Channel) -> None:
         """The peer closed the channel, or it broke."""
@@ -170,21 +195,31 @@ class RpcServer:
         channel.close()
         self.on_close(channel)
 
-    def _dispatch_rare(self, channel: Channel, command: Command) -> None:
+    def _dispatch_rare(self, channel: Channel, command: Command, done: Callable[[], None] | None) -> bool:
+        """Handle a request that has no handler without a task; returns whether a task handles it."""
         handler = self._handlers_in_tasks.get(command.code)
         if handler is not None:
-            self._host.start_soon(self._run_in_task, handler, channel, command, name=f"request {command.code}")
-        elif self._answers_unknown and not command.is_oneway:
+            self._start(handler, channel, command, done)
+            return True
+        if self._answers_unknown and not command.is_oneway:
             remark = f"request type {command.code} not supported"
             channel.send(command.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark))
+        return False
 
-    async def _run_in_task(self, handler: InTask, channel: Channel, command: Command) -> None:
+    def _start(self, handler: InTask, channel: Channel, command: Command, done: Callable[[], None] | None) -> None:
+        self._host.start_soon(self._run_in_task, handler, channel, command, done, name=f"request {command.code}")
+
+    async def _run_in_task(
+        self, handler: InTask, channel: Channel, command: Command, done: Callable[[], None] | None
+    ) -> None:
         try:
             answer = await handler.handle(channel, command)
         except Exception as error:  # noqa: BLE001 - as above
             answer = self._failed(command, error)
         if answer is not None and not command.is_oneway:
             channel.send(answer)
+        if done is not None:
+            done()
 
     def _recorded(self, handler: Handler | InTask) -> Handler | InTask:
         """A handler of a request by which an administrator changes something, with the record of that."""

@@ -22,7 +22,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message, MessageModel, PermName, SubscriptionData
 from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
 from nodes.protocol.sys_flags import PullSysFlag
-from nodes.rpc.server import Handlers
+from nodes.rpc.server import Handlers, Process
 
 _READ = int(PermName.READ)
 
@@ -38,6 +38,7 @@ class PullMessage(Part):
     Only of a group with a single active consumer the others get nothing, and wait.
 
     Args:
+        wake: gives a held pull to a thread, as `RequestExecutors.wake`; None: it is answered when it is woken.
         tracked_min: the lowest id of the group, of a broker in a container; outside of one each takes its own for it.
 
     Mirrors:
@@ -50,12 +51,14 @@ class PullMessage(Part):
         tables: ClientTables,
         offsets: OffsetManage,
         tracked_min: Callable[[], int] | None = None,
+        wake: Callable[[Channel, Command, Process], bool] | None = None,
     ) -> None:
         self._broker = broker
         self._tables = tables
         self._offsets = offsets
         self._tracked_min = tracked_min
-        self.hold = PullRequestHoldService(broker, self._answer_held)
+        self._wake = wake
+        self.hold = PullRequestHoldService(broker, self._answer_held if wake is None else self._answer_in_thread)
         """Pulls that wait for messages."""
         self.single_active = SingleActive(broker, tables, self.hold.on_activated)
         """Who gets the messages of groups with a single active consumer."""
@@ -78,6 +81,21 @@ class PullMessage(Part):
         if header.sys_flag & PullSysFlag.COMMIT_OFFSET:
             self._offsets.commit_of(channel, header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return answer
+
+    def _answer_in_thread(self, held: HeldPull) -> None:
+        """Answer a pull that is woken when a thread has time; if no more pulls may wait, it is never answered.
+
+        Mirrors:
+            `PullMessageProcessor#executeRequestWhenWakeup`, whose `RejectedExecutionException` is only logged.
+        """
+
+        def answer(_channel: Channel, _request: Command, done: Callable[[], None]) -> None:
+            self._answer_held(held)
+            done()
+
+        assert self._wake is not None
+        if not self._wake(held.channel, held.request, answer):
+            self._broker.host.log.error("PullRequestHoldService failed when notifyMessageArriving")
 
     def _answer_held(self, held: HeldPull) -> None:
         """Read again and answer without holding the pull again; a closed channel drops the answer."""

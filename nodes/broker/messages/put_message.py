@@ -54,6 +54,7 @@ class PutMessage:
         wheel: refuses timed messages while it is full; None: there is no timer.
         arrivals: notified of each queue that has a new message.
         on_stored: called when the log has grown.
+        is_page_cache_busy: whether an append lasts for too long, so that no message is taken.
 
     Mirrors:
         `org.apache.rocketmq.store.DefaultMessageStore#putMessage`, with the hooks `HookUtils#checkBeforePutMessage`
@@ -71,12 +72,14 @@ class PutMessage:
         wheel: TimerStore | None,
         arrivals: MessageArrivals,
         on_stored: Callable[[], None],
+        is_page_cache_busy: Callable[[], bool],
     ) -> None:
         self._broker = broker
         self._wheel = wheel
         self._levels = levels
         self._arrivals = arrivals
         self._on_stored = on_stored
+        self._is_page_cache_busy = is_page_cache_busy
         self._chance = broker.host.rng("timerFlowControl")
 
     def put(self, message: Message) -> PutMessageResult:
@@ -107,6 +110,8 @@ class PutMessage:
         broker = self._broker
         if broker.broker_id != MASTER_ID or broker.is_fenced:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
+        if self._is_page_cache_busy():
+            return tuple(PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY) for _ in messages)
         now_ms = broker.host.clock.now_ms()
         admitted: list[Message] = []
         for message in messages:

@@ -15,6 +15,8 @@ def put_refusal(status: PutMessageStatus, config: TimerConfig) -> tuple[Response
     match status:
         case PutMessageStatus.SERVICE_NOT_AVAILABLE:
             return ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is a slave: its log takes no message"
+        case PutMessageStatus.OS_PAGE_CACHE_BUSY:
+            return ResponseCode.SYSTEM_BUSY, "[PC_SYNCHRONIZED]broker busy, start flow control for a while"
         case PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL:
             return ResponseCode.MESSAGE_ILLEGAL, (
                 f"the time of the message cannot be read, or is more than {config.timer_max_delay_sec} s ahead "

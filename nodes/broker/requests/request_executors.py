@@ -1,0 +1,208 @@
+"""Requests in the thread pools of a broker: each takes time, waits its turn, and is refused when it waits too long."""
+
+from collections.abc import Callable
+from functools import partial
+
+import attrs
+
+from nodes.broker.context import BrokerContext
+from nodes.broker.requests.busy_beliefs import BusyBeliefs, Refusal
+from nodes.broker.tables.requests.append_lock import AppendLock
+from nodes.broker.tables.requests.thread_pool import Admission, ThreadPool
+from nodes.cause import cause
+from nodes.config.request_pools import POOL_OF_REQUEST, PoolName
+from nodes.host import Channel, Host
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.rpc.server import Process
+from nodes.units import NS_PER_MS
+
+_REFUSED_WHEN_BUSY = (
+    RequestCode.SEND_MESSAGE,
+    RequestCode.SEND_MESSAGE_V2,
+    RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.CONSUMER_SEND_MSG_BACK,
+)
+"""Requests of `SendMessageProcessor`, the only one that looks at the page cache before it takes a request."""
+_APPENDS = (*_REFUSED_WHEN_BUSY, RequestCode.END_TRANSACTION)
+"""Requests that append to the log, and wait for its lock. What the broker appends by itself takes no time here."""
+_SCAN_BEGINS_MS, _SCAN_PERIOD_MS = 1_000, 10
+
+
+@attrs.define(eq=False)
+class RequestTask:
+    """A request on its way through a pool.
+
+    Mirrors:
+        `org.apache.rocketmq.remoting.netty.RequestTask`.
+    """
+
+    pool: PoolName
+    channel: Channel
+    request: Command
+    process: Process
+    cause: int
+    """Of the request; another request may be what gives it its turn."""
+
+
+class RequestExecutors:
+    """The thread pools of a broker.
+
+    A thread is busy with a request for a processing time, then for as long as the request waits for the lock of the
+    log, and for the disk, if that is slow; at the end of that time the request is handled. A request whose handler
+    waits, as the first message of a new topic does for nameservers, occupies its thread until it is answered.
+
+    Args:
+        broker: whose options are read when they are needed, except for the sizes of pools.
+
+    Mirrors:
+        The executors of `org.apache.rocketmq.broker.BrokerController`, `NettyRemotingAbstract#processRequestCommand`,
+        and `org.apache.rocketmq.broker.latency.BrokerFastFailure`.
+
+    Emits:
+        BUSY while requests wait for long, or are refused.
+    """
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._broker = broker
+        self._host = host = broker.host
+        self._draw = host.rng("processingTimes").random
+        self._pools = {name: ThreadPool[RequestTask](size) for name, size in broker.config.pool_sizes().items()}
+        self._lock = AppendLock[RequestTask]()
+        self._beliefs = BusyBeliefs(host, self._head_wait_ms)
+        self._fast_failure = FastFailure(host, self._clean)
+
+    def is_page_cache_busy(self) -> bool:
+        """Whether an append lasts for too long (`DefaultMessageStore#isOSPageCacheBusy`)."""
+        limit_ms = self._broker.config.os_page_cache_busy_time_out_mills
+        return self._lock.is_page_cache_busy(self._host.clock.now_ms(), limit_ms)
+
+    def submit(self, channel: Channel, request: Command, process: Process) -> None:
+        """Give a request that has arrived to its pool, or refuse it."""
+        pool = POOL_OF_REQUEST.get(request.code, PoolName.ADMIN)
+        if request.code in _REFUSED_WHEN_BUSY and self.is_page_cache_busy():
+            self._refuse(pool, Refusal.REJECT_REQUEST, channel, request)
+        elif not self.wake(channel, request, process):
+            self._refuse(pool, Refusal.OVERLOAD, channel, request)
+
+    def wake(self, channel: Channel, request: Command, process: Process) -> bool:
+        """Give a request that was held to its pool again; returns whether there was a thread or a place for it."""
+        pool = POOL_OF_REQUEST.get(request.code, PoolName.ADMIN)
+        task = RequestTask(pool, channel, request, process, cause.get())
+        match self._pools[pool].submit(task, self._host.clock.now_ms()):
+            case Admission.STARTED:
+                self._begin(task)
+            case Admission.QUEUED:
+                self._fast_failure.watch()
+            case Admission.REJECTED:
+                return False
+        return True
+
+    def _begin(self, task: RequestTask) -> None:
+        """A thread is busy with a request from now on."""
+        time_ns = self._broker.config.times.of(task.request.code, task.pool).draw_ns(self._draw)
+        self._after(time_ns / NS_PER_MS, partial(self._append_or_run, task))
+
+    def _after(self, delay_ms: float, call: Callable[[], None]) -> None:
+        if delay_ms:
+            self._host.call_later_ms(delay_ms, call)
+        else:
+            call()
+
+    def _append_or_run(self, task: RequestTask) -> None:
+        if task.request.code not in _APPENDS or self.is_page_cache_busy():
+            self._run(task)
+        elif self._lock.take(task, self._host.clock.now_ms()):
+            self._append(task)
+
+    def _append(self, task: RequestTask) -> None:
+        """The thread has the lock: its append lasts until the disk has taken what was written before."""
+        self._after(self._host.disk.busy_ms(), partial(self._appended, task))
+
+    def _appended(self, task: RequestTask) -> None:
+        following = self._lock.release(self._host.clock.now_ms())
+        self._run(task)
+        if following is not None:
+            self._append(following)
+
+    def _run(self, task: RequestTask) -> None:
+        cause.set(task.cause)
+        task.process(task.channel, task.request, partial(self._finish, task.pool))
+
+    def _finish(self, name: PoolName) -> None:
+        """A thread is free; what it begins next runs in a timer, for a long queue would else nest as deeply."""
+        begun = self._pools[name].finish()
+        if begun is None:
+            return
+        since_ms, task = begun
+        self._beliefs.on_begun(name, self._host.clock.now_ms() - since_ms)
+        self._host.call_later_ms(0, partial(self._begin, task))
+
+    def _refuse(self, name: PoolName, refusal: Refusal, channel: Channel, request: Command) -> None:
+        self._beliefs.on_refused(name, refusal)
+        if not request.is_oneway:
+            remark = f"[{refusal}]system busy, start flow control for a while"
+            channel.send(request.answer(ResponseCode.SYSTEM_BUSY, remark))
+
+    def _clean(self) -> bool:
+        """Refuse what has waited for too long; returns whether requests still wait."""
+        config, now_ms = self._broker.config, self._host.clock.now_ms()
+        if config.broker_fast_failure_enable:
+            if self.is_page_cache_busy():
+                self._expire(PoolName.SEND, Refusal.PAGE_CACHE_BUSY, now_ms, 0)
+            for name, limit_ms in config.wait_limits_ms().items():
+                self._expire(name, Refusal.TIMEOUT, now_ms, limit_ms)
+        return any(pool.waiting for pool in self._pools.values())
+
+    def _expire(self, name: PoolName, refusal: Refusal, now_ms: int, limit_ms: int) -> None:
+        def expire(task: RequestTask, waited_ms: int, waiting: int) -> None:
+            self._beliefs.on_refused(name, refusal, waited_ms)
+            cause.set(task.cause)
+            # RocketMQ answers oneway requests, too, and clients ignore these answers.
+            task.channel.send(
+                task.request.answer(
+                    ResponseCode.SYSTEM_BUSY,
+                    f"[{refusal}]broker busy, start flow control for a while, period in queue: {waited_ms}ms, "
+                    f"size of queue: {waiting}",
+                )
+            )
+
+        self._pools[name].remove_expired(now_ms, limit_ms, expire)
+
+    def _head_wait_ms(self, name: PoolName) -> tuple[int, int]:
+        """Requests of a pool that wait, and for how long the first one has."""
+        pool = self._pools[name]
+        return pool.waiting, pool.head_wait_ms(self._host.clock.now_ms())
+
+
+class FastFailure:
+    """Looks at the queues every 10 ms as long as requests wait.
+
+    A look at empty queues changes nothing, so it is left out; the others are at the instants of RocketMQ's task.
+
+    Args:
+        clean: looks at the queues; returns whether requests still wait.
+    """
+
+    def __init__(self, host: Host, clean: Callable[[], bool]) -> None:
+        self._host = host
+        self._clean = clean
+        self._begins_ns = host.clock.monotonic_ns() + _SCAN_BEGINS_MS * NS_PER_MS
+        self._is_watching = False
+
+    def watch(self) -> None:
+        """Requests wait."""
+        if not self._is_watching:
+            self._is_watching = True
+            self._schedule()
+
+    def _schedule(self) -> None:
+        early_ns = self._begins_ns - self._host.clock.monotonic_ns()
+        delay_ns = early_ns if early_ns > 0 else early_ns % (_SCAN_PERIOD_MS * NS_PER_MS) or _SCAN_PERIOD_MS * NS_PER_MS
+        self._host.call_later_ms(delay_ns / NS_PER_MS, self._scan)
+
+    def _scan(self) -> None:
+        self._host.begin_cause("BrokerFastFailureScheduledThread")
+        self._is_watching = self._clean()
+        if self._is_watching:
+            self._schedule()

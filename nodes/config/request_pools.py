@@ -1,0 +1,52 @@
+"""The thread pools of a broker, and which requests each of them handles."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from nodes.protocol.codes import RequestCode
+
+
+class PoolName(StrEnum):
+    """The thread pools of a broker, named as their options begin."""
+
+    SEND = "sendMessage"
+    PULL = "pullMessage"
+    LITE_PULL = "litePullMessage"
+    ACK = "ackMessage"
+    REPLY = "processReplyMessage"
+    QUERY = "queryMessage"
+    ADMIN = "adminBroker"
+    """Of every request that no other pool has."""
+    CLIENT_MANAGE = "clientManage"
+    HEARTBEAT = "heartbeat"
+    CONSUMER_MANAGE = "consumerManage"
+    LOAD_BALANCE = "loadBalanceProcessor"
+    END_TRANSACTION = "endTransaction"
+
+
+_C = RequestCode
+_CODES: Mapping[PoolName, tuple[RequestCode, ...]] = {
+    PoolName.SEND: (
+        *(_C.SEND_MESSAGE, _C.SEND_MESSAGE_V2, _C.SEND_BATCH_MESSAGE),
+        *(_C.CONSUMER_SEND_MSG_BACK, _C.RECALL_MESSAGE),
+    ),
+    PoolName.PULL: (_C.PULL_MESSAGE, _C.PEEK_MESSAGE, _C.POP_MESSAGE, _C.NOTIFICATION, _C.POLLING_INFO),
+    PoolName.LITE_PULL: (_C.LITE_PULL_MESSAGE,),
+    PoolName.ACK: (_C.ACK_MESSAGE, _C.BATCH_ACK_MESSAGE, _C.CHANGE_MESSAGE_INVISIBLETIME),
+    PoolName.REPLY: (_C.SEND_REPLY_MESSAGE, _C.SEND_REPLY_MESSAGE_V2),
+    PoolName.QUERY: (_C.QUERY_MESSAGE, _C.VIEW_MESSAGE_BY_ID),
+    PoolName.CLIENT_MANAGE: (_C.UNREGISTER_CLIENT, _C.CHECK_CLIENT_CONFIG),
+    PoolName.HEARTBEAT: (_C.HEART_BEAT,),
+    PoolName.CONSUMER_MANAGE: (_C.GET_CONSUMER_LIST_BY_GROUP, _C.UPDATE_CONSUMER_OFFSET, _C.QUERY_CONSUMER_OFFSET),
+    PoolName.LOAD_BALANCE: (_C.QUERY_ASSIGNMENT, _C.SET_MESSAGE_REQUEST_MODE),
+    PoolName.END_TRANSACTION: (_C.END_TRANSACTION,),
+}
+POOL_OF_REQUEST: Mapping[int, PoolName] = MappingProxyType(
+    {int(code): name for name, codes in _CODES.items() for code in codes}
+)
+"""Request code -> its thread pool; a code that is missing belongs to `PoolName.ADMIN`.
+
+Mirrors:
+    `org.apache.rocketmq.broker.BrokerController#registerProcessor`.
+"""

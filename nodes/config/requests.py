@@ -1,0 +1,171 @@
+"""The options of a broker's thread pools: sizes and queues, how long a request may wait, and how long it takes."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from nodes.config.options import PAUSE_MS, Config, count, millis, name_options
+from nodes.config.processing_times import ProcessingTimes, are_processing_times, parse_processing_times
+from nodes.config.request_pools import PoolName
+from nodes.fields import Rule, checked, flag
+from nodes.values import frozen
+
+PROCESSORS = 4
+"""Processors of the machine that the defaults are for; RocketMQ computes them from the processors that it finds."""
+
+
+@frozen
+class PoolSize:
+    """Threads of a pool, and most requests that wait for one."""
+
+    threads: int
+    queue_capacity: int
+
+
+def _threads(default: int) -> int:
+    return count(default, minimum=1, maximum=10_000)
+
+
+def _capacity(default: int) -> int:
+    return count(default, minimum=1)
+
+
+def _wait(default: int) -> int:
+    return millis(default, usual=PAUSE_MS)
+
+
+_TIMES = Rule(
+    'times of pools and request codes, such as "sendMessage 5ms, HEART_BEAT exponential 20ms, others 1ms..5ms"',
+    are_processing_times,
+)
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class RequestConfig(Config):
+    """How many requests a broker handles at a time; only with `processing_times`, else all at once.
+
+    Mirrors:
+        `org.apache.rocketmq.common.BrokerConfig`, with the defaults of a machine with four processors.
+    """
+
+    processing_times: str = checked(_TIMES, "")
+    """How long a thread of the broker is busy with a request: a pool or a request code with a time (`5ms`), a range
+    (`1ms..5ms`), or a mean (`exponential 5ms`), separated by commas; `others` stands for all that are not named. Empty:
+    no request takes time, so none waits for a thread. No option of RocketMQ."""
+    send_message_thread_pool_nums: int = _threads(min(PROCESSORS, 4))
+    """Threads for sends."""
+    pull_message_thread_pool_nums: int = _threads(16 + PROCESSORS * 2)
+    """Threads for pulls and pops."""
+    lite_pull_message_thread_pool_nums: int = _threads(16 + PROCESSORS * 2)
+    """Threads for pulls of lite pull consumers."""
+    ack_message_thread_pool_nums: int = _threads(16)
+    """Threads for acknowledgements of pops."""
+    process_reply_message_thread_pool_nums: int = _threads(16 + PROCESSORS * 2)
+    """Threads for replies of request-reply."""
+    query_message_thread_pool_nums: int = _threads(8 + PROCESSORS)
+    """Threads for queries by key and by id."""
+    admin_broker_thread_pool_nums: int = _threads(16)
+    """Threads for administrators, order locks, and other brokers."""
+    client_manage_thread_pool_nums: int = _threads(32)
+    """Threads for clients that unregister."""
+    consumer_manage_thread_pool_nums: int = _threads(32)
+    """Threads for lists of members, and offsets."""
+    load_balance_processor_thread_pool_nums: int = _threads(32)
+    """Threads for broker-side rebalance."""
+    heartbeat_thread_pool_nums: int = _threads(min(32, PROCESSORS))
+    """Threads for heartbeats of clients."""
+    end_transaction_thread_pool_nums: int = _threads(max(8 + PROCESSORS * 2, min(PROCESSORS, 4) * 4))
+    """Threads for ends of transactions."""
+    send_thread_pool_queue_capacity: int = _capacity(10_000)
+    """Sends that may wait for a thread; one more is refused: `[OVERLOAD]`."""
+    pull_thread_pool_queue_capacity: int = _capacity(100_000)
+    """The same of pulls."""
+    lite_pull_thread_pool_queue_capacity: int = _capacity(100_000)
+    """The same of pulls of lite pull consumers."""
+    ack_thread_pool_queue_capacity: int = _capacity(100_000)
+    """The same of acknowledgements."""
+    reply_thread_pool_queue_capacity: int = _capacity(10_000)
+    """The same of replies."""
+    query_thread_pool_queue_capacity: int = _capacity(20_000)
+    """The same of queries."""
+    admin_broker_thread_pool_queue_capacity: int = _capacity(10_000)
+    """The same of requests of administrators."""
+    client_manager_thread_pool_queue_capacity: int = _capacity(1_000_000)
+    """The same of clients that unregister."""
+    consumer_manager_thread_pool_queue_capacity: int = _capacity(1_000_000)
+    """The same of lists of members, and offsets."""
+    load_balance_thread_pool_queue_capacity: int = _capacity(100_000)
+    """The same of broker-side rebalance."""
+    heartbeat_thread_pool_queue_capacity: int = _capacity(50_000)
+    """The same of heartbeats."""
+    end_transaction_pool_queue_capacity: int = _capacity(100_000)
+    """The same of ends of transactions."""
+    broker_fast_failure_enable: bool = flag(default=True)
+    """Refuse a request that has waited too long for a thread: `[TIMEOUT_CLEAN_QUEUE]`."""
+    wait_time_mills_in_send_queue: int = _wait(200)
+    """How long a send may wait."""
+    wait_time_mills_in_pull_queue: int = _wait(5_000)
+    """How long a pull may wait."""
+    wait_time_mills_in_lite_pull_queue: int = _wait(5_000)
+    """How long a pull of a lite pull consumer may wait."""
+    wait_time_mills_in_heartbeat_queue: int = _wait(31_000)
+    """How long a heartbeat may wait."""
+    wait_time_mills_in_transaction_queue: int = _wait(3_000)
+    """How long the end of a transaction may wait."""
+    wait_time_mills_in_ack_queue: int = _wait(3_000)
+    """How long an acknowledgement may wait."""
+    wait_time_mills_in_admin_broker_queue: int = _wait(5_000)
+    """How long a request of an administrator may wait."""
+    os_page_cache_busy_time_out_mills: int = millis(1_000)
+    """From then on an append that has not ended makes the page cache busy: sends are refused (`[REJECTREQUEST]`), and
+    those that wait are, too (`[PCBUSY_CLEAN_QUEUE]`)."""
+
+    @property
+    def times(self) -> ProcessingTimes:
+        """The processing times, as they can be looked up."""
+        return parse_processing_times(self.processing_times)
+
+    def pool_sizes(self) -> Mapping[PoolName, PoolSize]:
+        """The size of each pool."""
+        return {
+            PoolName.SEND: PoolSize(self.send_message_thread_pool_nums, self.send_thread_pool_queue_capacity),
+            PoolName.PULL: PoolSize(self.pull_message_thread_pool_nums, self.pull_thread_pool_queue_capacity),
+            PoolName.LITE_PULL: PoolSize(
+                self.lite_pull_message_thread_pool_nums, self.lite_pull_thread_pool_queue_capacity
+            ),
+            PoolName.ACK: PoolSize(self.ack_message_thread_pool_nums, self.ack_thread_pool_queue_capacity),
+            PoolName.REPLY: PoolSize(
+                self.process_reply_message_thread_pool_nums, self.reply_thread_pool_queue_capacity
+            ),
+            PoolName.QUERY: PoolSize(self.query_message_thread_pool_nums, self.query_thread_pool_queue_capacity),
+            PoolName.ADMIN: PoolSize(self.admin_broker_thread_pool_nums, self.admin_broker_thread_pool_queue_capacity),
+            PoolName.CLIENT_MANAGE: PoolSize(
+                self.client_manage_thread_pool_nums, self.client_manager_thread_pool_queue_capacity
+            ),
+            PoolName.HEARTBEAT: PoolSize(self.heartbeat_thread_pool_nums, self.heartbeat_thread_pool_queue_capacity),
+            PoolName.CONSUMER_MANAGE: PoolSize(
+                self.consumer_manage_thread_pool_nums, self.consumer_manager_thread_pool_queue_capacity
+            ),
+            PoolName.LOAD_BALANCE: PoolSize(
+                self.load_balance_processor_thread_pool_nums, self.load_balance_thread_pool_queue_capacity
+            ),
+            PoolName.END_TRANSACTION: PoolSize(
+                self.end_transaction_thread_pool_nums, self.end_transaction_pool_queue_capacity
+            ),
+        }
+
+    def wait_limits_ms(self) -> Mapping[PoolName, int]:
+        """How long a request may wait, in the order in which queues are cleaned; of a pool that is missing, for ever.
+
+        Mirrors:
+            `org.apache.rocketmq.broker.latency.BrokerFastFailure#initCleanExpiredRequestQueueList`.
+        """
+        return {
+            PoolName.SEND: self.wait_time_mills_in_send_queue,
+            PoolName.PULL: self.wait_time_mills_in_pull_queue,
+            PoolName.LITE_PULL: self.wait_time_mills_in_lite_pull_queue,
+            PoolName.HEARTBEAT: self.wait_time_mills_in_heartbeat_queue,
+            PoolName.END_TRANSACTION: self.wait_time_mills_in_transaction_queue,
+            PoolName.ACK: self.wait_time_mills_in_ack_queue,
+            PoolName.ADMIN: self.wait_time_mills_in_admin_broker_queue,
+        }

@@ -1,0 +1,145 @@
+"""Brokers whose requests take time: what waits, what is refused with which words, and which member is lost."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from emulator.spec import loads
+from emulator.testing import Stage, Trace, execute
+from nodes.protocol.codes import RequestCode, ResponseCode
+
+SEND = RequestCode.SEND_MESSAGE_V2
+_PRODUCER = '[[producer]]\nname = "p-{number}"\ngroup = "till"\ntopic = "orders"\nrate_per_s = {rate}\n'
+_SCENARIO = """
+[scenario]
+name = "busy"
+run_for_s = 3600
+[network]
+delay_ms = 1
+[nameserver]
+count = 1
+[[broker]]
+name = "broker-a"
+options = {{ {options} }}
+[[topic]]
+name = "orders"
+queues = 4
+{producers}
+[[consumer]]
+group = "billing"
+topics = ["orders"]
+count = {consumers}
+"""
+
+
+def run(options, *, script=None, for_ms=0, producers=8, rate=10, consumers=1) -> Trace:
+    """Producers send one message at a time, so at most as many sends wait as there are producers."""
+    sending = "".join(_PRODUCER.format(number=number, rate=rate) for number in range(producers))
+    text = _SCENARIO.format(options=options, producers=sending, consumers=consumers)
+    return execute(loads(text, "busy"), script, for_ms=for_ms)
+
+
+def answers(trace, code=SEND):
+    """Statuses of the answers to a request."""
+    return Counter(row.status for row in trace.select("rpc", kind="response", event="delivered", code=code))
+
+
+def busy(trace, pool="sendMessage"):
+    """Instants in s, and values, of the beliefs about a pool."""
+    return [(row.at_s, json.loads(row.value)) for row in trace.select("beliefs", kind="busy", subject=pool)]
+
+
+def refused(trace, pool="sendMessage"):
+    """How many requests were refused, by reason."""
+    total = Counter()
+    for _, value in busy(trace, pool):
+        total.update((value or {}).get("refused", {}))
+    return dict(total)
+
+
+def test_a_thread_handles_as_many_requests_as_its_time_allows_and_the_rest_is_refused_after_200_ms():
+    trace = run('processingTimes = "sendMessage 50ms", sendMessageThreadPoolNums = 1', for_ms=15_000)
+    found = answers(trace)
+    assert 260 <= found[ResponseCode.SUCCESS] <= 300, "twenty a second"
+    assert found[ResponseCode.SYSTEM_BUSY] > 150
+    assert list(refused(trace)) == ["TIMEOUT_CLEAN_QUEUE"]
+    waits = [value["waited_max_ms"] for _, value in busy(trace)[2:]]
+    assert max(waits) <= 210, "the queue is looked at every 10 ms"
+
+
+def test_the_queue_is_looked_at_for_the_first_time_a_second_after_the_start():
+    trace = run('processingTimes = "sendMessage 700ms", sendMessageThreadPoolNums = 1', for_ms=5_000)
+    first = next(at_s for at_s, value in busy(trace) if value["refused"])
+    ready_s = trace.select("lifecycle", node="broker-a", event="ready")[0].at_s
+    assert first - ready_s > 1
+
+
+def test_two_threads_handle_twice_as_many():
+    one, two = (
+        answers(run(f'processingTimes = "sendMessage 50ms", sendMessageThreadPoolNums = {threads}', for_ms=10_000))
+        for threads in (1, 2)
+    )
+    assert two[ResponseCode.SUCCESS] == pytest.approx(2 * one[ResponseCode.SUCCESS], rel=0.1)
+
+
+def test_without_fast_failure_requests_wait_until_their_turn():
+    options = 'processingTimes = "sendMessage 50ms", sendMessageThreadPoolNums = 1, brokerFastFailureEnable = false'
+    trace = run(options, for_ms=10_000)
+    assert answers(trace)[ResponseCode.SYSTEM_BUSY] == 0
+    assert max(value["waited_max_ms"] for _, value in busy(trace)) >= 300
+
+
+def test_a_full_queue_refuses_at_once():
+    options = 'processingTimes = "sendMessage 50ms", sendMessageThreadPoolNums = 1, sendThreadPoolQueueCapacity = 1'
+    trace = run(options, for_ms=10_000)
+    assert list(refused(trace)) == ["OVERLOAD"]
+
+
+def test_a_disk_that_takes_seconds_makes_the_page_cache_busy_and_sends_are_refused_before_they_wait():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(3_000)
+        fault = await stage.begin("slow-disk broker-a 3000")
+        await stage.at_ms(13_000)
+        await stage.end(fault)
+        await stage.at_ms(25_000)
+
+    trace = run('processingTimes = "others 1ms"', script=script, producers=4)
+    found = refused(trace)
+    assert found["REJECTREQUEST"] > 10
+    assert found["PCBUSY_CLEAN_QUEUE"] + found.get("TIMEOUT_CLEAN_QUEUE", 0) > 0
+    at_s, last = busy(trace)[-1]
+    assert last is None, "quiet again when the disk is fast again"
+    assert 13 < at_s < 23
+
+
+def test_heartbeats_that_wait_for_too_long_are_refused_and_members_that_live_are_lost():
+    options = 'processingTimes = "heartbeat 40s", heartbeatThreadPoolNums = 1, channelExpiredTimeout = 60000'
+    trace = run(options, for_ms=200_000, producers=0, consumers=6)
+    assert refused(trace, "heartbeat")["TIMEOUT_CLEAN_QUEUE"] > 3
+    ids = [len(json.loads(row.value)) for row in trace.select("beliefs", kind="consumer_ids", subject="billing")]
+    assert any(after < before for before, after in zip(ids, ids[1:], strict=False)), "members were removed"
+    assert not trace.select("lifecycle", event="killed")
+
+
+def test_a_held_pull_that_is_woken_waits_for_a_thread_again():
+    options = 'processingTimes = "pullMessage 300ms", pullMessageThreadPoolNums = 1'
+    trace = run(options, for_ms=20_000, producers=1, rate=5, consumers=1)
+    assert max(value["waited_max_ms"] for _, value in busy(trace, "pullMessage") if value) >= 300
+
+
+def test_a_producer_tries_another_broker_when_the_first_is_busy():
+    text = _SCENARIO.format(
+        options='processingTimes = "sendMessage 50ms", sendMessageThreadPoolNums = 1',
+        producers="".join(_PRODUCER.format(number=number, rate=10) for number in range(8)),
+        consumers=1,
+    ).replace("[[topic]]", '[[broker]]\nname = "broker-b"\n[[topic]]')
+    trace = execute(loads(text, "busy"), for_ms=20_000)
+    assert answers(trace)[ResponseCode.SYSTEM_BUSY] > 20
+    assert not trace.select("messages", event="unacknowledged")
+
+
+def test_nothing_waits_where_no_request_takes_time():
+    trace = run("sendMessageThreadPoolNums = 1, sendThreadPoolQueueCapacity = 1", for_ms=5_000)
+    assert not trace.select("beliefs", kind="busy")
+    assert set(answers(trace)) == {ResponseCode.SUCCESS}
