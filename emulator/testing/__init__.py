@@ -18,8 +18,9 @@ take seconds, and the same seed always gives the same trace:
         assert trace.owners()["broker-a", 3] == ["c1"]
         assert len(trace.select("lifecycle", node="c2", event="killed")) == 1
 
-`a_scenario` describes a small cluster; `emulator.spec` reads scenario files,
-whose faults happen at their times here, too. A script gets a `Stage`: it waits
+`a_scenario` describes a small cluster, with `broker_groups` and `consumer_group` where
+brokers and consumers have options; `emulator.spec` reads scenario files, whose faults
+happen at their times here, too. A script gets a `Stage`: it waits
 for emulated instants, kills and suspends nodes, cuts links, begins faults in the
 words of scenario files, and inspects nodes. `execute` returns a `Trace`: all
 recorded rows by table, as in the Parquet files of a run; `emulator.trace.schema`
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from emulator.testing.scenarios import RETRY as RETRY
     from emulator.testing.scenarios import TOPIC as TOPIC
     from emulator.testing.scenarios import a_scenario as a_scenario
+    from emulator.testing.scenarios import broker_groups as broker_groups
+    from emulator.testing.scenarios import consumer_group as consumer_group
     from emulator.testing.stage import Caller as Caller
     from emulator.testing.stage import Probe as Probe
     from emulator.testing.stage import Script as Script
@@ -65,6 +68,8 @@ _MODULES = {
     "RETRY": "scenarios",
     "TOPIC": "scenarios",
     "a_scenario": "scenarios",
+    "broker_groups": "scenarios",
+    "consumer_group": "scenarios",
     "Caller": "stage",
     "Probe": "stage",
     "Script": "stage",

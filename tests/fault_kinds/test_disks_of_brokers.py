@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from emulator.spec.model.scenario import ConsumerGroupSpec
-from emulator.testing import GROUP, TOPIC, a_scenario
+from emulator.testing import GROUP, TOPIC, a_scenario, broker_groups
 from fault_kinds.by_script import broken, once
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -31,7 +31,7 @@ def within(rows, begin_ms=BEGIN_MS, end_ms=END_MS):
 
 
 def a_broker(*, rate_per_s=1, **options):
-    return a_scenario(broker=BrokerConfig(**ONLY_MESSAGES, **options), rate_per_s=rate_per_s)
+    return a_scenario(brokers=broker_groups(config=BrokerConfig(**ONLY_MESSAGES, **options)), rate_per_s=rate_per_s)
 
 
 def test_a_send_is_answered_when_its_message_is_on_the_disk():
@@ -43,7 +43,7 @@ def test_a_send_is_answered_when_its_message_is_on_the_disk():
 
 
 def test_messages_of_one_flush_are_answered_together():
-    scenario = a_scenario(broker=BrokerConfig(**ONLY_MESSAGES), rate_per_s=50)
+    scenario = a_scenario(brokers=broker_groups(config=BrokerConfig(**ONLY_MESSAGES)), rate_per_s=50)
     producer = scenario.producers[0]
     scenario = attrs.evolve(scenario, producers=tuple(attrs.evolve(producer, name=f"p{i}") for i in range(8)))
     rows = sends(broken(scenario, once(f"slow-disk {BROKER} 200", BEGIN_MS, END_MS), for_ms=31_000))
@@ -82,7 +82,7 @@ def test_the_thread_that_writes_offsets_waits_for_each_of_its_writes():
     def instants(flush_ms):
         config = BrokerConfig(flush_delay_offset_interval=NEVER_MS)
         deeds = once(f"slow-disk {BROKER} {flush_ms}", BEGIN_MS, 80_000)
-        trace = broken(a_scenario(broker=config), deeds, for_ms=80_001)
+        trace = broken(a_scenario(brokers=broker_groups(config=config)), deeds, for_ms=80_001)
         written = trace.select("causes", node=BROKER, name="persistConsumerOffset", after_ms=BEGIN_MS, until_ms=79_999)
         return [later.at_ms - earlier.at_ms for earlier, later in itertools.pairwise(written)]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.testing import GROUP, Stage, a_scenario, execute
+from emulator.testing import GROUP, Stage, a_scenario, broker_groups, execute
 from nodes.config import NameserverConfig
 from nodes.protocol.codes import RequestCode
 from support.grouped import a_group, acting, believed
@@ -112,7 +112,7 @@ def test_an_upgrade_takes_one_node_after_the_other_in_its_order(order, nodes):
         await stage.begin(f"upgrade brokers with {{slaveReadEnable = true}} one every 10s, {order}")
         await stage.at_ms(70_000)
 
-    trace = execute(a_scenario(brokers=PAIRS, slaves=1), script)
+    trace = execute(a_scenario(brokers=broker_groups(*PAIRS, slaves=1)), script)
 
     assert stops(trace) == [(node, 20 + 10 * number) for number, node in enumerate(nodes)]
 

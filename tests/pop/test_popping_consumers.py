@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from faults.consume_mode import ConsumeMode
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
@@ -27,7 +27,9 @@ def popping(share=0, fail_times=0, consume_ms=0, consumers=2, **options):
     broker = BrokerConfig(**options.pop("broker", {}))
     consumer = ConsumerConfig(client_rebalance=False, **options)
     scenario = a_scenario(
-        consumers=consumers, brokers=brokers, broker=broker, consumer=consumer, consume_ms=consume_ms, rate_per_s=10
+        consumers=consumer_group(consumers, consumer, consume_ms=consume_ms),
+        brokers=broker_groups(*brokers, config=broker),
+        rate_per_s=10,
     )
     (group,) = scenario.consumers
     group = attrs.evolve(group, mode=ConsumeMode.POP, pop_share_queue_num=share, fail_times=fail_times)
@@ -97,7 +99,7 @@ def test_an_operator_has_a_running_group_pop_and_pull_again():
         await stage.begin(f"consume-mode {GROUP} pull")
         await stage.at_ms(180_000)
 
-    scenario = a_scenario(consumers=2, consumer=ConsumerConfig(client_rebalance=False), rate_per_s=10)
+    scenario = a_scenario(consumers=consumer_group(2, ConsumerConfig(client_rebalance=False)), rate_per_s=10)
     trace = execute(scenario, script)
 
     assert all(trace.owners(at_ms=50_000).values())
@@ -136,7 +138,9 @@ def test_a_mode_that_one_broker_was_notified_has_half_of_a_group_pop_and_half_pu
         await stage.begin(f"consume-mode {GROUP} pop at broker-a")
         await stage.at_ms(300_000)
 
-    scenario = a_scenario(consumers=4, brokers=BROKERS, consumer=ConsumerConfig(client_rebalance=False), rate_per_s=10)
+    scenario = a_scenario(
+        consumers=consumer_group(4, ConsumerConfig(client_rebalance=False)), brokers=BROKERS, rate_per_s=10
+    )
     trace = execute(scenario, script)
 
     late = [row for row in trace.select("ownership", topic=TOPIC) if row.at_ms > 100_000]

@@ -9,7 +9,7 @@ from emulator.analysis.judge import broken, judge_run
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.spec.model.scenario import TopicSpec
-from emulator.testing import Stage, Trace, a_scenario, execute
+from emulator.testing import Stage, Trace, a_scenario, broker_groups, execute
 from emulator.trace.run_directory import open_run
 from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
 from nodes.config import BrokerConfig
@@ -33,7 +33,7 @@ def pops(script: Script, *, slaves: int = 0, **options: object) -> Trace:
         await script(stage, await popping_guest(stage))
 
     broker = BrokerConfig(**{**WITH_RECORDS, **options})  # type: ignore[arg-type]
-    return execute(a_scenario(broker=broker, slaves=slaves), main)
+    return execute(a_scenario(brokers=broker_groups(config=broker, slaves=slaves)), main)
 
 
 def records(stage: Stage, node: str = BROKER) -> list[int]:

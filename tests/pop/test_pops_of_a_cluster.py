@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from emulator.testing import Stage, Trace, a_scenario, execute
+from emulator.testing import Stage, Trace, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers_pop as headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -23,7 +23,7 @@ def pops(script: Callable[[Stage, PoppingGuest], Awaitable[None]], *, for_ms: fl
     async def main(stage: Stage) -> None:
         await script(stage, await popping_guest(stage))
 
-    return execute(a_scenario(broker=BrokerConfig(**options)), main, for_ms=for_ms)  # type: ignore[arg-type]
+    return execute(a_scenario(brokers=broker_groups(config=BrokerConfig(**options))), main, for_ms=for_ms)  # type: ignore[arg-type]
 
 
 def events(trace: Trace, *wanted: str) -> list[tuple[str, int]]:

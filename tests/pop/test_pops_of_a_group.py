@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from emulator.spec.model.scenario import Scenario, TopicSpec
-from emulator.testing import Stage, Trace, a_scenario, execute
+from emulator.testing import Stage, Trace, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import KvTable
@@ -63,7 +63,7 @@ def test_a_plain_slave_hands_messages_out_without_a_check_point_and_forgets_that
         await stage.for_ms(5_000)
         assert (await guest.pop(SLAVE)).offsets == [0]
 
-    trace = runs(a_scenario(slaves=1), script)
+    trace = runs(a_scenario(brokers=broker_groups(slaves=1)), script)
     assert reported(trace, SLAVE, "check_point") == [("check_point", "refused")] * 2
 
 
@@ -240,7 +240,9 @@ def test_a_revive_offset_beyond_the_log_keeps_a_queue_silent() -> None:
 
 
 def test_a_broker_that_is_never_popped_from_has_the_row_counts_that_it_had() -> None:
-    trace = execute(attrs.evolve(a_scenario(slaves=1, broker=BrokerConfig()), seed=3), for_ms=60_000)
+    trace = execute(
+        attrs.evolve(a_scenario(brokers=broker_groups(config=BrokerConfig(), slaves=1)), seed=3), for_ms=60_000
+    )
 
     names = {row.name for row in trace.select("causes")}
     assert not [name for name in names if "Pop" in name]

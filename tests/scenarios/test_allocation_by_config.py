@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, a_scenario, execute
+from emulator.testing import RETRY, TOPIC, a_scenario, consumer_group, execute
 from nodes.config import AllocateStrategy, ConsumerConfig
 
 
@@ -15,7 +15,7 @@ def test_a_consumer_of_configured_queues_rebalances_every_second_for_ever():
     listed = ", ".join(f"{TOPIC}@broker-a@{queue_id}" for queue_id in range(2))
     config = ConsumerConfig(allocate_message_queue_strategy=AllocateStrategy.CONFIG, message_queue_list=listed)
 
-    trace = execute(a_scenario(consumers=1, consumer=config), for_ms=60_000)
+    trace = execute(a_scenario(consumers=consumer_group(1, config)), for_ms=60_000)
 
     # The pass over the retry topic is handed queues of another topic, and never has what it was given.
     requested = lists_requested(trace, after_ms=30_000)
@@ -29,7 +29,7 @@ def test_members_agree_on_owners_by_every_strategy_that_allocates(strategy):
     rooms = "r1=broker-a, r1=127."
     config = ConsumerConfig(allocate_message_queue_strategy=strategy, machine_rooms=rooms)
 
-    trace = execute(a_scenario(consumers=3, consumer=config, queues=8), for_ms=45_000)
+    trace = execute(a_scenario(consumers=consumer_group(3, config), queues=8), for_ms=45_000)
 
     owners = {}
     for row in trace.select("ownership"):

@@ -3,7 +3,7 @@
 import attrs
 
 from emulator.spec.model.scenario import TopicSpec
-from emulator.testing import Stage, a_scenario, execute
+from emulator.testing import Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.batch_body import BatchedMessage
@@ -86,7 +86,7 @@ def test_what_no_log_can_hold_is_illegal_and_not_tried_elsewhere() -> None:
         answers.append(await guest.send(BROKER, topic="bad topic"))
         answers.append(await guest.send(BROKER, topic="SCHEDULE_TOPIC_XXXX"))
 
-    execute(a_scenario(broker=BrokerConfig(max_message_size=100)), script)
+    execute(a_scenario(brokers=broker_groups(config=BrokerConfig(max_message_size=100))), script)
     illegal = ResponseCode.MESSAGE_ILLEGAL
     refused = [ResponseCode.INVALID_PARAMETER, ResponseCode.NO_PERMISSION]
     assert [answer.code for answer in answers] == [illegal, ResponseCode.SUCCESS, illegal, *refused]

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec.model.scenario import ConsumerGroupSpec
-from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from support.ordered import LOCK, consumed_by, requested
@@ -20,7 +20,7 @@ def broadcasting(**options):
 
 
 def test_every_member_owns_all_queues_and_consumes_every_message():
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=10, consumer=broadcasting()), for_ms=60_000)
+    trace = execute(a_scenario(consumers=consumer_group(2, broadcasting()), queues=2, rate_per_s=10), for_ms=60_000)
 
     assert trace.owners() == {("broker-a", 0): ["c1", "c2"], ("broker-a", 1): ["c1", "c2"]}
     once_each = {sorted(node) == ["c1", "c2"] for node in trace.consumed().values()}
@@ -39,7 +39,7 @@ def test_a_member_that_was_killed_goes_on_where_its_own_file_says():
         stage.start("c1")
         await stage.at_ms(90_000)
 
-    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=10, consumer=broadcasting()), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, broadcasting()), queues=1, rate_per_s=10), script)
 
     offsets = [row.offset for row in consumed_by(trace, "c1", topic=TOPIC)]
     again = len(offsets) - len(set(offsets))
@@ -81,7 +81,8 @@ def test_a_message_that_fails_is_dropped():
 
 def test_members_that_consume_in_order_lock_nothing():
     trace = execute(
-        a_scenario(consumers=2, queues=2, rate_per_s=10, consumer=broadcasting(consume_orderly=True)), for_ms=60_000
+        a_scenario(consumers=consumer_group(2, broadcasting(consume_orderly=True)), queues=2, rate_per_s=10),
+        for_ms=60_000,
     )
 
     assert requested(trace, "c1", "broker-a", LOCK) == requested(trace, "c2", "broker-a", LOCK) == []

@@ -6,11 +6,14 @@ import operator
 import attrs
 import pytest
 
+from emulator.spec.model.scenario import Network
 from emulator.testing import TOPIC, Stage, a_scenario, execute
 from emulator.time.mode import TimeMode
 
 BROKERS = ("broker-a", "broker-b")
-CALM = a_scenario(brokers=BROKERS, nameservers=2, consumers=3, queues=5, rate_per_s=20, spread_ms=1_000, jitter_ms=2)
+CALM = a_scenario(
+    brokers=BROKERS, nameservers=2, consumers=3, queues=5, rate_per_s=20, spread_ms=1_000, network=Network(1, 2)
+)
 
 
 @pytest.mark.parametrize("mode", [TimeMode.SIM, TimeMode.FAST])

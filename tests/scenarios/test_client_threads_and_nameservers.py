@@ -5,7 +5,7 @@ import json
 import pytest
 
 from emulator.spec.model.scenario import TopicSpec
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 
 BOTH = ("broker-a", "broker-b")
@@ -99,7 +99,7 @@ def test_a_dead_broker_holds_up_commits_that_wait_behind_its_heartbeat():
         await stage.at_ms(45_000)
 
     config = ConsumerConfig(heartbeat_broker_interval=33_000)
-    trace = execute(a_scenario(consumers=1, brokers=BOTH, queues=2, consumer=config), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, config), brokers=BOTH, queues=2), script)
 
     # Due at 34 s and 35 s: the heartbeat has to wait for broker-b, the commit waits with it.
     assert started(trace, "sendHeartbeat", after_ms=30_000) == [34_004]

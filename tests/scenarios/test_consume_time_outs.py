@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import ResponseCode
 from support.retried import DELAYED, SEND, SEND_BACK, consumed_from, first_message_only, one_consumer, sent, stored_in
@@ -49,7 +49,7 @@ def test_a_head_that_cannot_be_sent_back_is_sent_back_once_for_every_cached_mess
         stage.cut("c1", "broker-a")
 
     config = ConsumerConfig(consume_timeout=1)
-    scenario = a_scenario(consumers=1, queues=1, rate_per_s=1, consume_ms=600_000, consumer=config)
+    scenario = a_scenario(consumers=consumer_group(1, config, consume_ms=600_000), queues=1, rate_per_s=1)
     trace = execute(scenario, script, for_ms=175_000)
 
     cached = len(stored_in(trace, TOPIC))

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import TopicSpec
-from emulator.testing import TOPIC, Stage, a_scenario, execute
+from emulator.testing import TOPIC, Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -39,7 +39,7 @@ def test_at_the_limit_the_oldest_messages_go_and_pulls_below_are_sent_to_the_fir
         first = 40 - LEFT
         answers.extend([await guest.ask(BROKER, RequestCode.PULL_MESSAGE, pull_at(at)) for at in (first - 1, first)])
 
-    trace = execute(a_scenario(queues=1, broker=FULL), script)
+    trace = execute(a_scenario(queues=1, brokers=broker_groups(config=FULL)), script)
 
     moved, found = answers
     assert (moved.code, found.code) == (ResponseCode.PULL_OFFSET_MOVED, ResponseCode.SUCCESS)
@@ -67,7 +67,7 @@ def test_a_consumer_that_comes_back_too_late_goes_on_with_the_first_message_that
         stage.start("c1")
         await stage.for_ms(30_000)
 
-    trace = execute(a_scenario(queues=1, consumers=1, broker=FULL), script)
+    trace = execute(a_scenario(queues=1, consumers=1, brokers=broker_groups(config=FULL)), script)
 
     consumed = sorted(offset for _, _, offset in trace.consumed())
     assert consumed == [*range(5), *range(45 - LEFT, 45)]
@@ -87,7 +87,7 @@ def test_a_restarted_broker_remembers_the_ends_of_queues_whose_messages_are_all_
         assert bounds(stage, topic="news") == (3, 4)
 
     topics = (TopicSpec(TOPIC, (BROKER,), 1), TopicSpec("news", (BROKER,), 1))
-    execute(a_scenario(topics=topics, broker=FULL), script)
+    execute(a_scenario(topics=topics, brokers=broker_groups(config=FULL)), script)
 
 
 def test_a_slave_deletes_files_of_its_own() -> None:
@@ -98,7 +98,7 @@ def test_a_slave_deletes_files_of_its_own() -> None:
         await stage.for_ms(10_000)
         assert bounds(stage, "broker-a-s1") == bounds(stage) == (40 - LEFT, 40)
 
-    execute(a_scenario(queues=1, slaves=1, broker=FULL), script)
+    execute(a_scenario(queues=1, brokers=broker_groups(config=FULL, slaves=1)), script)
 
 
 def test_a_slave_that_comes_back_when_its_masters_file_is_gone_gets_nothing_any_more() -> None:
@@ -113,7 +113,7 @@ def test_a_slave_that_comes_back_when_its_masters_file_is_gone_gets_nothing_any_
         await stage.for_ms(60_000)
         assert (bounds(stage, "broker-a-s1"), bounds(stage)) == ((0, 5), (45 - LEFT, 45))
 
-    execute(a_scenario(queues=1, slaves=1, broker=FULL), script)
+    execute(a_scenario(queues=1, brokers=broker_groups(config=FULL, slaves=1)), script)
 
 
 def test_old_files_go_at_their_hour_but_for_the_last_one() -> None:
@@ -126,7 +126,7 @@ def test_old_files_go_at_their_hour_but_for_the_last_one() -> None:
         assert bounds(stage) == (4, 5)
 
     old_at_one = BrokerConfig(mapped_file_size_commit_log=1_000, file_reserved_time=1, delete_when="01")
-    execute(a_scenario(queues=1, broker=old_at_one), script)
+    execute(a_scenario(queues=1, brokers=broker_groups(config=old_at_one)), script)
 
 
 @pytest.mark.parametrize(("requested_ms", "left"), [(HOUR_MS - 250_000, 0), (HOUR_MS + 20_000, 4)])
@@ -140,4 +140,4 @@ def test_an_operator_has_old_files_deleted_at_any_hour_for_200_s(requested_ms: i
         assert bounds(stage) == (left, 5)
 
     old_at_night = BrokerConfig(mapped_file_size_commit_log=1_000, file_reserved_time=1, delete_when="23")
-    execute(a_scenario(queues=1, broker=old_at_night), script)
+    execute(a_scenario(queues=1, brokers=broker_groups(config=old_at_night)), script)

@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.testing import Stage, a_scenario, execute
+from emulator.testing import Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import CheckClientRequestBody
@@ -58,7 +58,7 @@ def test_a_pull_gets_the_messages_whose_properties_match_and_goes_on_behind_the_
         nothing = await guest.ask(BROKER, RequestCode.PULL_MESSAGE, pull(4))
         assert (nothing.code, nothing.ext_fields["nextBeginOffset"]) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "5")
 
-    execute(a_scenario(queues=1, broker=FILTERING), script)
+    execute(a_scenario(queues=1, brokers=broker_groups(config=FILTERING)), script)
 
 
 def test_a_pull_that_carries_its_own_expression_is_served_by_that() -> None:
@@ -73,7 +73,7 @@ def test_a_pull_that_carries_its_own_expression_is_served_by_that() -> None:
         answer = await guest.ask(BROKER, RequestCode.LITE_PULL_MESSAGE, broken)
         assert answer.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
 
-    execute(a_scenario(queues=1, broker=FILTERING), script)
+    execute(a_scenario(queues=1, brokers=broker_groups(config=FILTERING)), script)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_consumer_hears_when_it_starts_whether_its_subscription_can_be_retaine
         answer = await guest.ask(BROKER, RequestCode.CHECK_CLIENT_CONFIG, None, body)
         assert (answer.code, answer.remark) == (code, remark)
 
-    execute(a_scenario(broker=broker), script)
+    execute(a_scenario(brokers=broker_groups(config=broker)), script)
 
 
 def test_who_subscribes_by_what_cannot_be_retained_is_refused_at_each_pull() -> None:
@@ -120,7 +120,7 @@ def test_who_subscribes_by_what_cannot_be_retained_is_refused_at_each_pull() -> 
         answer = await guest.ask(BROKER, RequestCode.PULL_MESSAGE, pull())
         assert answer.code == ResponseCode.FILTER_DATA_NOT_EXIST
 
-    execute(a_scenario(broker=FILTERING), script)
+    execute(a_scenario(brokers=broker_groups(config=FILTERING)), script)
 
 
 def test_a_group_that_is_forbidden_to_read_a_topic_is_refused_there() -> None:

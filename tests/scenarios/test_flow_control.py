@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import TOPIC, Stage, a_scenario, execute
+from emulator.testing import TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 
 BATCH = 32
@@ -18,7 +18,9 @@ def cached_by(queue_options, *, rate_per_s=100, for_ms=30_000, queues=4):
         held.update({(queue.topic, queue.queue_id): pq.msg_count for queue, pq in table.items()})
 
     config = ConsumerConfig(**queue_options)
-    execute(a_scenario(consumers=1, queues=queues, rate_per_s=rate_per_s, consume_ms=10**8, consumer=config), script)
+    execute(
+        a_scenario(consumers=consumer_group(1, config, consume_ms=10**8), queues=queues, rate_per_s=rate_per_s), script
+    )
     return [count for (topic, _), count in held.items() if topic == TOPIC], len(held)
 
 
@@ -47,7 +49,7 @@ def test_a_message_that_hangs_stops_its_queue_when_the_others_are_too_far_ahead(
 
     spans = []
     config = ConsumerConfig(consume_concurrently_max_span=100)
-    scenario = a_scenario(consumers=1, queues=1, rate_per_s=100, consume_ms=10**8, consumer=config)
+    scenario = a_scenario(consumers=consumer_group(1, config, consume_ms=10**8), queues=1, rate_per_s=100)
     execute(scenario, script)
 
     ((count, span),) = spans

@@ -5,7 +5,7 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import HeartbeatData
@@ -39,7 +39,7 @@ def test_a_broker_that_has_heard_the_subscriptions_gets_only_their_hash_from_the
         lines.append(heard(stage))
         await stage.at_ms(100_000)
 
-    trace = execute(a_scenario(consumers=1, rate_per_s=5, consumer=V2), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, V2), rate_per_s=5), script)
 
     (lines,) = lines
     assert {fingerprint for fingerprint, _ in lines} == {lines[0][0]} != {0}
@@ -54,7 +54,7 @@ def test_a_member_whose_subscriptions_differ_from_those_of_the_one_before_notifi
         await stage.at_ms(100_000)
 
     lines = []
-    scenario = a_scenario(consumers=2, consumer=V2)
+    scenario = a_scenario(consumers=consumer_group(2, V2))
     (group,) = scenario.consumers
     item = attrs.evolve(group, names=("c1",), expressions={TOPIC: "a"})
     other = attrs.evolve(group, names=("c2",), expressions={TOPIC: "b"})
@@ -83,7 +83,7 @@ def test_a_broker_that_comes_back_has_forgotten_the_subscriptions_and_says_that_
         stage.start("broker-a")
         await stage.at_ms(200_000)
 
-    trace = execute(a_scenario(consumers=1, rate_per_s=5, consumer=V2), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, V2), rate_per_s=5), script)
 
     answers = {"src": "broker-a", "code": int(PULL), "event": "delivered", "kind": "response"}
     assert {row.status for row in trace.select("rpc", after_ms=80_000, **answers)} == {

@@ -7,7 +7,7 @@ import operator
 import pytest
 
 from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.model import SubscriptionGroupConfig
 
@@ -118,7 +118,9 @@ async def reconnect_unseen(stage: Stage) -> None:
 @pytest.mark.trap("C5")
 def test_a_client_that_reconnects_is_listed_twice_and_its_second_share_is_without_an_owner():
     config = BrokerConfig(notify_consumer_ids_changed_enable=False)
-    trace = execute(a_scenario(consumers=2, queues=9, broker=config), reconnect_unseen, for_ms=180_000)
+    trace = execute(
+        a_scenario(consumers=2, queues=9, brokers=broker_groups(config=config)), reconnect_unseen, for_ms=180_000
+    )
 
     assert trace.owners(30_000) == {("broker-a", i): ["c1" if i < 5 else "c2"] for i in range(9)}
     assert members(trace)[-2:] == [(50_007, 3), (130_000, 2)]
@@ -172,7 +174,7 @@ def test_with_deferred_notification_members_are_notified_in_rounds_of_15_s():
         await stage.at_ms(46_000)
 
     config = BrokerConfig(real_time_notify_consumer_change=False)
-    trace = execute(a_scenario(consumers=2, broker=config), script)
+    trace = execute(a_scenario(consumers=2, brokers=broker_groups(config=config)), script)
 
     # Rounds begin 30 s after the start: the joins are in the first one.
     assert sorted(notices(trace)) == [(30_001, "c1"), (30_001, "c2"), (45_001, "c1")]
@@ -215,7 +217,7 @@ def test_a_consumer_rebalances_first_although_no_broker_answered_its_heartbeats(
         await stage.at_ms(39_000)
 
     config = ConsumerConfig(enable_heartbeat_channel_event_listener=False)
-    trace = execute(a_scenario(consumers=1, consumer=config), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, config)), script)
 
     attempts = trace.select("rpc", src="c1", event="connect_lost", after_ms=20_000)
     # The heartbeats of the start take 3 s, the list of the pass that they lead to takes the next 3 s.

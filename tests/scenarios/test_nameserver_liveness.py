@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.spec.model.scenario import TopicSpec
-from emulator.testing import TOPIC, Caller, Stage, a_scenario, execute
+from emulator.spec.model.scenario import NameserverSpec, Network, TopicSpec
+from emulator.testing import TOPIC, Caller, Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import ClusterInfo, RegisterBrokerBody, TopicConfigSerializeWrapper
@@ -57,7 +57,9 @@ def test_a_silent_broker_goes_at_the_first_scan_that_is_more_than_120_s_after_it
         stage.cut("broker-a", "ns-1")
 
     config = NameserverConfig(first_scan_delay_ms=first_scan_ms, server_channel_max_idle_time_seconds=3_600)
-    trace = execute(a_scenario(delay_ms=0, nameserver=config), script, for_ms=170_000)
+    trace = execute(
+        a_scenario(network=Network(0), nameservers=(NameserverSpec("ns-1", config),)), script, for_ms=170_000
+    )
 
     registrations = trace.select("rpc", dst="ns-1", code=103, event="delivered", kind="request")
     assert [row.at_ms for row in registrations] == [0, 10_000, 40_000]
@@ -69,7 +71,7 @@ def test_the_connection_of_a_silent_broker_is_idle_before_a_scan_finds_it_expire
         await stage.at_ms(45_000)
         stage.cut("broker-a", "ns-1")
 
-    trace = execute(a_scenario(delay_ms=0), script, for_ms=170_000)
+    trace = execute(a_scenario(network=Network(0)), script, for_ms=170_000)
 
     # Registered at 40 s over a connection that carried nothing since: closed after 120 s, which evicts at once.
     assert live(trace) == [(0, True), (160_000, False)]
@@ -78,7 +80,7 @@ def test_the_connection_of_a_silent_broker_is_idle_before_a_scan_finds_it_expire
 @pytest.mark.trap("M2")
 @pytest.mark.trap("M25")
 def test_data_version_queries_keep_a_broker_alive_that_registers_too_rarely():
-    trace = execute(a_scenario(broker=REPORTS_ITS_TIMEOUT), for_ms=69_000)
+    trace = execute(a_scenario(brokers=broker_groups(config=REPORTS_ITS_TIMEOUT)), for_ms=69_000)
 
     registrations = trace.select("rpc", dst="ns-1", code=103, event="delivered", kind="request")
     assert [round(row.at_ms, -3) for row in registrations] == [0, 10_000]
@@ -94,7 +96,7 @@ def test_without_heartbeats_the_same_broker_is_lost_after_10_s():
         await stage.at_ms(15_000)
         stage.cut("broker-a", "ns-1")
 
-    trace = execute(a_scenario(broker=REPORTS_ITS_TIMEOUT), script, for_ms=40_000)
+    trace = execute(a_scenario(brokers=broker_groups(config=REPORTS_ITS_TIMEOUT)), script, for_ms=40_000)
 
     last_beat = trace.select("rpc", dst="ns-1", code=322, event="delivered")[-1].at_ms
     removed = live(trace)[-1][0]
@@ -114,7 +116,7 @@ def test_heartbeats_of_an_evicted_broker_arrive_and_change_nothing(compatible):
     config = BrokerConfig(
         enable_slave_acting_master=True, register_name_server_period=60_000, compatible_with_old_name_srv=compatible
     )
-    trace = execute(a_scenario(broker=config), script, for_ms=75_000)
+    trace = execute(a_scenario(brokers=broker_groups(config=config)), script, for_ms=75_000)
 
     code = 322 if compatible else 904
     healed = trace.select(
@@ -186,7 +188,7 @@ def test_an_unregistration_removes_the_registration_that_came_after_it():
         stage.world.nursery.start_soon(say, RequestCode.REGISTER_BROKER, register, body)
         await stage.for_ms(1_000)
 
-    trace = execute(a_scenario(delay_ms=10), script)
+    trace = execute(a_scenario(network=Network(10)), script)
 
     assert codes == [0, 0, 0]
     assert [row.code for row in trace.select("rpc", src="probe", kind="request")] == [103, 104, 103]
@@ -215,7 +217,7 @@ def test_a_broker_that_stops_leaves_every_nameserver_before_it_closes_its_port()
         await stage.stop("broker-a")
         await stage.for_ms(2_000)
 
-    trace = execute(a_scenario(delay_ms=20, nameservers=2, rate_per_s=100), script)
+    trace = execute(a_scenario(network=Network(20), nameservers=2, rate_per_s=100), script)
 
     assert answered == [0]
     farewells = trace.select("rpc", src="broker-a", code=104, kind="request")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import Stage, Trace, a_scenario, execute
+from emulator.testing import Stage, Trace, a_scenario, broker_groups, execute
 from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig
 from nodes.protocol import headers, headers_admin
@@ -61,7 +61,7 @@ def executed(makes, *, delay_ms: int = 0, is_cut: bool = False, again: bool = Fa
         times.append(stage.now_ms)
 
     broker = BrokerConfig(register_broker_timeout_mills=TIMEOUT_MS)
-    return execute(a_scenario(broker=broker), script), *times
+    return execute(a_scenario(brokers=broker_groups(config=broker)), script), *times
 
 
 @pytest.mark.parametrize("makes", [send, create, beat])

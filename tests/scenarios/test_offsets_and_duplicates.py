@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -24,7 +24,7 @@ def test_what_a_listener_finishes_after_the_drop_does_not_count_and_is_consumed_
         stage.start("c2")
         await stage.at_ms(40_000)
 
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=40, consume_ms=400), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, consume_ms=400), queues=2, rate_per_s=40), script)
 
     (drop,) = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
     late = [row for row in trace.select("messages", event="consumed", node="c1", queue_id=1) if row.at_ms > drop.at_ms]
@@ -46,7 +46,7 @@ def test_results_of_listeners_from_before_a_drop_do_not_move_the_offset_of_the_q
         await stage.kill("c2")
         await stage.at_ms(40_000)
 
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=5_000), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, consume_ms=5_000), queues=2, rate_per_s=2), script)
 
     again = trace.select("ownership", node="c1", event="acquired", topic=TOPIC)[-1]
     assert (again.queue_id, round(again.at_ms, -2)) == (1, 31_300)
@@ -69,7 +69,7 @@ def test_two_owners_both_consume_and_the_newcomer_starts_where_the_other_was_a_w
 
     # No one reports c1 of the newcomer: it keeps the queue until its own tick.
     broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=20, broker=broker), script)
+    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=20, brokers=broker_groups(config=broker)), script)
 
     (taken,) = trace.select("ownership", node="c2", event="acquired", topic=TOPIC)
     (drop,) = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
@@ -207,7 +207,7 @@ def test_a_pull_carries_the_commit_so_offsets_lag_by_one_message_not_by_five_sec
 
 def test_without_commits_on_pulls_only_the_timer_would_notify_the_broker():
     config = ConsumerConfig(pull_interval=60_000, pull_batch_size=1)
-    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=1, consumer=config), for_ms=14_000)
+    trace = execute(a_scenario(consumers=consumer_group(1, config), queues=1, rate_per_s=1), for_ms=14_000)
 
     # One message was consumed; no pull followed it; the first timer is at 10 s.
     assert [(round(at_ms, -2), offset) for at_ms, offset, _ in commits(trace, 0)] == [(10_000, 1)]

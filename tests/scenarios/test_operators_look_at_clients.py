@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.testing import Stage, a_scenario, execute
+from emulator.testing import Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import bodies_admin as bodies
 from nodes.protocol import headers, headers_admin
@@ -258,7 +258,9 @@ def test_without_resets_at_the_server_the_members_are_notified_and_who_is_away_i
         assert decode_body(bodies.ResetOffsetBody, reported.body).offset_table == {QUEUE: 0}
         assert offsets.query_offset("real", "orders", 0) == 1
 
-    execute(a_scenario(queues=1, broker=BrokerConfig(use_server_side_reset_offset=False)), script)
+    execute(
+        a_scenario(queues=1, brokers=broker_groups(config=BrokerConfig(use_server_side_reset_offset=False))), script
+    )
 
 
 def test_offsets_are_cloned_by_topic_and_queues_are_shown_entry_by_entry() -> None:

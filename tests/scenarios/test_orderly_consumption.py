@@ -5,7 +5,7 @@ import itertools
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -19,7 +19,7 @@ def failing(scenario, fail_times):
 
 
 def test_every_message_is_consumed_once_and_in_the_order_of_its_queue():
-    trace = execute(a_scenario(consumers=2, rate_per_s=20, consume_ms=90, consumer=orderly()), for_ms=40_000)
+    trace = execute(a_scenario(consumers=consumer_group(2, orderly(), consume_ms=90), rate_per_s=20), for_ms=40_000)
 
     assert {len(node) for node in trace.consumed().values()} == {1}
     assert len(trace.stored()) - len(trace.consumed()) < 10
@@ -29,7 +29,7 @@ def test_every_message_is_consumed_once_and_in_the_order_of_its_queue():
 
 
 def test_a_queue_is_locked_before_it_is_acquired_and_renewed_every_20_s():
-    trace = execute(a_scenario(consumers=1, queues=2, rate_per_s=5, consumer=orderly()), for_ms=62_000)
+    trace = execute(a_scenario(consumers=consumer_group(1, orderly()), queues=2, rate_per_s=5), for_ms=62_000)
 
     rows = [(row.event, row.queue_id) for row in trace.select("ownership", topic=TOPIC)]
     assert rows == [("locked", 0), ("acquired", 0), ("locked", 1), ("acquired", 1)]
@@ -39,7 +39,9 @@ def test_a_queue_is_locked_before_it_is_acquired_and_renewed_every_20_s():
 
 
 def test_batches_of_one_queue_follow_each_other_while_those_of_others_run_next_to_them():
-    trace = execute(a_scenario(consumers=1, queues=2, rate_per_s=20, consume_ms=500, consumer=orderly()), for_ms=20_000)
+    trace = execute(
+        a_scenario(consumers=consumer_group(1, orderly(), consume_ms=500), queues=2, rate_per_s=20), for_ms=20_000
+    )
 
     by_queue = [consumed_by(trace, "c1", queue_id=queue_id, topic=TOPIC) for queue_id in (0, 1)]
     for rows in by_queue:
@@ -49,7 +51,9 @@ def test_batches_of_one_queue_follow_each_other_while_those_of_others_run_next_t
 
 def test_a_batch_holds_as_many_messages_as_may_be_consumed_at_once():
     config = orderly(consume_message_batch_max_size=4)
-    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=20, consume_ms=500, consumer=config), for_ms=20_000)
+    trace = execute(
+        a_scenario(consumers=consumer_group(1, config, consume_ms=500), queues=1, rate_per_s=20), for_ms=20_000
+    )
 
     batches = [len(list(rows)) for _, rows in itertools.groupby(consumed_by(trace, "c1"), key=lambda row: row.at_ms)]
     assert max(batches) == 4
@@ -59,7 +63,7 @@ def test_a_batch_holds_as_many_messages_as_may_be_consumed_at_once():
 @pytest.mark.parametrize(("pause_ms", "rests_ms"), [(1_000, 1_000), (0, 10), (60_000, 30_000)])
 def test_a_message_that_failed_comes_again_after_the_pause_and_everything_behind_it_waits(pause_ms, rests_ms):
     config = orderly(suspend_current_queue_time_millis=pause_ms)
-    scenario = a_scenario(consumers=1, queues=1, rate_per_s=2, consume_ms=50, consumer=config)
+    scenario = a_scenario(consumers=consumer_group(1, config, consume_ms=50), queues=1, rate_per_s=2)
     trace = execute(failing(scenario, 2), for_ms=70_000)
 
     rows = consumed_by(trace, "c1")
@@ -74,7 +78,7 @@ def test_a_message_that_failed_comes_again_after_the_pause_and_everything_behind
 
 def test_after_60_s_a_thread_leaves_its_queue_to_another_one():
     config = orderly(consume_thread_min=1)
-    scenario = a_scenario(consumers=1, queues=2, rate_per_s=4, consume_ms=4_000, consumer=config)
+    scenario = a_scenario(consumers=consumer_group(1, config, consume_ms=4_000), queues=2, rate_per_s=4)
     trace = execute(scenario, for_ms=140_000)
 
     turns = [
@@ -91,7 +95,7 @@ def test_a_consumer_whose_broker_is_frozen_stops_when_its_lock_is_30_s_old_and_g
         await stage.suspend("broker-a", 60_000)
         await stage.for_ms(20_000)
 
-    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=20, consume_ms=100, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, orderly(), consume_ms=100), queues=1, rate_per_s=20), script)
 
     consumed = [row.at_ms for row in consumed_by(trace, "c1")]
     stopped = max(at_ms for at_ms in consumed if at_ms < 90_000)
@@ -109,7 +113,7 @@ def test_a_refused_lock_is_tried_again_about_every_second_although_a_wake_up_is_
         await stage.kill("c2")
         await stage.at_ms(90_000)
 
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=10, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, orderly()), queues=2, rate_per_s=10), script)
 
     (taken,) = holds(trace, "c1", "locked", queue_id=1, topic=TOPIC)
     # c2 renewed at 21 s; its lock lives for 60 s.
@@ -131,7 +135,7 @@ def test_the_queues_of_a_concurrent_consumer_are_marked_locked_although_no_one_a
         began_ms = min(queue.last_lock_ms for queue in queues)
         marks.extend((queue.locked, queue.is_lock_expired(began_ms + 40_000)) for queue in queues)
 
-    trace = execute(a_scenario(consumers=1, rate_per_s=5, consumer=ConsumerConfig()), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, ConsumerConfig()), rate_per_s=5), script)
 
     assert requested(trace, "c1", "broker-a", LOCK) == []
     assert holds(trace, "c1", "locked") == []
@@ -139,7 +143,7 @@ def test_the_queues_of_a_concurrent_consumer_are_marked_locked_although_no_one_a
 
 
 def test_what_was_consumed_in_order_is_committed_in_order():
-    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=5, consumer=orderly()), for_ms=30_000)
+    trace = execute(a_scenario(consumers=consumer_group(1, orderly()), queues=1, rate_per_s=5), for_ms=30_000)
 
     commits = [row.offset for row in trace.select("messages", event="committed", topic=TOPIC)]
     assert commits == sorted(commits)
@@ -156,7 +160,7 @@ def test_an_ordered_queue_whose_offset_the_broker_corrects_is_unlocked_and_taken
         stage.start("c1")
         await stage.for_ms(10_000)
 
-    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=5, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, orderly()), queues=1, rate_per_s=5), script)
 
     rows = [(row.event, row.offset) for row in trace.select("ownership", topic=TOPIC, after_ms=30_100)]
     stored = trace.select("messages", event="stored", topic=TOPIC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from support.ordered import orderly
 from support.retried import (
     DELAYED,
@@ -19,7 +19,7 @@ from support.retried import (
 
 def one_ordered_consumer(fail_times=100, **options):
     config = orderly(**options)
-    return failing(a_scenario(consumers=1, queues=1, rate_per_s=1, consumer=config), fail_times)
+    return failing(a_scenario(consumers=consumer_group(1, config), queues=1, rate_per_s=1), fail_times)
 
 
 def test_an_ordered_message_is_tried_for_ever_where_no_limit_is_set():

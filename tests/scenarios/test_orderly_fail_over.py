@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.testing import TOPIC, Stage, a_scenario, execute
+from emulator.testing import TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import BrokerConfig, NameserverConfig
 from support.grouped import MASTER, S1, a_group, acting, believed, minimum
 from support.ordered import LOCK, consumed_by, holds, in_order, orderly, requested
@@ -80,7 +80,7 @@ def test_after_a_restart_of_the_broker_its_queues_are_consumed_without_any_lock_
         stage.start("broker-a")
         await stage.at_ms(70_000)
 
-    trace = execute(a_scenario(consumers=1, queues=2, rate_per_s=10, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, orderly()), queues=2, rate_per_s=10), script)
 
     (locked, holders) = believed(trace, "broker-a", "queue_locks", after_ms=43_000)[0]
     assert (locked, len(holders)) == (61_005, 3)

@@ -8,8 +8,8 @@ import pytest
 
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.spec import load
-from emulator.spec.model.scenario import TopicSpec
-from emulator.testing import TOPIC, Stage, a_scenario, execute
+from emulator.spec.model.scenario import Network, TopicSpec
+from emulator.testing import TOPIC, Stage, a_scenario, consumer_group, execute
 from emulator.time.mode import TimeMode
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
@@ -37,7 +37,9 @@ def test_a_queue_changes_hands_at_once_if_its_batch_ends_within_half_a_second_el
         stage.start("c2")
         await stage.at_ms(60_000)
 
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=20, consume_ms=consume_ms, consumer=orderly()), script)
+    trace = execute(
+        a_scenario(consumers=consumer_group(2, orderly(), consume_ms=consume_ms), queues=2, rate_per_s=20), script
+    )
 
     (dropped,) = holds(trace, "c1", "dropped", topic=TOPIC)
     (unlocked,) = holds(trace, "c1", "unlocked", topic=TOPIC)
@@ -59,7 +61,9 @@ def test_a_dropped_queue_is_unlocked_by_force_20_s_after_its_last_lock_while_its
         stage.start("c2")
         await stage.at_ms(150_000)
 
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=60_000, consumer=orderly()), script)
+    trace = execute(
+        a_scenario(consumers=consumer_group(2, orderly(), consume_ms=60_000), queues=2, rate_per_s=2), script
+    )
 
     (dropped,) = holds(trace, "c1", "dropped", topic=TOPIC)
     (forced,) = holds(trace, "c1", "unlocked", topic=TOPIC)
@@ -83,7 +87,9 @@ def test_a_queue_that_comes_back_before_it_was_let_go_of_is_dead_until_no_one_ha
         await stage.kill("c2")
         await stage.at_ms(180_000)
 
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=2, consume_ms=15_000, consumer=orderly()), script)
+    trace = execute(
+        a_scenario(consumers=consumer_group(2, orderly(), consume_ms=15_000), queues=2, rate_per_s=2), script
+    )
 
     (dropped,) = holds(trace, "c1", "dropped", topic=TOPIC)
     assert dropped < 29_000
@@ -111,7 +117,7 @@ def test_first_pulls_of_ordered_queues_of_a_slow_broker_stall_the_pulls_of_all_o
 
     config = ConsumerConfig(consume_orderly=consume_orderly)
     brokers = ("broker-a", "broker-b")
-    trace = execute(a_scenario(consumers=1, brokers=brokers, rate_per_s=40, consumer=config), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, config), brokers=brokers, rate_per_s=40), script)
 
     pulls = [
         row.sent_ms for row in trace.select("rpc", src="c1", dst="broker-a", code=int(PULL)) if row.kind == "request"
@@ -130,7 +136,7 @@ def test_an_orderly_stop_gives_the_locks_back_before_it_commits():
         await stage.stop("c2")
         await stage.at_ms(40_000)
 
-    trace = execute(a_scenario(consumers=2, queues=2, rate_per_s=10, consume_ms=90, consumer=orderly()), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, orderly(), consume_ms=90), queues=2, rate_per_s=10), script)
 
     def sent(code):
         rows = trace.select("rpc", src="c2", dst="broker-a", code=int(code), event="delivered", after_ms=32_500)
@@ -153,7 +159,10 @@ def test_unsubscribing_neither_commits_nor_unlocks():
         await stage.at_ms(70_000)
 
     topics = (TopicSpec(TOPIC, ("broker-a",), 2), TopicSpec("other", ("broker-a",), 1))
-    trace = execute(a_scenario(topics=topics, consumers=1, rate_per_s=10, consumer=orderly()), script)
+    trace = execute(
+        a_scenario(topics=topics, consumers=consumer_group(1, orderly(), topics=(TOPIC, "other")), rate_per_s=10),
+        script,
+    )
 
     assert len(holds(trace, "c1", "dropped", topic=TOPIC)) == 2
     (gone, _) = holds(trace, "c1", "dropped", topic=TOPIC)
@@ -201,6 +210,8 @@ def test_a_hand_over_leaves_the_same_trace_in_memory_and_over_loopback():
         stage.start("c2")
         await stage.at_ms(30_000)
 
-    scenario = a_scenario(consumers=2, queues=2, jitter_ms=2, rate_per_s=10, consume_ms=300, consumer=orderly())
+    scenario = a_scenario(
+        consumers=consumer_group(2, orderly(), consume_ms=300), queues=2, network=Network(1, 2), rate_per_s=10
+    )
 
     assert execute(scenario, script, mode=TimeMode.FAST).digest == execute(scenario, script).digest != ""

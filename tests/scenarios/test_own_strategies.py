@@ -13,7 +13,7 @@ from emulator.spec import load
 from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
 from emulator.spec.reading.bundled import example
 from emulator.spec.warnings.harmful_settings import check
-from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from support.own_code import OWN, OWN_CODE
 
@@ -32,15 +32,17 @@ def warnings(path, event):
 
 
 def test_a_function_of_the_users_own_allocates_the_queues():
-    trace = execute(scenario_of(consumers=2, queues=4, consumer=named(OWN + "turned")), for_ms=45_000)
+    trace = execute(scenario_of(consumers=consumer_group(2, named(OWN + "turned")), queues=4), for_ms=45_000)
 
     assert trace.owners() == {("broker-a", i): ["c2" if i % 2 == 0 else "c1"] for i in range(4)}
 
 
 def test_a_hash_function_of_the_users_own_places_members_and_queues():
     hashed = named("CONSISTENT_HASH", hash_function=OWN + "last_digits", virtual_node_cnt=2)
-    by_own = execute(scenario_of(consumers=3, queues=8, consumer=hashed), for_ms=45_000).owners()
-    by_md5 = execute(scenario_of(consumers=3, queues=8, consumer=named("CONSISTENT_HASH")), for_ms=45_000).owners()
+    by_own = execute(scenario_of(consumers=consumer_group(3, hashed), queues=8), for_ms=45_000).owners()
+    by_md5 = execute(
+        scenario_of(consumers=consumer_group(3, named("CONSISTENT_HASH")), queues=8), for_ms=45_000
+    ).owners()
 
     assert all(len(owners) == 1 for owners in by_own.values())
     assert by_own != by_md5
@@ -81,7 +83,7 @@ def test_while_a_strategy_throws_members_keep_their_queues_and_try_again_every_s
     ],
 )
 def test_whatever_a_strategy_throws_or_gives_the_log_says_it(function, error, tmp_path):
-    scenario = scenario_of(consumers=1, consumer=named(OWN + function), run_for_ms=10_000)
+    scenario = scenario_of(consumers=consumer_group(1, named(OWN + function)), run_for_ms=10_000)
     manifest = run_scenario(scenario, runs=tmp_path)
 
     lines = warnings(manifest.path, "allocate message queue exception")
@@ -136,14 +138,14 @@ def test_kafkas_round_robin_is_even_in_sum_where_avg_gives_the_first_members_mor
 
 
 def test_a_sticky_member_whose_brokers_do_not_know_its_strategy_gets_no_queue():
-    trace = execute(scenario_of(consumers=1, consumer=named("STICKY", client_rebalance=False)), for_ms=30_000)
+    trace = execute(scenario_of(consumers=consumer_group(1, named("STICKY", client_rebalance=False))), for_ms=30_000)
 
     assert trace.select("ownership") == []
 
 
 def test_an_ordered_consumer_allocates_itself_and_cannot_be_sticky(tmp_path):
     consumer = named("STICKY", client_rebalance=False, consume_orderly=True)
-    path = run_scenario(scenario_of(consumers=1, consumer=consumer, run_for_ms=10_000), runs=tmp_path).path
+    path = run_scenario(scenario_of(consumers=consumer_group(1, consumer), run_for_ms=10_000), runs=tmp_path).path
 
     (line, *_) = warnings(path, "allocate message queue exception")
     assert (line["strategy"], line["error"].partition(":")[0]) == ("STICKY", "STICKY is not supported by clients")

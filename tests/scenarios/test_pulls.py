@@ -5,7 +5,7 @@ import itertools
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import PullMessageResponseBody
@@ -40,7 +40,10 @@ def test_a_pull_that_finds_nothing_is_held_until_the_broker_looks_after_15_s_and
 
 
 def test_without_long_polling_the_broker_looks_every_second():
-    trace = execute(a_scenario(consumers=1, queues=1, broker=BrokerConfig(long_polling_enable=False)), for_ms=10_000)
+    trace = execute(
+        a_scenario(consumers=1, queues=1, brokers=broker_groups(config=BrokerConfig(long_polling_enable=False))),
+        for_ms=10_000,
+    )
 
     held = list(held_ms(trace).values())
     assert len(held) >= 4
@@ -50,7 +53,9 @@ def test_without_long_polling_the_broker_looks_every_second():
 
 def test_without_long_polling_a_message_waits_for_the_look():
     broker = BrokerConfig(long_polling_enable=False)
-    trace = execute(a_scenario(consumers=1, queues=1, broker=broker, rate_per_s=3), for_ms=20_000)
+    trace = execute(
+        a_scenario(consumers=1, queues=1, brokers=broker_groups(config=broker), rate_per_s=3), for_ms=20_000
+    )
 
     found = [row.at_ms for row in answers(trace, status=0) if row.at_ms > 5_000]
     assert len(found) == 15
@@ -166,7 +171,7 @@ def test_a_position_beyond_the_end_is_corrected_and_the_queue_is_taken_up_afresh
 def test_a_slow_listener_stops_the_pulls_at_its_threshold_and_one_batch():
     config = ConsumerConfig(pull_threshold_for_queue=40, consume_thread_min=1)
     trace = execute(
-        a_scenario(consumers=1, queues=1, rate_per_s=200, consumer=config, consume_ms=500, jitter_ms=0), for_ms=6_000
+        a_scenario(consumers=consumer_group(1, config, consume_ms=500), queues=1, rate_per_s=200), for_ms=6_000
     )
 
     stored, consumed = len(trace.stored()), len(trace.consumed())

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from emulator.spec.model.scenario import TopicSpec
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.spec.model.scenario import Network, TopicSpec
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import PermName, TopicConfig
@@ -89,7 +89,7 @@ def test_a_consumer_that_is_missing_in_the_list_drops_everything_one_that_gets_n
 
     # Neither sends a broker that it is there when it connects, only each 60 s: c2 at 91 s, c1 at 121 s.
     config = ConsumerConfig(enable_heartbeat_channel_event_listener=False, heartbeat_broker_interval=60_000)
-    trace = execute(a_scenario(consumers=2, consumer=config), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, config)), script)
 
     back = trace.select("rpc", src="c2", code=34, after_ms=62_000)[0].at_ms
     assert round(back, -2) == 91_000
@@ -150,7 +150,10 @@ def test_each_pass_of_a_topic_without_route_heartbeats_all_brokers_and_looks_for
         await stage.at_ms(150_000)
 
     config = ConsumerConfig(poll_name_server_interval=3_600_000, heartbeat_broker_interval=3_600_000)
-    trace = execute(a_scenario(consumers=1, brokers=BOTH, topics=TWO_TOPICS, consumer=config), script)
+    trace = execute(
+        a_scenario(consumers=consumer_group(1, config, topics=(TOPIC, "bills")), brokers=BOTH, topics=TWO_TOPICS),
+        script,
+    )
 
     passes = trace.passes("c1", after_ms=20_000, until_ms=100_000)
     assert len(passes) == 4
@@ -188,7 +191,7 @@ def test_a_topic_without_route_and_without_nameserver_makes_the_client_try_every
 @pytest.mark.trap("X1")
 def test_a_retry_topic_that_is_new_is_owned_with_the_pass_after_the_one_that_found_its_route():
     config = ConsumerConfig(poll_name_server_interval=3_600_000)
-    trace = execute(a_scenario(consumers=1, consumer=config, delay_ms=8), for_ms=45_000)
+    trace = execute(a_scenario(consumers=consumer_group(1, config), network=Network(8)), for_ms=45_000)
 
     # The poll came before the first heartbeat had made the topic.
     (taken,) = trace.select("ownership", topic=RETRY, event="acquired")

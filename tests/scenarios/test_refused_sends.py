@@ -3,8 +3,8 @@
 import attrs
 import pytest
 
-from emulator.spec.model.scenario import TopicSpec
-from emulator.testing import TOPIC, Stage, a_scenario, execute
+from emulator.spec.model.scenario import NameserverSpec, TopicSpec
+from emulator.testing import TOPIC, Stage, a_scenario, broker_groups, execute
 from nodes.client.producer.default_producer import NoRouteInfoError, OutgoingMessage, SendStatus
 from nodes.config import BrokerConfig, BrokerRole, NameserverConfig, ProducerConfig
 from nodes.protocol import headers
@@ -88,20 +88,22 @@ def test_a_send_is_not_measured_by_its_topics_permission_but_by_its_brokers_wher
             header = headers.SendMessageRequestHeader("pg", "bills", "TBW102", 4, 0, 0, 0, 0)
             codes.append((await probe.ask("broker-a", RequestCode.SEND_MESSAGE, header)).code)
 
-    execute(a_scenario(broker=BrokerConfig(broker_permission=4)), script)
+    execute(a_scenario(brokers=broker_groups(config=BrokerConfig(broker_permission=4))), script)
 
     assert codes == [ResponseCode.SUCCESS, ResponseCode.NO_PERMISSION]
 
 
 def test_a_broker_that_may_not_be_written_to_reports_so_in_its_registration_and_no_one_sends():
-    trace = execute(producing(queues=1, broker=BrokerConfig(broker_permission=4)), for_ms=5_000)
+    trace = execute(producing(queues=1, brokers=broker_groups(config=BrokerConfig(broker_permission=4))), for_ms=5_000)
 
     assert sent(trace, SEND, "p1") == stored_in(trace, TOPIC) == []
     assert len(routes_requested(trace)) > 40
 
 
 def test_a_broker_that_may_not_be_read_reports_so_in_its_registration_and_no_consumer_pulls():
-    trace = execute(producing(consumers=1, queues=1, broker=BrokerConfig(broker_permission=2)), for_ms=5_000)
+    trace = execute(
+        producing(consumers=1, queues=1, brokers=broker_groups(config=BrokerConfig(broker_permission=2))), for_ms=5_000
+    )
 
     assert trace.select("rpc", src="c1", code=11) == []
     assert stored_in(trace, TOPIC) != []
@@ -132,7 +134,7 @@ def test_without_a_template_an_unknown_topic_has_no_route():
         await stage.at_ms(15_000)
         await send_all(stage, outcomes, OutgoingMessage("fresh", b"1"))
 
-    execute(producing(rate_per_s=1, broker=BrokerConfig(auto_create_topic_enable=False)), script)
+    execute(producing(rate_per_s=1, brokers=broker_groups(config=BrokerConfig(auto_create_topic_enable=False))), script)
 
     assert [str(outcome) for outcome in outcomes] == ["No route info of this topic: fresh"]
 
@@ -151,7 +153,12 @@ def test_a_refusal_that_another_broker_would_repeat_ends_the_send_at_once():
         await stage.for_ms(100)
         await send_all(stage, outcomes, *[OutgoingMessage(TOPIC, b"") for _ in range(9)])
 
-    trace = execute(producing(rate_per_s=1, queues=1, nameserver=NameserverConfig(order_message_enable=True)), script)
+    trace = execute(
+        producing(
+            rate_per_s=1, queues=1, nameservers=(NameserverSpec("ns-1", NameserverConfig(order_message_enable=True)),)
+        ),
+        script,
+    )
 
     refused = [outcome for outcome in outcomes if isinstance(outcome, BrokerError)]
     assert {outcome.code for outcome in refused} == {ResponseCode.INVALID_PARAMETER}
@@ -171,7 +178,9 @@ def test_what_a_broker_keeps_less_well_than_promised_is_sent_again_only_if_that_
 
     config = ProducerConfig(retry_another_broker_when_not_store_ok=again)
     topics = (TopicSpec(TOPIC, BOTH, 1), TopicSpec("bills", BOTH, 1))
-    trace = execute(producing(config, rate_per_s=1, brokers=BOTH, topics=topics, broker=HALF_RETAINED), script)
+    trace = execute(
+        producing(config, rate_per_s=1, brokers=broker_groups(*BOTH, config=HALF_RETAINED), topics=topics), script
+    )
 
     assert outcomes == [SendStatus.FLUSH_SLAVE_TIMEOUT]
     assert len(stored_in(trace, "bills")) == copies

@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.testing import Stage, a_scenario, execute
+from emulator.testing import Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -38,7 +38,7 @@ async def reply(guest: Guest, *, topic: str = CLUSTER_TOPIC, v2: bool = True, **
 
 
 def executed(script, **options):
-    return execute(a_scenario(queues=1, broker=BrokerConfig(**options)), script)
+    return execute(a_scenario(queues=1, brokers=broker_groups(config=BrokerConfig(**options))), script)
 
 
 @pytest.mark.parametrize("v2", [True, False])

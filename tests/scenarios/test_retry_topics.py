@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from emulator.time.mode import TimeMode
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import ConsumeFromWhere, PermName, TopicConfig
@@ -29,7 +29,7 @@ def test_a_group_that_starts_from_a_timestamp_misses_the_retries_that_one_from_t
         stage.start("c1")
         await stage.for_ms(40_000)
 
-    trace = execute(a_scenario(consumers=1, consumer=ConsumerConfig(consume_from_where=where)), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, ConsumerConfig(consume_from_where=where))), script)
 
     assert [row.offset for row in consumed_from(trace, RETRY)] == consumed
 

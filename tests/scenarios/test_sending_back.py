@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from emulator.spec.model.scenario import BrokerSpec, TopicSpec
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -70,7 +70,7 @@ def test_a_consumer_may_want_fewer_deliveries_than_its_group_allows():
 
 def test_every_message_of_a_batch_that_failed_is_sent_back_for_itself():
     config = ConsumerConfig(consume_message_batch_max_size=4, consume_thread_min=1)
-    scenario = a_scenario(consumers=1, queues=1, rate_per_s=20, consume_ms=500, consumer=config)
+    scenario = a_scenario(consumers=consumer_group(1, config, consume_ms=500), queues=1, rate_per_s=20)
     trace = execute(failing(scenario), for_ms=8_000)
 
     batches = [len(list(rows)) for _, rows in itertools.groupby(consumed_from(trace, TOPIC), key=lambda row: row.at_ms)]
@@ -106,7 +106,7 @@ def test_a_slave_takes_nothing_back_whether_or_not_it_may_act_for_its_master(con
         header = headers.ConsumerSendMsgBackRequestHeader(0, "g", 0)
         answers.append(await probe.ask("broker-a-s1", SEND_BACK, header))
 
-    scenario = a_scenario(broker=config)
+    scenario = a_scenario(brokers=broker_groups(config=config))
     execute(attrs.evolve(scenario, brokers=(*scenario.brokers, BrokerSpec("broker-a", 1, config=config))), script)
 
     assert [answer.code for answer in answers] == [code]
@@ -130,7 +130,10 @@ def test_a_broker_looks_the_message_up_in_its_own_log_and_may_be_forbidden_to_wr
         header = headers.ConsumerSendMsgBackRequestHeader(offset, "g", level)
         answers.append(await probe.ask("broker-a", SEND_BACK, header))
 
-    trace = execute(a_scenario(queues=1, rate_per_s=1, broker=BrokerConfig(broker_permission=permission)), script)
+    trace = execute(
+        a_scenario(queues=1, rate_per_s=1, brokers=broker_groups(config=BrokerConfig(broker_permission=permission))),
+        script,
+    )
 
     assert [answer.code for answer in answers] == [code]
     # Without any delay level a message is a dead letter at once.
@@ -146,7 +149,12 @@ def test_what_its_broker_cannot_take_back_goes_to_the_retry_topic_of_another():
 
     topics = (TopicSpec(TOPIC, ("broker-a",), 1), TopicSpec("bills", ("broker-b",), 1))
     brokers = ("broker-a", "broker-b")
-    scenario = a_scenario(consumers=1, brokers=brokers, topics=topics, rate_per_s=1, consume_ms=40_000)
+    scenario = a_scenario(
+        consumers=consumer_group(1, consume_ms=40_000, topics=(TOPIC, "bills")),
+        brokers=brokers,
+        topics=topics,
+        rate_per_s=1,
+    )
     trace = execute(failing(scenario), script, for_ms=100_000)
 
     (failed,) = consumed_from(trace, TOPIC)
@@ -189,7 +197,7 @@ def test_a_message_comes_again_twice_when_the_answer_to_its_sending_back_is_lost
 
 def test_not_more_listeners_run_at_once_than_there_are_threads():
     config = ConsumerConfig(consume_thread_min=2)
-    trace = execute(a_scenario(consumers=1, rate_per_s=20, consume_ms=1_000, consumer=config), for_ms=20_500)
+    trace = execute(a_scenario(consumers=consumer_group(1, config, consume_ms=1_000), rate_per_s=20), for_ms=20_500)
 
     instants = [row.at_ms for row in consumed_from(trace, TOPIC)]
     assert len(instants) > 30
@@ -218,7 +226,7 @@ def test_a_retry_topic_is_made_for_who_sends_to_it_though_topics_are_not_made_by
         header = headers.SendMessageRequestHeader("pg", "unheard", "TBW102", 4, 0, 0, 0, 0)
         answers.append(await probe.ask("broker-a", RequestCode.SEND_MESSAGE, header))
 
-    trace = execute(a_scenario(broker=BrokerConfig(auto_create_topic_enable=False)), script)
+    trace = execute(a_scenario(brokers=broker_groups(config=BrokerConfig(auto_create_topic_enable=False))), script)
 
     assert [answer.code for answer in answers] == [ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST]
     assert len(stored_in(trace, RETRY)) == 1

@@ -5,8 +5,8 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.spec.model.scenario import ConsumerGroupSpec, Network, TopicSpec
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
 from support.ordered import orderly, requested
@@ -123,7 +123,7 @@ def test_who_resumes_a_consumer_rebalances_on_a_thread_of_his_own_next_to_the_on
         await stage.at_ms(110_000)
 
     # A pass takes 1.6 s; while the consumer is paused, one begins each second.
-    trace = execute(a_scenario(consumers=1, delay_ms=400), script)
+    trace = execute(a_scenario(consumers=1, network=Network(400)), script)
 
     arrived = requested(trace, "c1", "broker-a", LIST, after_ms=100_000, until_ms=103_000)
     # On one thread two questions are at least 800 ms apart.
@@ -152,7 +152,9 @@ def test_all_queues_that_go_are_dropped_first_and_then_committed_one_by_one():
         stage.start("c2")
         await stage.at_ms(50_000)
 
-    trace = execute(a_scenario(consumers=2, queues=4, rate_per_s=20, consume_ms=3_000, consumer=orderly()), script)
+    trace = execute(
+        a_scenario(consumers=consumer_group(2, orderly(), consume_ms=3_000), queues=4, rate_per_s=20), script
+    )
 
     dropped = trace.select("ownership", node="c1", event="dropped", topic=TOPIC)
     assert {row.queue_id for row in dropped} == {2, 3}

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
@@ -29,7 +29,7 @@ def assigned(trace, node, topic=TOPIC):
 
 
 def test_members_ask_brokers_for_their_shares_and_own_all_queues_together():
-    trace = execute(a_scenario(consumers=2, queues=8, rate_per_s=10, consumer=asking()), for_ms=60_000)
+    trace = execute(a_scenario(consumers=consumer_group(2, asking()), queues=8, rate_per_s=10), for_ms=60_000)
 
     assert trace.owners() == {("broker-a", i): ["c1" if i < 4 else "c2"] for i in range(8)}
     assert [requested(trace, name, "broker-a", LIST) for name in ("c1", "c2")] == [[], []]
@@ -45,7 +45,7 @@ def test_each_question_goes_to_a_broker_drawn_again_so_brokers_that_know_differe
         stage.cut("c2", "broker-a")  # no one closes anything: broker-a forgets c2 after two minutes, broker-b does not
         await stage.at_ms(400_000)
 
-    trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=asking()), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, asking()), brokers=BROKERS, queues=4), script)
 
     late = [(queues, source) for at_ms, queues, source in assigned(trace, "c1") if at_ms > 170_000]
     by_source = {source: {len(queues) for queues, requested_of in late if requested_of == source} for _, source in late}
@@ -59,7 +59,7 @@ def test_each_question_goes_to_a_broker_drawn_again_so_brokers_that_know_differe
 @pytest.mark.trap("C23")
 def test_a_strategy_that_brokers_do_not_know_gives_no_queue_ever_and_a_pass_every_second():
     options = {"allocate_message_queue_strategy": "CONSISTENT_HASH"}
-    trace = execute(a_scenario(consumers=1, consumer=asking(**options)), for_ms=60_000)
+    trace = execute(a_scenario(consumers=consumer_group(1, asking(**options))), for_ms=60_000)
 
     assert trace.select("ownership") == []
     passes = trace.passes("c1", after_ms=5_000)
@@ -69,7 +69,7 @@ def test_a_strategy_that_brokers_do_not_know_gives_no_queue_ever_and_a_pass_ever
 
 @pytest.mark.parametrize("options", [{"consume_orderly": True}, {"message_model": "BROADCASTING"}])
 def test_ordered_and_broadcasting_consumers_allocate_the_queues_themselves_whatever_the_option_says(options):
-    trace = execute(a_scenario(consumers=1, consumer=asking(**options)), for_ms=30_000)
+    trace = execute(a_scenario(consumers=consumer_group(1, asking(**options))), for_ms=30_000)
 
     assert requested(trace, "c1", "broker-a", QUERY) == []
     assert len(trace.owners()) == 4
@@ -77,7 +77,9 @@ def test_ordered_and_broadcasting_consumers_allocate_the_queues_themselves_whate
 
 def test_without_a_load_balancer_a_broker_gives_everybody_everything():
     broker = BrokerConfig(server_load_balancer_enable=False)
-    trace = execute(a_scenario(consumers=2, queues=2, broker=broker, consumer=asking()), for_ms=30_000)
+    trace = execute(
+        a_scenario(consumers=consumer_group(2, asking()), queues=2, brokers=broker_groups(config=broker)), for_ms=30_000
+    )
 
     assert trace.owners() == {("broker-a", 0): ["c1", "c2"], ("broker-a", 1): ["c1", "c2"]}
 
@@ -88,7 +90,7 @@ def test_a_broker_that_does_not_answer_leaves_the_shares_as_they_are_and_is_aske
         stage.cut("c1", "broker-a")
         await stage.at_ms(90_000)
 
-    trace = execute(a_scenario(consumers=1, consumer=asking()), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, asking())), script)
 
     assert trace.select("ownership", event="dropped", topic=TOPIC) == []
     passes = trace.passes("c1", after_ms=50_000)
@@ -99,7 +101,9 @@ def test_a_broker_that_does_not_answer_leaves_the_shares_as_they_are_and_is_aske
 def test_a_broker_knows_new_queues_of_a_topic_up_to_30_s_late():
     """It has routes of its own, and refreshes them in its own time."""
     broker = BrokerConfig(load_balance_poll_name_server_interval=7_000)
-    trace = execute(a_scenario(consumers=1, consumer=asking(), broker=broker), for_ms=40_000)
+    trace = execute(
+        a_scenario(consumers=consumer_group(1, asking()), brokers=broker_groups(config=broker)), for_ms=40_000
+    )
 
     routes = trace.select("rpc", src="broker-a", dst="ns-1", event="delivered", kind="request")
     polled = [row.at_ms for row in routes if row.code == RequestCode.GET_ROUTEINFO_BY_TOPIC]
@@ -129,7 +133,7 @@ def test_a_mode_is_refused_for_retry_topics_unknown_topics_and_unknown_groups_an
         await stage.for_ms(1_000)
         answers.append(stage.node("broker-a").tables.clients.request_modes.mode(TOPIC, GROUP).mode)
 
-    execute(a_scenario(broker=BrokerConfig(auto_create_subscription_group=False)), script)
+    execute(a_scenario(brokers=broker_groups(config=BrokerConfig(auto_create_subscription_group=False))), script)
 
     refused = [ResponseCode.NO_PERMISSION, ResponseCode.TOPIC_NOT_EXIST, ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST]
     assert answers == [*refused, ResponseCode.SUCCESS, MessageRequestMode.POP]
@@ -150,7 +154,7 @@ def test_what_is_assigned_for_popping_is_let_go_of_and_pulling_takes_it_up_again
             mine = [queue for queue in rebalance.process_queues if queue.topic == TOPIC]
             seen.append((len(mine), len(rebalance.pop_process_queues), f"{RETRY}_{TOPIC}" in stage.node("c1").topics()))
 
-    execute(a_scenario(consumers=1, consumer=asking()), script)
+    execute(a_scenario(consumers=consumer_group(1, asking())), script)
 
     # All queues of a broker are one to who pops.
     assert seen == [(0, 1, False), (4, 0, True)]

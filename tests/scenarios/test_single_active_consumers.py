@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.testing import GROUP, TOPIC, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig, Exclusivity, StatefulSetConfig
 from support.statefulsets import ORDINAL, a_statefulset, at_once, processed, twice_at_once
 
@@ -120,7 +120,7 @@ def test_members_of_an_ordinary_group_can_be_exclusive_too(exclusivity):
         await stage.stop("c1")
 
     config = ConsumerConfig(exclusivity=exclusivity)
-    scenario = a_scenario(consumers=2, consumer=config, consume_ms=CONSUME_MS, queues=6, rate_per_s=6)
+    scenario = a_scenario(consumers=consumer_group(2, config, consume_ms=CONSUME_MS), queues=6, rate_per_s=6)
     done = processed(execute(scenario, script, for_ms=120_000), CONSUME_MS)
 
     assert at_once(done) == []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from emulator.spec.model.scenario import Network
 from emulator.testing import a_scenario, execute
 
 
@@ -13,7 +14,7 @@ from emulator.testing import a_scenario, execute
 @pytest.mark.parametrize(("delay_ms", "comes_up"), [(700, True), (800, False)])
 def test_a_first_request_that_takes_too_long_fails_the_start_though_the_nameserver_lives(delay_ms, comes_up):
     """It pays for the connection, too: four ways, of which three seconds are allowed for."""
-    trace = execute(a_scenario(consumers=1, delay_ms=delay_ms), for_ms=60_000)
+    trace = execute(a_scenario(consumers=1, network=Network(delay_ms)), for_ms=60_000)
 
     life = [row.event for row in trace.select("lifecycle", node="c1")]
     assert ("ready" in life) is comes_up

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from support.ordered import requested
@@ -33,7 +33,9 @@ def double_owners(trace, after_ms=0):
 
 
 def test_all_members_ask_the_broker_with_the_smallest_name_and_own_all_queues_together():
-    trace = execute(a_scenario(consumers=3, brokers=BROKERS, queues=4, rate_per_s=10, consumer=pinned()), for_ms=60_000)
+    trace = execute(
+        a_scenario(consumers=consumer_group(3, pinned()), brokers=BROKERS, queues=4, rate_per_s=10), for_ms=60_000
+    )
 
     assert sorted(map(len, trace.owners().values())) == [1] * 8
     for name in ("c1", "c2", "c3"):
@@ -57,7 +59,7 @@ def test_members_that_join_and_leave_get_one_new_allocation_each():
         stage.start("c2")
         await stage.for_ms(40_000)
 
-    trace = execute(a_scenario(consumers=3, queues=6, consumer=pinned()), script)
+    trace = execute(a_scenario(consumers=consumer_group(3, pinned()), queues=6), script)
 
     divisions = [(at_ms // 30_000, len(value["shares"])) for at_ms, value in believed(trace, "allocation", "broker-a")]
     assert [allocated_queues for allocated_queues in divisions if allocated_queues[0]] == [(1, 2), (2, 3)]
@@ -71,7 +73,10 @@ def test_a_new_assigner_collects_claims_first_so_that_no_queue_moves():
         await stage.for_ms(120_000)
 
     broker = BrokerConfig(assigner_grace_period_ms=10_000)
-    trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, broker=broker, consumer=pinned()), script)
+    trace = execute(
+        a_scenario(consumers=consumer_group(2, pinned()), brokers=broker_groups(*BROKERS, config=broker), queues=4),
+        script,
+    )
 
     assert [value for _, value in believed(trace, "assigner", "c1")] == ["broker-a", "broker-b"]
     ((made_ms, made),) = believed(trace, "allocation", "broker-b")
@@ -88,7 +93,7 @@ def test_members_whose_routes_differ_have_two_assigners_and_queues_two_owners():
         stage.cut("c2", "broker-a")
         await stage.for_ms(300_000)
 
-    trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=pinned()), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, pinned()), brokers=BROKERS, queues=4), script)
 
     # c2 asks broker-a, gets no answer, and keeps its queues; broker-a forgets c2 after two minutes, and c1 gets all.
     assert [value for _, value in believed(trace, "assigner", "c2")] == ["broker-a"]
@@ -109,7 +114,9 @@ def test_revoking_before_assigning_leaves_no_instant_with_two_owners(revokes):
     # Consumers are not reported about changes, so each member learns of the new allocation in its own round.
     broker = BrokerConfig(notify_consumer_ids_changed_enable=False)
     config = pinned(revoke_before_assign=revokes)
-    trace = execute(a_scenario(consumers=3, queues=6, broker=broker, consumer=config), joins)
+    trace = execute(
+        a_scenario(consumers=consumer_group(3, config), queues=6, brokers=broker_groups(config=broker)), joins
+    )
 
     assert bool(double_owners(trace)) is not revokes
     assert sorted(map(len, trace.owners().values())) == [1] * 6
@@ -122,7 +129,7 @@ def test_the_heir_of_a_released_queue_is_reported_and_asks_at_once():
         stage.start("c3")
         await stage.for_ms(15_000)
 
-    trace = execute(a_scenario(consumers=3, queues=6, consumer=pinned(revoke_before_assign=True)), script)
+    trace = execute(a_scenario(consumers=consumer_group(3, pinned(revoke_before_assign=True)), queues=6), script)
 
     taken = [
         row.at_ms for row in trace.select("ownership", node="c3", event="acquired", topic=TOPIC) if row.at_ms > 30_000
@@ -133,7 +140,7 @@ def test_the_heir_of_a_released_queue_is_reported_and_asks_at_once():
 
 def test_ordered_members_ask_the_assigner_too_and_lock_what_they_get():
     trace = execute(
-        a_scenario(consumers=2, queues=4, rate_per_s=10, consumer=pinned(consume_orderly=True)), for_ms=60_000
+        a_scenario(consumers=consumer_group(2, pinned(consume_orderly=True)), queues=4, rate_per_s=10), for_ms=60_000
     )
 
     assert requested(trace, "c1", "broker-a", QUERY)
@@ -142,7 +149,7 @@ def test_ordered_members_ask_the_assigner_too_and_lock_what_they_get():
 
 
 def test_broadcasting_members_ask_no_one():
-    trace = execute(a_scenario(consumers=2, consumer=pinned(message_model="BROADCASTING")), for_ms=30_000)
+    trace = execute(a_scenario(consumers=consumer_group(2, pinned(message_model="BROADCASTING"))), for_ms=30_000)
 
     assert requested(trace, "c1", "broker-a", QUERY) == []
     assert {len(owners) for owners in trace.owners().values()} == {2}
@@ -150,7 +157,9 @@ def test_broadcasting_members_ask_no_one():
 
 def test_with_heartbeats_to_the_assigner_alone_other_brokers_refuse_the_pulls():
     config = pinned(heartbeat_to_assigner=True)
-    trace = execute(a_scenario(consumers=1, brokers=BROKERS, queues=2, rate_per_s=10, consumer=config), for_ms=60_000)
+    trace = execute(
+        a_scenario(consumers=consumer_group(1, config), brokers=BROKERS, queues=2, rate_per_s=10), for_ms=60_000
+    )
 
     assert requested(trace, "c1", "broker-b", RequestCode.HEART_BEAT) == []
     refused = trace.select("rpc", kind="response", code=RequestCode.PULL_MESSAGE, src="broker-b")
@@ -199,7 +208,7 @@ def test_a_broker_that_was_down_does_not_hear_the_operator_but_its_members_follo
 @pytest.mark.parametrize("strategy", ["STICKY", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "KAFKA_ROUND_ROBIN", "PR2169"])
 def test_the_assigner_knows_every_strategy(strategy):
     config = pinned(allocate_message_queue_strategy=strategy)
-    trace = execute(a_scenario(consumers=3, queues=6, rate_per_s=10, consumer=config), for_ms=60_000)
+    trace = execute(a_scenario(consumers=consumer_group(3, config), queues=6, rate_per_s=10), for_ms=60_000)
 
     assert sorted(map(len, trace.owners().values())) == [1] * 6
     assert set(trace.consumed()) == set(trace.stored())
@@ -213,7 +222,7 @@ def test_with_sticky_only_the_queues_of_the_departed_move():
 
     def moved(strategy):
         config = pinned(allocate_message_queue_strategy=strategy)
-        trace = execute(a_scenario(consumers=3, queues=12, consumer=config), script)
+        trace = execute(a_scenario(consumers=consumer_group(3, config), queues=12), script)
         before, after = trace.owners(at_ms=29_000), trace.owners()
         return sum(before[queue] != ["c1"] and before[queue] != after[queue] for queue in before)
 
@@ -226,7 +235,7 @@ def test_an_operator_names_the_strategy_and_gives_the_parameters():
         await stage.begin(f"rebalance {GROUP} assigner CONSISTENT_HASH")
         await stage.for_ms(60_000)
 
-    trace = execute(a_scenario(consumers=2, queues=8, consumer=ConsumerConfig(virtual_node_cnt=0)), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, ConsumerConfig(virtual_node_cnt=0)), queues=8), script)
 
     # No place on the ring: no queue has an owner, and the assigner says so.
     ((_, allocated), *_) = believed(trace, "allocation", "broker-a")
@@ -241,7 +250,7 @@ def test_with_the_prototype_of_2020_a_call_that_fails_drops_all_queues():
 
     def owned_by_c1(strategy):
         config = pinned(allocate_message_queue_strategy=strategy)
-        trace = execute(a_scenario(consumers=2, brokers=BROKERS, queues=4, consumer=config), script)
+        trace = execute(a_scenario(consumers=consumer_group(2, config), brokers=BROKERS, queues=4), script)
         return sum(owners == ["c1"] for owners in trace.owners().values())
 
     assert (owned_by_c1("PR2169"), owned_by_c1("STICKY")) == (0, 4)
@@ -255,6 +264,6 @@ def test_with_the_prototype_a_member_in_the_place_of_another_gets_no_queue():
         await stage.for_ms(60_000)
 
     config = pinned(allocate_message_queue_strategy="PR2169")
-    trace = execute(a_scenario(consumers=2, queues=8, consumer=config), script)
+    trace = execute(a_scenario(consumers=consumer_group(2, config), queues=8), script)
 
     assert sum(not owners for owners in trace.owners().values()) == 4

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from emulator.testing import a_scenario, execute
+from emulator.testing import a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 
 
@@ -21,7 +21,7 @@ def pool_threads():
 def test_a_pool_has_the_threads_that_were_busy_at_a_time_and_keeps_them(consume_ms, threads):
     """Ten messages a second, each of which takes a thread for so long; the first pull finds sixteen."""
     config = ConsumerConfig(consume_thread_min=20)
-    scenario = a_scenario(consumers=1, queues=1, rate_per_s=10, consume_ms=consume_ms, consumer=config)
+    scenario = a_scenario(consumers=consumer_group(1, config, consume_ms=consume_ms), queues=1, rate_per_s=10)
     counted = []
 
     async def script(stage):

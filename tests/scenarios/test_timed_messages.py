@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec.model.scenario import Scenario
-from emulator.testing import Stage, a_scenario, execute
+from emulator.testing import Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_message import RecallMessageRequestHeader
@@ -15,7 +15,7 @@ DAY_MS = 24 * 3_600_000
 
 
 def a_broker(config: BrokerConfig) -> Scenario:
-    return a_scenario(brokers={BROKER: config})
+    return a_scenario(brokers=broker_groups(BROKER, config=config))
 
 
 @pytest.mark.parametrize("requested", [{"TIMER_DELAY_SEC": "30"}, {"TIMER_DELAY_MS": "30000"}])
@@ -212,8 +212,8 @@ def test_nothing_is_taken_back_unless_that_is_enabled_and_by_a_slave_never() -> 
             answer = await probe.ask(node, RequestCode.RECALL_MESSAGE, RecallMessageRequestHeader("orders", "x"))
             codes.append(answer.code)
 
-    execute(a_scenario(slaves=1), script)
-    execute(a_scenario(slaves=1, broker=BrokerConfig(recall_message_enable=True)), script)
+    execute(a_scenario(brokers=broker_groups(slaves=1)), script)
+    execute(a_scenario(brokers=broker_groups(config=BrokerConfig(recall_message_enable=True), slaves=1)), script)
     assert codes[0] == codes[1] == ResponseCode.NO_PERMISSION
     assert codes[2:] == [ResponseCode.ILLEGAL_OPERATION, ResponseCode.SLAVE_NOT_AVAILABLE]
 

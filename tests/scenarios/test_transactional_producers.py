@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from emulator.spec.model.scenario import ProducerSpec, Scenario
-from emulator.testing import TOPIC, Script, Stage, Trace, a_scenario, execute
+from emulator.testing import TOPIC, Script, Stage, Trace, a_scenario, broker_groups, execute
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol.codes import RequestCode
@@ -22,7 +22,7 @@ def a_shop(*transactions: LocalTransactions, broker: BrokerConfig | None = None)
         ProducerSpec(f"p{i}", "shop", TOPIC, 1, transactions=transaction)
         for i, transaction in enumerate(transactions, start=1)
     )
-    return attrs.evolve(a_scenario(consumers=1, broker=broker), producers=tuple(producers))
+    return attrs.evolve(a_scenario(consumers=1, brokers=broker_groups(config=broker)), producers=tuple(producers))
 
 
 def stored(trace: Trace, topic: str = TOPIC) -> list[float]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
-from emulator.testing import Stage, Trace, a_scenario, execute
+from emulator.testing import Stage, Trace, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_message import ResumeCheckHalfMessageRequestHeader
@@ -113,7 +113,7 @@ def test_a_producer_that_does_not_know_is_asked_again_until_the_message_is_given
             await guest.beat(BROKER)
         await stage.for_ms(100_000)
 
-    trace = execute(a_scenario(broker=BrokerConfig(transaction_check_max=3)), script)
+    trace = execute(a_scenario(brokers=broker_groups(config=BrokerConfig(transaction_check_max=3))), script)
     assert len(checks(trace)) == requested
     assert [round(b - a) for a, b in zip(checks(trace), checks(trace)[1:], strict=False)] == [30_000] * max(
         0, requested - 1
@@ -183,7 +183,7 @@ def test_transactions_can_be_switched_off() -> None:
         codes.append((await guest.send(BROKER, TRAN_MSG="true", PGROUP="pg")).code)
         codes.append((await guest.send(BROKER)).code)
 
-    execute(a_scenario(broker=BrokerConfig(reject_transaction_message=True)), script)
+    execute(a_scenario(brokers=broker_groups(config=BrokerConfig(reject_transaction_message=True))), script)
     assert codes == [ResponseCode.NO_PERMISSION, ResponseCode.SUCCESS]
 
 
@@ -221,7 +221,7 @@ def test_a_message_that_was_given_up_can_be_asked_about_again() -> None:
         assert refused.code == ResponseCode.SYSTEM_ERROR
         await stage.at_ms(140_000)
 
-    trace = execute(a_scenario(broker=BrokerConfig(transaction_check_max=1)), script)
+    trace = execute(a_scenario(brokers=broker_groups(config=BrokerConfig(transaction_check_max=1))), script)
     assert len(checks(trace)) == 2
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.spec import TopicSpec, loads
 from emulator.spec.model.scenario import ProducerSpec, Scenario
-from emulator.testing import GROUP, TOPIC, RowOfTrace, Stage, Trace, a_scenario, execute
+from emulator.testing import GROUP, TOPIC, RowOfTrace, Stage, Trace, a_scenario, broker_groups, consumer_group, execute
 from nodes.beliefs import DiscardReason, MessageEvent
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import BrokerConfig
@@ -115,7 +115,9 @@ def test_what_a_group_without_a_retry_queue_sends_back_is_discarded() -> None:
 def a_shop(transactions: LocalTransactions, messages: int = 0, **broker: int) -> Scenario:
     """A group that consumes, and a producer of one message a second, each in a transaction."""
     producer = ProducerSpec("p1", "shop", TOPIC, 1, transactions=transactions, messages=messages)
-    return attrs.evolve(a_scenario(consumers=1, broker=BrokerConfig(**broker)), producers=(producer,))
+    return attrs.evolve(
+        a_scenario(consumers=1, brokers=broker_groups(config=BrokerConfig(**broker))), producers=(producer,)
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_messages_that_expire_before_a_group_has_consumed_them_can_be_counted(li
         for _ in range(40):
             await guest.send("broker-a", TOPIC, b"x" * 900)
 
-    trace = execute(a_scenario(queues=1, consumers=1, broker=broker), script)
+    trace = execute(a_scenario(queues=1, consumers=1, brokers=broker_groups(config=broker)), script)
     rows = events(trace, MessageEvent.EXPIRED)
     assert all((row.topic, row.broker_name, row.queue_id) == (TOPIC, "broker-a", 0) for row in rows)
     first = max((row.offset for row in rows), default=0)
@@ -213,7 +215,7 @@ def test_messages_that_an_administrator_skips_are_those_between_the_last_commit_
         await stage.for_ms(30 * SECOND)
 
     # Each message keeps the listener busy, so that it is behind.
-    trace = execute(a_scenario(queues=1, consumers=1, rate_per_s=20, consume_ms=2_000), script)
+    trace = execute(a_scenario(queues=1, consumers=consumer_group(1, consume_ms=2_000), rate_per_s=20), script)
     after = events(trace, MessageEvent.RESET)
     acts = trace.select("admin", request="INVOKE_BROKER_TO_RESET_OFFSET")
     assert len(after) == len(acts) == resets

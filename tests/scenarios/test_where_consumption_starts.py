@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
+from emulator.testing import RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from emulator.time.timeline import EPOCH_MS
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import Message
@@ -28,7 +28,7 @@ def starts(consume_from_where, **options):
         await stage.for_ms(1_100)
 
     config = ConsumerConfig(consume_from_where=consume_from_where, **options)
-    trace = execute(a_scenario(consumers=1, queues=1, rate_per_s=1, consumer=config), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, config), queues=1, rate_per_s=1), script)
     return {row.topic: row.offset for row in trace.select("ownership", event="acquired")}
 
 

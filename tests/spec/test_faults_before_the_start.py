@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from emulator.spec import SpecError, loads
 from emulator.spec.refusals.start_checks import earliest_starts_ms
 from emulator.spec.warnings.harmful_settings import check
-from emulator.testing import a_scenario, execute
+from emulator.testing import a_scenario, broker_groups, execute
 
 COLD = """
 [scenario]
@@ -108,7 +108,9 @@ def test_a_fault_that_ends_before_anything_it_hits_has_started_is_warned_of(faul
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(1, 100))
 @settings(max_examples=25, deadline=None)
 def test_no_node_starts_before_its_earliest_start(nameservers_ms, brokers_ms, after_ms, clients_ms, seed):
-    scenario = a_scenario(nameservers=2, brokers=("a", "b"), slaves=1, consumers=2, rate_per_s=1, seed=seed)
+    scenario = a_scenario(
+        nameservers=2, brokers=broker_groups("a", "b", slaves=1), consumers=2, rate_per_s=1, seed=seed
+    )
     late = tuple(attrs.evolve(spec, start_after_ms=after_ms * i) for i, spec in enumerate(scenario.brokers))
     scenario = attrs.evolve(
         scenario,
@@ -124,7 +126,7 @@ def test_no_node_starts_before_its_earliest_start(nameservers_ms, brokers_ms, af
 
 
 def test_without_spreads_nodes_start_at_their_earliest_starts():
-    scenario = a_scenario(brokers=("a", "b"), slaves=1)
+    scenario = a_scenario(brokers=broker_groups("a", "b", slaves=1))
     earliest_ms = earliest_starts_ms(scenario)
     starts = {row.node: row.at_ms for row in execute(scenario).select("lifecycle", event="started")}
     assert starts == earliest_ms

@@ -14,7 +14,7 @@ from emulator.cluster import Cluster
 from emulator.spec import SpecError, UserCode, from_dict, load, loads, to_dict
 from emulator.spec.reading.user_code import TRUSTED_FOLDERS
 from emulator.spec.reading.user_functions import named_code
-from emulator.testing import a_scenario
+from emulator.testing import a_scenario, consumer_group
 from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.config import Config, ConsumerConfig, options
 from nodes.config.user_functions import FunctionRule
@@ -324,7 +324,7 @@ def test_the_scenario_of_an_old_run_is_read_without_its_functions():
 
 
 def test_a_scenario_made_in_python_is_refused_before_anything_starts():
-    scenario = a_scenario(consumers=1, consumer=ConsumerConfig(allocate_message_queue_strategy="gone.for:ever"))
+    scenario = a_scenario(consumers=consumer_group(1, ConsumerConfig(allocate_message_queue_strategy="gone.for:ever")))
 
     with pytest.raises(SpecError, match=r"consumer\[0\].options.allocateMessageQueueStrategy: names code"):
         Cluster(None, scenario)

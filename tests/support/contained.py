@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import attrs
-
-from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
+from emulator.spec.model.scenario import BrokerSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.testing import Caller, a_scenario
-from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_container import AddBrokerRequestHeader, RemoveBrokerRequestHeader
@@ -35,8 +32,7 @@ def in_containers(*brokers: BrokerSpec, topics: tuple[TopicSpec, ...] | None = N
     """A scenario with these brokers, which all have the topic `orders` unless topics are given."""
     names = tuple(dict.fromkeys(spec.broker_name for spec in brokers))
     topics = (TopicSpec("orders", names, 4),) if topics is None else topics
-    scenario = a_scenario(nameserver=ACTING, brokers={names[0]: BrokerConfig()}, **given)
-    return attrs.evolve(scenario, brokers=brokers, topics=topics)
+    return a_scenario(nameservers=(NameserverSpec("ns-1", ACTING),), brokers=brokers, topics=topics, **given)
 
 
 async def add(probe: Caller, container: str, node: str) -> Command:

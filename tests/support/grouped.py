@@ -6,8 +6,8 @@ from typing import Any
 import attrs
 
 from emulator.network.link import LinkEffect, LinkRule
-from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
-from emulator.testing import Caller, RowOfTrace, Stage, Trace, a_scenario
+from emulator.spec.model.scenario import BrokerSpec, NameserverSpec, Network, Scenario, TopicSpec
+from emulator.testing import Caller, RowOfTrace, Stage, Trace, a_scenario, broker_groups
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.protocol import headers
 from nodes.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
@@ -51,12 +51,9 @@ def a_group(
     config = config or acting()
     scenario = a_scenario(
         seed=seed,
-        delay_ms=delay_ms,
-        jitter_ms=jitter_ms,
-        nameservers=nameservers,
-        nameserver=nameserver,
-        brokers={MASTER: config},
-        slaves=slaves,
+        network=Network(delay_ms, jitter_ms),
+        nameservers=tuple(NameserverSpec(f"ns-{i}", nameserver) for i in range(1, nameservers + 1)),
+        brokers=broker_groups(MASTER, config=config, slaves=slaves),
         consumers=consumers,
         rate_per_s=rate_per_s,
     )

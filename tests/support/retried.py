@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 
 from emulator.spec.model.scenario import Scenario
-from emulator.testing import GROUP, RETRY, Caller, RowOfTrace, Stage, Trace, a_scenario
+from emulator.testing import GROUP, RETRY, Caller, RowOfTrace, Stage, Trace, a_scenario, consumer_group
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -26,7 +26,7 @@ def one_consumer(fail_times: int = 1, *, consume_ms: int = 0, **options: Any) ->
     """A broker with one queue, a producer of a message a second, and a consumer that fails."""
     config = ConsumerConfig(**options)
     scenario = a_scenario(
-        consumers=1, queues=1, rate_per_s=1, consume_ms=consume_ms, consumer=config, run_for_ms=36_000_000
+        consumers=consumer_group(1, config, consume_ms=consume_ms), queues=1, rate_per_s=1, run_for_ms=36_000_000
     )
     return failing(scenario, fail_times)
 

@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from emulator.run import run_scenario
-from emulator.testing import ConsoleUser
+from emulator.testing import ConsoleUser, consumer_group
 from emulator.trace.schema import TraceLevel
 from emulator.why.question import WhyError
 from nodes.config import ConsumerConfig
@@ -138,7 +138,7 @@ def test_a_queue_without_owner_lists_what_its_members_do(tmp_path):
 
 
 def test_a_slow_listener_is_named_with_its_rate_and_a_fast_one_is_calm(tmp_path):
-    slow = requested(busy(consumers=1, brokers=("broker-a",), consume_ms=10_000), tmp_path, for_s=120)
+    slow = requested(busy(consumers=consumer_group(1, consume_ms=10_000), brokers=("broker-a",)), tmp_path, for_s=120)
 
     assert "the listener of c1 is slow: in the last 30 s" in slow.why("lag g")[0]
     assert "a second are consumed and 2.5 a second stored" in slow.why("lag g")[0]
@@ -155,7 +155,9 @@ def test_several_causes_each_have_their_own_lines(tmp_path):
 
 def test_a_member_that_broadcasts_is_judged_alone(tmp_path):
     consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
-    run = requested(busy(consumer=consumer, brokers=("broker-a",)), tmp_path, {60: "suspend c2"}, for_s=90)
+    run = requested(
+        busy(consumers=consumer_group(2, consumer), brokers=("broker-a",)), tmp_path, {60: "suspend c2"}, for_s=90
+    )
     reported = run.why("lag g at 89s")
 
     assert "its owner does not run: c2 (suspended at 60.000 s)" in reported[0]

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import loads
-from emulator.testing import a_scenario
+from emulator.testing import a_scenario, consumer_group
 from emulator.why.question import WhyError
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode
@@ -139,7 +139,7 @@ def test_members_with_different_subscriptions_and_a_group_without_members(tmp_pa
 
 def new_group(tmp_path, where, *, late):
     consumer = ConsumerConfig(consume_from_where=where)
-    scenario = a_scenario(consumers=1, consumer=consumer, rate_per_s=10, brokers=("broker-a",))
+    scenario = a_scenario(consumers=consumer_group(1, consumer), rate_per_s=10, brokers=("broker-a",))
     return requested(scenario, tmp_path, {0.1: "kill c1", 60: "start c1"} if late else {}, for_s=90)
 
 
@@ -163,7 +163,7 @@ def test_a_group_that_meant_to_or_that_was_there_first_says_nothing_of_it(tmp_pa
 
 def test_a_member_that_broadcasts_and_begins_at_the_end_misses_what_came_since_it_started(tmp_path):
     consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
-    scenario = a_scenario(consumers=1, consumer=consumer, rate_per_s=50, brokers=("broker-a",))
+    scenario = a_scenario(consumers=consumer_group(1, consumer), rate_per_s=50, brokers=("broker-a",))
     run = requested(scenario, tmp_path, {0.1: "kill c1", 60: "start c1"}, for_s=70)
     reported = run.why("group g")
 
@@ -174,6 +174,6 @@ def test_a_member_that_broadcasts_and_begins_at_the_end_misses_what_came_since_i
 
 def test_a_member_that_broadcasts_from_the_start_on_misses_nothing(tmp_path):
     consumer = ConsumerConfig(message_model=MessageModel.BROADCASTING)
-    scenario = a_scenario(consumers=1, consumer=consumer, brokers=("broker-a",))
+    scenario = a_scenario(consumers=consumer_group(1, consumer), brokers=("broker-a",))
 
     assert "nothing is wrong with it" in requested(scenario, tmp_path, for_s=20).why("group g")[0]

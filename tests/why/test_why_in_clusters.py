@@ -2,7 +2,8 @@
 
 import attrs
 
-from emulator.testing import ConsoleUser, a_scenario, run_at_console
+from emulator.spec.model.scenario import NameserverSpec
+from emulator.testing import ConsoleUser, a_scenario, consumer_group, run_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from emulator.why.words import names_of
@@ -70,7 +71,9 @@ def test_a_killed_broker_leads_to_the_operator_by_its_closed_connection(tmp_path
 
 def test_a_broker_without_power_is_found_by_the_expiry_scan_and_the_fault_is_named(tmp_path):
     patient = NameserverConfig(server_channel_max_idle_time_seconds=3_600)
-    path, _ = executed(scenario(260, nameserver=patient), tmp_path, {60: "power-off broker-b"})
+    path, _ = executed(
+        scenario(260, nameservers=(NameserverSpec("ns-1", patient),)), tmp_path, {60: "power-off broker-b"}
+    )
     reported = answer_of_run(["live_brokers broker-b of ns-1 at 250s"], open_run(path))
 
     assert has(reported, "ns-1  live_brokers broker-b: nothing any more (broker-b gone)")
@@ -153,7 +156,7 @@ def test_a_client_id_that_could_be_of_several_nodes_is_left_as_it_is():
 
 def test_a_queue_that_an_assigner_gave_away_leads_to_its_allocation_and_to_the_member_that_it_has_not_heard(tmp_path):
     pinned = ConsumerConfig(client_rebalance=False, pinned_assigner=True)
-    path, trace = executed(scenario(260, consumers=3, consumer=pinned), tmp_path, {15: "cut c2 broker-a"})
+    path, trace = executed(scenario(260, consumers=consumer_group(3, pinned)), tmp_path, {15: "cut c2 broker-a"})
     broker_name, queue_id = next(queue for queue, owners in trace.owners(14_000).items() if owners == ["c2"])
     reported = answer_of_run([f"queue orders/{broker_name}/{queue_id} at 250s"], open_run(path))
 
@@ -169,7 +172,7 @@ def test_a_queue_that_an_assigner_gave_away_leads_to_its_allocation_and_to_the_m
 
 def test_an_assigner_is_the_first_master_of_the_route_that_a_member_held(tmp_path):
     pinned = ConsumerConfig(client_rebalance=False, pinned_assigner=True)
-    path, _ = executed(scenario(120, consumer=pinned), tmp_path, {30: "kill broker-a"})
+    path, _ = executed(scenario(120, consumers=consumer_group(2, pinned)), tmp_path, {30: "kill broker-a"})
     run = open_run(path)
     reported = answer_of_run(["assigner g/orders of c1"], run)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from emulator.console.session import Session
 from emulator.run import run_scenario
-from emulator.testing import a_scenario
+from emulator.testing import a_scenario, broker_groups
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import Row
 from emulator.trace.schema import TraceTable
@@ -36,7 +36,9 @@ async def _name_run(session: Session) -> None:
 
 def main(mode: str, runs: str) -> None:
     """Run until the process is killed."""
-    scenario = a_scenario(nameservers=2, brokers=("broker-a", "broker-b"), slaves=1, consumers=4, rate_per_s=50)
+    scenario = a_scenario(
+        nameservers=2, brokers=broker_groups("broker-a", "broker-b", slaves=1), consumers=4, rate_per_s=50
+    )
     run_scenario(
         scenario,
         mode=TimeMode(mode),

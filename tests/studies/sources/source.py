@@ -6,7 +6,7 @@ from enum import StrEnum
 import attrs
 
 from emulator.spec.model.scenario import ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
-from emulator.testing import GROUP, RETRY, TOPIC, a_scenario
+from emulator.testing import GROUP, RETRY, TOPIC, a_scenario, broker_groups
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig
 from studies.sources.allocations import Compared, compared
 
@@ -154,8 +154,9 @@ def scenario(
         groups = (ConsumerGroupSpec(GROUP, names, (TOPIC,), members[0], consume_ms, one_address=True),)
     executed = a_scenario(
         spread_ms=spread_ms,
-        brokers=named,
-        slaves=slaves,
+        brokers=tuple(
+            spec for name, options in named.items() for spec in broker_groups(name, config=options, slaves=slaves)
+        ),
         topics=topics if new_group else topics + warm,
         consumers=groups,
         rate_per_s=rate_per_s,
