@@ -1,10 +1,13 @@
 """Brokers whose requests take time: what waits, what is refused with which words, and which member is lost."""
 
+import itertools
 import json
 from collections import Counter
 
 import pytest
 
+from analysis.executed_rows import found_in_executed
+from emulator.analysis.judge import broken
 from emulator.spec import loads
 from emulator.testing import Stage, Trace, execute
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -118,8 +121,11 @@ def test_heartbeats_that_wait_for_too_long_are_refused_and_members_that_live_are
     trace = run(options, for_ms=200_000, producers=0, consumers=6)
     assert refused(trace, "heartbeat")["TIMEOUT_CLEAN_QUEUE"] > 3
     ids = [len(json.loads(row.value)) for row in trace.select("beliefs", kind="consumer_ids", subject="billing")]
-    assert any(after < before for before, after in zip(ids, ids[1:], strict=False)), "members were removed"
+    assert any(after < before for before, after in itertools.pairwise(ids)), "members were removed"
     assert not trace.select("lifecycle", event="killed")
+    found = found_in_executed(trace)
+    assert "V19" in broken(found)
+    assert max(row.lost_members for row in found["busy_brokers"]) >= 1
 
 
 def test_a_held_pull_that_is_woken_waits_for_a_thread_again():

@@ -22,6 +22,7 @@ class SymptomKind(StrEnum):
     SKIPPED = "skipped messages"
     MISSED = "missed messages"
     TRANSACTIONS = "transactions ended twice"
+    BUSY = "broker busy"
     STORM = "request storm"
     UNWRITABLE = "no writable queue"
     LAG = "consumer lag"

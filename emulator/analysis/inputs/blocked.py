@@ -71,7 +71,7 @@ class Blocked:
             consuming = [item for item in able if self._consumes(item, queue, t_ns)]
             if not consuming or len(consuming) == len(able):
                 return bool(able) and not consuming
-            holding = [item for item in self._owners.at(queue, t_ns) if self._reaches(item, queue.broker_name, t_ns)]
+            holding = [item for item in self._owners.at(queue, t_ns) if self.reaches(item, queue.broker_name, t_ns)]
             return bool(holding) and not any(item in consuming for item in holding)
 
         return self._spans(start_ns, end_ns, processes, no_member_can, switched)
@@ -81,7 +81,7 @@ class Blocked:
         owners = [(node, number) for node in row.owners for number in self._presence.processes.incarnations(node)]
 
         def one_can(t_ns: int) -> bool:
-            reaching = [owner[0] for owner in owners if self._reaches(owner, row.queue.broker_name, t_ns)]
+            reaching = [owner[0] for owner in owners if self.reaches(owner, row.queue.broker_name, t_ns)]
             return len(dict.fromkeys(reaching)) <= 1
 
         return self._spans(row.start_ns, row.end_ns, owners, one_can) if self._causes.lasting else ()
@@ -119,6 +119,17 @@ class Blocked:
         active = self._active(t_ns)
         return not active or not servers or any(not _prevents(active, Frame(node, server)) for server in servers)
 
+    def reaches(
+        self, process: Process, broker_name: str, t_ns: int, code: int | None = None, group: str | None = None
+    ) -> bool:
+        """Whether a process that lives ran, and its requests reached a broker of a group."""
+        processes, active = self._presence.processes, self._active(t_ns)
+        if not processes.is_awake(process, t_ns) or not processes.has_begun(process, t_ns):
+            return False
+        servers = self.nodes_of(broker_name)
+        requests = (Frame(process[0], server, code, group) for server in servers)
+        return not active or any(not _prevents(active, request) for request in requests)
+
     # --- instants -------------------------------------------------------------------------
 
     def _spans(
@@ -139,7 +150,7 @@ class Blocked:
 
     def _consumes(self, process: Process, queue: GroupQueue, t_ns: int) -> bool:
         """Whether a process could pull and pop from the broker of a queue: from its master while that runs."""
-        if not all(self._reaches(process, queue.broker_name, t_ns, code, queue.group) for code in _CONSUMING):
+        if not all(self.reaches(process, queue.broker_name, t_ns, code, queue.group) for code in _CONSUMING):
             return False
         active = self._active(t_ns)
         if not active or not self._has_master(queue.broker_name, t_ns):
@@ -156,17 +167,6 @@ class Blocked:
         processes = self._presence.processes
         masters = self._masters_of(broker_name)
         return any(processes.has_begun(master, t_ns) and processes.is_awake(master, t_ns) for master in masters)
-
-    def _reaches(
-        self, process: Process, broker_name: str, t_ns: int, code: int | None = None, group: str | None = None
-    ) -> bool:
-        """Whether a process that lives ran, and its requests reached a broker of a group."""
-        processes, active = self._presence.processes, self._active(t_ns)
-        if not processes.is_awake(process, t_ns) or not processes.has_begun(process, t_ns):
-            return False
-        servers = self.nodes_of(broker_name)
-        requests = (Frame(process[0], server, code, group) for server in servers)
-        return not active or any(not _prevents(active, request) for request in requests)
 
     def _active(self, t_ns: int) -> list[LastingFault]:
         return [fault for fault in self._causes.lasting.values() if fault.lasts_at(t_ns)]

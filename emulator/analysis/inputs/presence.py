@@ -190,6 +190,11 @@ class Presence(Watcher):
             return known.members.at(t_ns)
         return known.subscriptions[topic].at(t_ns) if topic in known.subscriptions else ()
 
+    def processes_of(self, group: str, t_ns: int) -> Iterable[Process]:
+        """Live processes that named a group when they started, also suspended ones, after all rows of an instant."""
+        known = self._groups.get(group)
+        return () if known is None else known.members.at(t_ns)
+
     def ever_members(self, group: str, topic: str) -> Iterable[Process]:
         """Processes that have ever been members that subscribe to a topic."""
         known = self._groups.get(group)

@@ -4,6 +4,7 @@ from typing import Any
 
 from emulator.analysis.oracles.assigners import ASSIGNERS
 from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
+from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
 from emulator.analysis.oracles.delayed_messages import DELAYED
 from emulator.analysis.oracles.elections import ELECTIONS
 from emulator.analysis.oracles.key_order import KEY_ORDER
@@ -41,6 +42,7 @@ ORACLES: tuple[Oracle[Any, Any], ...] = (
     TRANSACTIONS,
     ELECTIONS,
     BUSINESS_LOSSES,
+    BUSY_BROKERS,
 )
 """All oracles, by number."""
 TITLES = {item.id: item.title for item in ORACLES}

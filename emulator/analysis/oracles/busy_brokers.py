@@ -1,0 +1,240 @@
+"""V19: brokers that are busy, and the members that they lose for it."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.finding import JudgedFinding
+from emulator.analysis.findings.questions import Words, about_group, about_node, inside, instant
+from emulator.analysis.findings.symptom import Symptom, SymptomKind
+from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.findings.words import count, seconds, span_words
+from emulator.analysis.inputs.blocked import Blocked
+from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.inputs.shared import Input, SharedInputs
+from emulator.analysis.oracles.oracle import Oracle
+from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.rows.row_classes import BeliefRow
+from emulator.trace.schema import BELIEFS, TraceTable
+from nodes.beliefs import BeliefKind
+from nodes.config.request_pools import PoolName
+from nodes.units import NS_PER_MS
+
+_SCAN_MS = 10_000
+"""Time between two looks of a broker for silent clients (`ClientHousekeepingService`)."""
+
+
+@attrs.frozen
+class BusySpan(JudgedFinding):
+    """A thread pool of a broker was busy: requests waited for 100 ms or longer, or were refused (V19)."""
+
+    node: str
+    """The broker."""
+    pool: str
+    """The pool, such as `sendMessage`."""
+    start_ns: int
+    end_ns: int
+    censored: bool
+    refused: int
+    """Requests that were refused because the broker was busy."""
+    reasons: tuple[str, ...]
+    """The words at the beginning of these answers, such as `TIMEOUT_CLEAN_QUEUE`."""
+    refusing_ns: int
+    """How long requests were refused, in whole seconds."""
+    waited_max_ms: int
+    """The longest wait of a request for a thread."""
+    lost_members: int
+    """Members that lived and reached the broker, and that it removed while it refused heartbeats."""
+    lost_group: str
+    """The group that lost most of them."""
+
+
+@attrs.define
+class _OpenSpan:
+    """A pool that is busy."""
+
+    node: str
+    pool: str
+    start_ns: int
+    recorded_ns: int
+    refused: Counter[str] = attrs.field(factory=Counter)
+    refusing_ns: int = 0
+    waited_max_ms: int = 0
+
+    def add(self, row: BeliefRow, value: Mapping[str, Any]) -> None:
+        self.refused.update(value["refused"])
+        if value["refused"]:
+            self.refusing_ns += row.t_ns - self.recorded_ns
+        self.recorded_ns = row.t_ns
+        self.waited_max_ms = max(self.waited_max_ms, value["waited_max_ms"])
+
+    def closed(self, end_ns: int, *, censored: bool) -> BusySpan:
+        return BusySpan(
+            node=self.node,
+            pool=self.pool,
+            start_ns=self.start_ns,
+            end_ns=end_ns,
+            censored=censored,
+            refused=self.refused.total(),
+            reasons=tuple(sorted(self.refused)),
+            refusing_ns=self.refusing_ns,
+            waited_max_ms=self.waited_max_ms,
+            lost_members=0,
+            lost_group="",
+        )
+
+
+@attrs.frozen
+class _Removal:
+    """A broker's list of members got shorter."""
+
+    t_ns: int
+    node: str
+    group: str
+    listed: int
+
+
+class BusyPools(Watcher):
+    """Collects busy pools, and lists of members that got shorter.
+
+    Args:
+        presence: has read the same rows before.
+    """
+
+    def __init__(self, presence: Presence) -> None:
+        self._presence = presence
+        self._open: dict[tuple[str, int, str], _OpenSpan] = {}
+        """Mapping node, incarnation and pool -> what has happened so far."""
+        self._listed: dict[tuple[str, str], int] = {}
+        """Mapping node and group -> members that the broker lists."""
+        self.spans: list[BusySpan] = []
+        self.removals: list[_Removal] = []
+
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
+        """It reads beliefs of brokers."""
+        return {BELIEFS: self._belief}
+
+    def settle(self, t_ns: int) -> None:
+        """A broker that has ended is not busy any more."""
+        for key, span in list(self._open.items()):
+            if self._presence.processes.has_ended(key[:2], t_ns):
+                self.spans.append(span.closed(t_ns, censored=False))
+                del self._open[key]
+
+    def finish(self, end_ns: int) -> None:
+        """Close what is open."""
+        self.spans += [span.closed(end_ns, censored=True) for span in self._open.values()]
+        self._open.clear()
+
+    def _belief(self, row: BeliefRow) -> None:
+        if row.kind == BeliefKind.BUSY:
+            self._busy(row, json.loads(row.value))
+        elif row.kind == BeliefKind.CONSUMER_IDS:
+            listed = len(json.loads(row.value) or ())
+            if listed < self._listed.get((row.node, row.subject), 0):
+                self.removals.append(_Removal(row.t_ns, row.node, row.subject, listed))
+            self._listed[row.node, row.subject] = listed
+
+    def _busy(self, row: BeliefRow, value: Mapping[str, Any] | None) -> None:
+        key = row.node, row.incarnation, row.subject
+        if value is not None:
+            self._open.setdefault(key, _OpenSpan(row.node, row.subject, row.t_ns, row.t_ns)).add(row, value)
+        elif key in self._open:
+            self.spans.append(self._open.pop(key).closed(row.t_ns, censored=False))
+
+
+class BusyBrokers(Oracle[BusySpan, BusyPools]):
+    """V19: a broker that is busy loses no member that lives."""
+
+    id: ClassVar[str] = "V19"
+    title: ClassVar[str] = "a broker that is busy loses no member that lives"
+    definition: ClassVar[str] = (
+        "Requests wait 100 ms or longer for a thread of a broker, or are refused because they wait too long, because "
+        "the queue is full, or because the page cache is busy (processingTimes). That is flow control, and no "
+        "violation, as long as it hits messages only. It is one where the broker refuses heartbeats, and removes a "
+        "member from a group although its process runs and reaches the broker."
+    )
+    reads: ClassVar[tuple[Input, ...]] = (Input.BLOCKED,)
+    table = FindingTable("busy_brokers", BusySpan, "a thread pool of a broker was busy")
+
+    def watch(self, inputs: SharedInputs) -> BusyPools:
+        """What collects them."""
+        return BusyPools(inputs.presence)
+
+    def find(self, inputs: SharedInputs, watched: BusyPools) -> Iterable[BusySpan]:
+        """Busy pools, those of heartbeats with the members that were lost."""
+        for span in watched.spans:
+            refuses_heartbeats = span.pool == PoolName.HEARTBEAT and span.refused > 0
+            yield _with_lost(span, watched.removals, inputs) if refuses_heartbeats else span
+
+    def order(self, row: BusySpan) -> Any:
+        """By time."""
+        return row.start_ns, row.end_ns, row.node, row.pool
+
+    def summary(self, rows: Sequence[BusySpan]) -> str:
+        """How many requests, and members."""
+        refused, lost = sum(row.refused for row in rows), sum(row.lost_members for row in rows)
+        return f"{count(refused, 'request')} refused, {count(lost, 'member')} lost"
+
+    def amount(self, row: BusySpan) -> float:
+        """Members, then requests."""
+        return row.lost_members * 1e9 + row.refused
+
+    def describe(self, row: BusySpan, context: Context) -> str:  # noqa: ARG002
+        """The pool, what was refused, and who was lost."""
+        text = f"{row.node}: {row.pool} was busy {span_words(row)}, {count(row.refused, 'request')} refused"
+        if row.reasons:
+            text += f" ({', '.join(row.reasons)})"
+        text += f", longest wait {row.waited_max_ms} ms"
+        if row.lost_members:
+            text += f"; it removed {count(row.lost_members, 'member')} of {row.lost_group} that lived"
+        return text
+
+    def questions(self, row: BusySpan, context: Context) -> Iterable[Words]:  # noqa: ARG002
+        """The group that lost members, or the broker."""
+        yield _question(row)
+
+    def symptoms(self, rows: Sequence[BusySpan], context: Context) -> Iterator[Symptom]:
+        """Brokers that refuse requests for a while."""
+        for row in rows:
+            if not row.refused:
+                continue
+            limits = context.limits
+            severity = row.refusing_ns / NS_PER_MS / limits.busy_ms
+            if row.lost_members:
+                severity = max(severity, 2.0 * limits.paging_times)
+            text = self.describe(row, context).replace(span_words(row), f"for {seconds(row.end_ns - row.start_ns)}")
+            yield Symptom(SymptomKind.BUSY, severity, row.start_ns, text, _question(row))
+
+
+def _question(span: BusySpan) -> Words:
+    if span.lost_members:
+        return about_group(span.lost_group, inside(span))
+    return about_node(span.node, instant(span.start_ns))
+
+
+def _with_lost(span: BusySpan, removals: Iterable[_Removal], inputs: SharedInputs) -> BusySpan:
+    """The span with the most members that a group lost at once."""
+    until_ns = span.end_ns + _SCAN_MS * NS_PER_MS
+    lost = [
+        (_living(inputs.presence, inputs.blocked, item) - item.listed, item.group)
+        for item in removals
+        if item.node == span.node and span.start_ns <= item.t_ns <= until_ns
+    ]
+    members, group = max(lost, default=(0, ""))
+    return attrs.evolve(span, lost_members=members, lost_group=group, violation=True) if members > 0 else span
+
+
+def _living(presence: Presence, blocked: Blocked, removal: _Removal) -> int:
+    """Members of the group that run and reach the broker at the instant of a removal."""
+    return sum(
+        presence.processes.is_awake(process, removal.t_ns) and blocked.reaches(process, removal.node, removal.t_ns)
+        for process in presence.processes_of(removal.group, removal.t_ns)
+    )
+
+
+BUSY_BROKERS = BusyBrokers()
