@@ -32,7 +32,7 @@ from nodes.broker.broker_setup import BrokerSetup
 from nodes.broker.shared import Shared
 from nodes.broker.tables.clients.plain_access import PlainPermissionManager
 from nodes.client.consumer.consumer_process import ConsumerProcess
-from nodes.client.consumer.consumer_setup import ConsumerSetup
+from nodes.client.consumer.consumer_setup import ConsumerSetup, LitePullSetup
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
@@ -223,7 +223,7 @@ class HostPlans:
         if len(groups) > 1:
 
             def process(host: Host) -> Node:
-                return ConsumerProcess(host, tuple(self._setup(group, name) for group in groups), nameservers)
+                return ConsumerProcess(host, tuple(self._setup(group, name, nameservers) for group in groups))
 
             return HostPlan(name, CONSUMER, spec.group, process)
         statefulset = self._scenario.statefulset_of(spec.group)
@@ -231,31 +231,29 @@ class HostPlans:
             return self._pod(spec, statefulset, name, nameservers)
         config = spec.config
         if isinstance(config, LitePullConsumerConfig):
-            return HostPlan(
-                name,
-                CONSUMER,
-                spec.group,
-                lambda host: LitePullConsumer(
-                    host,
-                    self._options.of(name, config, spec.group),
-                    group=spec.group,
-                    topics=spec.topics,
-                    nameservers=nameservers,
-                    consume_ms=spec.consume_ms,
-                    expressions=spec.expressions,
-                ),
-            )
+
+            def lite_pull(host: Host) -> Node:
+                options = self._options.of(name, config, spec.group)
+                setup = LitePullSetup(spec.group, spec.topics, options, nameservers, spec.consume_ms, spec.expressions)
+                return LitePullConsumer(host, setup)
+
+            return HostPlan(name, CONSUMER, spec.group, lite_pull)
         return HostPlan(
-            name,
-            CONSUMER,
-            spec.group,
-            lambda host: PushConsumer(host, self._setup(spec, name), nameservers, lease_service=self._lease_address()),
+            name, CONSUMER, spec.group, lambda host: PushConsumer(host, self._setup(spec, name, nameservers))
         )
 
-    def _setup(self, spec: ConsumerGroupSpec, name: str) -> ConsumerSetup:
+    def _setup(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> ConsumerSetup:
         """The consumer of a group on a host, with the options that the host has now."""
-        config = self._options.of(name, spec.config, spec.group)
-        return ConsumerSetup(spec.group, spec.topics, config, spec.consume_ms, spec.fail_times, spec.expressions)
+        return ConsumerSetup(
+            spec.group,
+            spec.topics,
+            self._options.of(name, spec.config, spec.group),
+            nameservers,
+            spec.consume_ms,
+            spec.fail_times,
+            spec.expressions,
+            self._lease_address(),
+        )
 
     def _lease_address(self) -> str:
         name = self._scenario.lease_service
@@ -269,12 +267,12 @@ class HostPlans:
         else:
             replicas_address = f"{self._addresses[statefulset.scaler]}:{SCALER_PORT}"
         is_notified = statefulset.scaler is not None
-        environment = PodEnvironment(statefulset.name, replicas_address, is_notified, POD_PORT, self._lease_address())
+        environment = PodEnvironment(statefulset.name, replicas_address, is_notified, POD_PORT)
         return HostPlan(
             name,
             CONSUMER,
             spec.group,
-            lambda host: ConsumerPod(host, self._setup(spec, name), nameservers, environment),
+            lambda host: ConsumerPod(host, self._setup(spec, name, nameservers), environment),
         )
 
     def api(self, name: str) -> HostPlan:

@@ -172,7 +172,7 @@ async def message_queue_changed(requested):
     reported.rng = lambda _: SimpleNamespace(randrange=lambda _: 0)
     reported.clock.monotonic_ns = lambda: 0
     topics = ("T",) if requested["topicSubscribed"] else ()
-    consumer = PushConsumer(reported, ConsumerSetup("G", topics, reported.config), (), instance=reported)
+    consumer = PushConsumer(reported, ConsumerSetup("G", topics, reported.config, ()), instance=reported)
     for queue_id in range(requested["processQueueTableSize"]):
         process_queue = ProcessQueue(now_ms=NOW_MS)
         process_queue.dropped = queue_id < requested["ofWhichDropped"]

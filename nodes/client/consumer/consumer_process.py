@@ -21,15 +21,15 @@ class ConsumerProcess:
         other.
     """
 
-    def __init__(self, host: Host, consumers: tuple[ConsumerSetup, ...], nameservers: tuple[str, ...]) -> None:
+    def __init__(self, host: Host, consumers: tuple[ConsumerSetup, ...]) -> None:
         instances: dict[str, ClientInstance] = {}
         self.consumers: dict[str, PushConsumer] = {}
         """By group."""
         for ordinal, consumer in enumerate(consumers):
             name = instance_name(consumer.config, host, ordinal)
             if name not in instances:
-                instances[name] = ClientInstance(host, consumer.config, nameservers, name)
-            self.consumers[consumer.group] = PushConsumer(host, consumer, nameservers, instance=instances[name])
+                instances[name] = ClientInstance(host, consumer.config, consumer.nameservers, name)
+            self.consumers[consumer.group] = PushConsumer(host, consumer, instance=instances[name])
         self._stopping = trio.Event()
 
     async def main(self) -> None:

@@ -1,12 +1,10 @@
 """A lite pull consumer process: subscribes, rebalances and pulls for one group; its application polls."""
 
-from collections.abc import Mapping
-
-import attrs
 import trio
 
 from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.client.consumer.consumer_setup import LitePullSetup
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.lite_pull_tasks import ConsumeRequestCache, LitePullTasks
 from nodes.client.consumer.push_consumer import INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP
@@ -20,12 +18,8 @@ from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
 from nodes.client.tables.pop_process_queue import PopRequest
-from nodes.client.tables.process_queue import ProcessQueue
-from nodes.config import LitePullConsumerConfig
-from nodes.filter.filter_api import build_subscription_data
 from nodes.host import Host
 from nodes.protocol.model import (
-    NO_TEXTS,
     ConsumeFromWhere,
     ConsumerData,
     ConsumeType,
@@ -46,61 +40,45 @@ class LitePullConsumer:
     Messages of a poll are committed by later polls only, so neither a shutdown nor a rebalance commits the last ones:
     they are consumed again.
 
-    Args:
-        topics: subscribed topics; there is no retry topic.
-        expressions: topic -> expression of tags; `*` by default.
-        consume_ms: how long the application works on the messages of one poll.
-
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl`.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        config: LitePullConsumerConfig,
-        *,
-        group: str,
-        topics: tuple[str, ...],
-        nameservers: tuple[str, ...],
-        consume_ms: int = 0,
-        expressions: Mapping[str, str] = NO_TEXTS,
-    ) -> None:
-        self._host = host
-        self._config = config
-        self.group = group
-        now_ms = host.clock.now_ms()
-        self._subscriptions = {
-            topic: attrs.evolve(build_subscription_data(topic, expressions.get(topic)), sub_version=now_ms)
-            for topic in topics
-        }
+    def __init__(self, host: Host, setup: LitePullSetup) -> None:
+        self._host, self._config = host, setup.config
+        self.group, config = setup.group, setup.config
+        self._subscriptions = setup.subscriptions(host.clock.now_ms())
         name = change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns())
-        self.instance = ClientInstance(host, config, nameservers, name, stream_request_type=True)
-        self._offsets = RemoteBrokerOffsetStore(self.instance, group)
-        source = LitePullQueues(self.instance, config, self._offsets)
-        self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
-        process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self.rebalance = Rebalance(
-            host,
-            config,
-            group,
-            self.instance.client_id,
-            strategy_of(config),
-            BrokerAssigner(self.instance, config, group, strategy_name(config), self._beliefs),
-            source,
-            self,
-            self._beliefs,
-            process_queues,
-        )
-        self._assigned = AssignedMessageQueues(process_queues)
+        self.instance = ClientInstance(host, config, setup.nameservers, name, stream_request_type=True)
+        self._offsets = RemoteBrokerOffsetStore(self.instance, self.group)
+        self._queues = LitePullQueues(self.instance, config, self._offsets)
+        self._beliefs = RebalanceBeliefs(host, self.group, self._offsets.memory.read)
+        self.rebalance = self._rebalance()
+        self._assigned = AssignedMessageQueues(self.rebalance.process_queues)
         self._cache = ConsumeRequestCache(host)
+        subscription = self._subscriptions.__getitem__
         self._tasks = LitePullTasks(
-            self.instance, config, group, self._assigned, self._cache, source, self._subscriptions.__getitem__
+            self.instance, config, self.group, self._assigned, self._cache, self._queues, subscription
         )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
-        self._application = MessageListener(self.instance, group, consume_ms, fail_times=0)
+        self._application = MessageListener(self.instance, self.group, setup.consume_ms, fail_times=0)
         self._next_auto_commit_ms = -1
         self._stopping = trio.Event()
+
+    def _rebalance(self) -> Rebalance:
+        config, beliefs = self._config, self._beliefs
+        return Rebalance(
+            self._host,
+            config,
+            self.group,
+            self.instance.client_id,
+            strategy_of(config),
+            BrokerAssigner(self.instance, config, self.group, strategy_name(config), beliefs),
+            self._queues,
+            self,
+            beliefs,
+            {},
+        )
 
     # --- life -------------------------------------------------------------------
 

@@ -26,8 +26,6 @@ class PodEnvironment:
     """Whether it is a scaler."""
     port: int
     """Where the pod answers probes."""
-    lease_service: str = ""
-    """`ip:port` of the lock service."""
 
 
 class ConsumerPod:
@@ -37,17 +35,11 @@ class ConsumerPod:
     learns the number of replicas from the API server or a scaler.
     """
 
-    def __init__(
-        self,
-        host: Host,
-        setup: ConsumerSetup,
-        nameservers: tuple[str, ...],
-        environment: PodEnvironment,
-    ) -> None:
+    def __init__(self, host: Host, setup: ConsumerSetup, environment: PodEnvironment) -> None:
         config = setup.config
         self._host = host
         self._port = environment.port
-        instance = ClientInstance(host, config, nameservers, instance_name(config, host))
+        instance = ClientInstance(host, config, setup.nameservers, instance_name(config, host))
         by_ordinal = config.allocate_message_queue_strategy is AllocateStrategy.ORDINAL
         self._replicas = (
             ReplicaCount(
@@ -61,14 +53,7 @@ class ConsumerPod:
             if by_ordinal
             else None
         )
-        self.consumer = PushConsumer(
-            host,
-            setup,
-            nameservers,
-            instance=instance,
-            replicas=self._replicas,
-            lease_service=environment.lease_service,
-        )
+        self.consumer = PushConsumer(host, setup, instance=instance, replicas=self._replicas)
         self._health = RpcServer(host)
         self._health.serve({RequestCode.PROBE: self._probe})
 

@@ -20,14 +20,14 @@ from nodes.client.instance.client_requests import InspectedConsumer
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
-from nodes.client.rebalance.exclusivity import SingleActiveQueues
+from nodes.client.rebalance.exclusivity import QueueExclusivity, SingleActiveQueues
 from nodes.client.rebalance.leases import QueueLeases
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_sources import PushQueues
 from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.replica_count import ReplicaCount
-from nodes.client.rebalance.roles import PullRequest
+from nodes.client.rebalance.roles import AssignerRequests, PullRequest
 from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, Exclusivity, ProducerConfig
@@ -70,7 +70,6 @@ class PushConsumer:
 
     Args:
         instance: that of another consumer of the same process and client id; None: a new one.
-        lease_service: `ip:port` of the lock service; needed if `exclusivity` is lease.
         replicas: allocates queues among the pods of a StatefulSet; None: among the members that brokers list.
 
     Mirrors:
@@ -81,59 +80,64 @@ class PushConsumer:
         self,
         host: Host,
         setup: ConsumerSetup,
-        nameservers: tuple[str, ...],
         *,
         instance: ClientInstance | None = None,
         replicas: ReplicaCount | None = None,
-        lease_service: str = "",
     ) -> None:
-        self._host = host
-        self._config = config = setup.config
-        self.group = group = setup.group
-        now_ms = host.clock.now_ms()
+        self._host, self._setup, self._config = host, setup, setup.config
+        self.group, config, now_ms = setup.group, setup.config, host.clock.now_ms()
         self._subscriptions = setup.subscriptions(now_ms)
-        self.instance = instance or ClientInstance(host, config, nameservers, instance_name(config, host))
+        self.instance = instance or ClientInstance(host, config, setup.nameservers, instance_name(config, host))
         self._offsets = self._offset_store()
-        self._beliefs = RebalanceBeliefs(host, group, self._offsets.memory.read)
+        self._beliefs = RebalanceBeliefs(host, self.group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self._locks = OrderLocks(self.instance, group, process_queues)
-        self._leases = self._queue_leases(lease_service)
-        self._exclusivity = self._leases or self._single_active()
+        self._locks = OrderLocks(self.instance, self.group, process_queues)
+        self._exclusivity = self._queue_exclusivity()
         self._queues = PushQueues(self.instance, config, self._offsets, self._locks, self._exclusivity)
-        self.rebalance = Rebalance(
-            host,
-            config,
-            group,
-            self.instance.client_id if replicas is None else host.name,
-            strategy_of(config),
-            replicas or BrokerAssigner(self.instance, config, group, strategy_name(config), self._beliefs),
-            self._queues,
-            self,
-            self._beliefs,
-            process_queues,
-        )
-        self._paused = False
+        self.rebalance = self._rebalance(replicas, process_queues)
         holds = None if self._exclusivity is None else self._exclusivity.holds
-        self._pulls = PullMessageService(self.instance, config, group, self._offsets, self, holds)
+        self._pulls = PullMessageService(self.instance, config, self.group, self._offsets, self, holds)
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
-        self._listener = MessageListener(self.instance, group, setup.consume_ms, setup.fail_times)
+        self._listener = MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
         self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit
         """Passes messages to the listener."""
         self._pops: PopMessages | None = None
         """None: nothing was assigned for popping so far; most consumers never pop."""
-        self._inspected = InspectedConsumer(
-            self.consumer_data,
-            process_queues,
-            self._offsets.memory.read,
-            config.consume_orderly,
-            config.consume_thread_min,
-            nameservers,
-            now_ms,
-        )
+        self._inspected = self._inspected_consumer(now_ms)
+        self._paused = False
         self.is_started = False
         """Whether it has started to consume."""
         self._stopping = trio.Event()
+
+    def _rebalance(self, replicas: ReplicaCount | None, process_queues: dict[MessageQueue, ProcessQueue]) -> Rebalance:
+        config, beliefs = self._config, self._beliefs
+        assigner: AssignerRequests = replicas or BrokerAssigner(
+            self.instance, config, self.group, strategy_name(config), beliefs
+        )
+        return Rebalance(
+            self._host,
+            config,
+            self.group,
+            self.instance.client_id if replicas is None else self._host.name,
+            strategy_of(config),
+            assigner,
+            self._queues,
+            self,
+            beliefs,
+            process_queues,
+        )
+
+    def _inspected_consumer(self, started_ms: int) -> InspectedConsumer:
+        return InspectedConsumer(
+            self.consumer_data,
+            self.rebalance.process_queues,
+            self._offsets.memory.read,
+            self._config.consume_orderly,
+            self._config.consume_thread_min,
+            self._setup.nameservers,
+            started_ms,
+        )
 
     def _consume_message_service(self) -> ConsumeMessageService:
         config, listener = self._config, self._listener
@@ -161,14 +165,16 @@ class PushConsumer:
             self.instance, config, self.group, self._pulls, answers, consumption, self.subscription, times_max
         )
 
-    def _queue_leases(self, lease_service: str) -> QueueLeases | None:
-        if self._config.exclusivity is not Exclusivity.LEASE:
-            return None
-        return QueueLeases(self.instance, self._config, self.group, lease_service, self._on_lease_lost)
-
-    def _single_active(self) -> SingleActiveQueues | None:
-        is_single = self._config.exclusivity is Exclusivity.SINGLE_ACTIVE
-        return SingleActiveQueues(self.instance, self.group) if is_single else None
+    def _queue_exclusivity(self) -> QueueExclusivity | None:
+        """What keeps others from its queues; None: nothing does, as in RocketMQ."""
+        match self._config.exclusivity:
+            case Exclusivity.LEASE:
+                lease_service = self._setup.lease_service
+                return QueueLeases(self.instance, self._config, self.group, lease_service, self._on_lease_lost)
+            case Exclusivity.SINGLE_ACTIVE:
+                return SingleActiveQueues(self.instance, self.group)
+            case Exclusivity.NONE:
+                return None
 
     def _offset_store(self) -> OffsetStore:
         if self._config.message_model is MessageModel.CLUSTERING:
@@ -194,8 +200,8 @@ class PushConsumer:
         self.instance.requests.inspect(self._inspected)
         self.instance.start()
         self._pulls.start()
-        if self._leases is not None:
-            self._leases.start()
+        if self._exclusivity is not None:
+            self._exclusivity.start()
         self.instance.start_rebalance()
         try:
             for topic in self.topics():
@@ -220,8 +226,8 @@ class PushConsumer:
             self._pops.stop()
         self.persist_offsets()
         self._pulls.stop()
-        if self._leases is not None:
-            self._leases.release_all()
+        if self._exclusivity is not None:
+            self._exclusivity.release_all()
         await self.instance.unregister(self, self.group, is_consumer=True)
         self.rebalance.drop_all()
         self.instance.shutdown()

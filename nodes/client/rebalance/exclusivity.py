@@ -12,6 +12,9 @@ from nodes.rpc.typed import invoke_oneway
 class QueueExclusivity(Protocol):
     """How a consumer takes a queue for itself alone, and gives it away."""
 
+    def start(self) -> None:
+        """Start what goes on while the consumer has queues."""
+
     async def acquire(self, queue: MessageQueue) -> bool:
         """Ask for a queue before it is added; returns whether it may be added."""
 
@@ -21,6 +24,9 @@ class QueueExclusivity(Protocol):
     def release(self, queue: MessageQueue) -> None:
         """Give a queue away, after its last message in process."""
 
+    def release_all(self) -> None:
+        """Give all queues away: the consumer shuts down."""
+
 
 class SingleActiveQueues:
     """Leaves the decision to the broker of each queue; implements `QueueExclusivity`."""
@@ -28,6 +34,9 @@ class SingleActiveQueues:
     def __init__(self, instance: ClientInstance, group: str) -> None:
         self._instance = instance
         self._group = group
+
+    def start(self) -> None:
+        """Nothing goes on: the broker watches its connections."""
 
     async def acquire(self, queue: MessageQueue) -> bool:  # noqa: ARG002 - for every queue
         """A queue may always be added: the first pull registers, and waits."""
@@ -43,3 +52,6 @@ class SingleActiveQueues:
         if found is not None:
             header = CancelConsumerRequestHeader(self._group, queue.topic, queue.queue_id)
             invoke_oneway(self._instance.rpc, found.address, RequestCode.CANCEL_CONSUMER, header)
+
+    def release_all(self) -> None:
+        """Give nothing away: brokers do when the consumer unregisters."""
