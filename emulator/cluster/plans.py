@@ -293,25 +293,22 @@ class HostPlans:
 
     def producer(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> HostPlan:
         """A producer."""
-        return HostPlan(
-            spec.name,
-            PRODUCER,
-            "",
-            lambda host: SteadyProducer(
-                host,
-                ProducerSetup(
-                    spec.group,
-                    self._options.of(spec.name, spec.config),
-                    spec.topic,
-                    spec.rate_per_s,
-                    tags=spec.tags,
-                    keys=spec.keys,
-                    select=spec.select,
-                    transactions=spec.transactions,
-                    messages=spec.messages,
-                    delay_level=spec.delay_level,
-                    timer_ms=spec.timer_ms,
-                ),
+
+        def producer(host: Host) -> Node:
+            setup = ProducerSetup(
+                spec.group,
+                self._options.of(spec.name, spec.config),
                 nameservers,
-            ),
-        )
+                spec.topic,
+                spec.rate_per_s,
+                tags=spec.tags,
+                keys=spec.keys,
+                select=spec.select,
+                transactions=spec.transactions,
+                messages=spec.messages,
+                delay_level=spec.delay_level,
+                timer_ms=spec.timer_ms,
+            )
+            return SteadyProducer(host, setup)
+
+        return HostPlan(spec.name, PRODUCER, "", producer)

@@ -91,7 +91,7 @@ class GroupParts:
 def group_parts(
     tables: BrokerTables, setup: BrokerSetup, arrivals: MessageArrivals, shared: Shared | None
 ) -> GroupParts:
-    """Make them; brokers of one container share two of them."""
+    """Make them; brokers of one container share the client and the nameserver that they follow."""
     broker = tables.core
     client = RpcClient(broker.host, broker.config) if shared is None else shared.client
     nameservers = Nameservers(broker.host, client, setup.nameservers) if shared is None else shared.nameservers

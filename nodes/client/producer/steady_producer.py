@@ -35,10 +35,11 @@ class _SteadyListener:
 
 @frozen
 class ProducerSetup:
-    """The group, the options and the messages of a producer."""
+    """The group, the options, the servers and the messages of a producer."""
 
     group: str
     config: ProducerConfig
+    nameservers: tuple[str, ...]
     topic: str
     rate_per_s: int
     tags: tuple[str, ...] = ()
@@ -72,14 +73,14 @@ class SteadyProducer:
         `org.apache.rocketmq.client.producer.DefaultMQProducer`, `TransactionMQProducer` under an application's timer.
     """
 
-    def __init__(self, host: Host, setup: ProducerSetup, nameservers: tuple[str, ...]) -> None:
+    def __init__(self, host: Host, setup: ProducerSetup) -> None:
         config, group = setup.config, setup.group
         self._host = host
         self._group = group
         self._topic = setup.topic
         self._rate_per_s = setup.rate_per_s
         self._tags = setup.tags
-        self.instance = ClientInstance(host, config, nameservers)
+        self.instance = ClientInstance(host, config, setup.nameservers)
         self.producer = DefaultProducer(self.instance, config, group)
         self._keys = None if setup.keys is None else KeyDraws(setup.keys, host.rng("keys"))
         self._selector = (
