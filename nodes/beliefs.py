@@ -114,7 +114,7 @@ class BeliefKind(StrEnum):
     """Broker: a thread pool is busy: a request waited for 100 ms or longer, or was refused; once a second at most.
 
     Subject: `PoolName`; value: {"waiting": requests in the queue, "waited_max_ms": longest wait since the last record,
-    "refused": {`Refusal`: count since the last record}}; null: the pool is not busy any more.
+    "refused": {`BusyReason`: count since the last record}}; null: the pool is not busy any more.
     """
     REPLICAS = "replicas"
     """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: its sender."""

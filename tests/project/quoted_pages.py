@@ -160,6 +160,7 @@ QUOTES = (
         "rmqemu campaign rare_loss.toml --shrink",
         below="loses messages with one of its 200 seeds, with two of eight faults:",
         needs=rare_loss,
+        is_slow=True,
     ),
     Quote("emulator/STUDY.md", "cluster.views()", below="prints which nodes hold which value"),
     Quote("examples/README.md", "rmqemu up --listen 127.0.0.1:9876"),

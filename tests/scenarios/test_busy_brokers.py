@@ -79,11 +79,11 @@ def test_the_queue_is_looked_at_for_the_first_time_a_second_after_the_start():
 
 
 def test_two_threads_handle_twice_as_many():
-    one, two = (
+    single, double = (
         answers(run(f'processingTimes = "sendMessage 50ms", sendMessageThreadPoolNums = {threads}', for_ms=10_000))
         for threads in (1, 2)
     )
-    assert two[ResponseCode.SUCCESS] == pytest.approx(2 * one[ResponseCode.SUCCESS], rel=0.1)
+    assert double[ResponseCode.SUCCESS] == pytest.approx(2 * single[ResponseCode.SUCCESS], rel=0.1)
 
 
 def test_without_fast_failure_requests_wait_until_their_turn():

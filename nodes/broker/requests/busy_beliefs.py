@@ -16,7 +16,7 @@ LONG_WAIT_MS = 100
 _RECORD_PERIOD_MS = 1_000
 
 
-class Refusal(StrEnum):
+class BusyReason(StrEnum):
     """Why a request is refused; the text stands at the beginning of the answer's remark."""
 
     REJECT_REQUEST = "REJECTREQUEST"
@@ -35,7 +35,7 @@ class _Second:
 
     begun: int = 0
     waited_max_ms: int = 0
-    refused: Counter[Refusal] = attrs.field(factory=Counter)
+    refused: Counter[BusyReason] = attrs.field(factory=Counter)
 
     @property
     def is_quiet(self) -> bool:
@@ -66,10 +66,10 @@ class BusyBeliefs:
             second.begun += 1
             second.waited_max_ms = max(second.waited_max_ms, waited_ms)
 
-    def on_refused(self, name: PoolName, refusal: Refusal, waited_ms: int = 0) -> None:
+    def on_refused(self, name: PoolName, reason: BusyReason, waited_ms: int = 0) -> None:
         """A request is refused, after a wait or at once."""
         second = self._busy.get(name) or self._begin(name)
-        second.refused[refusal] += 1
+        second.refused[reason] += 1
         second.waited_max_ms = max(second.waited_max_ms, waited_ms)
 
     def _begin(self, name: PoolName) -> _Second:
@@ -86,7 +86,7 @@ class BusyBeliefs:
             del self._busy[name]
             self._host.record(Belief(BeliefKind.BUSY, name.value, None))
             return
-        refused = {refusal.value: second.refused[refusal] for refusal in Refusal if second.refused[refusal]}
+        refused = {reason.value: second.refused[reason] for reason in BusyReason if second.refused[reason]}
         value = {"waiting": waiting, "waited_max_ms": waited_max_ms, "refused": refused}
         self._host.record(Belief(BeliefKind.BUSY, name.value, value))
         self._busy[name] = _Second()

@@ -6,7 +6,7 @@ from functools import partial
 import attrs
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.requests.busy_beliefs import BusyBeliefs, Refusal
+from nodes.broker.requests.busy_beliefs import BusyBeliefs, BusyReason
 from nodes.broker.tables.requests.append_lock import AppendLock
 from nodes.broker.tables.requests.thread_pool import Admission, ThreadPool
 from nodes.cause import cause
@@ -81,9 +81,9 @@ class RequestExecutors:
         """Give a request that has arrived to its pool, or refuse it."""
         pool = POOL_OF_REQUEST.get(request.code, PoolName.ADMIN)
         if request.code in _REFUSED_WHEN_BUSY and self.is_page_cache_busy():
-            self._refuse(pool, Refusal.REJECT_REQUEST, channel, request)
+            self._refuse(pool, BusyReason.REJECT_REQUEST, channel, request)
         elif not self.wake(channel, request, process):
-            self._refuse(pool, Refusal.OVERLOAD, channel, request)
+            self._refuse(pool, BusyReason.OVERLOAD, channel, request)
 
     def wake(self, channel: Channel, request: Command, process: Process) -> bool:
         """Give a request that was held to its pool again; returns whether there was a thread or a place for it."""
@@ -138,10 +138,10 @@ class RequestExecutors:
         self._beliefs.on_begun(name, self._host.clock.now_ms() - since_ms)
         self._host.call_later_ms(0, partial(self._begin, task))
 
-    def _refuse(self, name: PoolName, refusal: Refusal, channel: Channel, request: Command) -> None:
-        self._beliefs.on_refused(name, refusal)
+    def _refuse(self, name: PoolName, reason: BusyReason, channel: Channel, request: Command) -> None:
+        self._beliefs.on_refused(name, reason)
         if not request.is_oneway:
-            remark = f"[{refusal}]system busy, start flow control for a while"
+            remark = f"[{reason}]system busy, start flow control for a while"
             channel.send(request.answer(ResponseCode.SYSTEM_BUSY, remark))
 
     def _clean(self) -> bool:
@@ -149,20 +149,20 @@ class RequestExecutors:
         config, now_ms = self._broker.config, self._host.clock.now_ms()
         if config.broker_fast_failure_enable:
             if self.is_page_cache_busy():
-                self._expire(PoolName.SEND, Refusal.PAGE_CACHE_BUSY, now_ms, 0)
+                self._expire(PoolName.SEND, BusyReason.PAGE_CACHE_BUSY, now_ms, 0)
             for name, limit_ms in config.wait_limits_ms().items():
-                self._expire(name, Refusal.TIMEOUT, now_ms, limit_ms)
+                self._expire(name, BusyReason.TIMEOUT, now_ms, limit_ms)
         return any(pool.waiting for pool in self._pools.values())
 
-    def _expire(self, name: PoolName, refusal: Refusal, now_ms: int, limit_ms: int) -> None:
+    def _expire(self, name: PoolName, reason: BusyReason, now_ms: int, limit_ms: int) -> None:
         def expire(task: RequestTask, waited_ms: int, waiting: int) -> None:
-            self._beliefs.on_refused(name, refusal, waited_ms)
+            self._beliefs.on_refused(name, reason, waited_ms)
             cause.set(task.cause)
             # RocketMQ answers oneway requests, too, and clients ignore these answers.
             task.channel.send(
                 task.request.answer(
                     ResponseCode.SYSTEM_BUSY,
-                    f"[{refusal}]broker busy, start flow control for a while, period in queue: {waited_ms}ms, "
+                    f"[{reason}]broker busy, start flow control for a while, period in queue: {waited_ms}ms, "
                     f"size of queue: {waiting}",
                 )
             )
