@@ -1,18 +1,29 @@
 """The pages name every oracle and every symptom."""
 
+import re
 from pathlib import Path
 
 import attrs
+import pytest
 
 from emulator.analysis.findings.symptom import SymptomKind
-from emulator.analysis.oracles.every import oracle_table
+from emulator.analysis.oracles.every import ORACLES, oracle_table
 from emulator.spec.model.service_limits import ServiceLimits
 
-_README = (Path(__file__).parents[2] / "emulator" / "analysis" / "README.md").read_text()
+_HOME = Path(__file__).parents[2]
+_README = (_HOME / "emulator" / "analysis" / "README.md").read_text(encoding="utf-8")
+_PAGES = ("README.md", "examples/README.md", "examples/OPERATE.md", "emulator/STUDY.md")
 
 
 def test_the_readme_has_the_table_of_all_oracles():
     assert f"\n\n{oracle_table()}\n\n" in _README
+
+
+@pytest.mark.parametrize("page", _PAGES)
+def test_a_page_that_counts_the_oracles_counts_all(page):
+    text = (_HOME / page).read_text(encoding="utf-8")
+
+    assert dict.fromkeys(re.findall(r"V1 to (V\d+)", text)) == {ORACLES[-1].id: None}
 
 
 def test_the_readme_has_a_row_for_every_symptom():

@@ -5,13 +5,14 @@ import subprocess
 from importlib.metadata import version
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from emulator.base.commit import commit
 from emulator.cli.main import app
 from support.rmqemu_process import COMMAND, rmqemu
 
-COMMANDS = ("demo", "up", "run", "analyze", "watch", "why", "verify", "spark", "fidelity")
+COMMANDS = tuple(get_command(app).commands)
 
 
 def test_the_help_lists_every_command_and_what_the_exit_status_means():
