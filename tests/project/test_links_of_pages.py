@@ -111,3 +111,18 @@ def test_every_file_that_the_worked_examples_name_exists():
 
     assert len(named) > 30
     assert [path for path in named if not (HOME / path).exists()] == []
+
+
+def test_the_page_of_the_tests_names_the_folders_that_there_are():
+    section = (
+        (HOME / "tests" / "README.md").read_text(encoding="utf-8").partition("## Folders")[2].partition("\n## ")[0]
+    )
+    cells = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    folders = {
+        path.parent.relative_to(HOME / "tests").parts[0]
+        for path in (HOME / "tests").glob("*/**/*.*")
+        if path.suffix != ".pyc"
+    }
+
+    assert sorted(named) == sorted(folders)
