@@ -11,8 +11,8 @@ import org.springframework.context.ConfigurableApplicationContext;
 /**
  * A shop that sends in every way, and counts what became of each message.
  *
- * <p>{@code java -jar shop.jar --rocketmq.name-server=HOST:PORT}: it sends until its input ends. Each line that it reads
- * begins a step with that name; at the end it prints a table of all steps.
+ * <p>{@code NAMESRV_ADDR=HOST:PORT java -jar shop.jar}, or {@code --rocketmq.name-server=HOST:PORT}: it sends until its
+ * input ends. Each line that it reads begins a step with that name; at the end it prints a table of all steps.
  */
 @SpringBootApplication
 public class Shop {
