@@ -14,7 +14,7 @@ from nodes.protocol.assigning import RebalanceMode
 
 @attrs.frozen
 class RebalanceFault(Fault):
-    """An operator notifies all brokers who allocates the queues of a group; healed, it is what the scenario says.
+    """An operator sets at all brokers which nodes allocate the queues of a group; healed, it is what the scenario says.
 
     A broker that is down does not hear it, and a member does what the newest of the settings says that it has met:
     until the brokers agree, members of one group may allocate in different ways.

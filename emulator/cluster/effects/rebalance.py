@@ -1,4 +1,4 @@
-"""The effect of `rebalance`: notifies brokers who allocates the queues of a group."""
+"""The effect of `rebalance`: brokers get the setting that names the nodes which allocate the queues of a group."""
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.cluster.local_session import listening, send_to_brokers
