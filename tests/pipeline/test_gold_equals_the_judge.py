@@ -11,7 +11,7 @@ from analysis.busy_traces import busy_trace
 from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import END_S as RANDOM_END_S
 from analysis.random_traces import random_trace
-from analysis.trace_rows import write_run
+from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.judge import judge_run
 from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
 from emulator.dataset.landed import JudgedRuns, open_landed
@@ -33,12 +33,23 @@ WITHOUT_ROWS = ["assigner_disagreements", "unsupported_requests"]
 """Tables of which no run here has a row."""
 
 
+def refused_heartbeats():
+    """A broker refuses heartbeats, and loses one of two members that live."""
+    trace = HandMadeTrace("refused-heartbeats").life("ba", "started", role="broker")
+    for node in ("c1", "c2"):
+        trace.life(node, "started", "g").life(node, "ready", "g")
+    busy = {"waiting": 3, "waited_max_ms": 300, "refused": {"TIMEOUT_CLEAN_QUEUE": 4}}
+    trace.believe("ba", ["c1", "c2"], "g", "consumer_ids").at(5).believe("ba", busy, "heartbeat", "busy")
+    return trace.at(8).believe("ba", ["c1"], "g", "consumer_ids")
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     written = [write_run(demo_trace(), folder / "demo", END_S)]
     written += [write_run(random_trace(seed), folder / f"random-{seed}", RANDOM_END_S) for seed in range(RANDOM)]
     written += [write_run(busy_trace(seed), folder / f"busy-{seed}", RANDOM_END_S) for seed in range(RANDOM)]
+    written.append(write_run(refused_heartbeats(), folder / "refused-heartbeats", RANDOM_END_S))
     written += [run_scenario(load(example(name)), runs=folder).path for name in EXAMPLES]
     return written
 
