@@ -67,8 +67,9 @@ conformance: setup ## compare with what the real classes answered, in tests/vect
 bench: setup ## measure, into bench.json
 	PYTHONPATH=tests $(BIN)/python -m studies.bench
 
-timelines: setup ## run fail-overs and rebalances with 30 seeds each, against a real cluster's, into timelines.json
+timelines: setup ## run fail-overs, rebalances and a busy broker with 30 seeds each, against real ones, into timelines.json
 	PYTHONPATH=tests $(BIN)/python -m studies.timelines
+	PYTHONPATH=tests $(BIN)/python -m studies.timelines.busy
 
 sources: setup ## run every source of disagreement against its bound, into sources.json
 	PYTHONPATH=tests $(BIN)/python -m studies.sources
