@@ -331,7 +331,7 @@ class ProducerConfig(ClientConfig):
     """Attempts after the first of a synchronous send."""
     send_msg_max_timeout_per_request: int = millis(-1, minimum=-1)
     """Time-out of an attempt that a retry could follow, not of connecting; -1: the rest of the budget."""
-    retry_another_broker_when_not_store_ok: bool = flag(default=False)
+    retry_another_broker_when_not_store_ok: bool = flag(default=False, key="retryAnotherBrokerWhenNotStoreOK")
     """Retry a send that a broker has accepted without the required flush or replication."""
     send_latency_enable: bool = flag(default=False)
     """Avoid brokers that were slow or failed, for up to 30 s."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from conformance import client_route_answers, offset_store_answers, rebalance_answers, rebalance_push_answers
 from conformance.allocation_answers import allocate, ring
 from conformance.asking import Answerer, Json
+from conformance.configuration_answers import configuration
 from conformance.consumers_adapter import Consumers
 from conformance.container_adapter import Container
 from conformance.controller_heartbeat_adapter import ControllerHeartbeats
@@ -112,6 +113,7 @@ ANSWERERS: dict[str, Answerer] = {
     "pop": pop,
     "producer_select": producer_select,
     "properties": properties,
+    "configuration": configuration,
     "rebalance": rebalance_answers.rebalance,
     "rebalance_push": rebalance_push_answers.rebalance_push,
     "ring": ring,

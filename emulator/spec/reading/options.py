@@ -9,6 +9,7 @@ import attrs
 from emulator.spec.model.releases import RELEASE, with_release
 from emulator.spec.reading.section import Section
 from emulator.spec.refusals.mistakes import SpecError, UnknownKeyError
+from emulator.spec.rocketmq.explained import explained
 from nodes.config import STATEFUL, Config, ConsumerConfig, options
 from nodes.fields import FieldError, check_value, quoted
 from nodes.secret import without_secrets
@@ -50,7 +51,7 @@ def with_options(section: Section, key: str, config: _AnyConfig) -> _AnyConfig:
             continue
         field = known.get(option) or fields.get(option)
         if field is None:
-            given.add(UnknownKeyError(given.at(option), "option", option, list(known)))
+            given.add(UnknownKeyError(given.at(option), "option", option, list(known), explained(type(config), option)))
         elif field.name in taken:
             given.add(SpecError(given.at(option), f"expected once, but {taken[field.name]} is there, too"))
         else:

@@ -66,10 +66,19 @@ class SpecError(UserError, ValueError):
 class UnknownKeyError(SpecError):
     """A table has a key that means nothing."""
 
-    def __init__(self, key: str, subject: str, wrong: str, known: Sequence[str]) -> None:
-        self.meant = next(iter(alike(wrong, known, 1)), None)
+    def __init__(self, key: str, subject: str, wrong: str, known: Sequence[str], explained: str = "") -> None:
+        """Refuse a key.
+
+        Args:
+            key: its path.
+            subject: what it is: `option`.
+            wrong: its name.
+            known: names of keys that mean something.
+            explained: what it is in RocketMQ, or which name was meant; empty: the nearest known name is suggested.
+        """
+        self.meant = None if explained else next(iter(alike(wrong, known, 1)), None)
         """The known key that is most like it."""
-        super().__init__(key, f"unknown {subject}; {_suggestion(self.meant, known)}")
+        super().__init__(key, f"unknown {subject}; {explained or _suggestion(self.meant, known)}")
 
 
 class NameMistakeError(SpecError):
