@@ -7,6 +7,7 @@ import typer
 
 from emulator.dataset.engine import EngineName
 from emulator.spec.reading.user_code import ALLOW_CODE, TRUSTED_FOLDERS
+from emulator.spec.rocketmq.known_options import FileKind
 from emulator.trace.schema import TraceLevel
 
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
@@ -73,5 +74,9 @@ AllowCodeOption = Annotated[
         help=f"Run code that the scenario names: entry points, and modules next to its file. {TRUSTED_FOLDERS} names "
         "folders whose files need no such option.",
     ),
+]
+KindOption = Annotated[
+    FileKind | None,
+    typer.Option(help="What configuration files are for.", show_default="as their options show"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

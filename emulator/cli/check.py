@@ -6,22 +6,29 @@ from emulator.base.printing import print_line
 from emulator.base.text import listed
 from emulator.campaign.campaign import Campaign
 from emulator.campaign.file import load_campaign
+from emulator.cli.import_configuration import print_account
 from emulator.cli.terminal import NAME
+from emulator.importing.files import CONFIGURATION_SUFFIXES
 from emulator.spec import read
 from emulator.spec.reading.file import is_campaign_file
+from emulator.spec.rocketmq.known_options import FileKind
 from emulator.spec.warnings.harmful_settings import check as harmful_settings
 
 
-def check_file(path: Path, *, allow_code: bool) -> None:
-    """Print a line for each harmful setting.
+def check_file(path: Path, *, allow_code: bool, kind: FileKind | None = None) -> None:
+    """Print a line for each harmful setting, or for each option of a configuration file.
 
     Args:
-        path: of a scenario file or a campaign file, or a name of the package.
+        path: of a scenario file, a campaign file or a configuration file, or a name of the package.
         allow_code: whether code that it names is tried.
+        kind: of the node that a configuration file is for; None: its options show it.
 
     Raises:
-        UserError: it can be neither.
+        UserError: it can be none of them.
     """
+    if kind is not None or path.suffix.lower() in CONFIGURATION_SUFFIXES:
+        print_account(path, kind)
+        return
     if is_campaign_file(path):
         _check_campaign(path, load_campaign(path, allow_code=allow_code))
         return

@@ -18,6 +18,7 @@ from emulator.cli.commands.ctl import ctl
 from emulator.cli.commands.demo import demo
 from emulator.cli.commands.examples import examples
 from emulator.cli.commands.fidelity import fidelity
+from emulator.cli.commands.import_configuration import import_configuration
 from emulator.cli.commands.land import land
 from emulator.cli.commands.options import options
 from emulator.cli.commands.report import report
@@ -50,6 +51,7 @@ app.command()(run)
 app.command()(campaign)
 app.command()(shrink)
 app.command()(check)
+app.command("import")(import_configuration)
 app.command()(analyze)
 app.command()(land)
 app.command()(report)

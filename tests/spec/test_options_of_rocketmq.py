@@ -189,7 +189,7 @@ def test_options_of_other_releases_are_known_by_their_release():
             'flushDiskType = "SYNC_FLUSH"',
             "unknown option; RocketMQ has it, and it is not emulated: SYNC_FLUSH: a send is answered when its message is",
         ),
-        ("metricsPromExporterPort = 1", "unknown option; RocketMQ has it, and it has no effect here: statistics, "),
+        ("metricsPromExporterPort = 1", "unknown option; RocketMQ has it, and it has no effect here: "),
         (
             'flushDiskTyp = "x"',
             'unknown option; did you mean "flushDiskType" of RocketMQ? RocketMQ has it, and it is not emulated: ',

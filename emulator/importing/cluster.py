@@ -1,0 +1,249 @@
+"""The cluster that configured nodes make together: names, ids, numbers of nameservers and controllers, containers."""
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
+from emulator.importing.verdicts import Fate, Verdict, has_controller, verdicts_of
+from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX, NODE_NAME
+from emulator.spec.rocketmq.java_values import UnreadValueError, read_whole
+from emulator.spec.rocketmq.known_options import FileKind
+from nodes.config.controller import CONTROLLER_PORT
+from nodes.fields import LONG_MAX, TEXT, shown
+
+_ADDRESSES = re.compile(r"[;,]")
+_DEFAULT_CLUSTER = "DefaultCluster"
+
+
+@attrs.frozen
+class ImportedNode:
+    """A node of the scenario, and the account of what was set for it."""
+
+    kind: FileKind
+    table: Mapping[str, Any]
+    """Keys of its table."""
+    options: Mapping[str, Any]
+    verdicts: tuple[Verdict, ...]
+    source: str
+    line: int = 0
+    notes: tuple[str, ...] = ()
+    """What else a reader should know."""
+
+
+@attrs.frozen
+class ImportedCluster:
+    """What files describe together."""
+
+    nodes: tuple[ImportedNode, ...]
+    """In the order of the tables of a scenario; proxies among them, which no table describes."""
+    nameservers: int
+    """How many; those without a file included."""
+    controllers: int
+    """How many have processes of their own."""
+
+    def of(self, kind: FileKind) -> tuple[ImportedNode, ...]:
+        """The nodes of a kind."""
+        return tuple(node for node in self.nodes if node.kind is kind)
+
+
+def cluster_of(configured: Sequence[ConfiguredNode]) -> ImportedCluster:
+    """The cluster of all nodes.
+
+    Raises:
+        ConfigurationError: RocketMQ would not start one of them, two brokers have one name and id, or there are too
+            many.
+    """
+    namesrvs = tuple(_numbered_nodes(configured, FileKind.NAMESRV, "ns"))
+    controllers = tuple(_numbered_nodes(configured, FileKind.CONTROLLER, "controller"))
+    containers = tuple(_numbered_nodes(configured, FileKind.CONTAINER, "container"))
+    brokers = tuple(_brokers(configured, containers))
+    _require_distinct(brokers)
+    clients = tuple(_single(node) for node in configured if node.kind is FileKind.CLIENT)
+    proxies = tuple(_single(node) for node in configured if node.kind is FileKind.PROXY)
+    nodes = (*namesrvs, *controllers, *containers, *brokers, *clients, *proxies)
+    return ImportedCluster(
+        nodes=nodes,
+        nameservers=_bounded(_nameservers(configured, namesrvs), NAMESERVERS_MAX, "nameservers"),
+        controllers=_bounded(_controllers(configured, namesrvs, controllers), CONTROLLERS_MAX, "controllers"),
+    )
+
+
+def _bounded(number: int, maximum: int, things: str) -> int:
+    if number > maximum:
+        raise ConfigurationError("all files", 0, f"expected at most {maximum} {things}, not {number}")
+    return number
+
+
+def _nameservers(configured: Sequence[ConfiguredNode], namesrvs: Sequence[ImportedNode]) -> int:
+    """At least one, those of the files, as many as an address list has, and one for each controller in a process."""
+    plugin = max((_addresses(node, "controllerDLegerPeers") for node in configured if has_controller(node)), default=0)
+    addresses = 0 if namesrvs else max((_addresses(node, "namesrvAddr") for node in configured), default=0)
+    return max(1, len(namesrvs), addresses, plugin)
+
+
+def _controllers(
+    configured: Sequence[ConfiguredNode], namesrvs: Sequence[ImportedNode], controllers: Sequence[ImportedNode]
+) -> int:
+    """Those of the files, and their peers; without a file, as many as brokers in controller mode look for."""
+    if controllers:
+        own = [node for node in configured if node.kind is FileKind.CONTROLLER]
+        return max(len(controllers), *(_addresses(node, "controllerDLegerPeers") for node in own))
+    if any(node.options.get("enableControllerInNamesrv") is True for node in namesrvs):
+        return 0
+    seekers = [node for node in configured if node.kind is FileKind.BROKER and _is_on(node, "enableControllerMode")]
+    return max((max(1, _addresses(node, "controllerAddr")) for node in seekers), default=0)
+
+
+def _addresses(node: ConfiguredNode, option: str) -> int:
+    return len([address for address in _ADDRESSES.split(node.text(option) or "") if address.strip()])
+
+
+def _is_on(node: ConfiguredNode, option: str) -> bool:
+    return (node.text(option) or "").lower() == "true"
+
+
+def _taken(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    return {item.setting.name: item.value for item in verdicts if item.fate is Fate.TAKEN}
+
+
+def _single(node: ConfiguredNode) -> ImportedNode:
+    verdicts = verdicts_of(node)
+    return ImportedNode(node.kind, {}, _taken(verdicts), verdicts, node.source, node.line)
+
+
+def _numbered_nodes(configured: Sequence[ConfiguredNode], kind: FileKind, stem: str) -> Iterator[ImportedNode]:
+    """The nodes of a kind that has no names in RocketMQ."""
+    number = 0
+    for node in configured:
+        if node.kind is not kind:
+            continue
+        verdicts = verdicts_of(node)
+        options, notes = _taken(verdicts), []
+        if has_controller(node) and options.get("listenPort") == CONTROLLER_PORT:
+            del options["listenPort"]
+            notes.append(f"listenPort is left out: {CONTROLLER_PORT} is the port of the controller in the process")
+        for _ in node.hosts or ("",):
+            number += 1
+            table = {"name": f"{stem}-{number}"}
+            yield ImportedNode(kind, table, options, verdicts, node.source, node.line, tuple(notes))
+
+
+def _brokers(configured: Sequence[ConfiguredNode], containers: Sequence[ImportedNode]) -> Iterator[ImportedNode]:
+    of_file = {path: name for name, paths in _paths(configured, containers) for path in paths}
+    ids: Counter[str] = Counter()
+    made = 0
+    for node in configured:
+        if node.kind is not FileKind.BROKER:
+            continue
+        container = of_file.get(posixpath.basename(node.source))
+        part = attrs.evolve(_single(node), table={} if container is None else {"container": container})
+        for host in node.hosts or ("",):
+            for number in range(1 + node.slaves):
+                made += 1
+                _bounded(made, BROKERS_MAX, "brokers")
+                yield _broker(node, part, host, number, ids)
+
+
+def _paths(
+    configured: Sequence[ConfiguredNode], containers: Sequence[ImportedNode]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Name of each container, and the names of the files of its brokers."""
+    of_kind = [node for node in configured if node.kind is FileKind.CONTAINER]
+    for node, container in zip(of_kind, containers, strict=False):
+        paths = (node.text("brokerConfigPaths") or "").split(":")
+        yield container.table["name"], tuple(posixpath.basename(path.strip()) for path in paths)
+
+
+def _broker(node: ConfiguredNode, part: ImportedNode, host: str, number: int, ids: Counter[str]) -> ImportedNode:
+    """One broker.
+
+    Args:
+        node: what the files set.
+        part: options, verdicts, and the container, if there is one.
+        host: name of its host, if it is known.
+        number: 0, or that of a slave that an operator makes.
+        ids: mapping brokerName -> ids given so far, for modes in which RocketMQ gives them.
+    """
+    notes: list[str] = []
+    name = _broker_name(node, host, notes)
+    broker_id = _broker_id(node, name, ids, notes)
+    broker_id = number if node.slaves and not _is_on(node, "enableControllerMode") else broker_id
+    cluster = (node.text("brokerClusterName") or "").strip() or _DEFAULT_CLUSTER
+    if not TEXT.holds(cluster):
+        raise ConfigurationError(*_place(node, "brokerClusterName"), TEXT.problem(shown(cluster, 60)))
+    options = {name: value for name, value in part.options.items() if name != "brokerRole" or not broker_id}
+    table = {
+        "name": name,
+        **({"id": broker_id} if broker_id else {}),
+        **({"cluster": cluster} if cluster != _DEFAULT_CLUSTER else {}),
+        **part.table,
+    }
+    return attrs.evolve(part, table=table, options=options, notes=tuple(notes))
+
+
+def _broker_name(node: ConfiguredNode, host: str, notes: list[str]) -> str:
+    name = (node.text("brokerName") or "").strip()
+    stem = posixpath.basename(node.source).partition(".")[0]
+    if name and "$" not in name:
+        if not NODE_NAME.holds(name):
+            raise ConfigurationError(*_place(node, "brokerName"), NODE_NAME.problem(shown(name, 60)))
+        return name
+    reason = f"brokerName is {shown(name, 60)}, which a script replaces" if name else "brokerName is not given"
+    found = host if NODE_NAME.holds(host) else stem if NODE_NAME.holds(stem) else "broker"
+    notes.append(f"{reason}: RocketMQ takes the name of the host" if host or not name else reason)
+    return found
+
+
+def _broker_id(node: ConfiguredNode, name: str, ids: Counter[str], notes: list[str]) -> int:
+    """The id of a broker, as `BrokerStartup` decides it.
+
+    Raises:
+        ConfigurationError: RocketMQ does not start it.
+    """
+    if _is_on(node, "enableControllerMode") or _is_on(node, "enableDLegerCommitLog"):
+        given = ids[name]
+        ids[name] += 1
+        notes.append(f"its id is given in the order of files: {_giver(node)} gives it, whatever brokerId is")
+        return given
+    text = node.text("brokerId")
+    try:
+        read = 0 if text is None else read_whole(text, LONG_MAX)
+    except UnreadValueError:
+        read = 0  # the verdict on it has the reason
+    if (node.text("brokerRole") or "").strip() != "SLAVE":
+        if read:
+            notes.append(f"a master has id 0: RocketMQ ignores brokerId = {read}")
+        return 0
+    if read <= 0:
+        raise ConfigurationError(*_place(node, "brokerId"), "brokerRole = SLAVE needs brokerId > 0, or RocketMQ ends")
+    return read
+
+
+def _giver(node: ConfiguredNode) -> str:
+    return "the controller" if _is_on(node, "enableControllerMode") else "DLedger"
+
+
+def _place(node: ConfiguredNode, option: str) -> tuple[str, int]:
+    found: Setting | None = next((item for item in reversed(node.settings) if item.name == option), None)
+    return (node.source, node.line) if found is None else (found.source, found.line)
+
+
+def _require_distinct(brokers: Sequence[ImportedNode]) -> None:
+    """Refuse two brokers with one name and id.
+
+    Raises:
+        ConfigurationError: there are two.
+    """
+    seen: dict[tuple[str, int], ImportedNode] = {}
+    for broker in brokers:
+        key = (broker.table["name"], broker.table.get("id", 0))
+        other = seen.setdefault(key, broker)
+        if other is not broker:
+            place = f"{other.source}:{other.line}" if other.line else other.source
+            problem = f"broker {shown(key[0], 60)} with id {key[1]} is there twice, first in {place}"
+            raise ConfigurationError(broker.source, broker.line, f"{problem}: one would replace the other")

@@ -1,0 +1,116 @@
+"""Properties files and JSON files of RocketMQ: their options, and what kind of node they are for."""
+
+import json
+import re
+from collections.abc import Sequence
+
+from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting, refuse_template
+from emulator.spec.model.bounds import FILE_BYTES_MAX
+from emulator.spec.rocketmq.known_options import FileKind, options_by_name
+from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
+from nodes.fields import shown
+
+OPTIONS_MAX = 10_000
+"""Most options of one file."""
+_JSON_BYTES_MAX = 256 * 1024
+"""Size of the largest JSON file; that of a proxy has a hundred options."""
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")
+_ONLY = {
+    FileKind.CONTAINER: ("brokerConfigPaths",),
+    FileKind.CLIENT: ("consumerGroup", "producerGroup"),
+    FileKind.NAMESRV: ("enableControllerInNamesrv",),
+}
+"""Options that settle the kind of a file."""
+
+
+def settings_of_properties(content: bytes, source: str, first_line: int = 1) -> tuple[Setting, ...]:
+    """The options of a properties file.
+
+    Args:
+        content: of the file, or of a part of another file.
+        source: name of the file, for places.
+        first_line: line of the file on which the content begins.
+
+    Raises:
+        ConfigurationError: it is no properties file.
+    """
+    refuse_template(content.decode("iso-8859-1"), source, anywhere=True)
+    binary = _BINARY.search(content)
+    if binary is not None:
+        problem = f"expected a properties file, lines of name=value: byte {binary.start()} is {binary[0][0]:#04x}"
+        raise ConfigurationError(source, 0, problem)
+    try:
+        found = read_properties(content)
+    except BadPropertiesError as error:
+        raise ConfigurationError(source, first_line + error.line - 1, str(error)) from None
+    if len(found) > OPTIONS_MAX:
+        raise ConfigurationError(source, 0, f"expected at most {OPTIONS_MAX} options")
+    return tuple(Setting(item.name, item.value, source, first_line + item.line - 1) for item in found)
+
+
+def read_properties_file(content: bytes, source: str, kind: FileKind | None) -> ConfiguredNode:
+    """The node that a properties file configures.
+
+    Args:
+        content: of the file.
+        source: its name, for messages.
+        kind: of the node; None: the options show it.
+
+    Raises:
+        ConfigurationError: it is no properties file, or has no option of RocketMQ.
+    """
+    if len(content) > FILE_BYTES_MAX:
+        raise ConfigurationError(source, 0, f"expected at most {FILE_BYTES_MAX} bytes")
+    settings = settings_of_properties(content, source)
+    return ConfiguredNode(_kind_of(settings, source) if kind is None else kind, source, 0, settings)
+
+
+def _kind_of(settings: Sequence[Setting], source: str) -> FileKind:
+    names = list(dict.fromkeys(setting.name for setting in settings))
+    for kind, only in _ONLY.items():
+        if any(name in only for name in names):
+            return kind
+    kinds = [kind for kind in FileKind if kind is not FileKind.PROXY]
+    known = {kind: sum(name in options_by_name(kind) for name in names) for kind in kinds}
+    most = max(known.values())
+    if not most:
+        first = f" such as {shown(names[0], 40)}" if names else ""
+        problem = f"expected options of RocketMQ, and none of the {len(names)}{first} is; --kind says what it is for"
+        raise ConfigurationError(source, 0, problem)
+    found = [kind for kind in kinds if known[kind] == most]
+    if len(found) > 1:
+        problem = f"may be for a {' or a '.join(found)}: --kind says which"
+        raise ConfigurationError(source, 0, problem)
+    return found[0]
+
+
+def read_json_file(content: bytes, source: str) -> ConfiguredNode:
+    """The proxy that a JSON file configures.
+
+    Raises:
+        ConfigurationError: it is no JSON object of options.
+    """
+    if len(content) > _JSON_BYTES_MAX:
+        raise ConfigurationError(source, 0, f"expected at most {_JSON_BYTES_MAX} bytes")
+    try:
+        text = content.decode("utf-8")
+        refuse_template(text, source, anywhere=True)
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(source, error.lineno, f"not JSON: {error.msg}") from None
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ConfigurationError(source, 0, f"not JSON: {shown(str(error), 200)}") from None
+    if not isinstance(values, dict):
+        raise ConfigurationError(source, 1, "expected a JSON object of options")
+    if len(values) > OPTIONS_MAX:
+        raise ConfigurationError(source, 0, f"expected at most {OPTIONS_MAX} options")
+    settings = tuple(
+        Setting(name, value if isinstance(value, str) else json.dumps(value), source, _line_of(text, name))
+        for name, value in values.items()
+    )
+    return ConfiguredNode(FileKind.PROXY, source, 0, settings)
+
+
+def _line_of(text: str, name: str) -> int:
+    at = text.find(json.dumps(name, ensure_ascii=False))
+    return text.count("\n", 0, at) + 1 if at >= 0 else 0

@@ -1,0 +1,136 @@
+"""How a container starts a node of RocketMQ: its command, its arguments and its environment variables."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+
+import attrs
+
+from emulator.importing.settings import Setting
+from emulator.spec.rocketmq.known_options import FileKind
+
+_SCRIPTS: Mapping[str, FileKind] = MappingProxyType(
+    {
+        "mqbrokercontainer": FileKind.CONTAINER,
+        "mqnamesrv": FileKind.NAMESRV,
+        "mqcontroller": FileKind.CONTROLLER,
+        "mqproxy": FileKind.PROXY,
+        "mqbroker": FileKind.BROKER,
+        "NamesrvStartup": FileKind.NAMESRV,
+        "ControllerStartup": FileKind.CONTROLLER,
+        "BrokerContainerStartup": FileKind.CONTAINER,
+        "ProxyStartup": FileKind.PROXY,
+        "BrokerStartup": FileKind.BROKER,
+        "run-namesrv": FileKind.NAMESRV,
+        "runbroker": FileKind.BROKER,
+    }
+)
+"""Words of a command -> what it starts; those that contain another one stand before it."""
+_IMAGES: Mapping[str, FileKind] = MappingProxyType(
+    {
+        "rocketmq-broker": FileKind.BROKER,
+        "rocketmq-nameserver": FileKind.NAMESRV,
+        "rocketmq-namesrv": FileKind.NAMESRV,
+        "rocketmq-controller": FileKind.CONTROLLER,
+        "rocketmq-proxy": FileKind.PROXY,
+    }
+)
+"""Parts of the name of an image that starts such a node without a command."""
+_VARIABLES: Mapping[str, str] = MappingProxyType(
+    {
+        "NAMESRV_ADDR": "namesrvAddr",
+        "NAME_SERVER_ADDRESS": "namesrvAddr",
+        "NAME_SERVICE_ADDRESS": "namesrvAddr",
+        "BROKER_NAME": "brokerName",
+        "BROKER_ID": "brokerId",
+        "BROKER_CLUSTER_NAME": "brokerClusterName",
+        "BROKER_ROLE": "brokerRole",
+        "FLUSH_DISK_TYPE": "flushDiskType",
+        "DELETE_WHEN": "deleteWhen",
+        "FILE_RESERVED_TIME": "fileReservedTime",
+        "enableControllerMode": "enableControllerMode",
+        "controllerAddr": "controllerAddr",
+    }
+)
+"""Environment variables that RocketMQ, its official images and its operator read -> the option that they set."""
+_WRITTEN = ("brokerName", "brokerId", "brokerClusterName", "brokerRole", "enableControllerMode", "controllerAddr")
+"""Options that the start script of the operator's image appends to the file."""
+_SHELLS = ("sh", "bash", "ash")
+_NODE_WORD = re.compile(r"[\w./-]*(?:mq|run)[\w.-]+|[\w.]*Startup")
+
+
+@attrs.frozen
+class Startup:
+    """What a container starts."""
+
+    kind: FileKind
+    config_path: str
+    """Path of the file behind `-c`; empty: there is none."""
+    settings: tuple[Setting, ...]
+    """Set by arguments, which take precedence over the file."""
+
+
+def startup_of(image: str, words: Sequence[str], source: str, line: int) -> Startup | None:
+    """What a container starts; None: no node of RocketMQ.
+
+    Args:
+        image: its image.
+        words: command and arguments.
+        source: the file, for places.
+        line: of the container in it.
+    """
+    split = _split(words)
+    found = next(((at, kind) for at, word in enumerate(split) if (kind := _kind_of(word)) is not None), None)
+    if found is None:
+        kind = next((kind for part, kind in _IMAGES.items() if part in image), None)
+        return None if kind is None or split else Startup(kind, "", ())
+    at, kind = found
+    arguments = split[at + 1 :]
+    path = _behind(arguments, "-c", "--configFile", "-pc", "--proxyConfig")
+    address = _behind(arguments, "-n", "--namesrvAddr")
+    given = (Setting("namesrvAddr", address, source, line, "-n"),) if address else ()
+    return Startup(kind, path, given)
+
+
+def settings_of_environment(
+    variables: Iterable[tuple[str, str, int]], source: str
+) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
+    """The options that environment variables set.
+
+    Args:
+        variables: (name, value, line) of each.
+        source: the file, for places.
+
+    Returns:
+        Those that a configuration file replaces; and those that a start script writes behind the lines of the file.
+    """
+    known = [variable for variable in variables if variable[0] in _VARIABLES]
+    found = [Setting(_VARIABLES[name], text, source, line, name) for name, text, line in known]
+    number = next((setting for setting in found if setting.given_as == "BROKER_ID"), None)
+    if number is not None and number.value.strip() not in ("", "0"):
+        found.append(Setting("brokerRole", "SLAVE", source, number.line, "BROKER_ID"))
+    written = [setting for setting in found if setting.name in _WRITTEN]
+    return tuple(setting for setting in found if setting.name not in _WRITTEN), tuple(written)
+
+
+def _split(words: Sequence[str]) -> list[str]:
+    """The words of a command; those of a text for a shell one by one."""
+    split: list[str] = []
+    for word in words:
+        try:
+            split += shlex.split(word, comments=False) if any(map(str.isspace, word)) else [word]
+        except ValueError:  # an open quote
+            split += word.split()
+    return [word.strip(";&|()") for word in split]
+
+
+def _kind_of(word: str) -> FileKind | None:
+    if not _NODE_WORD.fullmatch(word) or word in _SHELLS:
+        return None
+    return next((kind for script, kind in _SCRIPTS.items() if script in word), None)
+
+
+def _behind(words: Sequence[str], *flags: str) -> str:
+    return next((following for word, following in pairwise(words) if word in flags), "")
