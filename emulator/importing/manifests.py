@@ -6,13 +6,15 @@ scenario, since every emulated node finds every other one.
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 
 import attrs
 
 from emulator.importing.operator_resources import OPERATOR_KINDS, nodes_of_operator
-from emulator.importing.property_files import settings_of_properties
+from emulator.importing.property_files import settings_of_json, settings_of_properties
 from emulator.importing.settings import ConfiguredNode, Setting
-from emulator.importing.startup import Startup, settings_of_environment, startup_of
+from emulator.importing.startup import Startup, settings_of_environment, startup_of, with_variables
 from emulator.importing.yaml_files import YamlValue
 from emulator.spec.rocketmq.known_options import FileKind
 
@@ -20,6 +22,10 @@ _WITH_PODS = ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Pod")
 _NAMED_BY_NUMBER = ("StatefulSet",)
 _CONFIG_MAP = "ConfigMap"
 _LIST = "List"
+_NAME_OF_POD = "$(metadata.name)"
+"""Stands for the name of the pod."""
+_PODS_MAX = 1_000
+"""Most pods of one resource that are looked at; a scenario may have fewer."""
 _USUAL_FILES: Mapping[FileKind, tuple[str, ...]] = {
     FileKind.BROKER: ("broker.conf", "broker-common.conf"),
     FileKind.NAMESRV: ("namesrv.conf", "namesrv.properties", "nameserver.conf"),
@@ -74,21 +80,41 @@ def _nodes_of_pods(resource: YamlValue, maps: Mapping[str, YamlValue]) -> Iterat
     is_single = kind not in _NAMED_BY_NUMBER and replicas == 1
     hosts = (name,) if is_single else tuple(f"{name}-{number}" for number in range(min(replicas, _PODS_MAX)))
     for container in pod.get("containers").items():
-        words = [item.text for key in ("command", "args") for item in container.get(key).items()]
-        startup = startup_of(container.get("image").text, words, container.source, container.line)
-        if startup is not None and hosts:
-            settings = _settings(container, startup, _mounted_files(container, pod, maps), maps)
-            yield ConfiguredNode(startup.kind, container.source, container.line, settings, hosts)
+        files = _mounted_files(container, pod, maps)
+        for of_host, same in groupby(hosts, partial(_on_host, container, files, maps)):
+            if of_host is not None:
+                kind, settings = of_host
+                yield ConfiguredNode(kind, container.source, container.line, settings, tuple(same))
 
 
-_PODS_MAX = 1_000
+def _on_host(
+    container: YamlValue, files: Mapping[str, YamlValue], maps: Mapping[str, YamlValue], host: str
+) -> tuple[FileKind, tuple[Setting, ...]] | None:
+    """What a container starts in one pod, and what it sets there; None: no node of RocketMQ."""
+    variables = _variables(container, host, maps)
+    words = [item.text for key in ("command", "args") for item in container.get(key).items()]
+    words = [with_variables(word, {name: value for name, value, _ in variables}) for word in words]
+    startup = startup_of(container.get("image").text, words, container.source, container.line)
+    return None if startup is None else (startup.kind, _settings(container, startup, files, variables))
+
+
+def _variables(container: YamlValue, host: str, maps: Mapping[str, YamlValue]) -> list[tuple[str, str, int]]:
+    """(name, value, line) of each environment variable in a pod."""
+    found = {"HOSTNAME": ("HOSTNAME", host, 0)}
+    for name, value, line in environment_of(container, maps):
+        text = host if value == _NAME_OF_POD else with_variables(value, {key: item[1] for key, item in found.items()})
+        found[name] = (name, text, line)
+    return list(found.values())
 
 
 def _settings(
-    container: YamlValue, startup: Startup, files: Mapping[str, YamlValue], maps: Mapping[str, YamlValue]
+    container: YamlValue,
+    startup: Startup,
+    files: Mapping[str, YamlValue],
+    variables: Sequence[tuple[str, str, int]],
 ) -> tuple[Setting, ...]:
     """All that a container sets for its node: environment, then its file, then arguments."""
-    before, after = settings_of_environment(environment_of(container, maps), container.source)
+    before, after = settings_of_environment(variables, container.source)
     path = startup.config_path or next(
         (path for path in files if posixpath.basename(path) in _USUAL_FILES.get(startup.kind, ())), ""
     )
@@ -102,8 +128,10 @@ def _is_same(mounted: str, path: str) -> bool:
 
 
 def settings_of_block(value: YamlValue) -> tuple[Setting, ...]:
-    """The options of a properties file that stands in a YAML file."""
+    """The options of a properties or JSON file that stands in a YAML file."""
     first = value.line + (1 if value.is_block else 0)
+    if value.text.lstrip().startswith("{"):
+        return settings_of_json(value.text, value.source, first)
     return settings_of_properties(value.text.encode(), value.source, first)
 
 
@@ -116,6 +144,8 @@ def environment_of(container: YamlValue, maps: Mapping[str, YamlValue]) -> Itera
     for variable in container.get("env").items():
         of_map = variable.get("valueFrom", "configMapKeyRef")
         value = variable.get("value")
+        if variable.get("valueFrom", "fieldRef", "fieldPath").text == "metadata.name":
+            yield variable.get("name").text, _NAME_OF_POD, variable.line
         if of_map.get("name").text in maps:
             value = maps[of_map.get("name").text].get(of_map.get("key").text)
         if not value.is_null:

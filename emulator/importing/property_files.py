@@ -94,23 +94,41 @@ def read_json_file(content: bytes, source: str) -> ConfiguredNode:
         raise ConfigurationError(source, 0, f"expected at most {_JSON_BYTES_MAX} bytes")
     try:
         text = content.decode("utf-8")
-        refuse_template(text, source, anywhere=True)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(source, 0, f"expected UTF-8: byte {error.start} is not") from None
+    return ConfiguredNode(FileKind.PROXY, source, 0, settings_of_json(text, source))
+
+
+def settings_of_json(text: str, source: str, first_line: int = 1) -> tuple[Setting, ...]:
+    """The options of a JSON object.
+
+    Args:
+        text: of the file, or of a part of another file.
+        source: name of the file, for places.
+        first_line: line of the file on which the text begins.
+
+    Raises:
+        ConfigurationError: it is no JSON object of options.
+    """
+    refuse_template(text, source, anywhere=True)
+    try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ConfigurationError(source, error.lineno, f"not JSON: {error.msg}") from None
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ConfigurationError(source, first_line + error.lineno - 1, f"not JSON: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
         raise ConfigurationError(source, 0, f"not JSON: {shown(str(error), 200)}") from None
     if not isinstance(values, dict):
-        raise ConfigurationError(source, 1, "expected a JSON object of options")
+        raise ConfigurationError(source, first_line, "expected a JSON object of options")
     if len(values) > OPTIONS_MAX:
         raise ConfigurationError(source, 0, f"expected at most {OPTIONS_MAX} options")
-    settings = tuple(
-        Setting(name, value if isinstance(value, str) else json.dumps(value), source, _line_of(text, name))
+    return tuple(
+        Setting(
+            name, value if isinstance(value, str) else json.dumps(value), source, first_line + _lines_before(text, name)
+        )
         for name, value in values.items()
     )
-    return ConfiguredNode(FileKind.PROXY, source, 0, settings)
 
 
-def _line_of(text: str, name: str) -> int:
-    at = text.find(json.dumps(name, ensure_ascii=False))
-    return text.count("\n", 0, at) + 1 if at >= 0 else 0
+def _lines_before(text: str, name: str) -> int:
+    """Lines before the one with the name of an option."""
+    return text.count("\n", 0, max(0, text.find(json.dumps(name, ensure_ascii=False))))

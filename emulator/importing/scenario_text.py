@@ -85,7 +85,7 @@ def _brokers(cluster: ImportedCluster) -> Iterator[str]:
     for container in cluster.of(FileKind.CONTAINER):
         yield ""
         yield from _comment(f"Container {container.table['name']}, {_place(container)}:")
-        yield from _comments(container.verdicts, with_taken=True)
+        yield from _comments(container.verdicts)
     brokers = cluster.of(FileKind.BROKER)
     yield from _tables("broker", ((broker.table, broker) for broker in brokers))
     if not brokers:
@@ -140,7 +140,7 @@ def _options(section: str, node: ImportedNode) -> Iterator[str]:
         yield f"{name} = {_value(value)}  # {visible(places[name])}"
 
 
-def _comments(verdicts: Sequence[Verdict], *, with_taken: bool = False) -> Iterator[str]:
+def _comments(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """What became of options that were not taken as they are."""
     for verdict in verdicts:
         setting = verdict.setting
@@ -149,7 +149,7 @@ def _comments(verdicts: Sequence[Verdict], *, with_taken: bool = False) -> Itera
             is_shown = verdict.fate in (Fate.ELSEWHERE, Fate.NOT_EMULATED, Fate.NO_EFFECT)
             value = f" = {setting.shown_value}" if is_shown else ""
             yield from _comment(f"{name}{value} ({setting.place}): {verdict.note}")
-        elif verdict.is_warning or with_taken:
+        elif verdict.is_warning:
             yield from _comment(f"{name} ({setting.place}): {verdict.note}")
 
 

@@ -58,6 +58,7 @@ _VARIABLES: Mapping[str, str] = MappingProxyType(
 _WRITTEN = ("brokerName", "brokerId", "brokerClusterName", "brokerRole", "enableControllerMode", "controllerAddr")
 """Options that the start script of the operator's image appends to the file."""
 _SHELLS = ("sh", "bash", "ash")
+_VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 _NODE_WORD = re.compile(r"[\w./-]*(?:mq|run)[\w.-]+|[\w.]*Startup")
 
 
@@ -113,6 +114,11 @@ def settings_of_environment(
         found.append(Setting("brokerRole", "SLAVE", source, number.line, "BROKER_ID"))
     written = [setting for setting in found if setting.name in _WRITTEN]
     return tuple(setting for setting in found if setting.name not in _WRITTEN), tuple(written)
+
+
+def with_variables(text: str, variables: Mapping[str, str]) -> str:
+    """A text with the values of the variables that are known in place of `$(NAME)`, `${NAME}` and `$NAME`."""
+    return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2] or found[3], found[0]), text)
 
 
 def _split(words: Sequence[str]) -> list[str]:

@@ -8,7 +8,6 @@ import attrs
 
 from emulator.base.text import alike
 from emulator.importing.settings import ConfiguredNode, Setting
-from emulator.spec.rocketmq.explained import in_rocketmq
 from emulator.spec.rocketmq.java_values import JavaValue, UnreadValueError, read_value
 from emulator.spec.rocketmq.known_options import (
     CLASSES_OF,
@@ -21,7 +20,6 @@ from emulator.spec.rocketmq.known_options import (
 )
 from nodes.config import BrokerConfig, Config, ConsumerConfig, ControllerConfig, NameserverConfig, options
 from nodes.config.client import ProducerConfig
-from nodes.config.container import ContainerConfig
 from nodes.config.nameserver import NameserverWithControllerConfig
 from nodes.fields import FieldError, check_value, shown
 
@@ -85,7 +83,6 @@ def class_of(node: ConfiguredNode) -> type[Config] | None:
         FileKind.BROKER: BrokerConfig,
         FileKind.NAMESRV: NameserverConfig,
         FileKind.CONTROLLER: ControllerConfig,
-        FileKind.CONTAINER: ContainerConfig,
     }
     return ours.get(node.kind)
 
@@ -121,7 +118,7 @@ def _verdict(node: ConfiguredNode, setting: Setting, *, is_last: bool) -> Verdic
     try:
         value = read_value(option, setting.value)
     except UnreadValueError as error:
-        default = option.default or f"what the {option.depends_on} decides"
+        default = option.default or f"which depends on the {option.depends_on}"
         note = f"{shown(setting.value, _SHOWN_MAX)!r} is not read: {error}; RocketMQ uses its default, {default}"
         return Verdict(setting, Fate.NOT_READ, note, is_warning=True)
     return _read(node, setting, option, value)
@@ -136,7 +133,7 @@ def _read(node: ConfiguredNode, setting: Setting, option: KnownOption, value: Ja
             OptionStatus.NO_EFFECT: Fate.NO_EFFECT,
         }[option.status]
         is_default = _as_java_prints(value) == option.default
-        note = in_rocketmq(option)
+        note = f"{fate}: {option.meaning}"
         if is_default and fate is not Fate.ELSEWHERE:
             note = f"{note}; its value is the default"
         return Verdict(setting, fate, note, is_warning=fate in _WARNED and not is_default)

@@ -19,13 +19,11 @@ from nodes.config import (
     ProducerConfig,
     options,
 )
-from nodes.config.container import ContainerConfig
 
 OURS = {
     BrokerConfig: (FileKind.BROKER, ()),
     NameserverConfig: (FileKind.NAMESRV, ()),
     ControllerConfig: (FileKind.CONTROLLER, ()),
-    ContainerConfig: (FileKind.CONTAINER, ()),
     ConsumerConfig: (FileKind.CLIENT, ("ClientConfig", "DefaultMQPushConsumer")),
     LitePullConsumerConfig: (FileKind.CLIENT, ("ClientConfig", "DefaultMQPushConsumer", "DefaultLitePullConsumer")),
     ProducerConfig: (FileKind.CLIENT, ("ClientConfig", "DefaultMQProducer")),

@@ -30,7 +30,6 @@ from nodes.config import (
     ProducerConfig,
     options,
 )
-from nodes.config.container import ContainerConfig
 
 RELEASE_OF_THE_TABLE = "5.3.3"
 _IGNORED_BY_THE_RELEASE = ("aclEnable",)
@@ -107,7 +106,7 @@ _OURS: Mapping[FileKind, tuple[type[Config], ...]] = MappingProxyType(
         FileKind.BROKER: (BrokerConfig,),
         FileKind.NAMESRV: (NameserverConfig,),
         FileKind.CONTROLLER: (ControllerConfig,),
-        FileKind.CONTAINER: (ContainerConfig,),
+        FileKind.CONTAINER: (),
         FileKind.PROXY: (),
         FileKind.CLIENT: (ConsumerConfig, LitePullConsumerConfig, ProducerConfig),
     }
@@ -188,7 +187,7 @@ def _ours_of(kind: FileKind, of: str) -> Iterator[type[Config]]:
 def _meaning(ours: type, field: "attrs.Attribute[Any]") -> str:
     """The first sentence of what our option means, with the names that RocketMQ gives to options."""
     documented = " ".join(attribute_docs(ours).get(field.name, "").split())
-    first = re.split(r"(?<=[.;:])\s", documented, maxsplit=1)[0].rstrip(".;:")
+    first = re.split(r"(?<=[.;])\s", documented, maxsplit=1)[0].rstrip(".;")
     return _IN_CODE.sub(lambda found: _camel(found[1]), first).replace("`", "")
 
 
