@@ -139,8 +139,8 @@ OPENS = {
     "ctl": {"run": (("ctl", "--run", "RUN", "status"), ("ctl.sock", "."))},
 }
 """Mapping command -> what it opens -> (its arguments, the entries that it reads or writes)."""
-OPENS_NONE = ("check", "demo", "examples", "fidelity", "options", "spark", "up", "verbs")
-"""They take no directory, or make one of their own in it."""
+OPENS_NONE = ("check", "demo", "examples", "fidelity", "import", "options", "spark", "up", "verbs")
+"""They take no directory, or make one of their own in it; for import see `test_import_command.py`."""
 HEALTHY = (
     ("parts", folder),  # no run has ended
     ("parts/part-1.jsonl", no_text),  # its lines are left out, each with a line on stderr

@@ -326,7 +326,8 @@ OF_RUNS = {
     "campaign": (("campaign", "SCENARIO"),),
     "run": (("run", "SCENARIO"), ("run", "B")),
     "up": (("up", "SCENARIO"),),
-    "check": (("check", "SCENARIO"), ("check", "B")),
+    "check": (("check", "SCENARIO"), ("check", "B"), ("check", "--kind", "broker", "SCENARIO")),
+    "import": (("import", "--kind", "broker", "SCENARIO"), ("import", EVIL.replace("\0", ""))),
     "options": (("options", EVIL),),
 }
 """Mapping command -> arguments with evil runs or an evil scenario."""

@@ -185,7 +185,7 @@ def test_options_of_other_releases_are_known_by_their_release():
         ('brokerName = "a"', "unknown option; set elsewhere: name of the broker group: name of [[broker]]"),
         (
             'flushDiskType = "SYNC_FLUSH"',
-            "unknown option; RocketMQ has it, and it is not emulated: SYNC_FLUSH: a send is answered when its message is",
+            "unknown option; RocketMQ has it, and it is not emulated: SYNC_FLUSH: a send is answered when its message",
         ),
         ("metricsPromExporterPort = 1", "unknown option; RocketMQ has it, and it has no effect here: "),
         (
