@@ -26,6 +26,7 @@ from emulator.spec.model.scenario import (
     Scenario,
     StatefulSetSpec,
 )
+from emulator.spec.rocketmq.printed_fields import printed_fields
 from faults.consume_mode import ConsumeMode
 from nodes.broker.broker import Broker
 from nodes.broker.broker_setup import BrokerSetup
@@ -154,7 +155,9 @@ class HostPlans:
 
         def broker(host: Host) -> Node:
             config = self._options.of(spec.name, spec.config)
-            return self._broker(host, identity_of(spec), config, nameservers)
+            if spec.broker_id and not config.enable_controller_mode:
+                config = config.of_slave()
+            return self._broker(host, identity_of(spec), _printing(config, spec), nameservers)
 
         return self._booting(spec.name, BROKER, broker)
 
@@ -162,10 +165,13 @@ class HostPlans:
         """The container of a broker, with all of its brokers."""
         assert spec.container is not None
         name = spec.container
-        paths = tuple(broker_path(container) for container in self._scenario.containers()[name])
+        inside = self._scenario.containers()[name]
+        paths = tuple(broker_path(broker) for broker in inside)
+        specs = {identity_of(broker): broker for broker in inside}
 
         def make(host: Host, file: BrokerFile, shared: Shared) -> Broker:
-            return self._broker(host, file.identity, file.config, nameservers, shared)
+            config = _printing(file.config, specs.get(file.identity))
+            return self._broker(host, file.identity, config, nameservers, shared)
 
         def container(host: Host) -> Node:
             return BrokerContainer(host, ContainerConfig(), nameservers=nameservers, paths=paths, make=make)
@@ -312,3 +318,8 @@ class HostPlans:
             return SteadyProducer(host, setup)
 
         return HostPlan(spec.name, PRODUCER, "", producer)
+
+
+def _printing(config: BrokerConfig, spec: BrokerSpec | None) -> BrokerConfig:
+    """The options of a broker, with all that it prints as its configuration; None: an administrator has added it."""
+    return attrs.evolve(config, other_fields=printed_fields({} if spec is None else spec.not_emulated))

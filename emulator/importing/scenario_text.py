@@ -127,9 +127,20 @@ def _tables(section: str, rows: _Rows) -> Iterator[str]:
         yield from (f"{key} = {_value(value)}" for key, value in table.items())
         yield from (line for note in node.notes for line in _comment(note))
         yield from _options(section, node)
+        yield from _not_emulated(node)
         if node.verdicts is not before:
             yield from _comments(node.verdicts)
         before = node.verdicts
+
+
+def _not_emulated(node: ImportedNode) -> Iterator[str]:
+    """What `getBrokerConfig` prints although it is not emulated, each with the reason."""
+    printed = [verdict for verdict in node.verdicts if verdict.printed is not None]
+    if printed:
+        yield "[broker.not_emulated]"
+    for verdict in printed:
+        pair = _pair(verdict.setting.name, verdict.printed)
+        yield f"{pair}  # {visible(verdict.setting.place)}: {visible(verdict.note)}"
 
 
 def _options(section: str, node: ImportedNode) -> Iterator[str]:
@@ -145,6 +156,8 @@ def _comments(verdicts: Sequence[Verdict]) -> Iterator[str]:
     for verdict in verdicts:
         setting = verdict.setting
         name = shown(setting.name, _SHOWN_MAX)
+        if verdict.printed is not None:
+            continue
         if verdict.fate is not Fate.TAKEN:
             is_shown = verdict.fate in (Fate.ELSEWHERE, Fate.NOT_EMULATED, Fate.NO_EFFECT)
             value = f" = {setting.shown_value}" if is_shown else ""
@@ -163,4 +176,9 @@ def _place(node: ImportedNode) -> str:
 
 def _value(value: Any) -> str:
     """A value as TOML writes it."""
-    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n").replace("\n", " ")
+    return _pair("v", value).removeprefix("v = ")
+
+
+def _pair(name: str, value: Any) -> str:
+    """A key and its value as TOML writes them, in one line."""
+    return tomli_w.dumps({name: value}).rstrip("\n").replace("\n", " ")

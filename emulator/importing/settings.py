@@ -6,11 +6,9 @@ import attrs
 
 from emulator.base.errors import UserError
 from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.secret_names import is_secret_name
 from nodes.fields import shown
 
-_SECRET = re.compile(
-    r"access_?key|secret|passw(?:or)?d|credential|token|initAuthenticationUser|GrpcExporterHeader", re.IGNORECASE
-)
 _TEMPLATE = re.compile(
     r"^[ \t]*+\{\{"
     r"|\{\{-?[ \t]*+(?:\.(?:Values|Release|Chart|Files|Capabilities)\b|(?:include|template|define)[ \t]|toYaml)",
@@ -49,7 +47,7 @@ class Setting:
     @property
     def is_secret(self) -> bool:
         """Whether its value must be copied nowhere."""
-        return _SECRET.search(self.name) is not None
+        return is_secret_name(self.name)
 
     @property
     def shown_value(self) -> str:

@@ -15,13 +15,14 @@ from emulator.spec.rocketmq.known_options import (
     FileKind,
     KnownOption,
     OptionStatus,
+    known_options,
     options_by_name,
     other_release_of,
 )
 from nodes.config import BrokerConfig, Config, ConsumerConfig, ControllerConfig, NameserverConfig, options
 from nodes.config.client import ProducerConfig
 from nodes.config.nameserver import NameserverWithControllerConfig
-from nodes.fields import FieldError, check_value, shown
+from nodes.fields import TEXT_MAP, FieldError, check_value, shown
 
 _BOOLEANS = ("true", "false")
 _SHOWN_MAX = 60
@@ -57,6 +58,8 @@ class Verdict:
     """Why, in one line."""
     value: JavaValue | None = None
     """As RocketMQ reads it, if it is taken; a secret has none."""
+    printed: str | None = None
+    """What `getBrokerConfig` prints of it, of a broker's option that is not emulated; None: nothing, or its default."""
     is_warning: bool = False
     """Whether RocketMQ or the emulator does something else than the file asks for."""
 
@@ -108,12 +111,12 @@ def _known(node: ConfiguredNode, name: str) -> tuple[KnownOption, ...]:
 
 def _verdict(node: ConfiguredNode, setting: Setting, *, is_last: bool) -> Verdict:
     known = _known(node, setting.name)
-    if not known:
-        return _unknown(node, setting)
-    if setting.is_secret:
+    if setting.is_secret and known:
         return Verdict(setting, Fate.SECRET, "a secret, which is not copied", is_warning=True)
     if not is_last:
         return Verdict(setting, Fate.REPLACED, "set again below: the last line counts")
+    if not known:
+        return _unknown(node, setting)
     option = known[0]
     try:
         value = read_value(option, setting.value)
@@ -136,7 +139,9 @@ def _read(node: ConfiguredNode, setting: Setting, option: KnownOption, value: Ja
         note = f"{fate}: {option.meaning}"
         if is_default and fate is not Fate.ELSEWHERE:
             note = f"{note}; its value is the default"
-        return Verdict(setting, fate, note, is_warning=fate in _WARNED and not is_default)
+        is_warning = fate in _WARNED and not is_default
+        printed = None if fate is Fate.ELSEWHERE else _printed(node, _as_java_prints(value))
+        return Verdict(setting, fate, note, printed=printed, is_warning=is_warning)
     if option.name == "brokerRole" and value == "SLAVE":
         return Verdict(setting, Fate.ELSEWHERE, "set elsewhere: a broker whose id is not 0 is a slave", value)
     ours = class_of(node)
@@ -171,8 +176,15 @@ def _unknown(node: ConfiguredNode, setting: Setting) -> Verdict:
         note = f"RocketMQ {RELEASE_OF_THE_TABLE} does not read it; a secret, which is not copied"
         return Verdict(setting, Fate.SECRET, note, is_warning=True)
     note = f"unknown to RocketMQ {RELEASE_OF_THE_TABLE}, which ignores it"
+    is_field = any(option.name == setting.name for option in known_options(node.kind))
+    printed = None if is_field or not setting.name.isprintable() else _printed(node, setting.value)
     if release := other_release_of(setting.name):
-        return Verdict(setting, Fate.UNKNOWN, f"{note}; {release} has it", is_warning=True)
+        return Verdict(setting, Fate.UNKNOWN, f"{note}; {release} has it", printed=printed, is_warning=True)
     near = next(iter(alike(setting.name, list(options_by_name(node.kind)), 1)), None)
     hint = f'; did you mean "{near}"?' if near is not None else ""
-    return Verdict(setting, Fate.UNKNOWN, f"{note}{hint}", is_warning=True)
+    return Verdict(setting, Fate.UNKNOWN, f"{note}{hint}", printed=printed, is_warning=True)
+
+
+def _printed(node: ConfiguredNode, text: str) -> str | None:
+    """What a broker prints of an option that is not emulated, if a scenario can hold it."""
+    return text if node.kind is FileKind.BROKER and TEXT_MAP.holds({"": text}) else None

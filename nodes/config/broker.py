@@ -1,10 +1,20 @@
 """The options of a broker."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import attrs
 
-from nodes.config.options import PAUSE_MS, TOPIC_QUEUES_MAX, count, millis, name_options, period_millis, port
+from nodes.config.options import (
+    PAUSE_MS,
+    TOPIC_QUEUES_MAX,
+    count,
+    millis,
+    name_options,
+    period_millis,
+    port,
+    printed_only,
+)
 from nodes.config.pop import PopConfig
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.replica import ReplicaConfig
@@ -14,6 +24,8 @@ from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
 from nodes.fields import LONG_MAX, choice, flag, text, whole
 from nodes.protocol.model import MessageRequestMode
+
+_LESS_IN_MEMORY_PERCENT = 10
 
 
 class BrokerRole(StrEnum):
@@ -148,6 +160,8 @@ class BrokerConfig(
     """Let a slave answer pulls."""
     access_message_in_memory_max_ratio: int = count(40, maximum=100)
     """A consumer with more lag than this percentage of `total_physical_memory_size` is sent to a slave."""
+    other_fields: Mapping[str, str] = printed_only()
+    """Fields of RocketMQ's configuration that are no options here, with their values, for `getBrokerConfig`."""
     total_physical_memory_size: int = whole(16 * 1024 * 1024 * 1024, minimum=1, limit=LONG_MAX)
     """Bytes of memory of the broker's machine."""
     offset_check_in_slave: bool = flag(default=False)
@@ -166,6 +180,16 @@ class BrokerConfig(
     """Bytes of the log in one frame to a slave; a single message may be longer."""
     ha_max_gap_not_in_sync: int = count(256 * 1024 * 1024)
     """Most bytes of lag of a slave that counts as in sync."""
+
+    def of_slave(self) -> "BrokerConfig":
+        """The options of a slave, which keeps less of its log in memory.
+
+        Mirrors:
+            `org.apache.rocketmq.broker.BrokerStartup#buildBrokerController`,
+            `org.apache.rocketmq.container.BrokerContainer#addBroker`.
+        """
+        ratio = max(self.access_message_in_memory_max_ratio - _LESS_IN_MEMORY_PERCENT, 0)
+        return attrs.evolve(self, access_message_in_memory_max_ratio=ratio)
 
     @property
     def register_period_ms(self) -> int:

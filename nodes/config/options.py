@@ -1,6 +1,7 @@
 """What makes a configuration of fields: RocketMQ's names, and times in the units that it counts them in."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -19,6 +20,10 @@ USUAL_MS, PAUSE_MS = Usual(10, 3_600_000), Usual(0, 3_600_000)
 USUAL_S, DELAY_S = Usual(1, 3_600), Usual(0, 3_600)
 """The same in s."""
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_NO_OPTION = "no option"
+"""In the metadata of a field of a configuration that no one can set as an option."""
+
 
 def option_name(field_name: str) -> str:
     """The camelCase name that RocketMQ gives the option behind a field."""
@@ -28,7 +33,7 @@ def option_name(field_name: str) -> str:
 
 def options(config_class: type["Config"]) -> Mapping[str, "attrs.Attribute[Any]"]:
     """All options of a configuration class: camelCase name -> field, in the order of the class."""
-    return {key_of(field): field for field in attrs.fields(config_class)}
+    return {key_of(field): field for field in attrs.fields(config_class) if _NO_OPTION not in field.metadata}
 
 
 def name_options(_cls: type, fields: list["attrs.Attribute[Any]"]) -> list["attrs.Attribute[Any]"]:
@@ -58,6 +63,11 @@ def period_millis(default: int) -> int:
     """An option that is the time between two rounds."""
     # A fixed-rate task with period 0 would never let virtual time pass.
     return millis(default, minimum=1)
+
+
+def printed_only() -> Any:
+    """A field for what a node only prints: mapping name -> text; no option, and no part of what makes two equal."""
+    return attrs.field(default=_NOTHING, eq=False, repr=False, metadata={_NO_OPTION: True})
 
 
 def port(default: int) -> int:

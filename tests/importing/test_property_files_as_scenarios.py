@@ -96,7 +96,7 @@ def test_the_place_of_an_option_stands_behind_it_and_comments_name_the_others():
     assert "fileReservedTime = 48  # a.conf:6" in lines
     assert "# brokerName = broker-a (a.conf:3): set elsewhere: name of the broker group: name of [[broker]]" in lines
     (flush,) = [line for line in lines if "flushDiskType" in line]
-    assert flush.startswith("# flushDiskType = ASYNC_FLUSH (a.conf:8): known, not emulated: ")
+    assert flush.startswith('flushDiskType = "ASYNC_FLUSH"  # a.conf:8: known, not emulated: ')
 
 
 def test_there_are_as_many_nameservers_as_addresses():

@@ -44,7 +44,8 @@ from nodes.config import (
     with_options_of_controller,
 )
 from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
-from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MAX_MS, Usual, checked, choice, flag, span, text, whole
+from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MAX_MS, Rule, Usual, checked, choice, flag, span, text, whole
+from nodes.values import frozen
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 CONTAINER, CONTROLLER = "container", "controller"
@@ -53,6 +54,19 @@ APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
 LEASES = "leases"
 """Name of the node with the lock service, which every scenario has in which a group takes leases."""
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+
+
+@frozen
+class _UnshownRule(Rule):
+    """A rule whose problem does not show the value: a secret may be among its texts."""
+
+    def problem(self, _value: object) -> str:
+        """What was expected."""
+        return f"expected {self.expected}"
+
+
+_TEXTS = _UnshownRule("a table of texts", TEXT_MAP.holds)
 
 
 @attrs.frozen
@@ -102,6 +116,8 @@ class BrokerSpec:
     """Name of the container whose process it is a part of; None: a process and a machine of its own."""
     node: str | None = checked(NODE_NAME, None)
     """Name of the node; needed for two brokers with the same brokerName and id."""
+    not_emulated: Mapping[str, str] = checked(_TEXTS, NO_OPTIONS)
+    """Options of RocketMQ that are not emulated: `getBrokerConfig` prints these texts, and nothing else reads them."""
 
     @property
     def name(self) -> str:

@@ -32,6 +32,7 @@ from emulator.spec.reading.applications import APPLICATION_KEYS, read_applicatio
 from emulator.spec.reading.options import read_options
 from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.refusals.mistakes import SpecError, require_known
+from emulator.spec.rocketmq.secret_names import is_secret_name
 from faults.consume_mode import ConsumeMode
 from nodes.config import (
     BrokerConfig,
@@ -45,7 +46,7 @@ from nodes.config import (
     options,
 )
 from nodes.config.accounts import PlainAccessConfig
-from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice, flag, rule_of, whole
+from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice, flag, rule_of, shown, whole
 
 _HAS_CONTROLLER = ("enableControllerInNamesrv", "enable_controller_in_namesrv")
 _OF_CONTROLLERS = tuple(
@@ -227,6 +228,7 @@ def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[Brok
     if replicated and "container" in section.values:
         raise SpecError(section.at("container"), "expected only one of container and replicas: one process holds one")
     first = section.build(BrokerSpec, config=read_options(section, BrokerConfig, preset))
+    _require_not_emulated(section, first.not_emulated)
     yield first
     for broker_id in range(1, section.get("replicas", _REPLICAS, 1)):
         if section.get("one_address", SWITCH, default=False):
@@ -234,6 +236,18 @@ def _read_replicas(section: Section, preset: Mapping[str, Any]) -> Iterator[Brok
             yield attrs.evolve(first, broker_id=broker_id, config=config, address_of=first.name)
         else:
             yield attrs.evolve(first, broker_id=broker_id)
+
+
+def _require_not_emulated(section: Section, given: Mapping[str, str]) -> None:
+    """Report options that belong elsewhere: emulated ones, and secrets."""
+    for name in given:
+        key = f"{section.at('not_emulated')}.{shown(name)}"
+        if name in options(BrokerConfig):
+            section.add(SpecError(key, "expected in options: it is emulated"))
+        elif is_secret_name(name):
+            section.add(SpecError(key, "expected none: its value is a secret"))
+        elif not name.isprintable() or not name:
+            section.add(SpecError(key, "expected the name of an option"))
 
 
 def _on_port(section: Section, config: BrokerConfig, listen_port: int) -> BrokerConfig:

@@ -128,8 +128,13 @@ _OF_SYSTEM = tuple(
 @cache
 def known_options(kind: FileKind) -> tuple[KnownOption, ...]:
     """All options that a file of a kind may have, in RocketMQ's order; two classes may have one of the same name."""
-    found = tuple(_option(kind, row) for name in CLASSES_OF[kind] for row in _rows() if row["class"] == name)
+    found = tuple(_option(kind, row) for name in CLASSES_OF[kind] for row in fields_of(name))
     return (*found, *_OF_SYSTEM) if kind in (FileKind.BROKER, FileKind.CONTAINER) else found
+
+
+def fields_of(of: str) -> tuple[Mapping[str, str], ...]:
+    """The rows of `option_fields.csv` for a class, in its order."""
+    return tuple(row for row in _rows() if row["class"] == of)
 
 
 @cache

@@ -32,6 +32,9 @@ from nodes.protocol.registry import decode_header
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
+_SLAVE = "SLAVE"
+"""What `brokerRole` is at a slave."""
+
 
 class AdminBroker(Part):
     """Reports the state of a broker, and changes its options while it runs.
@@ -107,9 +110,13 @@ class AdminBroker(Part):
             "brokerName": broker.broker_name,
             "brokerId": broker.broker_id,
             "brokerIP1": broker.host.ip,
+            "brokerIP2": broker.host.ip,
+            "haListenPort": broker.config.listen_port + 1,
             "namesrvAddr": ";".join(broker.nameservers),
+            **({"brokerRole": _SLAVE} if broker.broker_id != MASTER_ID else {}),
         }
-        return success(request, version, to_lines(self._config.values() | identity).encode())
+        printed = {**broker.config.other_fields, **self._config.values(), **identity}
+        return success(request, version, to_lines(printed).encode())
 
     def _apply(self, config: BrokerConfig) -> None:
         self._broker.config = config

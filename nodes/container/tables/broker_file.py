@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.config import BrokerConfig, BrokerRole
 from nodes.config.text import from_lines, to_lines, updated, values_of
 from nodes.container.tables.brokers import BrokerOfContainer
@@ -15,8 +13,6 @@ SLAVE = "SLAVE"
 _LISTEN_PORT = 6_888
 """RocketMQ's default, of files that name no port."""
 _VIP_PORT_DISTANCE = 2
-_MEMORY_FOR_OTHERS = 10
-"""A slave in a container keeps less of its log in memory, percent."""
 
 
 class RefusedBrokerError(Exception):
@@ -79,8 +75,7 @@ def read_broker_file(text: str, host_name: str) -> BrokerFile:
         raise RefusedBrokerError("invalid replicas number")
     cluster, name = answer.get("brokerClusterName", "DefaultCluster"), answer.get("brokerName", host_name)
     if role == SLAVE:
-        ratio = max(config.access_message_in_memory_max_ratio - _MEMORY_FOR_OTHERS, 0)
-        config = attrs.evolve(config, access_message_in_memory_max_ratio=ratio)
+        config = config.of_slave()
     return BrokerFile(BrokerOfContainer(cluster, name, broker_id), role, config)
 
 
