@@ -1,7 +1,6 @@
 """What makes a configuration of fields: RocketMQ's names, and times in the units that it counts them in."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -20,7 +19,6 @@ USUAL_MS, PAUSE_MS = Usual(10, 3_600_000), Usual(0, 3_600_000)
 USUAL_S, DELAY_S = Usual(1, 3_600), Usual(0, 3_600)
 """The same in s."""
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 _NO_OPTION = "no option"
 """In the metadata of a field of a configuration that no one can set as an option."""
 
@@ -67,7 +65,7 @@ def period_millis(default: int) -> int:
 
 def printed_only() -> Any:
     """A field for what a node only prints: mapping name -> text; no option, and no part of what makes two equal."""
-    return attrs.field(default=_NOTHING, eq=False, repr=False, metadata={_NO_OPTION: True})
+    return attrs.field(factory=dict, eq=False, repr=False, metadata={_NO_OPTION: True})
 
 
 def port(default: int) -> int:

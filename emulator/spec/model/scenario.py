@@ -54,7 +54,8 @@ APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
 LEASES = "leases"
 """Name of the node with the lock service, which every scenario has in which a group takes leases."""
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
-NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+NO_OPTIONS: Mapping[str, str] = {}
+"""A plain mapping, since scenarios are pickled."""
 
 
 @frozen

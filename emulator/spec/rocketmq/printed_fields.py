@@ -7,7 +7,6 @@ Mirrors:
 import math
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 
 from emulator.spec.rocketmq.known_options import CLASSES_OF, FileKind, fields_of
 
@@ -25,7 +24,7 @@ def printed_fields(given: Mapping[str, str]) -> Mapping[str, str]:
     Args:
         given: what the broker's file sets of what is not emulated, and of what RocketMQ does not know.
     """
-    return MappingProxyType(_as_started({**_defaults(), **given})) if given else _defaults()
+    return _as_started({**_defaults(), **given}) if given else _defaults()
 
 
 @cache
@@ -35,7 +34,7 @@ def _defaults() -> Mapping[str, str]:
         for field in fields_of(of):
             if field["type"] and not field["depends_on"] and field["default"] != _NULL:
                 found[field["field"]] = field["default"]
-    return MappingProxyType(_as_started(found))
+    return _as_started(found)
 
 
 def _as_started(fields: Mapping[str, str]) -> Mapping[str, str]:
