@@ -140,7 +140,7 @@ def _read(node: ConfiguredNode, setting: Setting, option: KnownOption, value: Ja
         if is_default and fate is not Fate.ELSEWHERE:
             note = f"{note}; its value is the default"
         is_warning = fate in _WARNED and not is_default
-        printed = None if fate is Fate.ELSEWHERE else _printed(node, _as_java_prints(value))
+        printed = None if fate is Fate.ELSEWHERE else _printed(node, setting.name, _as_java_prints(value))
         return Verdict(setting, fate, note, printed=printed, is_warning=is_warning)
     if option.name == "brokerRole" and value == "SLAVE":
         return Verdict(setting, Fate.ELSEWHERE, "set elsewhere: a broker whose id is not 0 is a slave", value)
@@ -177,7 +177,7 @@ def _unknown(node: ConfiguredNode, setting: Setting) -> Verdict:
         return Verdict(setting, Fate.SECRET, note, is_warning=True)
     note = f"unknown to RocketMQ {RELEASE_OF_THE_TABLE}, which ignores it"
     is_field = any(option.name == setting.name for option in known_options(node.kind))
-    printed = None if is_field or not setting.name.isprintable() else _printed(node, setting.value)
+    printed = None if is_field or not setting.name.isprintable() else _printed(node, setting.name, setting.value)
     if release := other_release_of(setting.name):
         return Verdict(setting, Fate.UNKNOWN, f"{note}; {release} has it", printed=printed, is_warning=True)
     near = next(iter(alike(setting.name, list(options_by_name(node.kind)), 1)), None)
@@ -185,6 +185,7 @@ def _unknown(node: ConfiguredNode, setting: Setting) -> Verdict:
     return Verdict(setting, Fate.UNKNOWN, f"{note}{hint}", printed=printed, is_warning=True)
 
 
-def _printed(node: ConfiguredNode, text: str) -> str | None:
+def _printed(node: ConfiguredNode, name: str, text: str) -> str | None:
     """What a broker prints of an option that is not emulated, if a scenario can hold it."""
-    return text if node.kind is FileKind.BROKER and TEXT_MAP.holds({"": text}) else None
+    is_printed = node.kind is FileKind.BROKER and name not in options(BrokerConfig) and TEXT_MAP.holds({name: text})
+    return text if is_printed else None
