@@ -15,6 +15,7 @@ from emulator.spec.rocketmq.known_options import (
     FileKind,
     KnownOption,
     OptionStatus,
+    is_emulated_at_brokers,
     known_options,
     options_by_name,
     other_release_of,
@@ -187,5 +188,5 @@ def _unknown(node: ConfiguredNode, setting: Setting) -> Verdict:
 
 def _printed(node: ConfiguredNode, name: str, text: str) -> str | None:
     """What a broker prints of an option that is not emulated, if a scenario can hold it."""
-    is_printed = node.kind is FileKind.BROKER and name not in options(BrokerConfig) and TEXT_MAP.holds({name: text})
+    is_printed = node.kind is FileKind.BROKER and not is_emulated_at_brokers(name) and TEXT_MAP.holds({name: text})
     return text if is_printed else None

@@ -147,7 +147,6 @@ NORMAL_FORMS: dict[str, Callable[[Json], Json]] = {
 """What makes two answers of a family alike that say the same."""
 
 EXCEPTED: dict[tuple[str, str], str] = {
-    ("broker_config", "other_release"): "aclEnable is an option of older releases here, which 5.3.3 ignores and prints",
     ("names", "names/edge/clientconfig-defaults"): "half of them are options that a client of ours does not have",
     ("producer_select", "producer_select/edge/unknown-broker"): "pickOneAtLeast: no one calls it in 5.3.3 either",
     (

@@ -32,6 +32,7 @@ from emulator.spec.reading.applications import APPLICATION_KEYS, read_applicatio
 from emulator.spec.reading.options import read_options
 from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.refusals.mistakes import SpecError, require_known
+from emulator.spec.rocketmq.known_options import is_emulated_at_brokers
 from emulator.spec.rocketmq.secret_names import is_secret_name
 from faults.consume_mode import ConsumeMode
 from nodes.config import (
@@ -242,7 +243,7 @@ def _require_not_emulated(section: Section, given: Mapping[str, str]) -> None:
     """Report options that belong elsewhere: emulated ones, and secrets."""
     for name in given:
         key = f"{section.at('not_emulated')}.{shown(name)}"
-        if name in options(BrokerConfig):
+        if is_emulated_at_brokers(name):
             section.add(SpecError(key, "expected in options: it is emulated"))
         elif is_secret_name(name):
             section.add(SpecError(key, "expected none: its value is a secret"))

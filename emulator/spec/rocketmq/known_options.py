@@ -132,6 +132,11 @@ def known_options(kind: FileKind) -> tuple[KnownOption, ...]:
     return (*found, *_OF_SYSTEM) if kind in (FileKind.BROKER, FileKind.CONTAINER) else found
 
 
+def is_emulated_at_brokers(name: str) -> bool:
+    """Whether an option of RocketMQ is one of an emulated broker of 5.3.3."""
+    return name in options(BrokerConfig) and name not in _IGNORED_BY_THE_RELEASE
+
+
 def fields_of(of: str) -> tuple[Mapping[str, str], ...]:
     """The rows of `option_fields.csv` for a class, in its order."""
     return tuple(row for row in _rows() if row["class"] == of)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from emulator.spec.rocketmq.known_options import CLASSES_OF, FileKind, fields_of
+from nodes.config import BrokerConfig, options
 
 _NULL = "null"
 _CONSUMERS, _ERROR_PERCENT = "expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter"
@@ -32,7 +33,8 @@ def _defaults() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for of in _PRINTED:
         for field in fields_of(of):
-            if field["type"] and not field["depends_on"] and field["default"] != _NULL:
+            has_value = field["type"] and not field["depends_on"] and field["default"] != _NULL
+            if has_value and field["field"] not in options(BrokerConfig):
                 found[field["field"]] = field["default"]
     return _as_started(found)
 

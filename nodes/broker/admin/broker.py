@@ -115,7 +115,7 @@ class AdminBroker(Part):
             "namesrvAddr": ";".join(broker.nameservers),
             **({"brokerRole": _SLAVE} if broker.broker_id != MASTER_ID else {}),
         }
-        printed = {**broker.config.other_fields, **self._config.values(), **identity}
+        printed = {**self._config.values(), **broker.config.other_fields, **identity}
         return success(request, version, to_lines(printed).encode())
 
     def _apply(self, config: BrokerConfig) -> None:
