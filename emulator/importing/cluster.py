@@ -141,6 +141,7 @@ def _brokers(configured: Sequence[ConfiguredNode], containers: Sequence[Imported
         if node.kind is not FileKind.BROKER:
             continue
         container = of_file.get(posixpath.basename(node.source))
+        node = attrs.evolve(node, is_in_container=container is not None)  # noqa: PLW2901 - from here on it is known
         part = attrs.evolve(_single(node), table={} if container is None else {"container": container})
         for host in node.hosts or ("",):
             for number in range(1 + node.slaves):

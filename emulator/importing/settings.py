@@ -66,6 +66,8 @@ class ConfiguredNode:
     settings: tuple[Setting, ...]
     hosts: tuple[str, ...] = ()
     """Name of the host of each node: pods, containers; empty: one node, on a host without a known name."""
+    is_in_container: bool = False
+    """Whether a broker shares its process: then its file has no options of connections, and none of ACL 2.0."""
     slaves: int = 0
     """Slaves of each of these brokers, as an operator makes them."""
 

@@ -106,6 +106,8 @@ def _known(node: ConfiguredNode, name: str) -> tuple[KnownOption, ...]:
     elif node.kind is FileKind.CLIENT:
         own = "DefaultMQProducer" if class_of(node) is ProducerConfig else "DefaultMQPushConsumer"
         classes = ("ClientConfig", own)
+    elif node.is_in_container:
+        classes = ("BrokerConfig", "MessageStoreConfig")
     found = [option for kind in kinds for option in options_by_name(kind).get(name, ()) if option.of in tuple(classes)]
     return tuple(sorted(found, key=lambda option: option.status is not OptionStatus.EMULATED))
 

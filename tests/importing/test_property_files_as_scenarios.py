@@ -245,6 +245,14 @@ def test_brokers_stand_in_the_container_that_names_their_files():
     assert [broker.container for broker in made.brokers] == ["container-1", "container-1", None]
 
 
+def test_the_file_of_a_broker_in_a_container_sets_no_options_of_connections():
+    alone = "brokerName=a\nserverChannelMaxIdleTimeSeconds=60\n"
+
+    assert fates(a_conf=alone)["serverChannelMaxIdleTimeSeconds"] is Fate.TAKEN
+    found = fates(box_conf="brokerConfigPaths=/root/a.conf\n", a_conf=alone)
+    assert found["serverChannelMaxIdleTimeSeconds"] is Fate.UNKNOWN
+
+
 def test_clients_become_consumers_and_producers():
     consumer = "consumerGroup=readers\nconsumeThreadMin=5\npullBatchSize=16\ncompressLevel=1\n"
     producer = "producerGroup=writers\nsendMsgTimeout=1000\nretryAnotherBrokerWhenNotStoreOK=true\n"
