@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
-from emulator.importing.property_files import settings_of_properties
+from emulator.importing.property_files import settings_of_content
 from emulator.importing.settings import ConfiguredNode, Setting
 from emulator.importing.startup import settings_of_environment, startup_of
 from emulator.importing.yaml_files import YamlValue
@@ -71,5 +71,5 @@ def _mounted(service: YamlValue, path: str, read_file: ReadFile) -> tuple[Settin
             found = posixpath.normpath(posixpath.join(source, inside))
             content = read_file(found)
             if content is not None:
-                return settings_of_properties(content, posixpath.join(posixpath.dirname(service.source), found))
+                return settings_of_content(content, posixpath.join(posixpath.dirname(service.source), found))
     return ()

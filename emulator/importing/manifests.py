@@ -12,7 +12,7 @@ from itertools import groupby
 import attrs
 
 from emulator.importing.operator_resources import OPERATOR_KINDS, nodes_of_operator
-from emulator.importing.property_files import settings_of_json, settings_of_properties
+from emulator.importing.property_files import settings_of_content
 from emulator.importing.settings import ConfiguredNode, Setting
 from emulator.importing.startup import Startup, settings_of_environment, startup_of, with_variables
 from emulator.importing.yaml_files import YamlValue
@@ -130,9 +130,7 @@ def _is_same(mounted: str, path: str) -> bool:
 def settings_of_block(value: YamlValue) -> tuple[Setting, ...]:
     """The options of a properties or JSON file that stands in a YAML file."""
     first = value.line + (1 if value.is_block else 0)
-    if value.text.lstrip().startswith("{"):
-        return settings_of_json(value.text, value.source, first)
-    return settings_of_properties(value.text.encode(), value.source, first)
+    return settings_of_content(value.text.encode(), value.source, first)
 
 
 def environment_of(container: YamlValue, maps: Mapping[str, YamlValue]) -> Iterator[tuple[str, str, int]]:

@@ -92,11 +92,30 @@ def read_json_file(content: bytes, source: str) -> ConfiguredNode:
     """
     if len(content) > _JSON_BYTES_MAX:
         raise ConfigurationError(source, 0, f"expected at most {_JSON_BYTES_MAX} bytes")
+    return ConfiguredNode(FileKind.PROXY, source, 0, settings_of_json(_decoded(content, source), source))
+
+
+def settings_of_content(content: bytes, source: str, first_line: int = 1) -> tuple[Setting, ...]:
+    """The options of a properties file, or of a JSON file as proxies have it.
+
+    Args:
+        content: of the file, or of a part of another file.
+        source: name of the file, for places.
+        first_line: line of the file on which the content begins.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    if not content.lstrip().startswith(b"{"):
+        return settings_of_properties(content, source, first_line)
+    return settings_of_json(_decoded(content, source), source, first_line)
+
+
+def _decoded(content: bytes, source: str) -> str:
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigurationError(source, 0, f"expected UTF-8: byte {error.start} is not") from None
-    return ConfiguredNode(FileKind.PROXY, source, 0, settings_of_json(text, source))
 
 
 def settings_of_json(text: str, source: str, first_line: int = 1) -> tuple[Setting, ...]:

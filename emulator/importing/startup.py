@@ -58,6 +58,10 @@ _VARIABLES: Mapping[str, str] = MappingProxyType(
 _WRITTEN = ("brokerName", "brokerId", "brokerClusterName", "brokerRole", "enableControllerMode", "controllerAddr")
 """Options that the start script of the operator's image appends to the file."""
 _SHELLS = ("sh", "bash", "ash")
+_SHELLS_MAX = 3
+"""Shells that start one another."""
+_AROUND = ";&|()'\""
+"""What a shell has around words."""
 _VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 _NODE_WORD = re.compile(r"[\w./-]*(?:mq|run)[\w.-]+|[\w.]*Startup")
 
@@ -89,7 +93,8 @@ def startup_of(image: str, words: Sequence[str], source: str, line: int) -> Star
         return None if kind is None or split else Startup(kind, "", ())
     at, kind = found
     arguments = split[at + 1 :]
-    path = _behind(arguments, "-c", "--configFile", "-pc", "--proxyConfig")
+    flags = ("-pc", "--proxyConfigPath") if kind is FileKind.PROXY else ("-c", "--configFile")
+    path = _behind(arguments, *flags)
     address = _behind(arguments, "-n", "--namesrvAddr")
     given = (Setting("namesrvAddr", address, source, line, "-n"),) if address else ()
     return Startup(kind, path, given)
@@ -122,14 +127,20 @@ def with_variables(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _split(words: Sequence[str]) -> list[str]:
-    """The words of a command; those of a text for a shell one by one."""
-    split: list[str] = []
-    for word in words:
-        try:
-            split += shlex.split(word, comments=False) if any(map(str.isspace, word)) else [word]
-        except ValueError:  # an open quote
-            split += word.split()
-    return [word.strip(";&|()") for word in split]
+    """The words of a command; those of a text for a shell one by one, and of a text in such a text."""
+    found = list(words)
+    for _ in range(_SHELLS_MAX):
+        found = [part for word in found for part in _parts(word)]
+    return [word.strip(_AROUND) for word in found]
+
+
+def _parts(word: str) -> list[str]:
+    if not any(map(str.isspace, word)):
+        return [word]
+    try:
+        return shlex.split(word, comments=False)
+    except ValueError:  # an open quote
+        return word.split()
 
 
 def _kind_of(word: str) -> FileKind | None:

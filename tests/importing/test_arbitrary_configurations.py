@@ -15,7 +15,7 @@ from emulator.spec.rocketmq.known_options import FileKind, options_by_name
 from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
 
 QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-NAMES = sorted(options_by_name(FileKind.BROKER)) + ["noSuchOption", "secretKey", "[x]", "a b", '"']
+NAMES = [*sorted(options_by_name(FileKind.BROKER)), "noSuchOption", "secretKey", "[x]", "a b", '"']
 VALUES = st.one_of(
     st.sampled_from(
         ["true", "no", "0", "1", "-1", "29*1000", "SLAVE", "POP", "x", "", "2147483648", "0.5", "NaN", "04"]
@@ -24,8 +24,31 @@ VALUES = st.one_of(
     st.text(max_size=12),
 )
 WORDS = st.sampled_from(
-    ["apiVersion", "kind", "spec", "metadata", "name", "data", "containers", "command", "env", "value", "replicas"]
-    + ["services", "image", "volumes", "StatefulSet", "ConfigMap", "Broker", "mqbroker", "v1", "<<", "x", "3", "size"]
+    [
+        "apiVersion",
+        "kind",
+        "spec",
+        "metadata",
+        "name",
+        "data",
+        "containers",
+        "command",
+        "env",
+        "value",
+        "replicas",
+        "services",
+        "image",
+        "volumes",
+        "StatefulSet",
+        "ConfigMap",
+        "Broker",
+        "mqbroker",
+        "v1",
+        "<<",
+        "x",
+        "3",
+        "size",
+    ]
 )
 TREES = st.recursive(
     st.one_of(WORDS, st.integers(-3, 3).map(str), st.text(max_size=5)),

@@ -255,6 +255,38 @@ def test_a_broker_without_a_name_has_that_of_its_host():
     assert [broker.broker_name for broker in made.brokers] == ["rmqbroker", "other"]
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("sh mqbroker -n namesrv:9876 --enable-proxy -pc /conf/p.json -c /conf/b.conf", "b"),
+        ("['bash', '-c', 'cd bin && ./mqbroker -c /conf/b.conf']", "b"),
+        ("sh -c 'exec ./mqbroker -c /conf/b.conf;'", "b"),
+        ("sh mqbroker", "other"),
+        ("sh mqbroker -c", "other"),
+        ("sh 'mqbroker -c", "other"),
+    ],
+)
+def test_the_file_behind_the_option_of_the_command_is_read(command, name):
+    text = COMPOSE.replace('["sh", "mqbroker", "-n", "namesrv:9876", "-c", "/conf/b.conf"]', command)
+    made = scenario(text, {"other/b.conf": b"brokerName=b\n", "other/p.json": b"{}"})
+
+    assert made.brokers[1].broker_name == name
+
+
+def test_a_proxy_of_a_compose_file_has_its_json_file():
+    proxy = """
+services:
+  broker: { image: apache/rocketmq, command: sh mqbroker }
+  proxy:
+    image: apache/rocketmq
+    command: sh mqproxy -pc /conf/rmq-proxy.json
+    volumes: ["./conf:/conf"]
+"""
+    assert places(proxy, {"conf/rmq-proxy.json": b'{\n"proxyMode": "cluster"\n}'}) == {
+        "proxyMode": "conf/rmq-proxy.json:2"
+    }
+
+
 def test_two_pods_that_would_register_as_one_broker_are_one_line():
     text = CHART.replace("$(POD_NAME)", "my-broker-0")
 
