@@ -88,9 +88,10 @@ def test_options_that_a_lite_pull_consumer_cannot_change_are_not_listed():
     assert listed("lite-pull-consumer")["pullBatchSize"]["default"] == "10"
 
 
-def test_in_a_terminal_it_is_a_table_with_the_meaning_below_each_option():
+def in_a_terminal(*arguments):
+    """Exit status and output of the command in a terminal."""
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "emulator.cli", "options", "statefulset"]
+    command = [sys.executable, "-m", "emulator.cli", "options", *arguments]
     process = subprocess.Popen(command, stdout=follower, env={**os.environ, "COLUMNS": "120", "TERM": "dumb"})
     os.close(follower)
     reported = b""
@@ -103,10 +104,24 @@ def test_in_a_terminal_it_is_a_table_with_the_meaning_below_each_option():
             break
         reported += part
     os.close(leader)
+    return process.wait(), reported
 
-    assert process.wait() == 0
+
+def test_in_a_terminal_it_is_a_table_with_the_meaning_below_each_option():
+    status, reported = in_a_terminal("statefulset")
+
+    assert status == 0
     assert b"statefulset: 12 options" in reported
     assert b"From SIGTERM to SIGKILL." in reported
+    assert b"\t" not in reported
+
+
+def test_every_option_of_rocketmq_is_a_table_in_a_terminal():
+    status, reported = in_a_terminal("--all", "namesrv")
+
+    assert status == 0
+    assert b"namesrv: 61 options" in reported
+    assert b"emulated: Present" in reported
     assert b"\t" not in reported
 
 
