@@ -3,7 +3,9 @@
 import re
 
 _SECRET = re.compile(
-    r"access_?key|secret|passw(?:or)?d|credential|token|initAuthenticationUser|GrpcExporterHeader", re.IGNORECASE
+    r"(?:access|api|auth|private|signing)[_.-]?key|secret|passw(?:or)?d|passphrase|pwd|credential|token|signature"
+    r"|(?<![a-z])[as]k(?![a-z])|initAuthenticationUser|GrpcExporterHeader",
+    re.IGNORECASE,
 )
 
 

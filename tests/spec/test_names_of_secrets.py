@@ -1,0 +1,42 @@
+"""Options whose values are secrets are known by their names."""
+
+import pytest
+
+from emulator.spec.rocketmq.known_options import FileKind, known_options
+from emulator.spec.rocketmq.secret_names import is_secret_name
+
+
+def test_these_options_of_rocketmq_are_secrets():
+    found = {option.name for kind in FileKind for option in known_options(kind) if is_secret_name(option.name)}
+
+    assert found == {
+        "initAuthenticationUser",
+        "innerClientAuthenticationCredentials",
+        "metricsGrpcExporterHeader",
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "accessKey",
+        "access_key",
+        "secretKey",
+        "myPassword",
+        "db.pwd",
+        "ak",
+        "aliyun.sk",
+        "SK",
+        "apiKey",
+        "securityToken",
+    ],
+)
+def test_a_name_that_no_release_knows_may_be_that_of_a_secret(name):
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["brokerName", "taskNum", "ackMessageThreadPoolNums", "diskMaxUsedSpaceRatio", "skipPreOnline"]
+)
+def test_other_names_are_not(name):
+    assert not is_secret_name(name)
