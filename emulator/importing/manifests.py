@@ -13,9 +13,10 @@ import attrs
 
 from emulator.importing.operator_resources import OPERATOR_KINDS, nodes_of_operator
 from emulator.importing.property_files import settings_of_content
-from emulator.importing.settings import ConfiguredNode, Setting
+from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
 from emulator.importing.startup import Startup, settings_of_environment, startup_of, with_variables
 from emulator.importing.yaml_files import YamlValue
+from emulator.spec.model.bounds import BROKERS_MAX
 from emulator.spec.rocketmq.known_options import FileKind
 
 _WITH_PODS = ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Pod")
@@ -24,8 +25,6 @@ _CONFIG_MAP = "ConfigMap"
 _LIST = "List"
 _NAME_OF_POD = "$(metadata.name)"
 """Stands for the name of the pod."""
-_PODS_MAX = 1_000
-"""Most pods of one resource that are looked at; a scenario may have fewer."""
 _USUAL_FILES: Mapping[FileKind, tuple[str, ...]] = {
     FileKind.BROKER: ("broker.conf", "broker-common.conf"),
     FileKind.NAMESRV: ("namesrv.conf", "namesrv.properties", "nameserver.conf"),
@@ -75,10 +74,13 @@ def name_of(resource: YamlValue) -> str:
 def _nodes_of_pods(resource: YamlValue, maps: Mapping[str, YamlValue]) -> Iterator[ConfiguredNode]:
     kind = resource.get("kind").text
     pod = resource.get("spec") if kind == "Pod" else resource.get("spec", "template", "spec")
-    replicas = 1 if kind in ("Pod", "DaemonSet") else resource.get("spec", "replicas").whole(1)
+    wanted = resource.get("spec", "replicas")
+    replicas = 1 if kind in ("Pod", "DaemonSet") else wanted.whole(1)
+    if replicas > BROKERS_MAX:
+        raise ConfigurationError(wanted.source, wanted.line, f"expected at most {BROKERS_MAX} pods")
     name = name_of(resource) or kind.lower()
     is_single = kind not in _NAMED_BY_NUMBER and replicas == 1
-    hosts = (name,) if is_single else tuple(f"{name}-{number}" for number in range(min(replicas, _PODS_MAX)))
+    hosts = (name,) if is_single else tuple(f"{name}-{number}" for number in range(replicas))
     for container in pod.get("containers").items():
         files = _mounted_files(container, pod, maps)
         for of_host, same in groupby(hosts, partial(_on_host, container, files, maps)):

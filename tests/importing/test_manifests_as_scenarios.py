@@ -301,6 +301,19 @@ def test_a_size_that_is_no_number_is_one_line():
     assert str(caught.value) == "cluster.yaml:18: expected a whole number, not 'two'"
 
 
+@pytest.mark.parametrize("replicas", ["2001", "999999999"])
+def test_more_pods_than_a_scenario_may_have_are_one_line(replicas):
+    with pytest.raises(ConfigurationError) as caught:
+        imported(CHART.replace("replicas: 2", f"replicas: {replicas}"))
+
+    line = CHART.splitlines().index("  replicas: 2") + 1
+    assert str(caught.value) == f"cluster.yaml:{line}: expected at most 2000 pods"
+
+
+def test_a_resource_without_pods_is_no_node():
+    assert imported(CHART.replace("replicas: 2", "replicas: 0", 1)).of(FileKind.BROKER) == ()
+
+
 def test_nothing_of_an_unknown_variable_is_copied():
     cluster = imported(CHART)
 
