@@ -1,4 +1,4 @@
-"""`python -m studies.timelines.busy`: a busy broker under three loads, and one that loses members, against real ones."""
+"""`python -m studies.timelines.busy`: a busy broker under three loads, and one that loses members, with real ones."""
 
 import json
 import statistics
