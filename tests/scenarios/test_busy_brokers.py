@@ -4,11 +4,13 @@ import itertools
 import json
 from collections import Counter
 
+import attrs
 import pytest
 
 from analysis.executed_rows import found_in_executed
 from emulator.analysis.judge import broken
-from emulator.spec import loads
+from emulator.spec import load, loads
+from emulator.spec.reading.bundled import example
 from emulator.testing import Stage, Trace, execute
 from nodes.protocol.codes import RequestCode, ResponseCode
 
@@ -149,3 +151,13 @@ def test_nothing_waits_where_no_request_takes_time():
     trace = run("sendMessageThreadPoolNums = 1, sendThreadPoolQueueCapacity = 1", for_ms=5_000)
     assert not trace.select("beliefs", kind="busy")
     assert set(answers(trace)) == {ResponseCode.SUCCESS}
+
+
+def test_a_client_that_tries_a_busy_broker_again_and_again_holds_its_heartbeats_back_from_a_healthy_one():
+    """`lockHeartbeat`: the heartbeat after each new connection holds it for 3 s, and the round to all only tries it."""
+    trace = execute(attrs.evolve(load(example("busy_broker.toml")), run_for_ms=200_000), for_ms=200_000)
+    last = {}
+    for row in trace.select("rpc", kind="request", event="delivered", code=int(RequestCode.HEART_BEAT), dst="broker-b"):
+        last[row.src] = row.at_s
+    assert min(last.values()) < 75, "one of them sent broker-b no heartbeat any more"
+    assert [row for row in trace.select("beliefs", kind="consumer_ids", node="broker-b") if row.at_s > 180]

@@ -13,12 +13,11 @@ from emulator.analysis.findings.questions import Words, about_group, about_node,
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, seconds, span_words
-from emulator.analysis.inputs.blocked import Blocked
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import BeliefRow
+from emulator.analysis.rows.row_classes import BeliefRow, Process
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 from nodes.config.request_pools import PoolName
@@ -48,7 +47,7 @@ class BusySpan(JudgedFinding):
     waited_max_ms: int
     """The longest wait of a request for a thread."""
     lost_members: int
-    """Members that lived and reached the broker, and that it removed while it refused heartbeats."""
+    """Members that ran, and that the broker removed while it refused heartbeats."""
     lost_group: str
     """The group that lost most of them."""
 
@@ -191,7 +190,7 @@ class BusyBrokers(Oracle[BusySpan, BusyPools]):
             text += f" ({', '.join(row.reasons)})"
         text += f", longest wait {row.waited_max_ms} ms"
         if row.lost_members:
-            text += f"; it removed {count(row.lost_members, 'member')} of {row.lost_group} that lived"
+            text += f"; it removed {count(row.lost_members, 'member')} of {row.lost_group} that ran"
         return text
 
     def questions(self, row: BusySpan, context: Context) -> Iterable[Words]:  # noqa: ARG002
@@ -220,21 +219,25 @@ def _question(span: BusySpan) -> Words:
 def _with_lost(span: BusySpan, removals: Iterable[_Removal], inputs: SharedInputs) -> BusySpan:
     """The span with the most members that a group lost at once."""
     until_ns = span.end_ns + _SCAN_MS * NS_PER_MS
-    lost = [
-        (_living(inputs.presence, inputs.blocked, item) - item.listed, item.group)
-        for item in removals
-        if item.node == span.node and span.start_ns <= item.t_ns <= until_ns
-    ]
+    during = [item for item in removals if item.node == span.node and span.start_ns <= item.t_ns <= until_ns]
+    lost = [(len(_running(inputs.presence, item)) - item.listed, item.group) for item in during]
     members, group = max(lost, default=(0, ""))
-    return attrs.evolve(span, lost_members=members, lost_group=group, violation=True) if members > 0 else span
+    if members <= 0:
+        return span
+    violation = any(_reaching(inputs, item) > item.listed for item in during)
+    return attrs.evolve(span, lost_members=members, lost_group=group, violation=violation)
 
 
-def _living(presence: Presence, blocked: Blocked, removal: _Removal) -> int:
-    """Members of the group that run and reach the broker at the instant of a removal."""
-    return sum(
-        presence.processes.is_awake(process, removal.t_ns) and blocked.reaches(process, removal.node, removal.t_ns)
-        for process in presence.processes_of(removal.group, removal.t_ns)
-    )
+def _running(presence: Presence, removal: _Removal) -> list[Process]:
+    """Members of the group that run at the instant of a removal."""
+    members = presence.processes_of(removal.group, removal.t_ns)
+    return [process for process in members if presence.processes.is_awake(process, removal.t_ns)]
+
+
+def _reaching(inputs: SharedInputs, removal: _Removal) -> int:
+    """How many of them reach the broker: no fault keeps them from it, nor it from its work."""
+    reaches, running = inputs.blocked.reaches, _running(inputs.presence, removal)
+    return sum(reaches(process, removal.node, removal.t_ns) for process in running)
 
 
 BUSY_BROKERS = BusyBrokers()
