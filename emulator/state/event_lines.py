@@ -159,6 +159,11 @@ def _switch(value: Any) -> str:
     return "runs" if value else "stopped"
 
 
+def _busy(value: Any) -> str:
+    refused = ", ".join(f"{count} x {reason}" for reason, count in value["refused"].items())
+    return f"{value['waiting']} wait, the longest wait was {value['waited_max_ms']} ms; refused: {refused or 'none'}"
+
+
 def _queues_held(value: Any) -> str:
     return ", ".join(f"{broker_name} q{queue_id}" for broker_name, queue_id in value) or "no queue"
 
@@ -201,7 +206,7 @@ _ASSIGNERS = {
     RebalanceMode.BROKER: "any broker allocates",
     RebalanceMode.ASSIGNER: "one broker allocates, the assigner",
 }
-_TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION)
+_TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION, BeliefKind.BUSY)
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.VIEW: _view,
     BeliefKind.CONSUMER_IDS: _members,
@@ -212,6 +217,7 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.SPECIAL_SERVICE: _switch,
     BeliefKind.HA_STATE: _state,
     BeliefKind.ASSIGNMENT: _queues_held,
+    BeliefKind.BUSY: _busy,
     BeliefKind.ALLOCATION: _allocated_queues,
     BeliefKind.EPOCH: _epoch,
     BeliefKind.REBALANCE_MODE: _assigner,

@@ -42,6 +42,21 @@ def spans(changes, subject):
     return sorted((item.about, item.since_ns, item.t_ns) for item in ended if item.since_ns < item.t_ns)
 
 
+def test_a_busy_pool_has_a_line_when_it_begins_when_it_refuses_and_when_it_ends():
+    trace = HandMadeTrace()
+    for at_s, refused in ((1, {}), (2, {}), (3, {"OVERLOAD": 2}), (4, {"OVERLOAD": 3})):
+        trace.at(at_s).believe(
+            "ba", {"waiting": 1, "waited_max_ms": 100 * at_s, "refused": refused}, "heartbeat", "busy"
+        )
+    trace.at(5).believe("ba", None, "heartbeat", "busy")
+
+    assert lines_of(trace) == [
+        "1.000  busy        ba heartbeat: requests wait for threads",
+        "3.000  busy        ba heartbeat: requests are refused",
+        "5.000  busy        ba heartbeat: ended after 4.000 s, longest wait 400 ms, refused: 5 x OVERLOAD",
+    ]
+
+
 def a_view(*members):
     return {"cids": list(members), "queues": {"broker-a": 4}}
 

@@ -50,8 +50,14 @@ def step(trace, chance, offsets):
         trace.message("broker-a", event, chance.randint(0, offsets[queue_id]), queue_id=queue_id, group=of)
     elif subject < 0.95:
         trace.life(node, chance.choice(("started", "suspended", "resumed", *ENDS)), chance.choice(("g", "g, h, k")))
-    else:
+    elif subject < 0.98:
         trace.passed(node, group=group)
+    else:
+        refused = chance.choice(({}, {"OVERLOAD": 2}))
+        value = chance.choice((None, {"waiting": 1, "waited_max_ms": 300, "refused": refused}))
+        trace.believe(
+            chance.choice(("broker-a", "broker-b")), value, chance.choice(("heartbeat", "sendMessage")), "busy"
+        )
 
 
 def rows_of(trace):

@@ -19,6 +19,7 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 import attrs
 
@@ -52,7 +53,8 @@ _OF_GROUP = (
     *(MessageEvent.CONSUMED.value, MessageEvent.FILTERED.value),
     *(MessageEvent.COMMITTED.value, MessageEvent.RESET.value),
 )
-_KIND, _ROLE = BELIEFS.index("kind"), BELIEFS.index("role")
+_KIND, _ROLE, _NODE = BELIEFS.index("kind"), BELIEFS.index("role"), BELIEFS.index("node")
+_SUBJECT, _VALUE = BELIEFS.index("subject"), BELIEFS.index("value")
 _EVENT, _GROUP = MESSAGES.index("event"), MESSAGES.index("group")
 _VALUE_CHARS = 110
 _TIME_CHARS, _WHAT_CHARS = 10, 10
@@ -69,6 +71,8 @@ class WatchedDifference(StrEnum):
     """A queue is owed an owner and has none."""
     LAG = "lag"
     """Messages of a group wait."""
+    BUSY = "busy"
+    """Requests wait for threads of a broker, or are refused."""
 
 
 @attrs.frozen
@@ -103,6 +107,15 @@ def line_of(change: DifferenceChange, text: str) -> str:
 
 
 @attrs.define
+class _BusyPool:
+    """A thread pool that is busy."""
+
+    since_ns: int
+    refused: Counter[str] = attrs.field(factory=Counter)
+    waited_max_ms: int = 0
+
+
+@attrs.define
 class _LiveLag:
     """The lag of a group."""
 
@@ -121,6 +134,8 @@ def shares_of_row(table: str, row: Row, of: int) -> Sequence[int]:
     """
     if table == BELIEFS.name:
         kind, role = row[_KIND], row[_ROLE]
+        if kind == BeliefKind.BUSY:
+            return (share_of_text(str(row[_NODE]), of),)
         return range(of) if kind in _KINDS or (kind == BeliefKind.ROUTE and role == NAMESERVER) else ()
     if table != MESSAGES.name or row[_EVENT] in _OF_QUEUE:
         return range(of)
@@ -165,6 +180,8 @@ class LiveWatch:
         self._ends: dict[GroupQueue, int] = {}
         """Mapping queue -> its end when the lag was taken last."""
         self._lags: dict[str, _LiveLag] = {}
+        self._busy: dict[str, _BusyPool] = {}
+        """Mapping broker and pool -> what has happened since it is busy."""
         self._open: dict[tuple[WatchedDifference, str], DifferenceChange] = {}
         self.rows: Counter[str] = Counter({table.name: 0 for table in TABLES})
         """Mapping table -> number of rows that have been read."""
@@ -187,7 +204,9 @@ class LiveWatch:
         """
         self.rows[table] += 1
         yield from self.reach(reached_by(table, t_ns))
-        if row is not None:
+        if row is not None and table == BELIEFS.name and row[_KIND] == BeliefKind.BUSY:
+            yield from self._look_at_pool(t_ns, f"{row[_NODE]} {row[_SUBJECT]}", json.loads(str(row[_VALUE])))
+        elif row is not None:
             for _ in self._feed.read((_MAKERS[table](row),)):
                 pass  # it was settled above
 
@@ -250,6 +269,20 @@ class LiveWatch:
             )
             then = f"now {owners}" if owners else "it needs none now"
             yield from self._reported(t_ns, WatchedDifference.ORPHAN, name, now.orphan_since_ns, "no owner", then)
+
+    def _look_at_pool(self, t_ns: int, about: str, value: Any) -> Iterator[DifferenceChange]:
+        """A broker records a busy pool every second; a line says that it begins, and another one what came of it."""
+        if value is not None:
+            pool = self._busy.setdefault(about, _BusyPool(t_ns))
+            pool.refused.update(value["refused"])
+            pool.waited_max_ms = max(pool.waited_max_ms, value["waited_max_ms"])
+            text = "requests wait for threads" if not pool.refused else "requests are refused"
+            yield from self._reported(t_ns, WatchedDifference.BUSY, about, pool.since_ns, text, "")
+        elif about in self._busy:
+            pool = self._busy.pop(about)
+            refused = ", ".join(f"{count:,} x {reason}" for reason, count in sorted(pool.refused.items())) or "none"
+            then = f"longest wait {pool.waited_max_ms:,} ms, refused: {refused}"
+            yield from self._reported(t_ns, WatchedDifference.BUSY, about, -1, "", then)
 
     def _look_at_views(self, about: HeldSubject, t_ns: int) -> Iterator[DifferenceChange]:
         since_ns = self._views.of[about].divergent_since_ns

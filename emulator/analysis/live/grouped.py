@@ -17,6 +17,7 @@ _NOUNS = {
     WatchedDifference.OVERLAP: "queues",
     WatchedDifference.ORPHAN: "queues",
     WatchedDifference.LAG: "groups",
+    WatchedDifference.BUSY: "thread pools",
 }
 
 
