@@ -27,7 +27,7 @@ from emulator.lake.snapshot import FileEntry, RunEntry
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 GOLD = "gold.json"
 GOLD_FOLDER = "gold"
 """Where gold lies in a dataset unless another place is named."""

@@ -21,7 +21,8 @@ def begun():
 
 def lags(trace, end_s=60):
     return [
-        (row.queue.queue_id, row.node, row.maximum, row.max_ns / 1e9, row.end) for row in found_in(trace, end_s)["lags"]
+        (row.queue.queue_id, row.node, row.maximum, row.max_at_ns / 1e9, row.end)
+        for row in found_in(trace, end_s)["lags"]
     ]
 
 

@@ -126,7 +126,7 @@ def test_rates_name_the_busiest_pair_and_second():
     first, second = found_in(trace, 10)["requests"]
 
     assert (first.request, first.answer, first.exchanges, first.share_pct) == ("PULL_MESSAGE", "SUCCESS", 65, 92.86)
-    assert (first.max_per_s, first.max_s) == (40, 5)
+    assert (first.max_per_s, first.max_at_s) == (40, 5)
     assert (first.client, first.server, first.pair_max_per_s) == ("c2", "b", 30)
     assert second.request == "4711"
 
@@ -140,7 +140,7 @@ def test_sends_are_acknowledged_refused_or_unanswered():
     (sends,) = found_in(trace, 10)["attempts"]
 
     assert (sends.acknowledged, sends.refused, sends.unanswered, sends.failed) == (90, 7, 3, 10)
-    assert (sends.max_failed_per_s, sends.max_s) == (7, 2)
+    assert (sends.max_failed_per_s, sends.max_at_s) == (7, 2)
 
 
 @given(st.dictionaries(st.integers(0, 200), st.integers(1, 300)), st.integers(1, 100))

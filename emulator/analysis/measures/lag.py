@@ -39,7 +39,7 @@ class Lag:
     """The consumer, in a group that broadcasts; else empty."""
     maximum: int
     """Most messages that waited at once."""
-    max_ns: int
+    max_at_ns: int
     """First instant at which so many waited."""
     end: int
     """Messages that waited at the end of the run."""
@@ -190,7 +190,7 @@ class LagTotals(Watcher):
 class _LaggingQueue:
     now: int = 0
     maximum: int = 0
-    max_ns: int = -1
+    max_at_ns: int = -1
 
 
 class _Times:
@@ -285,7 +285,7 @@ class Lags(Watcher):
                 known = self._queues[key] = _LaggingQueue()
             known.now = waiting
             if waiting > known.maximum:
-                known.maximum, known.max_ns = waiting, t_ns
+                known.maximum, known.max_at_ns = waiting, t_ns
         self._totals.look(every, t_ns)
 
     # --- shares ---------------------------------------------------------------------------
@@ -312,7 +312,7 @@ class Lags(Watcher):
     def lags(self) -> tuple[Lag, ...]:
         """Of each queue in which a message has waited."""
         found = sorted((key, known) for key, known in self._queues.items() if known.maximum)
-        return tuple(Lag(*key, known.maximum, known.max_ns, known.now) for key, known in found)
+        return tuple(Lag(*key, known.maximum, known.max_at_ns, known.now) for key, known in found)
 
     def latencies(self) -> tuple[Latency, ...]:
         """Of each group and topic."""

@@ -109,12 +109,12 @@ def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
         share_pct = 100 * item.failed / attempts
         text = (
             f"{item.failed:,} of {attempts:,} attempts of {item.producer} to send failed "
-            f"({item.refused:,} refused, {item.unanswered:,} unanswered), most of them at {item.max_s} s"
+            f"({item.refused:,} refused, {item.unanswered:,} unanswered), most of them at {item.max_at_s} s"
         )
         yield Symptom(
             SymptomKind.FAILED_SENDS,
             10 * share_pct / context.limits.failed_sends_per_mille,
-            max(0, item.max_s) * NS_PER_S,
+            max(0, item.max_at_s) * NS_PER_S,
             text,
         )
 
@@ -192,10 +192,10 @@ def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:
         if is_notification and item.max_per_s >= limits.notifications_per_s:
             text = (
                 f"brokers notified members {item.exchanges:,} times that their group had changed: "
-                f"{item.share_pct:.0f} % of all requests, and {item.max_per_s:,} in second {item.max_s}"
+                f"{item.share_pct:.0f} % of all requests, and {item.max_per_s:,} in second {item.max_at_s}"
             )
             severity = item.share_pct / limits.notifications_percent
-            yield Symptom(SymptomKind.FAN_OUT, severity, item.max_s * NS_PER_S, text)
+            yield Symptom(SymptomKind.FAN_OUT, severity, item.max_at_s * NS_PER_S, text)
 
 
 def _listed(names: list[str]) -> str:

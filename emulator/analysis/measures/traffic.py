@@ -71,7 +71,7 @@ class RequestRate:
     """Of all exchanges of the run."""
     max_per_s: int
     """In the busiest second, of all nodes together."""
-    max_s: int
+    max_at_s: int
     """Which second that was, counted from the begin of the run."""
     client: str
     """Of the busiest pair."""
@@ -123,7 +123,7 @@ class Sends:
     """Given up after the producer's timeout."""
     max_failed_per_s: int
     """Refused and unanswered ones in the worst second."""
-    max_s: int
+    max_at_s: int
     """Which second that was."""
 
     @property
@@ -353,12 +353,12 @@ def _rate(request: str, answer: str, of: list[tuple[StormRequest, dict[int, int]
         for second, count in seconds.items():
             total[second] = total.get(second, 0) + count
     busiest, maximum = max(((pair, max(seconds.values())) for pair, seconds in of), key=lambda entry: entry[1])
-    max_s, max_per_s = _worst(total)
+    max_at_s, max_per_s = _worst(total)
     exchanges = sum(total.values())
     share_pct = round(100 * exchanges / every, 2)
     overhead = busiest.overhead
     pair = busiest.client, busiest.server
-    return RequestRate(request, answer, exchanges, overhead, share_pct, max_per_s, max_s, *pair, maximum)
+    return RequestRate(request, answer, exchanges, overhead, share_pct, max_per_s, max_at_s, *pair, maximum)
 
 
 def _sends(producer: str, became: Mapping[str, Mapping[int, int]]) -> Sends:
@@ -367,8 +367,8 @@ def _sends(producer: str, became: Mapping[str, Mapping[int, int]]) -> Sends:
         for second, count in became.get(name, {}).items():
             failed[second] = failed.get(second, 0) + count
     acknowledged, refused, unanswered = (sum(became.get(name, {}).values()) for name in _BECAME)
-    max_s, maximum = _worst(failed) if failed else (-1, 0)
-    return Sends(producer, acknowledged, refused, unanswered, maximum, max_s)
+    max_at_s, maximum = _worst(failed) if failed else (-1, 0)
+    return Sends(producer, acknowledged, refused, unanswered, maximum, max_at_s)
 
 
 def _worst(seconds: Mapping[int, int]) -> tuple[int, int]:

@@ -60,7 +60,7 @@ def _amounts(request_rate: RequestRate) -> tuple[str, ...]:
         f"{request_rate.exchanges:,}",
         f"{request_rate.share_pct:.1f} %",
         f"{request_rate.max_per_s:,}",
-        f"{request_rate.max_s} s",
+        f"{request_rate.max_at_s} s",
     )
 
 
@@ -104,7 +104,7 @@ def _sends(report: Report, *, whole: bool) -> RenderableType | None:
     shown = first_rows(rows, ROWS_MAX, whole=whole)
     for item in shown:
         amounts = (f"{item.acknowledged:,}", f"{item.refused:,}", f"{item.unanswered:,}", f"{item.max_failed_per_s:,}")
-        table.add_row(item.producer, *amounts, f"{item.max_s} s")
+        table.add_row(item.producer, *amounts, f"{item.max_at_s} s")
     return cut(table, len(rows) - len(shown))
 
 
