@@ -155,7 +155,7 @@ class PartitionScope:
     """A partition of nodes; links to other nodes are not hit."""
 
     shape: Shape = attrs.field(converter=_shape)
-    """Who is divided from whom."""
+    """Which nodes are cut off from which."""
     among: str = attrs.field(default="servers", validator=_is_target)
     """The nodes that are divided. A ring or a bridge keeps the order of names; otherwise the order is drawn."""
     node: str = attrs.field(default="random servers", validator=_is_target)

@@ -39,7 +39,7 @@ def park(abort: Callable[[trio.lowlevel.RaiseCancelT], trio.lowlevel.Abort]) -> 
 
 
 async def park_among(waiting: dict[trio.lowlevel.Task, None]) -> None:
-    """Wait among others until `unpark` is called with this task, by whoever has taken it from `waiting`."""
+    """Wait among others until `unpark` is called with this task, by the code that has taken it from `waiting`."""
     task = trio.lowlevel.current_task()
     waiting[task] = None
 

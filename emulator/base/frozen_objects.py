@@ -1,7 +1,7 @@
 """Objects that stay for long, and that no garbage collection visits meanwhile.
 
 Python reports how many objects are frozen by counting them: a tenth of a second for those of a big process, which is a
-quarter of a short run. So whoever freezes them here is known, and nothing is counted.
+quarter of a short run. So the code that freezes them here is known, and nothing is counted.
 """
 
 import gc

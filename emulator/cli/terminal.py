@@ -46,7 +46,7 @@ def one_line_errors() -> Iterator[None]:
             print_line(path)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # Whoever reads, such as `head`, has read enough; what is left in the buffer goes nowhere.
+        # The reader, such as `head`, has read enough; what is left in the buffer goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(ENOUGH) from None
     except OSError as error:

@@ -66,7 +66,7 @@ class GuestCommand:
             "PATH": path,
         }
         try:
-            # The input is the command's, too: one that reads it until its end lives as long as whoever started us.
+            # The input is the command's, too: one that reads it until its end lives as long as our parent.
             done = await trio.run_process(self._words, stdin=None, check=False, env=environment)
             self.exit_status = done.returncode if done.returncode >= 0 else 128 - done.returncode
         except OSError as error:

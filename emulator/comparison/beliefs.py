@@ -31,7 +31,7 @@ _ENDS = tuple(event.value for event in PROCESS_ENDS)
 
 @attrs.frozen
 class About:
-    """What is held: by whom, of which kind, about what."""
+    """What is held: the holder, the kind, the subject."""
 
     node: str
     """Empty for the owners of a queue."""

@@ -272,7 +272,7 @@ class Traces:
     def beliefs(self, kind: str | None = None, run: str | None = None) -> pd.DataFrame:
         """Every change of what a node held to be true: t_ns, seq, node, role, kind, subject, value (JSON), reported_by.
 
-        A belief that is confirmed has no row: whoever reports the same once more is not seen here.
+        A belief that is confirmed has no row: a node that reports the same once more is not seen here.
 
         Args:
             kind: `nodes.beliefs.BeliefKind`, such as `view` or `consumer_ids`; None: all.

@@ -89,7 +89,7 @@ def read_index(content: bytes) -> Index:
         if number == 0:
             head = answer
         elif head.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
-            continue  # whoever opens the run refuses it
+            continue  # the reader that opens the run refuses it
         elif "file" in answer:
             segments[answer["table"]].append(SegmentEntry(**answer))
         else:

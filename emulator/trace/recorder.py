@@ -287,7 +287,7 @@ class Recorder:
             return left_s
         try:
             self._save()
-        except Exception as error:  # noqa: BLE001 - whoever made the recorder decides
+        except Exception as error:  # noqa: BLE001 - the owner of the recorder decides
             self._on_error(error)
         return math.inf
 

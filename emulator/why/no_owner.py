@@ -1,4 +1,4 @@
-"""Why a queue has no owner: what each member of the group works from, and whom it counts that is not there."""
+"""Why a queue has no owner: what each member of the group works from, and which absent members it counts."""
 
 from collections import Counter
 from collections.abc import Iterable

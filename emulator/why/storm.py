@@ -96,7 +96,7 @@ class _Storm:
 
     @property
     def line(self) -> str:
-        """Who asks whom what, how it is answered, how often, and when."""
+        """Client, server and request, how it is answered, how often, and when."""
         per_s = self.exchanges * NS_PER_S / (self.end_ns - self.start_ns)
         rate = f"{self.exchanges:,} times, {per_s:,.0f} a second; a healthy client needs {self.healthy_per_s:.0f}"
         answered = "oneway" if self.answer == "oneway" else f"answered {self.answer}"

@@ -132,7 +132,7 @@ class _Transaction:
             yield f"{listed_nodes(tuple(brokers))} each had the half message"
 
     def _origin(self, end: TraceRow) -> str:
-        """By whom the end was decided, and why."""
+        """Which node decided the end, and why."""
         for row in reversed([decision for decision in self._decisions if decision.seq < end.seq]):
             if row.text("tags") == end.text("tags"):
                 how = self._why_decided(row)

@@ -26,7 +26,7 @@ class LeaderRequests:
 
     Args:
         manager: what is done.
-        alive: returns whom the controller believes alive when it is done.
+        alive: returns the brokers that the controller believes alive when it is done.
     """
 
     def __init__(self, manager: ReplicasInfoManager, alive: Callable[[], Liveness]) -> None:

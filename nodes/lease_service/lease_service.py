@@ -26,7 +26,7 @@ _FILE = "leases.json"
 class LeaseService:
     """Grants leases and decides by its own wall clock when they end: a jump of that clock ends them early or late.
 
-    No one compares fencing tokens: brokers accept a commit from whoever sends it.
+    No one compares fencing tokens: brokers accept a commit from any sender.
 
     Emits:
         LEASE whenever a lease has another holder, or is released; not when one expires.

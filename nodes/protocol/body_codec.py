@@ -50,7 +50,7 @@ def encode_body(body: Any) -> bytes:
 
 
 class SharedBody:
-    """A body whose bytes are made when someone reads them: whoever gets the frame by reference has the value itself."""
+    """A body whose bytes are made when they are read: a receiver that gets the frame by reference has the value."""
 
     __slots__ = ("_carried", "is_short", "value")
 

@@ -17,7 +17,7 @@ class RefusedHeaderError(ProtocolError):
 
 
 class UnreadableBody(bytes):
-    """A body that a codec could not convert, as it arrived; whoever decodes it gets the reason."""
+    """A body that a codec could not convert, as it arrived; its decoder gets the reason."""
 
     reason: str
 

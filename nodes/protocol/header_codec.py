@@ -41,7 +41,7 @@ class NeededNumberError(ProtocolError):
 class HeaderTexts(Mapping[str, str]):
     """The texts of a header under RocketMQ's names; fields that are None are omitted.
 
-    They are made when someone reads them: whoever gets the frame by reference has the header itself.
+    They are made when they are read: a receiver that gets the frame by reference has the header itself.
     """
 
     __slots__ = ("_texts", "header")

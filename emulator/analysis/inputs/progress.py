@@ -240,7 +240,7 @@ class QueueProgress:
         return ((key, position.offset) for key, position in self._positions.items())
 
     def waiting(self) -> Iterator[tuple[Consumer, int]]:
-        """Messages that wait for those of whom rows came in this instant."""
+        """Messages that wait for consumers that had rows in this instant."""
         for key in self._touched:
             position = self._positions[key]
             yield key, max(0, position.end - position.offset)
@@ -253,7 +253,7 @@ class QueueProgress:
         self._touched.update(dict.fromkeys(concerned))
 
     def settle(self, t_ns: int) -> None:
-        """Look at those of whom rows came, or at all."""
+        """Look at consumers that had rows, or at all."""
         for key in self._touched:
             self._look(key, self._positions[key], t_ns)
         self._touched.clear()

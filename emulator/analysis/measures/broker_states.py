@@ -1,7 +1,7 @@
 """When a broker group served a topic only in part: no one of it runs, it is not listed, or it takes no messages.
 
 Not judged, but hatched in pictures: a queue whose broker is away is not consumed,
-whoever owns it. What counts is what clients can see: which members of the group
+whichever node owns it. What counts is what clients can see: which members of the group
 are awake, and what the nameservers list of it.
 """
 

@@ -257,7 +257,7 @@ class Rebalances(Watcher):
         """A change has had all the time that it gets; `members` are those that it led to."""
         if topic.start_ns < 0 or end_ns <= topic.start_ns or self._presence.broadcasts(group):
             return
-        # Whoever is gone by now owned its queues until then.
+        # A member that is gone by now owned its queues until then.
         now = {queue: tuple(owners) for queue, owners in topic.owners.items()}
         counts = [sum(process in owners for owners in now.values()) for process in members]
         retained = sum(topic.before.get(queue) in owners for queue, owners in now.items() if queue in topic.before)

@@ -19,7 +19,7 @@ def rmqemu(*words: str) -> None:
 
 
 def send(producer: Producer, numbers: range) -> None:
-    """Send orders; whoever finds a master dead tries another one."""
+    """Send orders; a producer that finds a master dead tries another one."""
     for number in numbers:
         message = Message(TOPIC)
         message.set_body(f"order-{number:03d}")

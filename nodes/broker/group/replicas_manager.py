@@ -200,7 +200,7 @@ class ReplicasManager:
         return True
 
     async def elect(self) -> bool:
-        """Ask for an election; whoever is master then, be it the old one, is good news (1002)."""
+        """Ask for an election; any master, also the old one, is a success (1002)."""
         role = self._role
         requested = headers.ElectMasterRequestHeader(
             role.cluster_name, role.broker_name, role.broker_id, invoke_time=self._host.clock.now_ms()
@@ -216,7 +216,7 @@ class ReplicasManager:
     # Periodic jobs
 
     def send_heartbeat(self) -> None:
-        """Report every available controller that this broker lives (904), whoever leads."""
+        """Report every available controller that this broker lives (904), not only to the leader."""
         for address in self.available:
             invoke_oneway(self._client, address, RequestCode.BROKER_HEARTBEAT, self._replica.heartbeat())
 

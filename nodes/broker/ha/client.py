@@ -77,7 +77,7 @@ class HaClient(ChannelHandler):
 
     @property
     def join_ms(self) -> int:
-        """How long whoever ends the thread waits for it.
+        """How long the caller that ends the thread waits for it.
 
         It looks up once a second, at once if anything comes; so a link that is silent holds up its end, and one that
         carries messages, or was closed, does not.

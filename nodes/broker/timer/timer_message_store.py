@@ -172,7 +172,7 @@ class TimerMessageStore(Part):
             if requests:
                 self._broker.host.begin_cause("TimerDequeueGetService")
                 if not await self._deliver_all(requests) or not self.is_running:
-                    return  # the slot is read again by whoever delivers then
+                    return  # the slot is read again by the member that delivers then
             self._timer.move_read_time()
             self._flush_soon()
 

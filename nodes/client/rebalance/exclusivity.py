@@ -43,7 +43,7 @@ class SingleActiveQueues:
         return True
 
     def holds(self, queue: MessageQueue) -> bool:  # noqa: ARG002 - for every queue
-        """Whoever got a message was active."""
+        """The consumer that got a message was active."""
         return True
 
     def release(self, queue: MessageQueue) -> None:

@@ -42,7 +42,7 @@ class StoredState:
 
     term: int = 0
     voted_for: str = ""
-    """Whom it gave its vote in this term; empty: no one."""
+    """The member that got its vote in this term; empty: none."""
     log: tuple[LogEntry, ...] = ()
 
 
@@ -79,7 +79,7 @@ class DLedgerMember:
         self._draw_round_ms = draw_round_ms
         self.role = MemberRole.CANDIDATE
         self.leader_id = ""
-        """Whom this member takes for the leader of its term; empty: no one."""
+        """The member that this one takes for the leader of its term; empty: none."""
         self._term, self._voted_for = retained.term, retained.voted_for
         self._log = list(retained.log)
         self.committed = 0

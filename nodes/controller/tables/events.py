@@ -1,6 +1,6 @@
 """Events: what a controller writes to the replicated log, and how.
 
-An entry of the log is the type of its event in two bytes, and JSON. Epochs stand in no event: whoever applies one
+An entry of the log is the type of its event in two bytes, and JSON. Epochs stand in no event: a member that applies one
 counts them.
 
 Mirrors:

@@ -99,7 +99,7 @@ class BrokerHeartbeats:
         self._live[broker] = renewed
 
     def alive_at(self, now_ms: int) -> Liveness:
-        """Whom this controller believes alive at an instant.
+        """The brokers that this controller believes alive at an instant.
 
         Mirrors:
             `DefaultBrokerHeartbeatManager#isBrokerActive`.

@@ -1,7 +1,7 @@
 """What a controller of the jRaft type keeps: there the live brokers are part of the replicated state.
 
 Its log holds requests instead of events, heartbeats and scans included, and "now" is the time in the request: that of
-the leader for a heartbeat and a scan, that of whoever asks for all others.
+the leader for a heartbeat and a scan, that of the member that asks for all others.
 
 Mirrors:
     `org.apache.rocketmq.controller.impl.manager.RaftReplicasInfoManager`.

@@ -57,7 +57,7 @@ class ReplicasInfoManager:
     """The operations on one controller's replicated state.
 
     Args:
-        state: read by every operation; whoever commits events applies them to it.
+        state: read by every operation; the member that commits events applies them to it.
         enable_elect_unclean_master: whether a replica that is not in sync may become master.
     """
 
@@ -77,7 +77,7 @@ class ReplicasInfoManager:
         )
 
     def apply_broker_id(self, requested: headers.ApplyBrokerIdRequestHeader) -> ControllerResult:
-        """Answer 1013: any free id is given, and a used one to whoever repeats the check code of its owner."""
+        """Answer 1013: any free id is given, and a used one to the broker that repeats the check code of its owner."""
         name, broker_id, check_code = requested.broker_name, requested.applied_broker_id, requested.register_check_code
         answer = headers.ApplyBrokerIdResponseHeader(requested.cluster_name, name)
         group = self._state.groups.get(name)
@@ -141,7 +141,7 @@ class ReplicasInfoManager:
         )
 
     def elect_master(self, requested: headers.ElectMasterRequestHeader, alive: Liveness) -> ControllerResult:
-        """Answer 1002: whoever asks first gets a group that never had a master, be it dead or unknown."""
+        """Answer 1002: a group that never had a master goes to the first broker that asks, even a dead or unknown one."""
         name, asking = requested.broker_name, requested.broker_id
         rows = self._state.known(name)
         if rows is None:

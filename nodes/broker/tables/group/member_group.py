@@ -151,7 +151,7 @@ class MemberGroup:
         self._knows_ha_address = False
 
     def become(self, broker_id: int) -> None:
-        """Serve under another id, as a controller says; a slave replicates from whom its registrations name."""
+        """Serve under another id, as a controller says; a slave copies the master that its registrations name."""
         self.broker_id = broker_id
         self.update_master_ha_server_addr_periodically = broker_id != MASTER_ID
 

@@ -1,4 +1,4 @@
-"""Who reads a queue for a pop: one at a time, and whoever finds it taken goes on without it.
+"""Who reads a queue for a pop: one at a time, and a pop that finds it taken goes on without it.
 
 Mirrors:
     `PopMessageProcessor.QueueLockManager`; `org.apache.rocketmq.broker.pop.PopConsumerLockService`, whose locks are
@@ -44,7 +44,7 @@ class PopQueueLocks:
         return True
 
     def unlock(self, key: str) -> None:
-        """Give a lock back, whoever holds it: one that was forgotten meanwhile may be somebody else's now."""
+        """Give a lock back, whichever pop holds it: one that was forgotten meanwhile may be another pop's now."""
         found = self._locks.get(key)
         if found is not None:
             self._locks[key] = attrs.evolve(found, held=False)
