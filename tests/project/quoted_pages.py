@@ -170,7 +170,7 @@ QUOTES = (
         below="prints which member ran the services",
         needs=acting_slave,
     ),
-    Quote("nodes/README.md", "rmqemu fidelity", below="`rmqemu fidelity` prints them all and counts:"),
+    Quote("nodes/README.md", "rmqemu fidelity", below="prints them all and counts:"),
 )
 """Blocks that `make quotes` writes again."""
 
@@ -181,7 +181,6 @@ FIGURES = (
         "rmqemu examples --json | count",
         r"(\d+) scenarios, (\d+) campaigns",
     ),
-    Figure("nodes/README.md", r"easily gets wrong; (\d+) of them", "rmqemu fidelity --json | count", r"(\d+) traps"),
     Figure(
         "examples/README.md",
         r"Views agree ([\d.]+) s after the cut is healed",
@@ -296,11 +295,6 @@ def counted_examples(output: Sequence[str]) -> list[str]:
     return [f"{len(names['run'])} scenarios, {len(names['campaign'])} campaigns"]
 
 
-def counted_traps(output: Sequence[str]) -> list[str]:
-    """How many traps `rmqemu fidelity --json` lists."""
-    return [f"{len(json.loads(chr(10).join(output)))} traps"]
-
-
 def counted_faults(output: Sequence[str]) -> list[str]:
     """How many faults a scenario was made smaller to, and how many it had."""
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -311,7 +305,6 @@ def counted_faults(output: Sequence[str]) -> list[str]:
 
 COUNTED: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "rmqemu examples --json": counted_examples,
-    "rmqemu fidelity --json": counted_traps,
     "rmqemu campaign rare_loss.toml --shrink": counted_faults,
 }
 """Mapping command -> what counts in its output, for figures `COMMAND | count`."""

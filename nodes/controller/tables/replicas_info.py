@@ -141,7 +141,7 @@ class ReplicasInfoManager:
         )
 
     def elect_master(self, requested: headers.ElectMasterRequestHeader, alive: Liveness) -> ControllerResult:
-        """Answer 1002: a group that never had a master goes to the first broker that asks, even a dead or unknown one."""
+        """Answer 1002: a group that never had a master goes to the first broker that asks, also a dead one."""
         name, asking = requested.broker_name, requested.broker_id
         rows = self._state.known(name)
         if rows is None:
