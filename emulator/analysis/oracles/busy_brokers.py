@@ -185,10 +185,12 @@ class BusyBrokers(Oracle[BusySpan, BusyPools]):
 
     def describe(self, row: BusySpan, context: Context) -> str:  # noqa: ARG002
         """The pool, what was refused, and who was lost."""
-        text = f"{row.node}: {row.pool} was busy {span_words(row)}, {count(row.refused, 'request')} refused"
+        text = (
+            f"{row.node}: its {row.pool} threads were busy {span_words(row)}, {count(row.refused, 'request')} refused"
+        )
         if row.reasons:
             text += f" ({', '.join(row.reasons)})"
-        text += f", longest wait {row.waited_max_ms} ms"
+        text += f", longest wait {seconds(row.waited_max_ms * NS_PER_MS)}"
         if row.lost_members:
             text += f"; it removed {count(row.lost_members, 'member')} of {row.lost_group} that ran"
         return text
