@@ -6,7 +6,7 @@ import attrs
 
 from emulator.base.printing import print_json, print_line
 from emulator.cli.terminal import tables_console
-from emulator.fidelity import one_trap
+from emulator.fidelity import one_trap, request_codes
 from emulator.fidelity.ledger import brief, ledger, render
 
 
@@ -17,6 +17,15 @@ def show_ledger(*, as_json: bool) -> None:
         print_json(json.dumps([brief(row) for row in rows], indent=2, ensure_ascii=False))
     else:
         tables_console().print(render(rows))
+
+
+def show_codes(*, as_json: bool) -> None:
+    """Print all request codes."""
+    rows = request_codes.request_codes()
+    if as_json:
+        print_json(json.dumps([attrs.asdict(row) for row in rows], indent=2))
+    else:
+        tables_console().print(request_codes.render(rows))
 
 
 def show_trap(trap: str, *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from nodes.broker.admin.clients import AdminClients
 from nodes.broker.admin.groups import AdminGroups
 from nodes.broker.admin.offsets import AdminOffsets
 from nodes.broker.admin.progress import AdminProgress
+from nodes.broker.admin.store import AdminStore
 from nodes.broker.admin.topics import AdminTopics
 from nodes.broker.broker_setup import BrokerSetup, BrokerTables
 from nodes.broker.clients.access import AclHook
@@ -282,6 +283,7 @@ class BrokerParts:
             AdminProgress(broker, tables),
             AdminOffsets(broker, tables, pop, clients.to_clients),
             AdminClients(broker, tables, clients.manage, clients.to_clients),
+            AdminStore(broker),
             AdminBroker(broker, timer.delay_offsets, group.registration, group.ha, self._special),
         )
 

@@ -5,9 +5,12 @@ The rules of `nodes.protocol.headers` hold.
 
 from typing import ClassVar
 
+import attrs
+
 from nodes.protocol.errors import RefusedHeaderError
 from nodes.protocol.model import FILTER_TYPES
 from nodes.protocol.widths import Int32
+from nodes.protocol.wire_names import wire
 from nodes.values import frozen
 
 
@@ -159,3 +162,27 @@ class GetBrokerConfigResponseHeader:
     """The version of a broker's configuration, as JSON."""
 
     version: str
+
+
+@frozen
+class SetCommitLogReadModeRequestHeader:
+    """Header of SET_COMMITLOG_READ_MODE (2004); RocketMQ has no class for it."""
+
+    read_ahead_mode: str | None = attrs.field(default=None, metadata=wire("READ_AHEAD_MODE"))
+    """`0`: the system reads ahead (`MADV_NORMAL`); `1`: it does not (`MADV_RANDOM`)."""
+
+
+@frozen
+class CheckRocksdbCqWriteProgressRequestHeader:
+    """Header of CHECK_ROCKSDB_CQ_WRITE_PROGRESS (354)."""
+
+    topic: str
+    check_store_time: int = 0
+
+
+@frozen
+class ExportRocksDBConfigToJsonRequestHeader:
+    """Header of EXPORT_ROCKSDB_CONFIG_TO_JSON (355)."""
+
+    config_type: str
+    """`topics;subscriptionGroups;consumerOffsets`, or some of them."""

@@ -352,3 +352,28 @@ def test_a_group_that_pops_consumes_everything_and_what_a_dead_member_had_comes_
     assert sum(row.popped for row in found) > 900
     assert 0 < sum(row.revived for row in found) < 20
     assert sum(row.lost + row.late for row in found) == 0
+
+
+def test_an_operator_moves_the_records_to_the_log_and_messages_are_revived_from_there() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 3)
+        popped = await guest.pop()
+        assert (popped.offsets, records(stage)) == ([0, 1, 2], [0, 1, 2])
+        assert (await guest.ask(BROKER, RequestCode.POP_ROLLBACK)).code == ResponseCode.SUCCESS
+        assert records(stage) == []
+        await stage.for_ms(INVISIBLE_MS + 20_000)
+
+    trace = pops(script)
+    assert [offset for _, offset, _ in events(trace, "revived")] == [0, 1, 2]
+    queues = [row.queue_id for row in trace.select("messages", event="stored") if "REVIVE_LOG" in row.topic]
+    assert queues[:3] == [0, 1, 2], "the queue is the offset modulo reviveQueueNum"
+
+
+def test_a_broker_without_the_database_has_nothing_to_move() -> None:
+    async def script(stage: Stage, guest: PoppingGuest) -> None:
+        await send(guest, 1)
+        await guest.pop()
+        assert (await guest.ask(BROKER, RequestCode.POP_ROLLBACK)).code == ResponseCode.SUCCESS
+
+    trace = pops(script, pop_consumer_kv_service_init=False, pop_consumer_kv_service_enable=False)
+    assert len(events(trace, "check_point")) == 1

@@ -7,10 +7,8 @@ from nodes.wire.body_kinds import BODIES
 
 _ABOUT: tuple[tuple[range, str], ...] = (
     (range(301, 303), "filter servers"),
-    (range(354, 356), "stores in RocksDB"),
     (range(513, 514), "static topics"),
     (range(1_001, 1_020), "controllers"),
-    (range(2_001, 2_005), "limits of reads of cold data"),
     (range(3_001, 3_011), "users and rules of ACL 2.0"),
 )
 """Codes -> what they are for."""
@@ -63,13 +61,17 @@ def is_answered(code: int) -> bool:
     return code in BODIES
 
 
+def reason(code: int) -> str:
+    """Why no node answers requests of a code, such as `users and rules of ACL 2.0 are not emulated`; empty: unknown."""
+    about = next((subject for codes, subject in _ABOUT if code in codes), "")
+    why = f", because {_WHY[RequestCode(code)]}" if code in _WHY else ""
+    return f"{about} are not emulated{why}" if about else ""
+
+
 def remark_text(code: int, remark: str | None) -> str | None:
     """The remark of an answer REQUEST_CODE_NOT_SUPPORTED: what the node says, and what it is that is not emulated."""
-    about = next((subject for codes, subject in _ABOUT if code in codes), "")
-    if not about or is_answered(code):
-        return remark
-    why = f", because {_WHY[RequestCode(code)]}" if code in _WHY else ""
-    return f"{remark}: {about} are not emulated{why}"
+    why = reason(code)
+    return remark if not why or is_answered(code) else f"{remark}: {why}"
 
 
 def request_text(code: int, node: str, *, oneway: bool = False) -> str:

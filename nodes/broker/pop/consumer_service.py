@@ -7,7 +7,7 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_pop_records, persist_pop_records
 from nodes.broker.pop.queue_locks import GROUP_LOCK_TIMEOUT_MS, group_locks
-from nodes.broker.pop.records import record_pop
+from nodes.broker.pop.records import ReviveLog, record_pop
 from nodes.broker.pop.revive_message import MessageReviver
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.consumer_offsets import NO_OFFSET
@@ -16,10 +16,14 @@ from nodes.broker.tables.pop.consumer_cache import LeftCache
 from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
 from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.pop.queue_locks import group_lock_key
-from nodes.host import Host
-from nodes.protocol.codes import ResponseCode
+from nodes.fields import LONG_MAX
+from nodes.host import Channel, Host
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
 from nodes.protocol.extra_info import RetryMark
 from nodes.protocol.names import parse_normal_topic
+from nodes.rpc.server import Handlers, InTask
+from nodes.rpc.typed import success
 from nodes.units import NS_PER_MS
 
 REVIVE_QUEUE = 0
@@ -66,6 +70,7 @@ class PopConsumerService:
 
     Args:
         reviver: copies messages to retry topics.
+        log: where records go when an operator takes the database out of use.
 
     Mirrors:
         `org.apache.rocketmq.broker.pop.PopConsumerService`, and the threads of this and of `PopConsumerCache`.
@@ -76,11 +81,12 @@ class PopConsumerService:
     """
 
     def __init__(
-        self, broker: BrokerContext, tables: PopTables, offsets: OffsetManage, reviver: MessageReviver
+        self, broker: BrokerContext, tables: PopTables, offsets: OffsetManage, reviver: MessageReviver, log: ReviveLog
     ) -> None:
         self._broker = broker
         self._offsets = offsets
         self._reviver = reviver
+        self._log = log
         self._is_init = broker.config.pop_consumer_kv_service_init
         self._group_locks, self._records, self._cache = tables.group_locks, tables.records, tables.cache
         self.locks = group_locks(broker, tables.group_locks)
@@ -103,6 +109,10 @@ class PopConsumerService:
             remark = "popConsumerKVServiceEnable needs popConsumerKVServiceInit, false when this broker started"
             raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark)
         return True
+
+    def handlers(self) -> Handlers:
+        """The request that takes the database out of use."""
+        return {RequestCode.POP_ROLLBACK: InTask(self._transfer_to_fs_store)}
 
     def load(self) -> None:
         """Read the records of an earlier process; those that it had in memory are gone."""
@@ -164,6 +174,19 @@ class PopConsumerService:
         busy_ms = self._broker.host.disk.busy_ms()
         if busy_ms:
             await self._broker.host.sleep_ms(busy_ms)
+
+    async def _transfer_to_fs_store(self, _channel: Channel, request: Command) -> Command:
+        """Move all records to the log, from which they are revived then; one that the log refuses is gone.
+
+        Mirrors:
+            `PopConsumerService#transferToFsStore`.
+        """
+        config = self._broker.config
+        while records := self._records.scan_expired_records(0, LONG_MAX, config.pop_revive_max_return_size_per_read):
+            for record in records:
+                await self._log.put_ck(self._check_point(record), record.offset % config.revive_queue_num)
+            await self._change(deleted=records)
+        return success(request)
 
     # --- threads --------------------------------------------------------------------
 

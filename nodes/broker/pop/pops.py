@@ -61,7 +61,7 @@ class Pops(Part):
         self._merge = merge = PopBufferMergeService(broker, tables.buffer, log, offsets, locks)
         self._begin = begin = PopOffset(broker, tables.buffer, offsets, orders)
         reviver = MessageReviver(broker, tables.in_flight, log, offsets, escape, put, foreign)
-        self._service = service = PopConsumerService(broker, tables, offsets, reviver)
+        self._service = service = PopConsumerService(broker, tables, offsets, reviver, log)
         from_records = PopFromRecords(broker, tables, offsets, begin, orders, service)
         from_log = QueuePop(broker, tables.in_flight, offsets, locks, begin, orders, merge)
         self._pops = pops = PopMessage(broker, consumers, from_log, service, from_records)
@@ -82,6 +82,7 @@ class Pops(Part):
             AckMessage(broker, tables.in_flight, offsets, locks, orders, merge, log, pops.polling, service),
             ChangeInvisibleTime(broker, offsets, locks, orders, merge, log, service),
             PeekMessage(broker, begin),
+            service,
         )
 
     def handlers(self) -> Handlers:

@@ -231,6 +231,32 @@ OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.DELETE_EXPIRED_COMMITLOG: Exchange(
             answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,))
         ),
+        RequestCode.UPDATE_COLD_DATA_FLOW_CTR_CONFIG: Exchange(
+            request_body=bytes, answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.CONFIG,))
+        ),
+        RequestCode.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: Exchange(
+            request_body=bytes, answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.CONFIG,))
+        ),
+        RequestCode.GET_COLD_DATA_FLOW_CTR_INFO: Exchange(
+            response_body=bytes, answered_by=NodeRole.BROKER, admin=OtherReason.READS
+        ),
+        RequestCode.SET_COMMITLOG_READ_MODE: Exchange(
+            headers_admin.SetCommitLogReadModeRequestHeader,
+            answered_by=NodeRole.BROKER,
+            admin=AdminRequest((Changed.CONFIG,)),
+        ),
+        RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS: Exchange(
+            headers_admin.CheckRocksdbCqWriteProgressRequestHeader,
+            response_body=bytes,
+            answered_by=NodeRole.BROKER,
+            admin=OtherReason.READS,
+        ),
+        RequestCode.EXPORT_ROCKSDB_CONFIG_TO_JSON: Exchange(
+            headers_admin.ExportRocksDBConfigToJsonRequestHeader,
+            answered_by=NodeRole.BROKER,
+            admin=OtherReason.READS,
+        ),
+        RequestCode.POP_ROLLBACK: Exchange(answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,))),
         RequestCode.ADD_BROKER: Exchange(
             headers_container.AddBrokerRequestHeader,
             answered_by=NodeRole.CONTAINER,
