@@ -358,6 +358,8 @@ class LifecycleEvent(StrEnum):
     """The log of a broker comes near its limit. Its process goes on, as after the next one."""
     STORE_FULL = "store_full"
     """The log of a broker has reached its limit: from now on its oldest messages are deleted."""
+    COMMAND_FAILED = "command_failed"
+    """A command of an administrator failed; what it had done before stays."""
 
 
 PROCESS_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, LifecycleEvent.POWERED_OFF)

@@ -1,6 +1,6 @@
 """A cluster: the hosts of a scenario, started in order and ended together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -8,9 +8,10 @@ import trio
 
 from emulator.base.errors import UserError
 from emulator.cluster.active_faults import ActiveFaults
+from emulator.cluster.administrator import Administrator
 from emulator.cluster.containers import broker_path, identity_of, inner_machine
 from emulator.cluster.node_options import NodeOptions
-from emulator.cluster.plans import HostPlan, HostPlans
+from emulator.cluster.plans import HostPlan, HostPlans, SlowBoot
 from emulator.cluster.pods import Pods
 from emulator.cluster.starting import PlannedStart, StartingHosts
 from emulator.machine.host import EmulatedHost, PowerState
@@ -22,6 +23,7 @@ from emulator.spec.model.scenario import CONSUMER, StatefulSetSpec
 from emulator.spec.reading.user_functions import with_user_functions
 from emulator.spec.refusals.targets import GUEST
 from faults.reconfigure import Value
+from nodes.broker.broker import Broker
 from nodes.container.tables.broker_file import write_broker_file
 from nodes.live_config import forget_changes
 
@@ -65,6 +67,8 @@ class Cluster:
         self._nameservers = tuple(
             f"{self.addresses[spec.name]}:{spec.config.listen_port}" for spec in scenario.nameservers
         )
+        self.administrator = Administrator(world, scenario, self._nameservers, self.names)
+        """Carries out acts, on a machine of its own that is no node of the scenario."""
         self._newcomers: dict[str, list[str]] = {}
         """Mapping group -> consumers that scaling has added."""
         self._retired: dict[str, None] = {}
@@ -109,12 +113,12 @@ class Cluster:
     ) -> None:
         """End every process without a row in the trace: the emulation ends, not the nodes."""
         self._has_ended = True
-        for host in self.hosts.values():
+        for host in self._machines():
             if host.process is not None and host.process.alive:
                 host.process.die(silent=True)
         crashes = self.crashes()
         if error is None and crashes:
-            raise NodeCrashedError("; ".join(crashes)) from next(e for h in self.hosts.values() for e in h.errors)
+            raise NodeCrashedError("; ".join(crashes)) from next(e for h in self._machines() for e in h.errors)
 
     def host(self, name: str) -> EmulatedHost:
         """The host of a node.
@@ -217,9 +221,28 @@ class Cluster:
         if host.machine is not host:
             self._write_broker_file(name)
 
+    def topics_of_brokers(self) -> tuple[str, ...]:
+        """The topics that brokers have now."""
+        return tuple(dict.fromkeys(topic for broker in self._brokers() for topic in broker.context.topics.topics))
+
+    def groups_of_brokers(self) -> tuple[str, ...]:
+        """The consumer groups that brokers have now."""
+        return tuple(dict.fromkeys(group for broker in self._brokers() for group in broker.context.groups.groups))
+
+    def _brokers(self) -> Iterator[Broker]:
+        """The brokers that run."""
+        for spec in self.scenario.brokers:
+            host = self.hosts[spec.name]
+            node = host.node.node if isinstance(host.node, SlowBoot) else host.node
+            if isinstance(node, Broker) and host.process is not None and host.process.alive:
+                yield node
+
     def crashes(self) -> list[str]:
         """Nodes that raised, one line each: `broker-a: KeyError: ...`."""
-        return [f"{h.name}: {type(e).__name__}: {e}" for h in self.hosts.values() for e in h.errors]
+        return [f"{h.name}: {type(e).__name__}: {e}" for h in self._machines() for e in h.errors]
+
+    def _machines(self) -> tuple[EmulatedHost, ...]:
+        return (*self.hosts.values(), self.administrator.host)
 
     def _add_brokers(self) -> tuple[list[EmulatedHost], list[int]]:
         """(machines of brokers and containers, earliest start of each)."""

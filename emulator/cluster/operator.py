@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import attrs
 import trio
 
+from emulator.acts.act import TimedAct
 from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
@@ -165,6 +166,10 @@ class Operator:
         if not self._cluster.started.is_set():
             await self._world.clock.idle()
         return await (self._begin(step.timed) if step.phase is Phase.BEGIN else self._end(step.timed))
+
+    def begin_act(self, timed: TimedAct) -> None:
+        """Have the administrator carry out an act, after those that it has begun."""
+        self._world.nursery.start_soon(self._cluster.administrator.carry_out, timed, name=timed.id)
 
     async def heal_all(self) -> None:
         """End every active fault, the run being over: a shutdown that goes on is not awaited."""

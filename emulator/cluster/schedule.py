@@ -1,10 +1,11 @@
-"""The schedule of a run: the steps of its faults, each at its instant, and its end."""
+"""The schedule of a run: steps of faults, acts of the administrator, each at its instant, and the end."""
 
 from collections import deque
 from collections.abc import Callable
 
 import trio
 
+from emulator.acts.act import TimedAct
 from emulator.cluster.operator import Operator
 from emulator.machine.world import World
 from emulator.time.timeline import ScheduledCall
@@ -13,25 +14,34 @@ from nodes.units import NS_PER_MS
 
 
 class Schedule:
-    """Does every step of a plan at its instant, also while the cluster starts, and reports the end of the run.
+    """Does every step of a plan and every act at its instant, also while the cluster starts, and reports the end.
 
     Steps of one instant are done one after the other, in the order of the plan. A step that takes time, such as an
-    orderly shutdown, delays no step of a later instant; one of the same instant begins a nanosecond later.
+    orderly shutdown, delays no step of a later instant; one of the same instant begins a nanosecond later. Acts come
+    after the faults of their instant.
 
     Args:
         world: of the run.
         operator: begins and ends the faults.
         plan: the faults.
+        acts: of the administrator.
         run_for_ms: length of the run; ends every fault.
         at_end: called at the end of the run; None: the run goes on.
     """
 
     def __init__(
-        self, world: World, operator: Operator, plan: Plan, run_for_ms: int, at_end: Callable[[], None] | None
+        self,
+        world: World,
+        operator: Operator,
+        plan: Plan,
+        run_for_ms: int,
+        at_end: Callable[[], None] | None,
+        acts: tuple[TimedAct, ...] = (),
     ) -> None:
         self._world = world
         self._operator = operator
-        self._steps = deque(plan.steps(run_for_ms))
+        steps: list[Step | TimedAct] = [*plan.steps(run_for_ms), *acts]
+        self._steps = deque(sorted(steps, key=lambda step: step.at_ms))
         self._end_ns = run_for_ms * NS_PER_MS
         self._at_end = at_end
         self._timer: ScheduledCall | None = None
@@ -40,7 +50,7 @@ class Schedule:
         """Set when the task of the schedule shall do the next step."""
         self._waits = False
         """Whether that task waits for it."""
-        self._doing: list[Step] = []
+        self._doing: list[Step | TimedAct] = []
         """The steps that are not done, the newest last."""
         self._has_stopped = False
         self._is_done = trio.Event()
@@ -108,10 +118,13 @@ class Schedule:
             await self._do(self._steps.popleft())
             self._waits = True
 
-    async def _do(self, step: Step) -> None:
+    async def _do(self, step: Step | TimedAct) -> None:
         self._set_timer(max(self._next_ns(), self._world.timeline.now_ns + 1))
         self._doing.append(step)
-        await self._operator.do(step)
+        if isinstance(step, TimedAct):
+            self._operator.begin_act(step)
+        else:
+            await self._operator.do(step)
         is_newest = self._doing[-1] is step
         self._doing.remove(step)
         if is_newest and self._timer is not None:

@@ -2,21 +2,27 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import attrs
 import trio
 
+from emulator.acts.act import Act, TimedAct
 from emulator.base.text import nearest
 from emulator.cluster import Cluster
+from emulator.cluster.administrator import ActResult
 from emulator.cluster.effects import ImpossibleError
 from emulator.cluster.operator import Operator
+from emulator.console.by_hand import ByHand
+from emulator.console.guest_acts import GuestActs
 from emulator.console.verb import Lines, Verb, VerbError, execute, split
 from emulator.machine.host import EmulatedHost
-from emulator.spec.model.bounds import FAULTS_MAX
+from emulator.spec.model.bounds import ACTS_MAX, FAULTS_MAX
+from emulator.spec.refusals.act_checks import check_act, known_groups, known_topics
 from emulator.spec.refusals.mistakes import SpecError
-from emulator.spec.refusals.targets import check_fault, guest_names
+from emulator.spec.refusals.targets import ADMINISTRATOR, check_fault, guest_names
 from emulator.state.event_lines import EventLines
 from emulator.state.live import LiveState
 from faults.fault import Fault
@@ -33,6 +39,7 @@ class _Interactive:
     """What was done interactively, by all who share a session."""
 
     done: list[TimedFault] = attrs.Factory(list)
+    acts: list[TimedAct] = attrs.Factory(list)
     next_ms: int = 0
     """First whole millisecond that no verb has used."""
 
@@ -50,6 +57,7 @@ class Session:
         state: live state of the run; must be notified of every row.
         run_directory: of this run.
         verbs: mapping name -> verb.
+        guest_acts: what guests changed; must be notified of every row.
     """
 
     def __init__(
@@ -59,6 +67,7 @@ class Session:
         state: LiveState,
         run_directory: Path,
         verbs: Mapping[str, "Verb[Session]"],
+        guest_acts: GuestActs | None = None,
     ) -> None:
         self.verbs = verbs
         self.cluster = cluster
@@ -72,6 +81,7 @@ class Session:
         self.printers: list[Callable[[str], None]] = []
         """Called with the output of verbs that were scheduled by `at`."""
         self._by_hand = _Interactive()
+        self._guest_acts = GuestActs() if guest_acts is None else guest_acts
         self._files_below: Path | None = None
 
     def confined(self) -> "Session":
@@ -180,7 +190,7 @@ class Session:
         Raises:
             VerbError: the name is unknown.
         """
-        if name not in guest_names(self.cluster.scenario):
+        if name not in (*guest_names(self.cluster.scenario), ADMINISTRATOR):
             self.host(name)
 
     async def begin(self, fault: Fault, *, ends_at_once: bool = False) -> TimedFault:
@@ -212,6 +222,34 @@ class Session:
         timed = await self.operator.do(Step(self.now_ms, Phase.BEGIN, requested))
         self._by_hand.change(timed.id, fault=timed.fault)
         return timed
+
+    async def act(self, act: Act) -> tuple[TimedAct, ActResult]:
+        """Have the administrator carry out an act, and wait until it has ended.
+
+        Returns:
+            The act with its instant, and what became of it.
+
+        Raises:
+            VerbError: the act names what does not exist; nothing has been done.
+        """
+        self._require_possible_act(act)
+        if len(self._by_hand.acts) + len(self.cluster.scenario.acts) >= ACTS_MAX:
+            raise VerbError(f"expected {ACTS_MAX} acts at most in one run")
+        await self._wait_for_an_instant_of_its_own()
+        timed = TimedAct(self._free_act_id(act.wording.verb), act, self.now_ms)
+        self._by_hand.acts.append(timed)
+        return timed, await self.cluster.administrator.carry_out(timed)
+
+    def _require_possible_act(self, act: Act) -> None:
+        """Refuse an act that names what neither the scenario nor a broker knows."""
+        scenario = self.cluster.scenario
+        made = attrs.evolve(scenario, acts=(*scenario.acts, *self._by_hand.acts))
+        topics = [*known_topics(made), *self.cluster.topics_of_brokers()]
+        groups = [*known_groups(made), *self.cluster.groups_of_brokers()]
+        try:
+            check_act(scenario, "", act, topics, groups)
+        except SpecError as error:
+            raise VerbError(error.problem) from None
 
     def _require_known(self, fault: Fault) -> None:
         for _, target in fault.scope.targets():
@@ -270,9 +308,15 @@ class Session:
         faults = self.operator.active.values()
         return tuple(timed for timed in faults if isinstance(timed.fault, kinds) and timed.fault.scope.matches(node))
 
-    def by_hand(self) -> Plan:
-        """The faults begun interactively so far; an active fault has no end."""
-        return Plan(tuple(self._by_hand.done))
+    def by_hand(self) -> ByHand:
+        """What was done interactively so far, by guests, too; an active fault has no end."""
+        used = (timed.id for timed in (*self.cluster.scenario.acts, *self._by_hand.acts))
+        of_guests, unrepeated = self._guest_acts.translated(self.cluster.world.timeline.epoch_ms, used)
+        return ByHand(Plan(tuple(self._by_hand.done)), (*self._by_hand.acts, *of_guests), unrepeated)
+
+    def _free_act_id(self, verb: str) -> str:
+        used = dict.fromkeys(timed.id for timed in (*self.cluster.scenario.acts, *self._by_hand.acts))
+        return next(f"{verb}-{number}" for number in count(1) if f"{verb}-{number}" not in used)
 
     async def _wait_for_an_instant_of_its_own(self) -> None:
         """Wait for a whole millisecond that no other verb uses, since scenario files have whole milliseconds."""

@@ -15,8 +15,10 @@ from emulator.base.errors import UserError
 from emulator.cluster import Cluster, NodeCrashedError
 from emulator.cluster.operator import Operator, asks_for_owner
 from emulator.cluster.schedule import Schedule
+from emulator.console.by_hand import ByHand, scenario_by_hand
+from emulator.console.guest_acts import GuestActs
 from emulator.console.session import Session
-from emulator.console.verbs import VERBS, scenario_by_hand
+from emulator.console.verbs import VERBS
 from emulator.guest_views.views import GuestViews
 from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
 from emulator.network.guests.access import GuestAccess
@@ -38,7 +40,6 @@ from emulator.trace.recorder import RowListener
 from emulator.trace.run_directory import BY_HAND_FILE, LOG_FILE, RunEnd, being_written, write_manifest
 from emulator.trace.schema import TraceLevel
 from emulator.trace.segments import SegmentWriter
-from faults.plan import Plan
 from nodes.units import NS_PER_MS, NS_PER_S
 
 _FILES = RunFiles()
@@ -267,14 +268,17 @@ class _RunUnderWay:
         self._begin_s = time.perf_counter()
         self._plan = scenario.plan()
         self._state = LiveState(scenario)
+        self._guest_acts = GuestActs()
         self._world: World | None = None
         self._session: Session | None = None
         self._end_ns = 0
 
     def listeners(self) -> tuple[RowListener, ...]:
-        """Those that a session or a fault needs."""
+        """Those that a session, guests or a fault need."""
         if self._session_tasks:
-            return (self._state.note,)
+            return (self._state.note, self._guest_acts.note)
+        if self._mode is TimeMode.LIVE:
+            return (self._state.owners.note, self._guest_acts.note)
         if any(asks_for_owner(timed.fault) for timed in self._plan.faults):
             return (self._state.owners.note,)
         return ()
@@ -297,10 +301,10 @@ class _RunUnderWay:
             _report_progress(world, self._scenario.run_for_ms * NS_PER_MS, self._progress)
         cluster = Cluster(world, self._scenario, self._names)
         operator = Operator(cluster, self._state.owners)
-        session = self._session = Session(cluster, operator, self._state, self.path, VERBS)
+        session = self._session = Session(cluster, operator, self._state, self.path, VERBS, self._guest_acts)
         until_over = trio.CancelScope()
         at_end = None if self._endless else until_over.cancel
-        schedule = Schedule(world, operator, self._plan, self._scenario.run_for_ms, at_end)
+        schedule = Schedule(world, operator, self._plan, self._scenario.run_for_ms, at_end, self._scenario.acts)
         schedule.begin()
         for task in self._session_tasks:
             world.nursery.start_soon(task, session)
@@ -369,8 +373,8 @@ class _RunUnderWay:
         log.error("the run failed", error=f"{type(error).__name__}: {error}", traceback=text)
 
     def _save_faults_by_hand(self) -> None:
-        by_hand = self._session.by_hand() if self._session is not None else Plan()
-        if by_hand.faults:
+        by_hand = self._session.by_hand() if self._session is not None else ByHand()
+        if by_hand:
             replay = scenario_by_hand(self._scenario, by_hand, self._end_ns // NS_PER_MS)
             put_in_place(self._files, self.path / BY_HAND_FILE, replay.encode())
 

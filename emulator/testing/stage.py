@@ -252,7 +252,7 @@ def execute(
         world.recorder.listeners.append(owners.note)
         async with Cluster(world, scenario) as cluster:
             operator = Operator(cluster, owners)
-            schedule = Schedule(world, operator, scenario.plan(), scenario.run_for_ms, at_end=None)
+            schedule = Schedule(world, operator, scenario.plan(), scenario.run_for_ms, None, scenario.acts)
             schedule.begin()
             await cluster.start()
             schedule.on_started()

@@ -219,12 +219,13 @@ LIFECYCLE = TraceTable(
         *_NODE,
         _text(
             "event",
-            "nodes.beliefs.LifecycleEvent: started, configured, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed, not_emulated, store_nearly_full, store_full",
+            "nodes.beliefs.LifecycleEvent: started, configured, ready, stopping, stopped, crashed, killed, powered_off, suspended, resumed, not_emulated, store_nearly_full, store_full, command_failed",
         ),
         _text(
             "detail",
             "consumers: their groups, comma separated; started, of a guest: its client id; "
-            "configured: the options that restarts have changed; crashed: the error; not_emulated: what a guest asked; store_nearly_full, store_full: how full",
+            "configured: the options that restarts have changed; crashed: the error; not_emulated: what a guest asked; "
+            "store_nearly_full, store_full: how full; started and command_failed, of the administrator: its act",
         ),
         _CAUSE,
     ),

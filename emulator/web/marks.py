@@ -1,6 +1,7 @@
-"""The marks of the time line: faults, request storms, and what happened to processes."""
+"""The marks of the time line: faults, acts, request storms, and what happened to processes."""
 
 from emulator.analysis.live.storms import StormChange
+from emulator.spec.refusals.targets import ADMINISTRATOR
 from emulator.trace.recorder import Row
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from emulator.web.sections import Entries
@@ -10,7 +11,7 @@ from nodes.units import NS_PER_MS
 MARKS_MAX = 400
 """When there are more, the oldest one is forgotten, events of processes first."""
 _PROCESS = "process"
-_T_NS, _NODE, _EVENT = (LIFECYCLE.index(name) for name in ("t_ns", "node", "event"))
+_T_NS, _NODE, _ROLE, _EVENT, _DETAIL = (LIFECYCLE.index(name) for name in ("t_ns", "node", "role", "event", "detail"))
 _SHOWN = (
     *(LifecycleEvent.READY, LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED),
     *(LifecycleEvent.POWERED_OFF, LifecycleEvent.SUSPENDED, LifecycleEvent.RESUMED),
@@ -31,21 +32,30 @@ class Marks:
         self._marks_max = marks_max
         self._made = 0
         self._open: dict[object, str] = {}
-        """Mapping fault id or exchange -> key of its mark."""
+        """Mapping fault id, exchange or administrator -> key of its mark."""
         self._entries: Entries = {}
         self._changed: dict[str, None] = {}
 
     def note(self, table: TraceTable, row: Row) -> None:
-        """Mark the begin or the end of a fault, or an event of a process; other rows are left out."""
+        """Mark the begin or the end of a fault or an act, or an event of a process; other rows are left out."""
         if table is FAULTS:
             t_ms, fault_id = int(row[_FAULT_T_NS]) // NS_PER_MS, row[_FAULT_ID]
             if row[_FAULT_EVENT] == "begin":
                 self._open[fault_id] = self._add("fault", f"{row[_FAULT_KIND]} {row[_SUBJECT]}", t_ms, None)
             else:
                 self._end(fault_id, t_ms)
+        elif table is LIFECYCLE and row[_ROLE] == ADMINISTRATOR:
+            self._on_command(row, int(row[_T_NS]) // NS_PER_MS)
         elif table is LIFECYCLE and row[_EVENT] in _SHOWN:
             t_ms = int(row[_T_NS]) // NS_PER_MS
             self._add(_PROCESS, f"{row[_NODE]} {str(row[_EVENT]).replace('_', ' ')}", t_ms, t_ms)
+
+    def _on_command(self, row: Row, t_ms: int) -> None:
+        """Mark an act from the begin of its process to the end."""
+        if row[_EVENT] == LifecycleEvent.STARTED:
+            self._open[ADMINISTRATOR] = self._add("act", str(row[_DETAIL]).partition(": ")[2], t_ms, None)
+        elif row[_EVENT] == LifecycleEvent.STOPPED:
+            self._end(ADMINISTRATOR, t_ms)
 
     def on_storm(self, change: StormChange) -> None:
         """Mark the begin or the end of a request storm."""

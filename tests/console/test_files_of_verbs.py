@@ -89,7 +89,7 @@ def test_who_is_outside_shares_the_faults_of_the_session(tmp_path):
         assert await inside.say("heal kill-1") == ("healed kill-1: kill broker-a",)
         assert await inside.say("kill broker-a") == ("kill-2: kill broker-a",)
         assert outside.session.by_hand() == inside.session.by_hand()
-        assert [timed.for_ms is None for timed in outside.session.by_hand().faults] == [False, True]
+        assert [timed.for_ms is None for timed in outside.session.by_hand().faults.faults] == [False, True]
 
     sat(tmp_path, sitting)
 

@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from emulator.console.verbs import scenario_by_hand
+from emulator.console.by_hand import ByHand, scenario_by_hand
 from emulator.spec import loads
 from emulator.testing import GROUP
 from fault_kinds.at_work import busy_cluster, outcome_of
@@ -132,7 +132,7 @@ def test_what_was_done_by_hand_to_a_newcomer_can_be_loaded_and_done_again(tmp_pa
     by_hand = Plan(
         (TimedFault("scale-1", fault_of("scale g 3"), 20_000), TimedFault("kill-1", fault_of("kill g+3"), 30_000))
     )
-    text = scenario_by_hand(busy_cluster(100_000), by_hand, 50_000)
+    text = scenario_by_hand(busy_cluster(100_000), ByHand(by_hand), 50_000)
     again = loads(text, "by_hand.toml")
 
     assert again.faults == by_hand

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from emulator.base.attribute_docs import attribute_docs
 from emulator.spec.model.presets import Preset
-from emulator.spec.reading.reference import ROLES, ReferenceEntry, kinds_of_faults, options_of, sections
+from emulator.spec.reading.reference import ROLES, ReferenceEntry, kinds_of_acts, kinds_of_faults, options_of, sections
 
 PAGE = Path(__file__).parents[2] / "emulator" / "spec" / "REFERENCE.md"
 
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([*_head(), *_sections(), *_faults(), *_presets(), *_options()]) + "\n"
+    return "\n".join([*_head(), *_sections(), *_faults(), *_acts(), *_presets(), *_options()]) + "\n"
 
 
 def _head() -> Iterator[str]:
@@ -27,6 +27,7 @@ def _head() -> Iterator[str]:
     yield ""
     yield "- Tables: " + ", ".join(f"[`{name}`](#{_anchor(name)})" for name in sections())
     yield "- [Kinds of faults](#kinds-of-faults)"
+    yield "- [Acts of administrators](#acts-of-administrators)"
     yield "- [Presets](#presets)"
     yield "- Options: " + ", ".join(f"[{role}](#{_anchor(_title(role))})" for role in ROLES)
 
@@ -41,6 +42,14 @@ def _faults() -> Iterator[str]:
     yield from ("", "## Kinds of faults", "")
     yield "A `[[fault]]` or `[[nemesis]]` of a kind has these keys, too."
     for kind, (summary, entries) in kinds_of_faults().items():
+        yield from ("", f"### `{kind}`", "", f"{summary[0].upper()}{summary[1:]}.", "")
+        yield from _table(entries)
+
+
+def _acts() -> Iterator[str]:
+    yield from ("", "## Acts of administrators", "")
+    yield "An `[[admin]]` of a kind has these keys, too."
+    for kind, (summary, entries) in kinds_of_acts().items():
         yield from ("", f"### `{kind}`", "", f"{summary[0].upper()}{summary[1:]}.", "")
         yield from _table(entries)
 

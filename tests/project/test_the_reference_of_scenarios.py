@@ -7,13 +7,14 @@ import pytest
 
 from emulator.spec import from_dict
 from emulator.spec.reading.file import SCENARIO_TABLES
-from emulator.spec.reading.reference import ROLES, kinds_of_faults, options_of, sections
+from emulator.spec.reading.reference import ROLES, kinds_of_acts, kinds_of_faults, options_of, sections
 from nodes.config import options
 from project.reference import PAGE, page
 
 LISTED = {
     **sections(),
     **{kind: entries for kind, (_, entries) in kinds_of_faults().items()},
+    **{f"act {kind}": entries for kind, (_, entries) in kinds_of_acts().items()},
     **{role: options_of(role) for role in ROLES},
 }
 
@@ -67,7 +68,7 @@ def test_a_key_is_required_if_the_loader_misses_it():
             from_dict(tables)
         own = [key.rpartition(".")[2] for key in _missing(refused.value) if key.startswith(section)]
         required = [entry.name.partition(",")[0] for entry in entries if entry.default == "required"]
-        if section in ("fault", "nemesis"):
+        if section in ("fault", "nemesis", "admin"):
             required.append("kind")  # or `do`
         assert sorted(own) == sorted(required), name
 

@@ -8,6 +8,7 @@ import attrs
 
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import FaultRow, LifeRow
+from emulator.spec.refusals.targets import ADMINISTRATOR
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from faults.catalogue import FAULTS as KINDS
 from faults.catalogue import scope_of
@@ -47,13 +48,13 @@ class FaultSpan:
 
 @attrs.frozen
 class LifeMark:
-    """A process was started, stopped, killed, suspended or resumed after the first agreement."""
+    """A process was started, stopped, killed, suspended or resumed after the first agreement; or an act began."""
 
     t_ns: int
     """When."""
     node: str
     event: str
-    """`LifecycleEvent`."""
+    """`LifecycleEvent`; of an administrator, its act."""
 
 
 def disturbance_of(row: FaultRow) -> Disturbance:
@@ -80,6 +81,13 @@ def blocks(row: FaultRow, frame: Frame) -> bool:
     return kind.blocks(scope, parameters, frame)
 
 
+def _event(row: LifeRow) -> str:
+    """What happened to a process; a process of the administrator is an act, `update-topic orders queues 8`."""
+    if row.role != ADMINISTRATOR:
+        return row.event
+    return row.detail.partition(": ")[2]
+
+
 class Disturbances(Watcher):
     """Collects faults, and what happened to processes."""
 
@@ -103,13 +111,13 @@ class Disturbances(Watcher):
     def marks(self, agreed_ns: int | None) -> tuple[LifeMark, ...]:
         """What happened to processes after the first agreement; start-up disturbs nothing."""
         rows = self._life if agreed_ns is not None else ()
-        return tuple(LifeMark(row.t_ns, row.node, row.event) for row in rows if row.t_ns > (agreed_ns or 0))
+        return tuple(LifeMark(row.t_ns, row.node, _event(row)) for row in rows if row.t_ns > (agreed_ns or 0))
 
     def instants(self, agreed_ns: int | None) -> list[tuple[int, tuple[str, ...]]]:
         """Instants of disturbances, each with descriptions in order of seq; each begin and end of a fault counts."""
         rows = [(row.seq, row.t_ns, f"{row.kind} {row.subject} {row.event}s") for row in self._faults]
         if agreed_ns is not None:
-            rows += [(row.seq, row.t_ns, f"{row.node} {row.event}") for row in self._life if row.t_ns > agreed_ns]
+            rows += [(row.seq, row.t_ns, f"{row.node} {_event(row)}") for row in self._life if row.t_ns > agreed_ns]
         found: dict[int, list[str]] = {}
         for _, t_ns, subject in sorted(rows):
             found.setdefault(t_ns, []).append(subject)

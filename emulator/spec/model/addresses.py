@@ -4,13 +4,16 @@ from collections.abc import Iterable
 
 import attrs
 
+from emulator.acts.act import Places
 from emulator.spec.model.scenario import Scenario
+from emulator.spec.refusals.targets import ADMINISTRATOR
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
+_ADMINISTRATORS = 193
 _CONTAINERS, _CONTROLLERS = 180, 185
 """Third byte of the first address of a role."""
 _HOSTS_PER_SUBNET = 250
@@ -39,12 +42,29 @@ def addresses(scenario: Scenario) -> dict[str, str]:
         **_in_subnets(_SCALERS, scenario.scaler_names()),
         **_in_subnets(_APIS, scenario.api_names()),
         **_in_subnets(_LEASES, () if scenario.lease_service is None else (scenario.lease_service,)),
+        **({ADMINISTRATOR: ADMINISTRATOR_ADDRESS} if scenario.acts else {}),
     }
 
 
 def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
     places = (divmod(ordinal, _HOSTS_PER_SUBNET) for ordinal in range(1 << 16))
     return {name: f"127.1.{first + subnet}.{host + 1}" for name, (subnet, host) in zip(names, places, strict=False)}
+
+
+ADMINISTRATOR_ADDRESS = f"127.1.{_ADMINISTRATORS}.1"
+"""The address of the machine of administrators, which a run has from the first act on."""
+
+
+def places(scenario: Scenario) -> Places:
+    """What an administrator knows of the cluster of a scenario."""
+    ips = addresses(scenario)
+    return Places(
+        {spec.name: f"{ips[spec.name]}:{spec.config.listen_port}" for spec in scenario.brokers},
+        {spec.name: f"{ips[spec.name]}:{spec.config.listen_port}" for spec in scenario.nameservers},
+        {name: f"{ips[name]}:{CONTROLLER_PORT}" for name in scenario.controller_names()},
+        tuple(dict.fromkeys(spec.cluster for spec in scenario.brokers)),
+        {spec.name: spec.broker_name for spec in scenario.brokers},
+    )
 
 
 def newcomer_address(ordinal: int) -> str:

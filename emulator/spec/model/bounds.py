@@ -28,6 +28,8 @@ QUEUES_IN_ALL_MAX = MAX_QUEUES
 """Queues of all topics in all broker groups."""
 FAULTS_MAX = 10_000
 """Faults of the plan, and expected ones of the nemeses."""
+ACTS_MAX = 10_000
+"""Acts of the administrator."""
 RATE_MAX = 100_000
 """Messages per second of one producer."""
 DELAY_LEVEL_MAX = 1_000

@@ -125,6 +125,8 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _ScenarioPart]:
             )
     for timed, table in zip(scenario.faults.faults, tables["fault"], strict=True):
         found["fault", timed.id] = _ScenarioPart(table, {"for_ms": "until the end"}, timed.describe())
+    for act, table in zip(scenario.acts, tables.get("admin", ()), strict=True):
+        found["admin", act.id] = _ScenarioPart(table, {}, act.describe())
     for nemesis, table in zip(scenario.nemeses, tables.get("nemesis", ()), strict=True):
         found["nemesis", nemesis.id] = _ScenarioPart(table, {}, _nemesis_words(nemesis))
     return found

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import attrs
 
+from emulator.acts.act import TimedAct
 from emulator.base.chance import named_stream
 from emulator.spec.model.bounds import (
     DELAY_LEVEL_MAX,
@@ -280,6 +281,8 @@ class Scenario:
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
     """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""
+    acts: tuple[TimedAct, ...] = ()
+    """What an administrator does, each at its instant."""
     code: UserCode = attrs.field(default=UserCode(), eq=False, repr=False)
     """What it may run of the code that it names: a matter of this machine, which no file records."""
 

@@ -25,6 +25,7 @@ from emulator.spec.model.scenario import (
     StatefulSetSpec,
 )
 from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.reading.acts import read_acts, write_acts
 from emulator.spec.reading.applications import write_application
 from emulator.spec.reading.bundled import bundled_campaigns, bundled_scenarios, campaign_advice, scenario_path
 from emulator.spec.reading.faults import read_nemeses, read_plan, write_nemeses, write_plan
@@ -61,6 +62,7 @@ _ARRAYS = (
     "account",
     "fault",
     "nemesis",
+    "admin",
 )
 SCENARIO_TABLES = ("scenario", "network", "guest_limits", "service", *_ARRAYS)
 """What a scenario file may have at its top."""
@@ -203,6 +205,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         **({"account": [written(account) for account in scenario.accounts]} if scenario.accounts else {}),
         "fault": write_plan(scenario.faults),
         **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
+        **({"admin": write_acts(scenario.acts)} if scenario.acts else {}),
     }
 
 
@@ -278,9 +281,11 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "accounts": read_accounts(root),
         "faults": read_plan(root),
         "nemeses": read_nemeses(root),
+        "acts": read_acts(root),
     }
     places: dict[str, Sequence[str]] = {key: root.retained(key) for key in _ARRAYS}
     places["broker"] = [path for path, made in zip(root.retained("broker"), broker_tables, strict=True) for _ in made]
-    if fields is None:  # as long as all faults need
-        fields = {"name": "unread", "run_for_ms": 1 + max((fault.at_ms for fault in parts["faults"].faults), default=0)}
+    if fields is None:  # as long as all faults and acts need
+        instants = (timed.at_ms for timed in (*parts["faults"].faults, *parts["acts"]))
+        fields = {"name": "unread", "run_for_ms": 1 + max(instants, default=0)}
     return {**fields, **parts}, places

@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 import attrs
 
+from emulator.acts.catalogue import ACTS
 from emulator.base.attribute_docs import attribute_docs
 from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.model.presets import Preset
@@ -24,6 +25,7 @@ from emulator.spec.model.scenario import (
     TopicSpec,
 )
 from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.reading.acts import ActKeys, ActTimes
 from emulator.spec.reading.applications import ApplicationKeys
 from emulator.spec.reading.faults import FaultKeys, FaultTimes, NemesisTimes
 from emulator.spec.reading.node_tables import (
@@ -135,6 +137,7 @@ def sections() -> Mapping[str, tuple[ReferenceEntry, ...]]:
         "[[account]]": _entries(PlainAccessConfig),
         "[[fault]]": (*_entries(FaultKeys), *_entries(FaultTimes)),
         "[[nemesis]]": (*_entries(FaultKeys), *_entries(NemesisTimes)),
+        "[[admin]]": (*_entries(ActKeys), *_entries(ActTimes)),
     }
 
 
@@ -147,6 +150,11 @@ def kinds_of_faults() -> Mapping[str, tuple[str, tuple[ReferenceEntry, ...]]]:
         )
         for kind, fault in FAULTS.items()
     }
+
+
+def kinds_of_acts() -> Mapping[str, tuple[str, tuple[ReferenceEntry, ...]]]:
+    """Mapping kind of act -> (what it does, its keys with those of every act)."""
+    return {kind: (act.wording.summary, _entries(act)) for kind, act in ACTS.items()}
 
 
 def _entries(kind: type) -> tuple[ReferenceEntry, ...]:

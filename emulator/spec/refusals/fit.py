@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from emulator.spec.model.bounds import (
+    ACTS_MAX,
     BROKERS_MAX,
     CONSUMERS_MAX,
     CONTROLLERS_MAX,
@@ -16,11 +17,12 @@ from emulator.spec.model.bounds import (
 )
 from emulator.spec.reading.options import require_supported
 from emulator.spec.refusals.account_checks import violations_of_accounts
+from emulator.spec.refusals.act_checks import violations_of_acts
 from emulator.spec.refusals.groups import violations_of_groups
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
 from emulator.spec.refusals.start_checks import faults_before_the_start
 from emulator.spec.refusals.statefulsets import violations_of_statefulsets
-from emulator.spec.refusals.targets import GUEST, check_fault
+from emulator.spec.refusals.targets import ADMINISTRATOR, GUEST, check_fault
 from faults.target import ANY
 from nodes.client.tables.queue_selectors import BY_KEY
 from nodes.config.container import CONTAINER_PORT
@@ -65,6 +67,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
         yield from refusals(require_supported, f"consumer[{i}].options", consumers.config)
     yield from violations_of_statefulsets(scenario)
     yield from _violations_of_faults(scenario, place)
+    yield from violations_of_acts(scenario)
 
 
 def refusals(check: Callable[..., object], *arguments: Any) -> Iterator[SpecError]:
@@ -85,6 +88,7 @@ def _violations_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
         "producer": (len(scenario.producers), PRODUCERS_MAX),
         "scenario.guests": (len(scenario.guests), GUESTS_MAX),
         "fault": (len(scenario.faults.faults), FAULTS_MAX),
+        "admin": (len(scenario.acts), ACTS_MAX),
     }
     for key, (size, maximum) in sizes.items():
         if size > maximum:
@@ -107,6 +111,8 @@ def _violations_of_names(scenario: "Scenario", place: Place) -> Iterator[SpecErr
     for key, name in scenario.named_nodes():
         if name == GUEST:
             yield SpecError(key, f'expected another name than "{GUEST}", by which guests without a name are known')
+        if name == ADMINISTRATOR:
+            yield SpecError(key, f'expected another name than "{ADMINISTRATOR}", that of the machine of administrators')
     yield from _taken_twice(topics, "topic", place)
 
 

@@ -16,6 +16,8 @@ from nodes.protocol.names import is_system_topic
 _WITH_BROKERS = ("nodes", "servers", "brokers")
 GUEST = "guest"
 """Node name of every guest without a name."""
+ADMINISTRATOR = "administrator"
+"""Node name, and role, of the machine on which acts are carried out; a run has it from the first act on."""
 KEYS = {"src": "from", "dst": "to"}
 """Mapping field -> key of a file, where they differ: `from` is a keyword of Python."""
 
@@ -92,6 +94,8 @@ def check_fault(scenario: Population, key: str, fault: Fault) -> None:
         _check_target(scenario, at, target)
         if not fault.hits_guests:
             _refuse_guests(scenario, at, target, fault)
+        if field not in KEYS and isinstance(target, Names) and ADMINISTRATOR in target.names:
+            raise SpecError(at, f"expected a node: {ADMINISTRATOR} is a machine that only faults of links can hit")
     if fault.needs is not None:
         _NEEDS[fault.needs](scenario, key, fault)
 
@@ -115,7 +119,9 @@ def _check_target(scenario: Population, key: str, target: Target) -> None:
         case Names():
             for name in target.names:
                 if name not in _newcomers(scenario, name):
-                    require_known(key, "node", name, [*scenario.node_names(), *guest_names(scenario), ANY])
+                    require_known(
+                        key, "node", name, [*scenario.node_names(), *guest_names(scenario), ADMINISTRATOR, ANY]
+                    )
         case NodePool():
             group = group_of(target.pool)
             if group is not None:

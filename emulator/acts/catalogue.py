@@ -1,0 +1,77 @@
+"""The catalogue of acts: all kinds, and their verbs."""
+
+import shlex
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from emulator.acts.act import Act
+from emulator.acts.groups import DeleteSubGroup, UpdateSubGroup
+from emulator.acts.messages import SendOneMessage
+from emulator.acts.offsets import (
+    CloneGroupOffset,
+    ResetOffset,
+    ResetOffsetByTime,
+    SkipAccumulatedMessage,
+    UpdateConsumeOffset,
+)
+from emulator.acts.options import (
+    AddWritePerm,
+    UpdateBrokerConfig,
+    UpdateControllerConfig,
+    UpdateNamesrvConfig,
+    WipeWritePerm,
+)
+from emulator.acts.topics import DeleteTopic, UpdateTopic, UpdateTopicPerm
+from faults.words import Words, WordsError
+from nodes.fields import FieldError, shown
+from nodes.secret import masked, mentions_secret
+
+ACTS: Mapping[str, type[Act]] = MappingProxyType(
+    {
+        act.kind: act
+        for act in (
+            *(UpdateTopic, UpdateTopicPerm, DeleteTopic, UpdateSubGroup, DeleteSubGroup),
+            *(ResetOffsetByTime, SkipAccumulatedMessage, ResetOffset, UpdateConsumeOffset, CloneGroupOffset),
+            *(UpdateBrokerConfig, UpdateNamesrvConfig, UpdateControllerConfig),
+            *(WipeWritePerm, AddWritePerm, SendOneMessage),
+        )
+    }
+)
+"""Mapping kind -> class."""
+ACT_VERBS: Mapping[str, type[Act]] = MappingProxyType({act.wording.verb: act for act in ACTS.values()})
+"""Mapping verb -> class, in the order of `help`."""
+
+
+def act_of(line: str) -> Act:
+    """Parse an act from a line: a verb and its words.
+
+    Raises:
+        WordsError: the line is not an act.
+    """
+    try:
+        verb, *words = shlex.split(line) or [""]
+    except ValueError as error:
+        raise WordsError(f"{shown(masked(line.strip()))}: {str(error).lower()}") from None
+    if verb not in ACT_VERBS:
+        near = get_close_matches(shown(verb), ACT_VERBS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ACT_VERBS)}"
+        raise WordsError(f'"{shown(verb)}" is not an act of administrators; {hint}')
+    return act_from_words(verb, words)
+
+
+def act_from_words(verb: str, words: Words) -> Act:
+    """Parse an act from a verb of `ACT_VERBS` and its words.
+
+    Raises:
+        WordsError: the words are not an act.
+    """
+    wording = ACT_VERBS[verb].wording
+    if len(words) < wording.minimum:
+        raise wording.mistake()
+    if mentions_secret(" ".join(words)):
+        raise WordsError(f"{verb}: an act sets no secret: it would be written to files and to the trace")
+    try:
+        return ACT_VERBS[verb].from_words(words)
+    except FieldError as error:
+        raise WordsError(str(error)) from None

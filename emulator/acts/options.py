@@ -1,0 +1,209 @@
+"""Acts on options and permissions of nodes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import attrs
+
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, option_table, options_of, place, placed
+from faults.words import Wording, Words
+from nodes.fields import flag, text
+from nodes.protocol.codes import RequestCode
+from nodes.rpc.errors import RemotingError
+from nodes.rpc.typed import BrokerError
+
+if TYPE_CHECKING:
+    from nodes.tools.mq_admin_ext import MQAdminExt
+
+_SLAVES = "slaves"
+
+
+@attrs.frozen
+class UpdateBrokerConfig(Act):
+    """Changes options of brokers while they run; a broker of a cluster that fails is passed over.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.broker.UpdateBrokerConfigSubCommand`.
+    """
+
+    kind: ClassVar[str] = "update_broker_config"
+    wording: ClassVar[Wording] = Wording(
+        "update-broker-config",
+        "OPTION=VALUE... [slaves] [on BROKER|CLUSTER]",
+        "change options of the masters of a cluster, of its slaves, too, or of one broker",
+    )
+    options: Mapping[str, str] = option_table()
+    """Options under the names that they have in RocketMQ."""
+    slaves: bool = flag(default=False)
+    """Whether the slaves of the cluster are asked, too."""
+    on: str | None = place()
+    """A broker, or a cluster; none: the only cluster."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`update-broker-config OPTION=VALUE... [slaves] [on BROKER|CLUSTER]`."""
+        rest, _, on = placed(words)
+        given = [word for word in rest if word != _SLAVES]
+        return cls(options_of(given, cls.wording), len(given) < len(rest), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return (*_pairs(self.options), *((_SLAVES,) if self.slaves else ()))
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the brokers, one after the other, all of them."""
+        failure: RemotingError | BrokerError | None = None
+        for address in await places.brokers_of(admin, self.on, slaves=self.slaves):
+            try:
+                await admin.update_broker_config(address, self.options)
+            except (RemotingError, BrokerError) as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+
+@attrs.frozen
+class UpdateNamesrvConfig(Act):
+    """Changes options of nameservers while they run, of one after the other, up to the first that does not answer.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.namesrv.UpdateNamesrvConfigCommand`.
+    """
+
+    kind: ClassVar[str] = "update_namesrv_config"
+    wording: ClassVar[Wording] = Wording(
+        "update-namesrv-config", "OPTION=VALUE... [on NAMESERVER]", "change options of all nameservers, or of one"
+    )
+    place_kind: ClassVar[PlaceKind] = PlaceKind.NAMESERVER
+    options: Mapping[str, str] = option_table()
+    """Options under the names that they have in RocketMQ."""
+    on: str | None = place()
+    """A nameserver; none: all of them."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`update-namesrv-config OPTION=VALUE... [on NAMESERVER]`."""
+        rest, _, on = placed(words)
+        return cls(options_of(rest, cls.wording), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return _pairs(self.options)
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the nameservers."""
+        addresses = _asked(places.nameservers, self.on)
+        await admin.update_config(RequestCode.UPDATE_NAMESRV_CONFIG, addresses, self.options)
+
+
+@attrs.frozen
+class UpdateControllerConfig(Act):
+    """Changes options of controllers while they run, of one after the other, up to the first that does not answer.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.controller.UpdateControllerConfigSubCommand`.
+    """
+
+    kind: ClassVar[str] = "update_controller_config"
+    wording: ClassVar[Wording] = Wording(
+        "update-controller-config", "OPTION=VALUE... [on CONTROLLER]", "change options of all controllers, or of one"
+    )
+    place_kind: ClassVar[PlaceKind] = PlaceKind.CONTROLLER
+    options: Mapping[str, str] = option_table()
+    """Options under the names that they have in RocketMQ."""
+    on: str | None = place()
+    """A controller; none: all of them."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`update-controller-config OPTION=VALUE... [on CONTROLLER]`."""
+        rest, _, on = placed(words)
+        return cls(options_of(rest, cls.wording), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return _pairs(self.options)
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the controllers."""
+        addresses = _asked(places.controllers, self.on)
+        await admin.update_config(RequestCode.UPDATE_CONTROLLER_CONFIG, addresses, self.options)
+
+
+@attrs.frozen
+class _WritePerm(Act):
+    """Changes the permission of a broker in the routes of nameservers; one that fails is passed over."""
+
+    place_kind: ClassVar[PlaceKind] = PlaceKind.NAMESERVER
+    code: ClassVar[RequestCode]
+    broker: str = text()
+    """The brokerName."""
+    on: str | None = place()
+    """A nameserver; none: all of them."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`wipe-write-perm BROKER [on NAMESERVER]`."""
+        rest, _, on = placed(words)
+        if len(rest) != 1:
+            raise cls.wording.mistake()
+        return cls(rest[0], on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return (self.broker,)
+
+    def concerns(self) -> Concerned:
+        """Its broker exists."""
+        return Concerned(broker=self.broker)
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the nameservers, one after the other, all of them."""
+        failure: RemotingError | BrokerError | None = None
+        for address in _asked(places.nameservers, self.on):
+            try:
+                await admin.write_perm(address, self.code, self.broker)
+            except (RemotingError, BrokerError) as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+
+@attrs.frozen
+class WipeWritePerm(_WritePerm):
+    """Takes the write permission of all topics of a broker away in the routes, until it registers them again.
+
+    A nameserver that does not answer is passed over, and goes on routing messages to the broker.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.namesrv.WipeWritePermSubCommand`.
+    """
+
+    kind: ClassVar[str] = "wipe_write_perm"
+    wording: ClassVar[Wording] = Wording(
+        "wipe-write-perm", "BROKER [on NAMESERVER]", "take the write permission of a broker away at nameservers"
+    )
+    code: ClassVar[RequestCode] = RequestCode.WIPE_WRITE_PERM_OF_BROKER
+
+
+@attrs.frozen
+class AddWritePerm(_WritePerm):
+    """Gives a broker the write permission of all topics back in the routes.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.namesrv.AddWritePermSubCommand`.
+    """
+
+    kind: ClassVar[str] = "add_write_perm"
+    wording: ClassVar[Wording] = Wording(
+        "add-write-perm", "BROKER [on NAMESERVER]", "give a broker its write permission back at nameservers"
+    )
+    code: ClassVar[RequestCode] = RequestCode.ADD_WRITE_PERM_OF_BROKER
+
+
+def _pairs(options: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in options.items())
+
+
+def _asked(addresses: Mapping[str, str], on: str | None) -> tuple[str, ...]:
+    return tuple(addresses.values()) if on is None else (addresses[on],)

@@ -1,0 +1,241 @@
+"""The requests of mqadmin: each method is one request, or the same one to several nodes, one after the other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nodes.host import Host
+from nodes.protocol import headers, headers_admin, headers_message
+from nodes.protocol.bodies import ClusterInfo
+from nodes.protocol.bodies_admin import ConsumeStats
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
+from nodes.protocol.java import hash_ordered
+from nodes.protocol.model import (
+    AUTO_CREATE_TOPIC,
+    MASTER_ID,
+    BrokerData,
+    MessageQueue,
+    SubscriptionGroupConfig,
+    TopicConfig,
+    TopicRouteData,
+)
+from nodes.protocol.names import retry_topic
+from nodes.protocol.registry import decode_body
+from nodes.rpc.client import RpcClient
+from nodes.rpc.nameservers import Nameservers
+from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.tools.errors import AdminToolError
+from nodes.tools.one_message import OneMessage
+
+TIMEOUT_MS = 5_000
+"""Mirrors the time-out of `DefaultMQAdminExt`."""
+_CONSUME_STATS_TIMEOUT_MS = 3 * TIMEOUT_MS
+
+
+class MQAdminExt:
+    """One process of mqadmin: its connections, and the requests that it can send.
+
+    What a request has changed stays when a later one fails: no command takes anything back.
+
+    Args:
+        host: of the process.
+        nameservers: addresses, as in the option `-n`.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.admin.DefaultMQAdminExtImpl`, `org.apache.rocketmq.tools.command.CommandUtil`.
+    """
+
+    def __init__(self, host: Host, nameservers: tuple[str, ...]) -> None:
+        self.host = host
+        self.nameservers = nameservers
+        self.done: list[str] = []
+        """Addresses of the nodes that have carried out a change, in order; the same one for each change."""
+        self._rpc = RpcClient(host)
+        self._asked = Nameservers(host, self._rpc, nameservers)
+        self._draw = host.rng("selectBrokerAddr").randrange
+
+    @property
+    def nameserver_set(self) -> tuple[str, ...]:
+        """All nameservers, in the order of RocketMQ's hash set."""
+        return tuple(hash_ordered(self.nameservers))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._rpc.close_all()
+
+    # --- questions to one nameserver --------------------------------------------------
+
+    async def cluster_info(self) -> ClusterInfo:
+        """All brokers (`examineBrokerClusterInfo`).
+
+        Raises:
+            RemotingError: the nameserver in use does not answer.
+            BrokerError: it refuses.
+        """
+        answer = succeeded(await self._asked.call(RequestCode.GET_BROKER_CLUSTER_INFO, timeout_ms=TIMEOUT_MS))
+        return decode_body(ClusterInfo, answer.body)
+
+    async def broker_addresses(self, cluster: str, *, slaves: bool = False) -> tuple[str, ...]:
+        """The addresses of the brokers of a cluster, in the order of RocketMQ's hash set: by address, not by name.
+
+        Args:
+            cluster: its name.
+            slaves: whether slaves are included.
+
+        Raises:
+            AdminToolError: the nameserver knows no such cluster; mqadmin says so, and does nothing.
+            RemotingError: the nameserver in use does not answer.
+        """
+        info = await self.cluster_info()
+        names = info.cluster_addr_table.get(cluster)
+        if names is None:
+            raise AdminToolError(f"the nameserver knows no cluster {cluster}")
+        groups = (info.broker_addr_table[name] for name in names if name in info.broker_addr_table)
+        found = [
+            address
+            for group in groups
+            for broker_id, address in group.broker_addrs.items()
+            if slaves or broker_id == MASTER_ID
+        ]
+        return tuple(hash_ordered(found))
+
+    async def topic_route(self, topic: str) -> TopicRouteData:
+        """The route of a topic (`examineTopicRouteInfo`).
+
+        Raises:
+            BrokerError: the nameserver in use does not know the topic.
+            RemotingError: it does not answer.
+        """
+        header = headers.GetRouteInfoRequestHeader(topic)
+        answer = await self._asked.call(RequestCode.GET_ROUTEINFO_BY_TOPIC, header, timeout_ms=TIMEOUT_MS)
+        return decode_body(TopicRouteData, succeeded(answer).body)
+
+    def broker_address(self, group: BrokerData) -> str | None:
+        """The master of a broker group, else one of its slaves at random, else None (`selectBrokerAddr`)."""
+        addresses = group.broker_addrs
+        if MASTER_ID in addresses or not addresses:
+            return addresses.get(MASTER_ID)
+        return list(addresses.values())[self._draw(len(addresses))]
+
+    # --- topics -----------------------------------------------------------------------
+
+    async def create_and_update_topic_config(self, address: str, config: TopicConfig) -> None:
+        """Create a topic at a broker, or replace all of its configuration."""
+        header = headers_admin.CreateTopicRequestHeader(
+            config.topic_name,
+            AUTO_CREATE_TOPIC,
+            config.read_queue_nums,
+            config.write_queue_nums,
+            config.perm,
+            config.topic_filter_type,
+            config.topic_sys_flag,
+            config.order,
+        )
+        await self._change(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+
+    async def delete_topic_in_brokers(self, addresses: Sequence[str], topic: str) -> None:
+        """Delete a topic at brokers, one after the other."""
+        for address in addresses:
+            await self._change(address, RequestCode.DELETE_TOPIC_IN_BROKER, headers_admin.TopicHeader(topic))
+
+    async def delete_topic_in_nameservers(self, addresses: Sequence[str], topic: str, cluster: str | None) -> None:
+        """Delete a topic of a cluster, or of all, at nameservers, one after the other."""
+        for address in addresses:
+            header = headers.DeleteTopicFromNamesrvRequestHeader(topic, cluster)
+            await self._change(address, RequestCode.DELETE_TOPIC_IN_NAMESRV, header)
+
+    # --- groups -----------------------------------------------------------------------
+
+    async def create_and_update_group_config(self, address: str, config: SubscriptionGroupConfig) -> None:
+        """Create a consumer group at a broker, or replace all of its configuration."""
+        await self._change(address, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, config)
+
+    async def delete_group(self, address: str, group: str, *, clean_offset: bool) -> None:
+        """Delete a consumer group at a broker, with its offsets or without."""
+        header = headers_admin.DeleteSubscriptionGroupRequestHeader(group, clean_offset)
+        await self._change(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, header)
+
+    # --- offsets ----------------------------------------------------------------------
+
+    async def invoke_broker_to_reset_offset(
+        self, address: str, header: headers_message.ResetOffsetRequestHeader
+    ) -> None:
+        """Have a broker reset the offsets of a group."""
+        await self._change(address, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
+
+    async def update_consume_offset(self, address: str, group: str, queue: MessageQueue, offset: int) -> None:
+        """Set the offset of a group in a queue."""
+        header = headers.UpdateConsumerOffsetRequestHeader(
+            group, queue.topic, queue.queue_id, offset, queue.broker_name
+        )
+        await self._change(address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+    async def consume_stats(self, group: str) -> ConsumeStats:
+        """The offsets of a group in all queues, from the brokers that have its retry topic (`examineConsumeStats`).
+
+        Raises:
+            BrokerError: the nameserver in use does not know the retry topic, or a broker refuses.
+            RemotingError: one of them does not answer.
+        """
+        table: dict[MessageQueue, Any] = {}
+        for data in (await self.topic_route(retry_topic(group))).broker_datas:
+            address = self.broker_address(data)
+            if address is not None:
+                header = headers_admin.GetConsumeStatsRequestHeader(group)
+                code, timeout_ms = RequestCode.GET_CONSUME_STATS, _CONSUME_STATS_TIMEOUT_MS
+                answer = succeeded(await invoke(self._rpc, address, code, header, timeout_ms=timeout_ms))
+                table |= decode_body(ConsumeStats, answer.body).offset_table
+        return ConsumeStats(table, 0.0)
+
+    # --- options and permissions ------------------------------------------------------
+
+    async def update_broker_config(self, address: str, options: Mapping[str, str]) -> None:
+        """Change options of a broker."""
+        await self._change(address, RequestCode.UPDATE_BROKER_CONFIG, None, _properties(options))
+
+    async def update_config(self, code: RequestCode, addresses: Sequence[str], options: Mapping[str, str]) -> None:
+        """Change options of nameservers or controllers, one after the other; a refusal is reported at the end.
+
+        Mirrors:
+            `org.apache.rocketmq.client.impl.MQClientAPIImpl#updateNameServerConfig`, `#updateControllerConfig`.
+
+        Raises:
+            BrokerError: one of them refused; all have been asked.
+            RemotingError: one of them does not answer; those after it have not been asked.
+        """
+        refusal: BrokerError | None = None
+        for address in addresses:
+            try:
+                await self._change(address, code, None, _properties(options))
+            except BrokerError as error:
+                refusal = error
+        if refusal is not None:
+            raise refusal
+
+    async def write_perm(self, address: str, code: RequestCode, broker_name: str) -> None:
+        """Wipe or add the write permission of a broker at one nameserver."""
+        await self._change(address, code, headers.WritePermRequestHeader(broker_name))
+
+    # --- messages ---------------------------------------------------------------------
+
+    async def send_message(
+        self, topic: str, body: bytes, properties: Mapping[str, str], queue: MessageQueue | None
+    ) -> None:
+        """Send one message, to a queue or to the one whose turn it is.
+
+        Raises:
+            RemotingError: no attempt was answered.
+            BrokerError: the broker refused.
+            ClientError: there is no queue to send to.
+        """
+        result = await OneMessage(self.host, self.nameservers).send(topic, body, properties, queue)
+        self.done.append(f"{result.queue.broker_name} q{result.queue.queue_id}")
+
+    async def _change(self, address: str, code: RequestCode, header: Any = None, body: Any = None) -> Command:
+        answer = succeeded(await invoke(self._rpc, address, code, header, body, timeout_ms=TIMEOUT_MS))
+        self.done.append(address)
+        return answer
+
+
+def _properties(options: Mapping[str, str]) -> bytes:
+    return "".join(f"{name}={value}\n" for name, value in options.items()).encode()

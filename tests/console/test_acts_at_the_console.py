@@ -1,0 +1,107 @@
+"""Acts of administrators as verbs: what they print, what is refused, and that they can be done again."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from emulator.acts.catalogue import ACT_VERBS
+from emulator.console.verbs import VERBS
+from emulator.run import run_scenario
+from emulator.run.run import BY_HAND_FILE
+from emulator.spec import load
+from emulator.testing import ConsoleUser, a_scenario, broker_groups, run_at_console
+from emulator.trace.run_directory import open_run
+
+
+def scenario(run_for_s: int = 60):
+    brokers = broker_groups("broker-a", "broker-b")
+    return attrs.evolve(
+        a_scenario(consumers=2, nameservers=2, brokers=brokers, rate_per_s=5), run_for_ms=run_for_s * 1_000
+    )
+
+
+def test_every_act_is_a_verb():
+    assert [verb for verb in ACT_VERBS if verb not in VERBS] == []
+
+
+def test_an_act_prints_where_it_was_done(tmp_path: Path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(30_000)
+        assert await me.say("update-topic orders queues 8 on broker-a") == (
+            "update-topic-1: update-topic orders queues 8 on broker-a",
+            "done at broker-a",
+        )
+        await me.say("cut administrator broker-b")
+        line, result = await me.say("update-topic news")
+        assert line == "update-topic-2: update-topic news queues 8"
+        assert result.startswith("failed: ")
+        assert result.endswith("done at broker-a")
+
+    run_at_console(scenario(), tmp_path, sitting)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("update-topic", "expected: update-topic TOPIC [queues N]"),
+        ("update-topic orders queues x", "expected a whole number of queues, not x"),
+        ("update-topic orders on broker-z", 'unknown broker or cluster "broker-z"'),
+        ("delete-topic order", 'unknown topic "order"; did you mean "orders"?'),
+        ("delete-sub-group nobody", 'unknown group "nobody"'),
+        ("wipe-write-perm broker-z", 'unknown broker "broker-z"'),
+        ("create-topic orders", "there is no verb create-topic; did you mean update-topic"),
+        ("update-broker-config secretKey=abc", "update-broker-config: an act sets no secret"),
+    ],
+)
+def test_an_act_that_cannot_be_is_refused_in_one_line_and_changes_nothing(tmp_path: Path, line, why):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(20_000)
+        reported = await me.refused(line)
+        assert reported.startswith(why)
+        assert "\n" not in reported
+
+    path, trace = run_at_console(scenario(25), tmp_path, sitting)
+    assert trace.select("admin") == []
+    assert not (path / BY_HAND_FILE).exists()
+
+
+def test_a_topic_that_a_broker_has_may_be_named_although_no_scenario_declares_it(tmp_path: Path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(30_000)
+        await me.say("delete-topic %RETRY%g")
+
+    path, _ = run_at_console(scenario(), tmp_path, sitting)
+    text = (path / BY_HAND_FILE).read_text()
+    assert '# Not repeated: 30.000 s: delete-topic %RETRY%g: unknown topic "%RETRY%g"' in text
+    assert load(path / BY_HAND_FILE).acts == ()
+
+
+def test_acts_and_faults_done_at_the_console_are_done_again_with_the_same_rows(tmp_path: Path):
+    async def sitting(me: ConsoleUser) -> None:
+        afternoon = {
+            20: "update-topic orders queues 8",
+            30: "cut administrator broker-b",
+            31: "update-topic news on broker-a",
+            40: "heal all",
+            41: "update-sub-group g consumeEnable=false",
+            50: "reset-offset-by-time g orders 10s",
+            60: "send-message orders hello",
+            61: "delete-topic news",
+        }
+        for at_s, line in afternoon.items():
+            await me.at_ms(at_s * 1_000 + 137)  # at no instant of a timer
+            await me.say(line)
+
+    path, first = run_at_console(scenario(90), tmp_path, sitting)
+    replay = load(path / BY_HAND_FILE)
+    assert [timed.at_ms for timed in replay.acts] == [20_137, 31_137, 41_137, 50_137, 60_137, 61_137]
+
+    async def no_node(_me: ConsoleUser) -> None: ...
+
+    _, second = run_at_console(replay, tmp_path, no_node)
+    assert first.select("admin")
+    assert second.rows["admin"] == first.rows["admin"]
+    digests = [run_scenario(replay, runs=tmp_path).manifest["digest"] for _ in range(2)]
+    assert digests[0] == digests[1]
+    assert open_run(path).manifest["digest"] == digests[0]

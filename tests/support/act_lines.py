@@ -1,0 +1,22 @@
+"""A line for each act of administrators, at a cluster with ns-1, broker-a, broker-b, group g and topic orders."""
+
+from collections.abc import Mapping
+
+ACT_LINES: Mapping[str, str] = {
+    "update_topic": "update-topic orders read 8 write 4 queues 8 perm 4 on broker-a",
+    "update_topic_perm": "update-topic-perm orders 4 on DefaultCluster",
+    "delete_topic": "delete-topic orders on ns-1",
+    "update_sub_group": "update-sub-group g consumeEnable=false retryMaxTimes=3 on broker-a",
+    "delete_sub_group": "delete-sub-group g removeOffset true",
+    "reset_offset_by_time": "reset-offset-by-time g orders 30s force false",
+    "skip_accumulated_message": "skip-accumulated-message g orders on broker-a",
+    "reset_offset": "reset-offset g orders 0 7 on broker-a",
+    "update_consume_offset": "update-consume-offset g orders 1 5 on broker-a",
+    "clone_group_offset": "clone-group-offset g h orders",
+    "update_broker_config": "update-broker-config brokerPermission=4 slaves",
+    "update_namesrv_config": "update-namesrv-config orderMessageEnable=true on ns-1",
+    "update_controller_config": "update-controller-config enableElectUncleanMaster=true",
+    "wipe_write_perm": "wipe-write-perm broker-a on ns-1",
+    "add_write_perm": "add-write-perm broker-a",
+    "send_message": "send-message orders 'hello you' tags red keys k1 queue 0 on broker-a",
+}
