@@ -204,7 +204,7 @@ class HostPlans:
             topics=tuple(
                 TopicConfig(topic.name, topic.queues, topic.queues)
                 for topic in self._scenario.topics
-                if identity.broker_name in topic.brokers
+                if identity.broker_name in topic.brokers and not topic.created_later
             ),
             single_active_groups=tuple(single_active),
             request_modes=tuple(

@@ -27,6 +27,8 @@ class StartingHosts:
     lease_services: Sequence[EmulatedHost]
     clients: Sequence[EmulatedHost]
     """Consumers without pods, and producers."""
+    client_after_ms: Sequence[int]
+    """How much later each of them starts; 0: with the others, on whose start the cluster waits."""
     apis: Sequence[EmulatedHost]
     """API servers and scalers."""
 
@@ -40,7 +42,7 @@ class PlannedStart:
     """Starts nameservers, then controllers, then brokers, then clients, each kind when the previous one is ready.
 
     Nodes of a kind start within the scenario's spread, at instants that depend on the seed. The API servers of
-    StatefulSets come last, and then start the pods.
+    StatefulSets come last, and then start the pods. The cluster does not wait for clients that are to start later.
 
     Faults may be active meanwhile, and the rule is that of processes at any other time: what a fault keeps down does
     not start. A node whose planned start comes during such a fault starts when the fault ends; a fault that ends before
@@ -82,9 +84,31 @@ class PlannedStart:
         await self._start_all(hosts.brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
         if hosts.lease_services:
             await self._start_all(hosts.lease_services, [0] * len(hosts.lease_services), 0)
-        offsets_ms = self._offsets_ms("start", hosts.clients, scenario.start_spread_ms)
-        await self._start_all(hosts.clients, offsets_ms, 0)
+        await self._start_clients(self._offsets_ms("start", hosts.clients, scenario.start_spread_ms))
         await self._start_all(hosts.apis, [0] * len(hosts.apis), 0)
+
+    async def _start_clients(self, offsets_ms: list[int]) -> None:
+        """Start the clients; returns when those that run are ready, without those that start later."""
+        planned = list(zip(self._hosts.client_after_ms, offsets_ms, self._hosts.clients, strict=True))
+        begin_ns = self._world.timeline.now_ns
+        late = [(begin_ns + (after + offset) * NS_PER_MS, host) for after, offset, host in planned if after]
+        if late:
+            late.sort(key=lambda start: start[0])
+            self._world.nursery.start_soon(self._start_late, late, name="late clients")
+        in_time = [(offset, host) for after, offset, host in planned if not after]
+        await self._start_all([host for _, host in in_time], [offset for offset, _ in in_time], 0)
+
+    async def _start_late(self, starts: Sequence[tuple[int, EmulatedHost]]) -> None:
+        """Start clients at their instants."""
+        for at_ns, host in starts:
+            await self._world.sleep_until_ns(at_ns)
+            await self._start(host)
+
+    async def _start(self, host: EmulatedHost) -> None:
+        del self._to_come[host.name]
+        if self._may_start(host.name):
+            host.start()
+            await host.cpu.wait_for_turn()
 
     def _offsets_ms(self, stream: str, hosts: Sequence[EmulatedHost], spread_ms: int) -> list[int]:
         if self._scenario.even_starts and hosts:
@@ -99,10 +123,7 @@ class PlannedStart:
         begin_ns = self._world.timeline.now_ns
         for offset_ms, i in sorted(zip(offsets_ms, range(len(hosts)), strict=True)):
             await self._world.sleep_until_ns(begin_ns + offset_ms * NS_PER_MS)
-            del self._to_come[hosts[i].name]
-            if self._may_start(hosts[i].name):
-                hosts[i].start()
-                await hosts[i].cpu.wait_for_turn()
+            await self._start(hosts[i])
         for host in hosts:
             await host.until_ready()
         if window_ms:

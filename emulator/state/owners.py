@@ -128,8 +128,8 @@ class PresentOwners:
 
 
 def expected_queues(scenario: Scenario) -> tuple[GroupQueue, ...]:
-    """The queues of all topics that a group of the scenario subscribes to."""
-    topics = {topic.name: topic for topic in scenario.topics}
+    """The queues of all topics that exist from the start and that a group of the scenario subscribes to."""
+    topics = {topic.name: topic for topic in scenario.topics if not topic.created_later}
     return tuple(
         GroupQueue(group.group, name, broker_name, queue_id)
         for group in scenario.consumers

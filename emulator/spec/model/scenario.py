@@ -131,7 +131,7 @@ class BrokerSpec:
 
 @attrs.frozen
 class TopicSpec:
-    """A topic that exists from the start."""
+    """A topic, which exists from the start unless it says otherwise."""
 
     name: str = checked(TOPIC_NAME)
     """Its name."""
@@ -139,6 +139,9 @@ class TopicSpec:
     """brokerNames of the broker groups that have the topic."""
     queues: int = whole(8, minimum=1, limit=QUEUES_MAX)
     """Read queues and write queues in each broker group."""
+    created_later: bool = flag(default=False)
+    """No broker has it at the start: the first message creates it where brokers may (`autoCreateTopicEnable`), at the
+    broker that gets this message, or an administrator does; `queues` and `brokers` mean nothing then."""
 
 
 @attrs.frozen
@@ -168,6 +171,8 @@ class ConsumerGroupSpec:
     `clientRebalance = false`, which it brings along in a file."""
     pop_share_queue_num: int = whole(0, minimum=-1)
     """With `mode = "pop"`: of how many following members each pops the queues, too; 0 or -1: all pop all queues."""
+    start_after_ms: int = span(0)
+    """Start this much later than the other clients, in ms after brokers are ready; the start spread comes on top."""
     one_address: bool = flag(default=False)
     """All of them have one IP address; with the same `instanceName` brokers take them for one client."""
 
@@ -235,6 +240,8 @@ class ProducerSpec:
     """Delay level of its messages; 0: none."""
     timer_ms: int = 0
     """How much later its messages are delivered, as timed messages; 0: at once."""
+    start_after_ms: int = span(0)
+    """Start this much later than the other clients, in ms after brokers are ready; the start spread comes on top."""
 
 
 @attrs.frozen(kw_only=True)

@@ -68,6 +68,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     yield from violations_of_statefulsets(scenario)
     yield from _violations_of_faults(scenario, place)
     yield from violations_of_acts(scenario)
+    yield from _violations_of_late_clients(scenario)
 
 
 def refusals(check: Callable[..., object], *arguments: Any) -> Iterator[SpecError]:
@@ -93,7 +94,7 @@ def _violations_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
     for key, (size, maximum) in sizes.items():
         if size > maximum:
             yield SpecError(key, f"expected {maximum} at most in all, not {size}")
-    queues = sum(topic.queues * len(topic.brokers) for topic in scenario.topics)
+    queues = sum(topic.queues * len(topic.brokers) for topic in scenario.topics if not topic.created_later)
     if queues > QUEUES_IN_ALL_MAX:
         yield SpecError("topic", f"expected {QUEUES_IN_ALL_MAX} queues at most in all topics, not {queues}")
     begins = sum(scenario.run_for_ms // nemesis.every_ms for nemesis in scenario.nemeses)
@@ -188,6 +189,15 @@ def _violations_of_producers(scenario: "Scenario") -> Iterator[SpecError]:
             yield SpecError(f"producer[{i}].select", f"expected keys with it: {producer.select} chooses by the key")
         if producer.select is not None and producer.transactions is not None:
             yield SpecError(f"producer[{i}].select", "expected none: RocketMQ selects no queue for a transaction")
+
+
+def _violations_of_late_clients(scenario: "Scenario") -> Iterator[SpecError]:
+    after_ms = {f"consumer[{i}]": group.start_after_ms for i, group in enumerate(scenario.consumers)}
+    after_ms |= {f"producer[{i}]": producer.start_after_ms for i, producer in enumerate(scenario.producers)}
+    for key, late_ms in after_ms.items():
+        if late_ms >= scenario.run_for_ms:
+            problem = f"expected an instant before the end at {scenario.run_for_ms} ms: it would never start"
+            yield SpecError(f"{key}.start_after_ms", problem)
 
 
 def _violations_of_faults(scenario: "Scenario", place: Place) -> Iterator[SpecError]:

@@ -33,6 +33,8 @@ def _violations_of_shared_processes(groups: "Groups") -> Iterator[SpecError]:
         except SpecError as unknown:
             yield unknown
             continue
+        if consumers.start_after_ms:
+            yield SpecError(f"consumer[{i}].start_after_ms", f"expected none: it starts with the processes of {other}")
         if consumers.names:
             yield SpecError(f"consumer[{i}].names", f"expected none: they run in the processes of {other}")
         if consumers.group == other or any(

@@ -36,7 +36,11 @@ def earliest_starts_ms(scenario: "Scenario") -> dict[str, int]:
         after_ms.setdefault(machine, spec.start_after_ms)  # a container starts with the first of its brokers
         found[machine] = found[spec.name] = servers_ms + after_ms[machine]
     window_ms = max(after_ms.values(), default=0) + scenario.broker_start_spread_ms + scenario.broker_boot_spread_ms
-    return found | {name: servers_ms + window_ms for name in scenario.node_names() if name not in found}
+    clients_ms = servers_ms + window_ms
+    late_ms = {name: spec.start_after_ms for spec in scenario.consumers for name in spec.names}
+    late_ms |= {spec.name: spec.start_after_ms for spec in scenario.producers}
+    others = (name for name in scenario.node_names() if name not in found)
+    return found | {name: clients_ms + late_ms.get(name, 0) for name in others}
 
 
 def faults_before_the_start(scenario: "Scenario") -> Iterator[SpecError]:

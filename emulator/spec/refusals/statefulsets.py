@@ -35,6 +35,8 @@ class _GroupOfPods(Protocol):
     def share_process_with(self) -> str | None: ...
     @property
     def one_address(self) -> bool: ...
+    @property
+    def start_after_ms(self) -> int: ...
 
 
 class _Scenario(Protocol):
@@ -96,6 +98,8 @@ def _violations_of_pods(
         yield NameMistakeError(f"{key}.names", problem, "statefulset")
     if isinstance(group.config, LitePullConsumerConfig):
         yield SpecError(f"{key}.lite_pull", "expected false in a StatefulSet: its pods are push consumers")
+    if group.start_after_ms:
+        yield SpecError(f"{key}.start_after_ms", "expected none in a StatefulSet: its API server starts the pods")
     if group.one_address:
         yield SpecError(f"{key}.one_address", "expected false in a StatefulSet: each pod has an address")
 

@@ -31,7 +31,7 @@ def late_groups(scenario: Scenario) -> Iterator[HarmfulSetting]:
 
 
 def _joins_ms(scenario: Scenario, group: ConsumerGroupSpec) -> int:
-    """When the first member comes, if faults keep all of them away from the start on; else 0."""
+    """When the first member comes, if it is to start later, or faults keep all away from the start on; else 0."""
     comes_ms = []
     for name in group.names:
         away = [
@@ -42,5 +42,5 @@ def _joins_ms(scenario: Scenario, group: ConsumerGroupSpec) -> int:
             and timed.at_ms <= scenario.start_spread_ms
             and timed.end_ms is not None
         ]
-        comes_ms.append(max(away, default=0))
+        comes_ms.append(max([group.start_after_ms, *away]))
     return min(comes_ms, default=0)
