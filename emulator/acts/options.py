@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt
 
 _SLAVES = "slaves"
+NAMESRV_ADDR = "namesrvAddr"
+"""The option of a broker whose value names nameservers."""
 
 
 @attrs.frozen
@@ -53,9 +55,10 @@ class UpdateBrokerConfig(Act):
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, all of them."""
         failure: RemotingError | BrokerError | None = None
+        options = {name: _addresses(places, name, value) for name, value in self.options.items()}
         for address in await places.brokers_of(admin, self.on, slaves=self.slaves):
             try:
-                await admin.update_broker_config(address, self.options)
+                await admin.update_broker_config(address, options)
             except (RemotingError, BrokerError) as error:
                 failure = error
         if failure is not None:
@@ -199,6 +202,13 @@ class AddWritePerm(_WritePerm):
         "add-write-perm", "BROKER [on NAMESERVER]", "give a broker its write permission back at nameservers"
     )
     code: ClassVar[RequestCode] = RequestCode.ADD_WRITE_PERM_OF_BROKER
+
+
+def _addresses(places: Places, option: str, value: str) -> str:
+    """The value of an option, with addresses in place of the names of nameservers in the list of them."""
+    if option != NAMESRV_ADDR:
+        return value
+    return ";".join(places.nameservers.get(name.strip(), name.strip()) for name in value.split(";"))
 
 
 def _pairs(options: Mapping[str, str]) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class Administrator:
         self._world = world
         self._nameservers = nameservers
         self._names = names
-        self._known = places(scenario)
+        self._scenario = scenario
         self._turn = trio.Lock()
         self._commands: list[TimedAct] = []
         self.host = _AdministratorMachine(
@@ -111,4 +111,4 @@ class Administrator:
 
     def _command(self, host: Host) -> AdminCommand:
         (timed,) = self._commands
-        return AdminCommand(host, timed, self._nameservers, self._known)
+        return AdminCommand(host, timed, self._nameservers, places(self._scenario))

@@ -38,7 +38,7 @@ from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import ProducerSetup, SteadyProducer
-from nodes.config import BrokerConfig, Exclusivity, LitePullConsumerConfig, NameserverWithControllerConfig
+from nodes.config import BrokerConfig, ClientConfig, Exclusivity, LitePullConsumerConfig, NameserverWithControllerConfig
 from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.container.container import BrokerContainer
@@ -154,7 +154,7 @@ class HostPlans:
         """A broker."""
 
         def broker(host: Host) -> Node:
-            config = self._options.of(spec.name, spec.config)
+            config = self._with_addresses(self._options.of(spec.name, spec.config))
             if spec.broker_id and not config.enable_controller_mode:
                 config = config.of_slave()
             return self._broker(host, identity_of(spec), _printing(config, spec), nameservers)
@@ -240,7 +240,8 @@ class HostPlans:
 
             def lite_pull(host: Host) -> Node:
                 options = self._options.of(name, config, spec.group)
-                setup = LitePullSetup(spec.group, spec.topics, options, nameservers, spec.consume_ms, spec.expressions)
+                known = self._known_to(options, nameservers)
+                setup = LitePullSetup(spec.group, spec.topics, options, known, spec.consume_ms, spec.expressions)
                 return LitePullConsumer(host, setup)
 
             return HostPlan(name, CONSUMER, spec.group, lite_pull)
@@ -250,16 +251,33 @@ class HostPlans:
 
     def _setup(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> ConsumerSetup:
         """The consumer of a group on a host, with the options that the host has now."""
+        options = self._options.of(name, spec.config, spec.group)
         return ConsumerSetup(
             spec.group,
             spec.topics,
-            self._options.of(name, spec.config, spec.group),
-            nameservers,
+            options,
+            self._known_to(options, nameservers),
             spec.consume_ms,
             spec.fail_times,
             spec.expressions,
             self._lease_address(),
         )
+
+    def _known_to(self, options: ClientConfig, nameservers: tuple[str, ...]) -> tuple[str, ...]:
+        """Addresses of the nameservers of a client: those that its options name, else all."""
+        return self._addresses_in(options.namesrv_addr) if options.namesrv_addr else nameservers
+
+    def _with_addresses(self, config: BrokerConfig) -> BrokerConfig:
+        """The options of a broker with addresses in place of the names of nameservers."""
+        if not config.namesrv_addr:
+            return config
+        return attrs.evolve(config, namesrv_addr=";".join(self._addresses_in(config.namesrv_addr)))
+
+    def _addresses_in(self, namesrv_addr: str) -> tuple[str, ...]:
+        known = {
+            spec.name: f"{self._addresses[spec.name]}:{spec.config.listen_port}" for spec in self._scenario.nameservers
+        }
+        return tuple(known.get(name, name) for name in map(str.strip, namesrv_addr.split(";")) if name)
 
     def _lease_address(self) -> str:
         name = self._scenario.lease_service
@@ -301,10 +319,11 @@ class HostPlans:
         """A producer."""
 
         def producer(host: Host) -> Node:
+            options = self._options.of(spec.name, spec.config)
             setup = ProducerSetup(
                 spec.group,
-                self._options.of(spec.name, spec.config),
-                nameservers,
+                options,
+                self._known_to(options, nameservers),
                 spec.topic,
                 spec.rate_per_s,
                 tags=spec.tags,

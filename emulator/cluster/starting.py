@@ -95,20 +95,17 @@ class PlannedStart:
         if late:
             late.sort(key=lambda start: start[0])
             self._world.nursery.start_soon(self._start_late, late, name="late clients")
-        in_time = [(offset, host) for after, offset, host in planned if not after]
-        await self._start_all([host for _, host in in_time], [offset for offset, _ in in_time], 0)
+            planned = [start for start in planned if not start[0]]
+        await self._start_all([host for _, _, host in planned], [offset for _, offset, _ in planned], 0)
 
     async def _start_late(self, starts: Sequence[tuple[int, EmulatedHost]]) -> None:
         """Start clients at their instants."""
         for at_ns, host in starts:
             await self._world.sleep_until_ns(at_ns)
-            await self._start(host)
-
-    async def _start(self, host: EmulatedHost) -> None:
-        del self._to_come[host.name]
-        if self._may_start(host.name):
-            host.start()
-            await host.cpu.wait_for_turn()
+            del self._to_come[host.name]
+            if self._may_start(host.name):
+                host.start()
+                await host.cpu.wait_for_turn()
 
     def _offsets_ms(self, stream: str, hosts: Sequence[EmulatedHost], spread_ms: int) -> list[int]:
         if self._scenario.even_starts and hosts:
@@ -123,7 +120,10 @@ class PlannedStart:
         begin_ns = self._world.timeline.now_ns
         for offset_ms, i in sorted(zip(offsets_ms, range(len(hosts)), strict=True)):
             await self._world.sleep_until_ns(begin_ns + offset_ms * NS_PER_MS)
-            await self._start(hosts[i])
+            del self._to_come[hosts[i].name]
+            if self._may_start(hosts[i].name):
+                hosts[i].start()
+                await hosts[i].cpu.wait_for_turn()
         for host in hosts:
             await host.until_ready()
         if window_ms:

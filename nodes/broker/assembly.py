@@ -35,6 +35,7 @@ from nodes.broker.messages.send import SendMessage
 from nodes.broker.messages.send_back import ConsumerSendMsgBack
 from nodes.broker.part import Part
 from nodes.broker.pop.pops import Pops
+from nodes.broker.registration.nameserver_list import NameserverList
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.requests.request_executors import RequestExecutors
@@ -82,6 +83,7 @@ class GroupParts:
 
     client: RpcClient
     nameservers: Nameservers
+    nameserver_list: NameserverList
     routes: TopicRouteInfoManager
     members: MemberGroup
     registration: NameserverRegistration
@@ -89,19 +91,18 @@ class GroupParts:
     slave: SlaveSynchronize
 
 
-def group_parts(
-    tables: BrokerTables, setup: BrokerSetup, arrivals: MessageArrivals, shared: Shared | None
-) -> GroupParts:
+def group_parts(tables: BrokerTables, arrivals: MessageArrivals, shared: Shared | None) -> GroupParts:
     """Make them; brokers of one container share the client and the nameserver that they follow."""
     broker = tables.core
     client = RpcClient(broker.host, broker.config) if shared is None else shared.client
-    nameservers = Nameservers(broker.host, client, setup.nameservers) if shared is None else shared.nameservers
+    nameservers = Nameservers(broker.host, client, broker.nameservers) if shared is None else shared.nameservers
+    nameserver_list = NameserverList(broker, nameservers if shared is None else None)
     routes = TopicRouteInfoManager(broker, nameservers)
     members = member_group(broker)
     registration = NameserverRegistration(broker, client, members)
     ha = (AutoSwitchHaService if broker.config.enable_controller_mode else HaService)(broker, arrivals.notify)
     slave = SlaveSynchronize(broker, tables.clients, tables.timer, client, members, registration.thread)
-    return GroupParts(client, nameservers, routes, members, registration, ha, slave)
+    return GroupParts(client, nameservers, nameserver_list, routes, members, registration, ha, slave)
 
 
 @frozen(eq=False)
@@ -205,7 +206,7 @@ class BrokerParts:
     def __init__(self, tables: BrokerTables, setup: BrokerSetup, shared: Shared | None) -> None:
         broker, arrivals = tables.core, MessageArrivals()
         self._tables = tables
-        self.group = group = group_parts(tables, setup, arrivals, shared)
+        self.group = group = group_parts(tables, arrivals, shared)
         self.clients = clients = client_parts(tables, setup, group, shared)
         self.messages = messages = message_parts(tables, group, clients, arrivals, shared)
         self._special = messages.special_services()
@@ -284,7 +285,10 @@ class BrokerParts:
             AdminOffsets(broker, tables, pop, clients.to_clients),
             AdminClients(broker, tables, clients.manage, clients.to_clients),
             AdminStore(broker),
-            AdminBroker(broker, timer.delay_offsets, group.registration, group.ha, self._special),
+            group.nameserver_list,
+            AdminBroker(
+                broker, timer.delay_offsets, group.registration, group.ha, self._special, group.nameserver_list
+            ),
         )
 
     def _controlled_replica(self, controllers: tuple[str, ...]) -> ControlledReplica | None:

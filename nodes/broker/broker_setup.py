@@ -15,6 +15,7 @@ from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoin
 from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.broker.tables.timer.timer_tables import TimerTables
 from nodes.config import BrokerConfig
+from nodes.config.nameserver import nameserver_addresses
 from nodes.host import Host
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MASTER_ID, DataVersion, TopicConfig
@@ -58,7 +59,7 @@ class BrokerSetup:
             self.cluster_name,
             self.broker_name,
             self.broker_id,
-            self.nameservers,
+            nameserver_addresses(config.namesrv_addr) or self.nameservers,
             TopicConfigManager(
                 now_ms=now_ms,
                 cluster=self.cluster_name,

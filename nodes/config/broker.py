@@ -56,6 +56,10 @@ class BrokerConfig(
 
     listen_port: int = port(10_911)
     """For requests; replication has the next port."""
+    namesrv_addr: str = text("", empty=True)
+    """Nameservers, separated by `;`: names of the scenario; empty: all of them. `updateBrokerConfig` changes it."""
+    update_name_server_addr_period: int = period_millis(120_000)
+    """Time between two looks at `namesrv_addr`, the first 10 s after the start; a changed list counts from then on."""
     register_name_server_period: int = millis(30_000)
     """Time between two registrations; used within 10,000..60,000 (`register_period_ms`)."""
     register_broker_timeout_mills: int = millis(24_000)

@@ -36,6 +36,8 @@ class ClientConfig(RemotingClientConfig):
         `org.apache.rocketmq.client.ClientConfig`.
     """
 
+    namesrv_addr: str = text("", empty=True)
+    """Nameservers, separated by `;`: names of the scenario; empty: all of them. A restart changes it."""
     poll_name_server_interval: int = period_millis(30_000)
     """Time between two refreshes of all routes; the first after 10 ms."""
     heartbeat_broker_interval: int = period_millis(30_000)

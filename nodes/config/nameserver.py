@@ -1,4 +1,6 @@
-"""The options of a nameserver."""
+"""The options of a nameserver, and lists of nameservers."""
+
+import re
 
 import attrs
 
@@ -89,3 +91,11 @@ def with_options_of_controller(config: NameserverConfig) -> NameserverConfig:
         return config
     names = (field.name for field in attrs.fields(kind))
     return kind(**{name: getattr(config, name) for name in names if hasattr(config, name)})
+
+
+_ADDRESS = re.compile(r"[^:;\s]+:\d{1,5}")
+
+
+def nameserver_addresses(namesrv_addr: str) -> tuple[str, ...]:
+    """The addresses in the option `namesrvAddr`, in order; what is no `HOST:PORT` is left out."""
+    return tuple(item for item in map(str.strip, namesrv_addr.split(";")) if _ADDRESS.fullmatch(item))

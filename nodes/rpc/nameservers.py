@@ -37,8 +37,22 @@ class Nameservers:
         chance.shuffle(shuffled)
         self._shuffled = tuple(shuffled)
         self._index = chance.randrange(_FIRST_INDEX_BOUND)
+        self._updates = 0
         self.chosen: str | None = None
         """The nameserver in use; None before the first request."""
+
+    def update(self, addresses: tuple[str, ...]) -> None:
+        """Use other nameservers from now on; the one in use is left at once if it is not among them."""
+        self.configured = addresses
+        if sorted(addresses) == sorted(self._shuffled):
+            return
+        self._updates += 1
+        shuffled = list(addresses)
+        self._host.rng(f"nameservers {self._updates}").shuffle(shuffled)
+        self._shuffled = tuple(shuffled)
+        if self.chosen is not None and self.chosen not in addresses:
+            self._client.close(self.chosen)
+            self.chosen = None
 
     async def call(
         self,

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from emulator.acts.act import Act, PlaceKind
+from emulator.acts.options import NAMESRV_ADDR, UpdateBrokerConfig
 from emulator.spec.model.bounds import GROUP_NAME, TOPIC_NAME
 from emulator.spec.refusals.mistakes import SpecError, require_known
+from emulator.spec.refusals.nameserver_lists import check_list
 from emulator.spec.refusals.start_checks import earliest_starts_ms
 from nodes.fields import Rule
 
@@ -70,6 +72,9 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
     if concerns.broker:
         names = list(dict.fromkeys(spec.broker_name for spec in scenario.brokers))
         require_known(f"{key}.broker", "broker", concerns.broker, names)
+    if isinstance(act, UpdateBrokerConfig):
+        names = [spec.name for spec in scenario.nameservers]
+        check_list(f"{key}.options", act.options.get(NAMESRV_ADDR, ""), names)
     _check_place(scenario, f"{key}.on", act)
 
 

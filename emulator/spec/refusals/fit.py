@@ -20,6 +20,7 @@ from emulator.spec.refusals.account_checks import violations_of_accounts
 from emulator.spec.refusals.act_checks import violations_of_acts
 from emulator.spec.refusals.groups import violations_of_groups
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
+from emulator.spec.refusals.nameserver_lists import violations_of_nameserver_lists
 from emulator.spec.refusals.start_checks import faults_before_the_start
 from emulator.spec.refusals.statefulsets import violations_of_statefulsets
 from emulator.spec.refusals.targets import ADMINISTRATOR, GUEST, check_fault
@@ -69,6 +70,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     yield from _violations_of_faults(scenario, place)
     yield from violations_of_acts(scenario)
     yield from _violations_of_late_clients(scenario)
+    yield from violations_of_nameserver_lists(scenario)
 
 
 def refusals(check: Callable[..., object], *arguments: Any) -> Iterator[SpecError]:

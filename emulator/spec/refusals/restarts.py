@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from emulator.spec.reading.options import require_supported, with_options
 from emulator.spec.reading.section import Section
 from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.refusals.nameserver_lists import check_nameservers
 from faults.fault import Fault
 from faults.reconfigure import Order
 from faults.target import ANY, ROLES, Lead, Leading, Names, NodePool, Target, group_of
@@ -81,7 +82,8 @@ def check_restart(scenario: Configured, key: str, fault: Fault) -> None:
     given = fault.parameters()["options"]
     for _, target in fault.scope.targets() if given else ():
         for node in hit_by(scenario, target):
-            changed_configs(scenario.configs_of(node), node, given, key)
+            for _, config in changed_configs(scenario.configs_of(node), node, given, key):
+                check_nameservers(f"{key}.options", config, scenario.by_role()["nameserver"])
 
 
 def changed_configs(

@@ -4,6 +4,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.group.membership import SpecialServices
 from nodes.broker.ha.service import HaService
 from nodes.broker.part import Part
+from nodes.broker.registration.nameserver_list import NameserverList
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem, StatsName
@@ -54,12 +55,14 @@ class AdminBroker(Part):
         registration: NameserverRegistration,
         ha: HaService,
         special: SpecialServices,
+        nameserver_list: NameserverList,
     ) -> None:
         self._broker = broker
         self._delay_offsets = delay_offsets
         self._registration = registration
         self._ha = ha
         self._special = special
+        self._nameserver_list = nameserver_list
         self._started_ms = broker.host.clock.now_ms()
         self._config = LiveConfig(broker.host, broker.config, self._apply)
 
@@ -120,6 +123,7 @@ class AdminBroker(Part):
 
     def _apply(self, config: BrokerConfig) -> None:
         self._broker.config = config
+        self._nameserver_list.on_config_changed()
 
     def _update_config(self, _channel: Channel, request: Command) -> Command:
         try:
