@@ -74,9 +74,14 @@ class AdminRequestRow:
 
 
 class GuestActs:
-    """Collects what guests change from the rows of a run; its method `note` is a `RowListener`."""
+    """Collects what guests change from the rows of a run; its method `note` is a `RowListener`.
 
-    def __init__(self) -> None:
+    Args:
+        nodes: mapping IP address -> node of the cluster, which is no guest; it may grow.
+    """
+
+    def __init__(self, nodes: Mapping[str, str]) -> None:
+        self._nodes = nodes
         self._rows: list[tuple[int, AdminRequestRow]] = []
 
     def translated(self, epoch_ms: int, used: Iterable[str]) -> tuple[tuple[TimedAct, ...], tuple[UnrepeatedAct, ...]]:
@@ -109,7 +114,7 @@ class GuestActs:
         if table is not ADMIN:
             return
         fields = {column.name: value for column, value in zip(table.columns, row, strict=True)}
-        if str(fields["client"]).rpartition(":")[0] == ADMINISTRATOR_ADDRESS:
+        if str(fields["client"]).rpartition(":")[0] in (ADMINISTRATOR_ADDRESS, *self._nodes):
             return
         node, request, topic, group, broker_name = (str(fields[name]) for name in _NAMES)
         detail = json.loads(str(fields["detail"]))

@@ -81,7 +81,7 @@ class Session:
         self.printers: list[Callable[[str], None]] = []
         """Called with the output of verbs that were scheduled by `at`."""
         self._by_hand = _Interactive()
-        self._guest_acts = GuestActs() if guest_acts is None else guest_acts
+        self._guest_acts = GuestActs(cluster.names) if guest_acts is None else guest_acts
         self._files_below: Path | None = None
 
     def confined(self) -> "Session":

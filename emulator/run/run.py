@@ -268,7 +268,7 @@ class _RunUnderWay:
         self._begin_s = time.perf_counter()
         self._plan = scenario.plan()
         self._state = LiveState(scenario)
-        self._guest_acts = GuestActs()
+        self._guest_acts = GuestActs(self._names)
         self._world: World | None = None
         self._session: Session | None = None
         self._end_ns = 0

@@ -66,6 +66,7 @@ class BrokerSetup:
                 broker_name=self.broker_name,
                 auto_create_topic_enable=config.auto_create_topic_enable,
                 default_topic_queue_nums=config.default_topic_queue_nums,
+                enable_split_registration=config.enable_split_registration,
                 limits=config,
             ),
             SubscriptionGroupManager(

@@ -68,6 +68,12 @@ class BrokerConfig(
     """Register even if every nameserver has the current topics."""
     compressed_register: bool = flag(default=False)
     """Compress the body of a registration, without the flag in its header: every nameserver refuses it."""
+    enable_split_registration: bool = flag(default=False)
+    """Register all topics in parts, one after the other, each with a new version; the last part may be empty."""
+    split_registration_size: int = count(800, minimum=1)
+    """Topics of a part, with `enable_split_registration`."""
+    enable_single_topic_register: bool = flag(default=False)
+    """Register a new or changed topic alone (REGISTER_TOPIC_IN_NAMESRV), not as a registration of the broker."""
     enable_slave_acting_master: bool = flag(default=False)
     """Send the acting flag and `broker_not_active_timeout_millis` with registrations, and heartbeats between them."""
     compatible_with_old_name_srv: bool = flag(default=True)

@@ -1,7 +1,7 @@
 """Registrations of a broker with its nameservers, heartbeats between them, and the unregistration."""
 
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 
 import attrs
@@ -17,7 +17,8 @@ from nodes.protocol import headers
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import READ_WRITE, TopicConfig
+from nodes.protocol.java import hash_ordered
+from nodes.protocol.model import READ_WRITE, QueueData, TopicConfig, TopicRouteData
 from nodes.protocol.names import dlq_topic
 from nodes.protocol.registry import decode_body, decode_header, encode_body, encode_header
 from nodes.protocol.retries import DLQ_NUMS_PER_GROUP
@@ -33,6 +34,9 @@ _HEARTBEAT_INITIAL_DELAY_MS = 1_000
 _HAND_OVER_MS = 1
 _QUERY_TIMEOUT_MS = 3_000
 _UNREGISTER_TIMEOUT_MS = 3_000
+_TOPIC_TIMEOUT_MS = 3_000
+_TABLE_BUCKETS = 2_048
+"""RocketMQ makes its table of topics for 1,024 entries."""
 
 
 RegisterResult = headers.RegisterBrokerResponseHeader | None
@@ -101,8 +105,14 @@ class NameserverRegistration(Part):
             force: even if every nameserver already has the current topics.
         """
         async with self._lock:
-            if force or await self._any_needs_registration():
-                await self._register_with_all(self._broker.topics.topics)
+            topics, config = self._broker.topics, self._broker.config
+            if config.enable_split_registration:
+                for part in split(topics.topics, config.split_registration_size):
+                    wrapper = topics.build_serialize_wrapper(part, now_ms=self._broker.host.clock.now_ms())
+                    self._broker.versions.believe()
+                    await self._register_with_all(wrapper.topic_config_table)
+            elif force or await self._any_needs_registration():
+                await self._register_with_all(topics.topics)
 
     def register_increment(self, topics: tuple[str, ...]) -> trio.Event:
         """Register only new or changed topics; a nameserver ignores them from a broker that it does not know.
@@ -155,9 +165,31 @@ class NameserverRegistration(Part):
         cause.set(began)
         try:
             async with self._lock:
-                await self._register_with_all(table)
+                if self._broker.config.enable_single_topic_register:
+                    await self._register_topics(table)
+                else:
+                    await self._register_with_all(table)
         finally:
             ended.set()
+
+    async def _register_topics(self, table: Mapping[str, TopicConfig]) -> None:
+        """Register topics with all nameservers, each alone; a nameserver that does not know the broker ignores them."""
+        broker = self._broker
+        for config in _within_permission(table, broker.config.broker_permission).values():
+            queues = QueueData(
+                broker.broker_name, config.read_queue_nums, config.write_queue_nums, config.perm, config.topic_sys_flag
+            )
+            body = encode_body(TopicRouteData((queues,), ()))
+            async with trio.open_nursery() as nursery:
+                for address in broker.nameservers:
+                    nursery.start_soon(self._register_topic, address, config.topic_name, body)
+
+    async def _register_topic(self, nameserver: str, topic: str, body: bytes) -> None:
+        header, code = headers.RegisterTopicRequestHeader(topic), RequestCode.REGISTER_TOPIC_IN_NAMESRV
+        try:
+            await invoke(self._client, nameserver, code, header, body, timeout_ms=_TOPIC_TIMEOUT_MS)
+        except RemotingError as error:
+            self._broker.host.log.warning("register topic failed", nameserver=nameserver, error=str(error))
 
     async def _register_with_all(self, table: Mapping[str, TopicConfig]) -> None:
         if self._stopped:
@@ -264,6 +296,17 @@ class NameserverRegistration(Part):
         return headers.QueryDataVersionRequestHeader(
             broker.broker_name, broker.address, broker.cluster_name, broker.broker_id
         )
+
+
+def split(table: Mapping[str, TopicConfig], size: int) -> Iterator[dict[str, TopicConfig]]:
+    """Topics in parts of a size, in the order of RocketMQ's hash table; the rest comes last, and may be empty."""
+    part: dict[str, TopicConfig] = {}
+    for name in hash_ordered(table, buckets=_TABLE_BUCKETS):
+        part[name] = table[name]
+        if len(part) >= size:
+            yield part
+            part = {}
+    yield part
 
 
 def _within_permission(table: Mapping[str, TopicConfig], broker_permission: int) -> Mapping[str, TopicConfig]:
