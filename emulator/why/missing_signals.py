@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.spec.refusals.targets import ADMINISTRATOR, is_of_administrator
 from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
 from emulator.why.words import NodeNames, fault_words, request_words, seconds
 from nodes.beliefs import LifecycleEvent
@@ -218,6 +219,8 @@ def _processes(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[s
         for row in rows:
             if row.text("event") == LifecycleEvent.STARTED and row.number("incarnation") == 1:
                 continue
+            if row.text("role") == ADMINISTRATOR:  # each act is a process, which ends with it
+                continue
             did = row.text("event").replace("_", " ")
             was = "was " if row.text("event") not in ("started", "stopped", "crashed") else ""
             lines.append((row.seq, f"{row.text('node')} {was}{did} at {seconds(row.t_ns)}"))
@@ -227,7 +230,7 @@ def _processes(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[s
 
 
 def _all_faults(trace: TraceRows) -> list[_Fault]:
-    rows = trace.select(FAULTS)
+    rows = [row for row in trace.select(FAULTS) if not is_of_administrator(row.text("subject"))]
     ends = {row.text("fault_id"): row for row in rows if row.text("event") == "end"}
     return [_Fault(row, ends.get(row.text("fault_id"))) for row in rows if row.text("event") == "begin"]
 

@@ -10,6 +10,7 @@ from emulator.acts.catalogue import act_of
 from emulator.analysis.rendering.shown_report import analyze
 from emulator.run import run_scenario
 from emulator.spec import Scenario
+from emulator.spec.refusals.targets import is_of_administrator
 from emulator.testing import Trace, a_scenario, broker_groups, execute
 from nodes.beliefs import LifecycleEvent
 from nodes.protocol.codes import RequestCode
@@ -199,3 +200,20 @@ def test_an_act_is_judged_as_one_of_mqadmin(tmp_path: Path):
     assert report.verdict == "valid"
     phases = [text for phase in report["phases"] for text in phase.what]
     assert "administrator reset-offset-by-time g orders 10s" in phases
+
+
+def test_a_reset_that_makes_members_drop_their_queues_for_a_moment_breaks_no_rule(tmp_path: Path):
+    acts = (
+        TimedAct("1", act_of("update-sub-group g consumeEnable=true"), 30_000),
+        TimedAct("2", act_of("skip-accumulated-message g orders"), 80_400),
+    )
+    scenario = attrs.evolve(two_brokers(), acts=acts, run_for_ms=120_000)
+    report = analyze(run_scenario(scenario, runs=tmp_path).path)
+    assert any(row.start_ns > 80_000_000_000 for row in report["orphans"])
+    assert report.verdict == "valid"
+
+
+def test_a_fault_of_the_administrators_links_explains_nothing():
+    assert is_of_administrator("administrator <-> broker-b")
+    assert is_of_administrator("broker-b -> administrator")
+    assert not is_of_administrator("administrator, c1 <-> broker-b")

@@ -22,6 +22,7 @@ from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
+from emulator.spec.refusals.targets import is_of_administrator
 from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, TraceTable
 from faults.disturbance import Concerns, Frame, Learns
 from faults.plan import Phase
@@ -36,6 +37,8 @@ _RETURNS = (LifecycleEvent.RESUMED, LifecycleEvent.STARTED, LifecycleEvent.READY
 _SEEN_IN_ROUTES = (
     *(Changed.TOPIC, Changed.QUEUES, Changed.PERMISSION, Changed.CONFIG, Changed.MEMBERSHIP, Changed.MASTER),
 )
+_SEEN_BY_MEMBERS = (Changed.MODE, Changed.GROUP, Changed.OFFSETS)
+"""Members whose offsets are reset drop their queues, and take them again in a later round."""
 _CAUSES = {Learns.RETURN: Cause.RETURNED, Learns.ROUTE: Cause.ROUTE, Learns.ASSIGNER: Cause.ASSIGNER}
 
 
@@ -191,7 +194,7 @@ class Causes(Watcher):
         changes = changes_of(row)
         if any(item in changes for item in _SEEN_IN_ROUTES):
             self._open(self._groups_of_admin(row), row.began_ns, Cause.ROUTE, subject)
-        if Changed.MODE in changes or Changed.GROUP in changes:
+        if any(item in changes for item in _SEEN_BY_MEMBERS) and row.group:
             self._open([row.group], row.began_ns, Cause.ASSIGNER, subject)
 
     def _groups_of_admin(self, row: AdminRow) -> list[str]:
@@ -201,6 +204,8 @@ class Causes(Watcher):
 
     def _groups_of(self, row: FaultRow) -> list[str]:
         """The groups that a fault concerns: those of the consumers that it names, else all."""
+        if is_of_administrator(row.subject):
+            return []
         words = _WORD.findall(row.subject)
         consumers = [word for word in words if self.roles.get(word) == CONSUMER]
         if consumers:

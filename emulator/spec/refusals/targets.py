@@ -1,5 +1,6 @@
 """Whether the targets of a scenario's faults exist in it."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -18,6 +19,7 @@ GUEST = "guest"
 """Node name of every guest without a name."""
 ADMINISTRATOR = "administrator"
 """Node name, and role, of the machine on which acts are carried out; a run has it from the first act on."""
+_ARROW = re.compile(r"<->|->")
 KEYS = {"src": "from", "dst": "to"}
 """Mapping field -> key of a file, where they differ: `from` is a keyword of Python."""
 
@@ -98,6 +100,15 @@ def check_fault(scenario: Population, key: str, fault: Fault) -> None:
             raise SpecError(at, f"expected a node: {ADMINISTRATOR} is a machine that only faults of links can hit")
     if fault.needs is not None:
         _NEEDS[fault.needs](scenario, key, fault)
+
+
+def is_of_administrator(subject: str) -> bool:
+    """Whether a fault hits links of the machine of administrators alone, so that no node notices.
+
+    Args:
+        subject: as the trace has it, `administrator <-> broker-b`.
+    """
+    return ADMINISTRATOR in (end.strip() for end in _ARROW.split(subject))
 
 
 def guest_names(scenario: Population) -> tuple[str, ...]:
