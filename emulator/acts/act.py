@@ -59,6 +59,10 @@ class Places:
         """The cluster that an act concerns: the one that it names, else the only one."""
         return self.clusters[0] if place is None or place not in self.clusters else place
 
+    def nameservers_of(self, place: str | None) -> tuple[str, ...]:
+        """The addresses of the nameserver that an act names, else of all."""
+        return tuple(self.nameservers.values()) if place is None else (self.nameservers[place],)
+
     async def brokers_of(self, admin: "MQAdminExt", place: str | None, *, slaves: bool = False) -> tuple[str, ...]:
         """The addresses that an act asks: of the broker that it names, else of the masters of its cluster.
 

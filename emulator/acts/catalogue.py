@@ -6,7 +6,8 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from emulator.acts.act import Act
-from emulator.acts.groups import DeleteSubGroup, UpdateSubGroup
+from emulator.acts.groups import DeleteSubGroup, SetMessageRequestMode, UpdateSubGroup
+from emulator.acts.kv_config import DeleteKvConfig, UpdateKvConfig
 from emulator.acts.messages import SendOneMessage
 from emulator.acts.offsets import (
     CloneGroupOffset,
@@ -31,10 +32,10 @@ ACTS: Mapping[str, type[Act]] = MappingProxyType(
     {
         act.kind: act
         for act in (
-            *(UpdateTopic, UpdateTopicPerm, DeleteTopic, UpdateSubGroup, DeleteSubGroup),
+            *(UpdateTopic, UpdateTopicPerm, DeleteTopic, UpdateSubGroup, DeleteSubGroup, SetMessageRequestMode),
             *(ResetOffsetByTime, SkipAccumulatedMessage, ResetOffset, UpdateConsumeOffset, CloneGroupOffset),
             *(UpdateBrokerConfig, UpdateNamesrvConfig, UpdateControllerConfig),
-            *(WipeWritePerm, AddWritePerm, SendOneMessage),
+            *(WipeWritePerm, AddWritePerm, UpdateKvConfig, DeleteKvConfig, SendOneMessage),
         )
     }
 )

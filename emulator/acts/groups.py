@@ -1,15 +1,16 @@
 """Acts on consumer groups: to create them, to switch them off, to delete them."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
 from emulator.acts.act import Act, Concerned, Places, flag_of, option_table, options_of, place, placed
 from emulator.acts.topics import delete_topic
-from faults.words import Wording, Words, is_whole
-from nodes.fields import INT_MAX, FieldError, flag, shown, text
-from nodes.protocol.model import SubscriptionGroupConfig
+from faults.words import Wording, Words, is_whole, number
+from nodes.fields import INT_MAX, FieldError, choice, flag, shown, text, whole
+from nodes.protocol.bodies import SetMessageRequestModeRequestBody
+from nodes.protocol.model import MessageRequestMode, SubscriptionGroupConfig
 from nodes.protocol.names import dlq_topic, retry_topic
 from nodes.protocol.wire_names import wire_name
 from nodes.rpc.errors import RemotingError
@@ -81,16 +82,29 @@ class UpdateSubGroup(Act):
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the masters, one after the other; those of a cluster all, also if one fails."""
-        config, failure = self.config(), None
-        for address in await places.brokers_of(admin, self.on):
-            try:
-                await admin.create_and_update_group_config(address, config)
-            except (RemotingError, BrokerError) as error:
-                failure = error
-                if self.on not in places.brokers:
-                    await admin.host.sleep_ms(_PAUSE_MS)
-        if failure is not None:
-            raise failure
+        config = self.config()
+        await _at_each(admin, places, self.on, lambda address: admin.create_and_update_group_config(address, config))
+
+
+async def _at_each(
+    admin: "MQAdminExt", places: Places, on: str | None, change: Callable[[str], Awaitable[None]]
+) -> None:
+    """A change at one broker; or at all masters of a cluster, after a pause behind one that fails.
+
+    Raises:
+        RemotingError: the last failure, when all have been asked.
+        BrokerError: as before.
+    """
+    failure: RemotingError | BrokerError | None = None
+    for address in await places.brokers_of(admin, on):
+        try:
+            await change(address)
+        except (RemotingError, BrokerError) as error:
+            failure = error
+            if on not in places.brokers:
+                await admin.host.sleep_ms(_PAUSE_MS)
+    if failure is not None:
+        raise failure
 
 
 def different_options(values: Mapping[str, bool | int]) -> dict[str, str]:
@@ -167,3 +181,52 @@ class DeleteSubGroup(Act):
         if self.on not in places.brokers:
             for topic in (retry_topic(self.group), dlq_topic(self.group)):
                 await delete_topic(admin, places.cluster(self.on), topic, slaves=True)
+
+
+@attrs.frozen
+class SetMessageRequestMode(Act):
+    """Sets whether a group pulls or pops a topic, at each master; a broker of a cluster that fails is passed over.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.consumer.SetConsumeModeSubCommand`.
+    """
+
+    kind: ClassVar[str] = "set_consume_mode"
+    wording: ClassVar[Wording] = Wording(
+        "set-consume-mode",
+        "GROUP TOPIC PULL|POP [share N] [on BROKER|CLUSTER]",
+        "set at brokers whether a group pulls or pops a topic, until it is set again",
+        3,
+    )
+    group: str = text()
+    """The consumer group."""
+    topic: str = text()
+    """The topic."""
+    mode: MessageRequestMode = choice(MessageRequestMode)
+    """How its members get their messages from then on."""
+    share: int = whole(0, unit="members", minimum=-1)
+    """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
+    on: str | None = place()
+    """A broker, or a cluster; none: the only cluster."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`set-consume-mode GROUP TOPIC PULL|POP [share N] [on BROKER|CLUSTER]`."""
+        rest, given, on = placed(words, ("share",))
+        if len(rest) != 3:
+            raise cls.wording.mistake()
+        mode: Any = rest[2].upper()
+        return cls(rest[0], rest[1], mode, number("members", given.get("share", "0")), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return (self.group, self.topic, self.mode.value, *(("share", str(self.share)) if self.share else ()))
+
+    def concerns(self) -> Concerned:
+        """Its topic and its group exist."""
+        return Concerned(topic=self.topic, group=self.group)
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the masters, one after the other, all of them."""
+        mode = SetMessageRequestModeRequestBody(self.topic, self.group, self.mode, self.share)
+        await _at_each(admin, places, self.on, lambda address: admin.set_message_request_mode(address, mode))

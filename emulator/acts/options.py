@@ -95,7 +95,7 @@ class UpdateNamesrvConfig(Act):
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the nameservers."""
-        addresses = _asked(places.nameservers, self.on)
+        addresses = places.nameservers_of(self.on)
         await admin.update_config(RequestCode.UPDATE_NAMESRV_CONFIG, addresses, self.options)
 
 
@@ -129,7 +129,8 @@ class UpdateControllerConfig(Act):
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the controllers."""
-        addresses = _asked(places.controllers, self.on)
+        controllers = places.controllers
+        addresses = tuple(controllers.values()) if self.on is None else (controllers[self.on],)
         await admin.update_config(RequestCode.UPDATE_CONTROLLER_CONFIG, addresses, self.options)
 
 
@@ -163,7 +164,7 @@ class _WritePerm(Act):
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the nameservers, one after the other, all of them."""
         failure: RemotingError | BrokerError | None = None
-        for address in _asked(places.nameservers, self.on):
+        for address in places.nameservers_of(self.on):
             try:
                 await admin.write_perm(address, self.code, self.broker)
             except (RemotingError, BrokerError) as error:
@@ -213,7 +214,3 @@ def _addresses(places: Places, option: str, value: str) -> str:
 
 def _pairs(options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}={value}" for name, value in options.items())
-
-
-def _asked(addresses: Mapping[str, str], on: str | None) -> tuple[str, ...]:
-    return tuple(addresses.values()) if on is None else (addresses[on],)

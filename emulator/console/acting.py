@@ -1,10 +1,14 @@
 """Verbs of administrators: each act is one."""
 
+from emulator.acts.act import PlaceKind
 from emulator.acts.catalogue import ACT_VERBS, act_from_words
 from emulator.console.session import Session
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words
 from emulator.state.event_lines import with_names
 from faults.words import WordsError
+
+PLACES = {kind.name: kind for kind in PlaceKind if kind.name is not None}
+"""Placeholder in the words of an act -> what stands there."""
 
 
 class _Act:

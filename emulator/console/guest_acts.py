@@ -12,7 +12,8 @@ from typing import Any
 import attrs
 
 from emulator.acts.act import Act, TimedAct
-from emulator.acts.groups import DeleteSubGroup, UpdateSubGroup, different_options
+from emulator.acts.groups import DeleteSubGroup, SetMessageRequestMode, UpdateSubGroup, different_options
+from emulator.acts.kv_config import DeleteKvConfig, UpdateKvConfig
 from emulator.acts.offsets import ResetOffset, ResetOffsetByTime, SkipAccumulatedMessage, UpdateConsumeOffset
 from emulator.acts.options import (
     AddWritePerm,
@@ -27,6 +28,7 @@ from emulator.trace.recorder import Row
 from emulator.trace.schema import ADMIN, TraceTable
 from nodes.fields import FieldError
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import MessageRequestMode
 from nodes.secret import MASK
 from nodes.units import NS_PER_MS
 
@@ -202,6 +204,18 @@ def _commit(row: AdminRequestRow, _epoch_ms: int) -> Act:
     )
 
 
+def _mode(row: AdminRequestRow, _epoch_ms: int) -> Act:
+    mode, share = MessageRequestMode(row.detail["mode"]), row.number("popShareQueueNum", 0) or 0
+    return SetMessageRequestMode(row.group, row.topic, mode, share, row.node)
+
+
+def _kv_entry(row: AdminRequestRow, _epoch_ms: int) -> Act:
+    namespace, entry = str(row.detail["namespace"]), str(row.detail["key"])
+    if row.request == RequestCode.DELETE_KV_CONFIG.name:
+        return DeleteKvConfig(namespace, entry, row.node)
+    return UpdateKvConfig(namespace, entry, str(row.detail["value"]), row.node)
+
+
 def _options(row: AdminRequestRow) -> dict[str, str]:
     if MASK in map(str, row.detail.values()):
         raise ValueError("it sets a secret")
@@ -220,6 +234,9 @@ _ACTS: Mapping[str, Callable[[AdminRequestRow, int], Act | None]] = {
         (RequestCode.DELETE_SUBSCRIPTIONGROUP, _delete_group),
         (RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, _reset),
         (RequestCode.UPDATE_CONSUMER_OFFSET, _commit),
+        (RequestCode.SET_MESSAGE_REQUEST_MODE, _mode),
+        (RequestCode.PUT_KV_CONFIG, _kv_entry),
+        (RequestCode.DELETE_KV_CONFIG, _kv_entry),
         (RequestCode.UPDATE_BROKER_CONFIG, lambda row, _: UpdateBrokerConfig(_options(row), on=row.node)),
         (RequestCode.UPDATE_NAMESRV_CONFIG, lambda row, _: UpdateNamesrvConfig(_options(row), row.node)),
         (RequestCode.UPDATE_CONTROLLER_CONFIG, lambda row, _: UpdateControllerConfig(_options(row), row.node)),

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import trio
 
 from emulator.base.rich_texts import Console, Text, TextTable
+from emulator.console.acting import PLACES
 from emulator.console.line_printer import LinePrinter
 from emulator.console.looking import ALL, matrix_of, shared_subjects
 from emulator.console.session import Session
 from emulator.console.verb import VerbError, split
+from emulator.spec.model.addresses import places
 from emulator.state.beliefs import Matrix, MatrixRow
 from faults.catalogue import CHAOS_NAMES
 from faults.link import ProcessStage
@@ -170,6 +172,8 @@ def _offered(session: Session, name: str) -> Iterable[str]:
     for word in _WORD.findall(session.verbs[name].usage):
         if word.islower():
             yield word
+        elif word in PLACES:
+            yield from places(session.cluster.scenario).of(PLACES[word])
         else:
             yield from _filling(session, word)
 
@@ -184,7 +188,7 @@ def _filling(session: Session, word: str) -> Iterable[str]:
     elif word == "SUBJECT":
         yield from (subject for _, subject in shared_subjects(session))
         yield ALL
-    elif word in ("GROUP", "G"):
+    elif word in ("GROUP", "G", "SOURCE", "DESTINATION"):
         yield from (spec.group for spec in session.cluster.scenario.consumers)
     elif word in ("TOPIC", "T"):
         yield from (spec.name for spec in session.cluster.scenario.topics)

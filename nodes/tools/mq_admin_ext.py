@@ -5,7 +5,7 @@ from typing import Any
 
 from nodes.host import Host
 from nodes.protocol import headers, headers_admin, headers_message
-from nodes.protocol.bodies import ClusterInfo
+from nodes.protocol.bodies import ClusterInfo, SetMessageRequestModeRequestBody
 from nodes.protocol.bodies_admin import ConsumeStats
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -155,6 +155,10 @@ class MQAdminExt:
         header = headers_admin.DeleteSubscriptionGroupRequestHeader(group, clean_offset)
         await self._change(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, header)
 
+    async def set_message_request_mode(self, address: str, mode: SetMessageRequestModeRequestBody) -> None:
+        """Set at a broker whether a group pulls or pops a topic."""
+        await self._change(address, RequestCode.SET_MESSAGE_REQUEST_MODE, None, mode)
+
     # --- offsets ----------------------------------------------------------------------
 
     async def invoke_broker_to_reset_offset(
@@ -203,14 +207,17 @@ class MQAdminExt:
             BrokerError: one of them refused; all have been asked.
             RemotingError: one of them does not answer; those after it have not been asked.
         """
-        refusal: BrokerError | None = None
-        for address in addresses:
-            try:
-                await self._change(address, code, None, _properties(options))
-            except BrokerError as error:
-                refusal = error
-        if refusal is not None:
-            raise refusal
+        await self._change_each(addresses, code, None, _properties(options))
+
+    async def put_kv_config(self, addresses: Sequence[str], namespace: str, key: str, value: str) -> None:
+        """Set an entry of the configuration of nameservers, as `update_config` does with options."""
+        header = headers.PutKvConfigRequestHeader(namespace, key, value)
+        await self._change_each(addresses, RequestCode.PUT_KV_CONFIG, header)
+
+    async def delete_kv_config(self, addresses: Sequence[str], namespace: str, key: str) -> None:
+        """Delete an entry of the configuration of nameservers, as `update_config` does with options."""
+        header = headers.KvConfigRequestHeader(namespace, key)
+        await self._change_each(addresses, RequestCode.DELETE_KV_CONFIG, header)
 
     async def write_perm(self, address: str, code: RequestCode, broker_name: str) -> None:
         """Wipe or add the write permission of a broker at one nameserver."""
@@ -230,6 +237,17 @@ class MQAdminExt:
         """
         result = await OneMessage(self.host, self.nameservers).send(topic, body, properties, queue)
         self.done.append(f"{result.queue.broker_name} q{result.queue.queue_id}")
+
+    async def _change_each(self, addresses: Sequence[str], code: RequestCode, header: Any, body: Any = None) -> None:
+        """The same change at nodes, one after the other; the last refusal is raised at the end."""
+        refusal: BrokerError | None = None
+        for address in addresses:
+            try:
+                await self._change(address, code, header, body)
+            except BrokerError as error:
+                refusal = error
+        if refusal is not None:
+            raise refusal
 
     async def _change(self, address: str, code: RequestCode, header: Any = None, body: Any = None) -> Command:
         answer = succeeded(await invoke(self._rpc, address, code, header, body, timeout_ms=TIMEOUT_MS))

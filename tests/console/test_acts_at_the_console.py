@@ -5,7 +5,9 @@ from pathlib import Path
 import attrs
 import pytest
 
+import emulator
 from emulator.acts.catalogue import ACT_VERBS
+from emulator.console.prompt import completions
 from emulator.console.verbs import VERBS
 from emulator.run import run_scenario
 from emulator.run.run import BY_HAND_FILE
@@ -105,3 +107,24 @@ def test_acts_and_faults_done_at_the_console_are_done_again_with_the_same_rows(t
     digests = [run_scenario(replay, runs=tmp_path).manifest["digest"] for _ in range(2)]
     assert digests[0] == digests[1]
     assert open_run(path).manifest["digest"] == digests[0]
+
+
+def test_the_prompt_offers_verbs_topics_and_places(tmp_path: Path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(5_000)
+        assert "update-topic" in completions(me.session, "upd")
+        assert completions(me.session, "update-topic o") == ("orders", "on")
+        assert completions(me.session, "update-topic orders on b") == ("broker-a", "broker-b")
+        assert completions(me.session, "wipe-write-perm broker-a on n") == ("ns-1", "ns-2")
+
+    run_at_console(scenario(10), tmp_path, sitting)
+
+
+def test_an_act_is_a_method_of_notebooks(tmp_path: Path):
+    with emulator.launch(scenario(), runs=tmp_path) as cluster:
+        cluster.advance(30_000)
+        first, done = cluster.update_topic("orders", "queues", 8).lines
+        assert first == "update-topic-1: update-topic orders queues 8"
+        assert done == "done at broker-a, broker-b"
+        with pytest.raises(emulator.VerbError, match='unknown topic "order"'):
+            cluster.delete_topic("order")

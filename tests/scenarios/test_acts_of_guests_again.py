@@ -94,14 +94,14 @@ def test_what_no_act_stands_for_is_a_comment(tmp_path: Path):
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)
         admin = await an_administrator(stage)
-        await admin.change("ns-1", Code.PUT_KV_CONFIG, headers.PutKvConfigRequestHeader("N", "k", "v"))
+        await admin.change("broker-a", Code.CLEAN_UNUSED_TOPIC)
         clone = headers_admin.CloneGroupOffsetRequestHeader("g", "h", "orders", offline=True)
         await admin.change("broker-a", Code.CLONE_GROUP_OFFSET, clone)
 
     path, _ = run_administered(attrs.evolve(scenario(), run_for_ms=30_000), tmp_path, script)
     text = (path / BY_HAND_FILE).read_text()
-    assert "# Not repeated: 20.003 s: PUT_KV_CONFIG at ns-1: no act stands for it" in text
-    assert "# Not repeated: 20.007 s: CLONE_GROUP_OFFSET orders h at broker-a: no act stands for it" in text
+    assert "# Not repeated: 20.003 s: CLEAN_UNUSED_TOPIC at broker-a: no act stands for it" in text
+    assert "# Not repeated: 20.005 s: CLONE_GROUP_OFFSET orders h at broker-a: no act stands for it" in text
     assert load(path / BY_HAND_FILE).acts == ()
 
 
@@ -168,6 +168,19 @@ def test_a_reset_of_one_queue_is_one_act_although_it_is_two_requests(tmp_path: P
         ),
         (Code.UPDATE_NAMESRV_CONFIG, ("", "", ""), {"a": "1"}, "update-namesrv-config a=1 on b"),
         (Code.UPDATE_CONTROLLER_CONFIG, ("", "", ""), {"a": "1"}, "update-controller-config a=1 on b"),
+        (
+            Code.SET_MESSAGE_REQUEST_MODE,
+            ("t", "g", "b"),
+            {"mode": "POP", "popShareQueueNum": 1},
+            "set-consume-mode g t POP share 1 on b",
+        ),
+        (
+            Code.PUT_KV_CONFIG,
+            ("", "", ""),
+            {"namespace": "N", "key": "k", "value": "v w"},
+            "update-kv-config N k 'v w' on b",
+        ),
+        (Code.DELETE_KV_CONFIG, ("", "", ""), {"namespace": "N", "key": "k"}, "delete-kv-config N k on b"),
         (Code.ADD_WRITE_PERM_OF_BROKER, ("", "", "x"), {}, "add-write-perm x on b"),
         (Code.CLEAN_UNUSED_TOPIC, ("", "", "b"), {}, None),
     ],

@@ -8,6 +8,7 @@ ACT_LINES: Mapping[str, str] = {
     "delete_topic": "delete-topic orders on ns-1",
     "update_sub_group": "update-sub-group g consumeEnable=false retryMaxTimes=3 on broker-a",
     "delete_sub_group": "delete-sub-group g removeOffset true",
+    "set_consume_mode": "set-consume-mode g orders POP share 2 on broker-a",
     "reset_offset_by_time": "reset-offset-by-time g orders 30s force false",
     "skip_accumulated_message": "skip-accumulated-message g orders on broker-a",
     "reset_offset": "reset-offset g orders 0 7 on broker-a",
@@ -18,5 +19,7 @@ ACT_LINES: Mapping[str, str] = {
     "update_controller_config": "update-controller-config enableElectUncleanMaster=true",
     "wipe_write_perm": "wipe-write-perm broker-a on ns-1",
     "add_write_perm": "add-write-perm broker-a",
+    "update_kv_config": "update-kv-config ORDER_TOPIC_CONFIG orders broker-a:4 on ns-2",
+    "delete_kv_config": "delete-kv-config ORDER_TOPIC_CONFIG orders",
     "send_message": "send-message orders 'hello you' tags red keys k1 queue 0 on broker-a",
 }
