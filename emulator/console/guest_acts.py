@@ -23,6 +23,7 @@ from emulator.acts.options import (
     WipeWritePerm,
 )
 from emulator.acts.topics import DeleteTopic, UpdateTopic
+from emulator.base.errors import one_line
 from emulator.spec.model.addresses import ADMINISTRATOR_ADDRESS
 from emulator.trace.recorder import Row
 from emulator.trace.schema import ADMIN, TraceTable
@@ -44,8 +45,8 @@ class UnrepeatedAct:
     reason: str
 
     def describe(self) -> str:
-        """For people: `31.200 s: PUT_KV_CONFIG at ns-1: no act stands for it`."""
-        return f"{self.at_ms / 1_000:.3f} s: {self.subject}: {self.reason}"
+        """For people, in one line whatever a guest has sent: `31.2 s: CLEAN_UNUSED_TOPIC at b: it has no act`."""
+        return one_line(f"{self.at_ms / 1_000:.3f} s: {self.subject}: {self.reason}")
 
 
 @attrs.frozen

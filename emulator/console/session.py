@@ -49,7 +49,7 @@ class _Interactive:
 
 
 class Session:
-    """Executes verbs on a cluster, and remembers the faults that were begun interactively.
+    """Executes verbs on a cluster, and remembers what was done interactively.
 
     Args:
         cluster: that runs.

@@ -265,7 +265,7 @@ class ClusterHandle:
     def close(self) -> Path:
         """End all faults, stop every process, and write the manifest; returns the run directory.
 
-        Faults begun interactively are saved there in `by_hand.toml`. Closing twice does nothing.
+        What was done interactively is saved there in `by_hand.toml`. Closing twice does nothing.
 
         Raises:
             NodeCrashedError: a node's own code raised, and no call has raised this yet.

@@ -5,7 +5,7 @@ One run is a directory:
     runs/<run-id>/
         manifest.json         what was run and what came of it; written last
         log.jsonl             what nodes log, and tracebacks of bugs
-        by_hand.toml          a scenario that repeats the faults begun interactively, if there were any
+        by_hand.toml          a scenario that repeats what was done interactively, if anything was
         trace/
             index.jsonl       what was run, then a line per segment, with its checksum
             waiting.rows      rows that wait for a segment; removed at the end of the run

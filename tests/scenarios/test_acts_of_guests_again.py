@@ -105,6 +105,20 @@ def test_what_no_act_stands_for_is_a_comment(tmp_path: Path):
     assert load(path / BY_HAND_FILE).acts == ()
 
 
+def test_a_name_with_a_new_line_is_no_line_of_the_file(tmp_path: Path):
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(20_000)
+        admin = await an_administrator(stage)
+        await admin.change(
+            "broker-a", Code.DELETE_TOPIC_IN_BROKER, headers_admin.TopicHeader("a\n[scenario]\nseed = 7")
+        )
+
+    path, _ = run_administered(attrs.evolve(scenario(), run_for_ms=30_000), tmp_path, script)
+    text = (path / BY_HAND_FILE).read_text()
+    assert text.count("\n[scenario]\n") == 1
+    assert load(path / BY_HAND_FILE).seed == 1
+
+
 def test_a_reset_of_one_queue_is_one_act_although_it_is_two_requests(tmp_path: Path):
     async def script(stage: Stage) -> None:
         await stage.at_ms(40_000)
