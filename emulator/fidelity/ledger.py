@@ -72,7 +72,7 @@ class LedgerRow:
 @cache
 def catalogue() -> tuple[Trap, ...]:
     """All traps, in the order of `traps.toml`."""
-    tables = tomllib.loads(_data("traps.toml"))
+    tables = tomllib.loads(shipped("traps.toml"))
     return tuple(
         Trap(trap, entry["title"], tuple(entry["mirrors"]), entry.get("absent", "")) for trap, entry in tables.items()
     )
@@ -80,7 +80,7 @@ def catalogue() -> tuple[Trap, ...]:
 
 def recorded_marks() -> tuple[TrapMark, ...]:
     """The marks of the tests, as recorded with this version."""
-    entries = json.loads(_data("ledger.json"))
+    entries = json.loads(shipped("ledger.json"))
     return tuple(TrapMark(entry["trap"], entry["test"], Status(entry["status"]), entry["note"]) for entry in entries)
 
 
@@ -119,7 +119,8 @@ def _row(trap: Trap, marks: list[TrapMark]) -> LedgerRow:
     return LedgerRow(trap.id, trap.title, trap.mirrors, status, tests, "; ".join(notes))
 
 
-def _data(name: str) -> str:
+def shipped(name: str) -> str:
+    """The text of a file of this package."""
     return files("emulator.fidelity").joinpath(name).read_text(encoding="utf-8")
 
 

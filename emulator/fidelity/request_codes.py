@@ -2,12 +2,12 @@
 
 import csv
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 
 import attrs
 from rich.console import Group, RenderableType
-from rich.table import Table
 
+from emulator.base.rich_texts import TextTable
+from emulator.fidelity.ledger import shipped
 from emulator.network.guests.not_emulated import reason
 from nodes.protocol.exchange import NodeRole
 from nodes.protocol.registry import EXCHANGES
@@ -36,8 +36,7 @@ class RequestCodeRow:
 
 def request_codes() -> tuple[RequestCodeRow, ...]:
     """All of them, by number."""
-    text = files("emulator.fidelity").joinpath("request_codes.csv").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    lines = [line for line in shipped("request_codes.csv").splitlines() if not line.startswith("#")]
     return tuple(map(_row, csv.DictReader(lines)))
 
 
@@ -68,7 +67,9 @@ def summary(rows: Sequence[RequestCodeRow]) -> str:
 
 def render(rows: Sequence[RequestCodeRow]) -> RenderableType:
     """A table for a terminal."""
-    table = Table("code", "request", "answered in RocketMQ by", "answered here by", "why not", box=None, padding=(0, 2))
+    table = TextTable(box=None, pad_edge=False)
+    for column in ("code", "request", "answered in RocketMQ by", "answered here by", "why not"):
+        table.add_column(column)
     for row in rows:
         table.add_row(str(row.code), row.name, ", ".join(row.real) or "-", ", ".join(row.ours) or "-", row.why)
     return Group(table, "", summary(rows))

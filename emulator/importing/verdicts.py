@@ -28,6 +28,9 @@ from nodes.fields import TEXT_MAP, FieldError, check_value, shown
 _BOOLEANS = ("true", "false")
 _SHOWN_MAX = 60
 
+_NAMESERVERS = "namesrvAddr"
+"""Emulated, but addresses of other machines mean nothing in an emulated cluster."""
+
 
 class Fate(StrEnum):
     """What becomes of an option of a file."""
@@ -147,6 +150,10 @@ def _read(node: ConfiguredNode, setting: Setting, option: KnownOption, value: Ja
         return Verdict(setting, fate, note, printed=printed, is_warning=is_warning)
     if option.name == "brokerRole" and value == "SLAVE":
         return Verdict(setting, Fate.ELSEWHERE, "set elsewhere: a broker whose id is not 0 is a slave", value)
+    if option.name == _NAMESERVERS:
+        return Verdict(
+            setting, Fate.ELSEWHERE, "set elsewhere: where the nameservers are: nodes have all of [nameserver]"
+        )
     ours = class_of(node)
     if ours is not None and (problem := _problem(ours, option.name, value)):
         note = f"{shown(setting.value, _SHOWN_MAX)!r} cannot be emulated: {problem}; the default is used"

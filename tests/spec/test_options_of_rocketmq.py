@@ -67,6 +67,8 @@ OTHER_DEFAULTS = {
     ("DefaultLitePullConsumer", "allocateMessageQueueStrategy"): "an object",
     ("DefaultMQPushConsumer", "consumeTimestamp"): "half an hour before the start of the process",
     ("DefaultLitePullConsumer", "consumeTimestamp"): "half an hour before the start of the process",
+    ("BrokerConfig", "namesrvAddr"): "empty in place of null",
+    ("ClientConfig", "namesrvAddr"): "empty in place of null",
     ("MessageStoreConfig", "haMasterAddress"): "empty in place of null",
 }
 OF_LITE_PULL = ("brokerSuspendMaxTimeMillis", "pullBatchSize", "pullMaxIdleTimeMs")
