@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from nodes.cause import NO_CAUSE, cause
 
 VERSION: Final = 479
+VERSION_DESC: Final = "V5_3_3"
 """Ordinal of RocketMQ's version; 479 is 5.3.3."""
 LANGUAGE: Final = "PYTHON"
 REMARK_CHARS_MAX: Final = 1_000

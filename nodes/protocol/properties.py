@@ -9,6 +9,8 @@ from collections.abc import Mapping
 CHECK_IMMUNITY_TIME_IN_SECONDS = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 """How long a half message is not checked."""
 CLUSTER = "CLUSTER"
+CORRELATION_ID = "CORRELATION_ID"
+"""What a request and its reply have in common."""
 DELAY_TIME_LEVEL = "DELAY"
 FIRST_POP_TIME = "1ST_POP_TIME"
 """When a message that was revived was popped for the first time."""

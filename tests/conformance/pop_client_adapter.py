@@ -8,6 +8,7 @@ import trio
 from conformance.executing import Adapter
 from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
 from nodes.client.consumer.pop import PopMessages
+from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
 from nodes.client.tables.popped_messages import NoDelayLevelError, put_off_ms, retained_and_acknowledged
 from nodes.config import ConsumerConfig
@@ -22,6 +23,7 @@ QUEUE = MessageQueue(TOPIC, BROKER, -1)
 ACKNOWLEDGES = {"CONSUME_SUCCESS": 2**31 - 1, "RECONSUME_LATER": -1}
 FAILS = ("run_throws", "run_returns_null")
 BATCH = 2
+STATS = ConsumerStats(0)
 
 
 class PopClient(Adapter):
@@ -106,7 +108,7 @@ class PopClient(Adapter):
             return self.case not in FAILS
 
         listener = SimpleNamespace(consume_popped=consume_popped)
-        service = ConsumeMessagePopConcurrentlyService(self, self.config, GROUP, listener, self, self.times_max)
+        service = ConsumeMessagePopConcurrentlyService(self, self.config, GROUP, listener, self, self.times_max, STATS)
         jobs = []
         self.start_soon = lambda job, name: jobs.append(job)
         service.submit(QUEUE, queue, messages)
@@ -119,7 +121,7 @@ class PopClient(Adapter):
         queue = PopProcessQueue(0, dropped=state == "dropped", wait_ack=int(number) if word == "waiting" else 0)
         self.paused = state == "paused"
         pops = PopMessages(
-            SimpleNamespace(host=self), self.config, GROUP, self, self, None, lambda _topic: None, self.times_max
+            SimpleNamespace(host=self), self.config, GROUP, self, self, None, lambda _topic: None, self.times_max, STATS
         )
         trio.run(pops.pop, PopRequest(QUEUE, queue))
         if state == "waiting_96":

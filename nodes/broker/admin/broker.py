@@ -25,7 +25,7 @@ from nodes.protocol.bodies_admin import (
     HARuntimeInfo,
 )
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import VERSION, Command
+from nodes.protocol.command import VERSION, VERSION_DESC, Command
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.names import is_lmq, is_system_topic
@@ -162,7 +162,6 @@ class AdminBroker(Part):
         return BrokerStatsItem(snapshot.sum, snapshot.tps, snapshot.avgpt)
 
 
-VERSION_DESC = "V5_3_3"
 _SPANS_MS = (10_000, MINUTE_MS, 10 * MINUTE_MS)
 _POOLS = ("send", "pull", "litePull", "query", "ack")
 _NOT_EMULATED = {

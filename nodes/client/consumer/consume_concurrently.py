@@ -11,6 +11,7 @@ from nodes.client.consumer.send_message_back import SendMessageBack
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.roles import PullRequest
+from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig
 from nodes.parking import park, unpark
@@ -48,6 +49,7 @@ class ConsumeMessageConcurrentlyService:
         listener: MessageListener,
         send_backs: SendMessageBack,
         message_model: MessageModel,
+        stats: ConsumerStats,
         holds: Callable[[MessageQueue], bool] | None = None,
     ) -> None:
         self._host = instance.host
@@ -56,6 +58,7 @@ class ConsumeMessageConcurrentlyService:
         self._listener = listener
         self._send_backs = send_backs
         self._message_model = message_model
+        self._stats = stats
         self._holds = holds
         self._instance = instance
         self._batch_max = config.consume_message_batch_max_size
@@ -127,18 +130,23 @@ class ConsumeMessageConcurrentlyService:
         process_queue = request.process_queue
         if process_queue.dropped or (self._holds is not None and not self._holds(request.queue)):
             return
-        process_queue.start_consuming(messages, now_ms=self._host.clock.now_ms())
+        began_ms = self._host.clock.now_ms()
+        process_queue.start_consuming(messages, now_ms=began_ms)
         process_queue.running += 1
         succeeded = await self._listener.consume_message(request.queue, messages)
         process_queue.running -= 1
-        if self._is_void(process_queue):
+        is_void, now_ms = self._is_void(process_queue), self._host.clock.now_ms()
+        counted = None if is_void else succeeded
+        self._stats.consumed(request.queue.topic, now_ms - began_ms, len(messages), now_ms, succeeded=counted)
+        if is_void:
             return
         done = messages
         if not succeeded:
             done = await self._send_back(request, messages)
             if self._stopped:
                 return
-        offset = process_queue.remove_messages(done, now_ms=self._host.clock.now_ms())
+            now_ms = self._host.clock.now_ms()
+        offset = process_queue.remove_messages(done, now_ms=now_ms)
         # Without a wait nothing has become void since it was looked at.
         if offset >= 0 and (succeeded or not self._is_void(process_queue)):
             self._offsets.memory.update(request.queue, offset, increase_only=True)

@@ -11,6 +11,7 @@ from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.roles import PullRequest
+from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.orderly_steps import OrderlyStep, may_begin, next_step, suspend_ms
 from nodes.client.tables.process_queue import NO_OFFSET
 from nodes.config import ConsumerConfig
@@ -39,6 +40,7 @@ class ConsumeMessageOrderlyService:
         locks: OrderLocks,
         listener: MessageListener,
         send_backs: SendMessageBack,
+        stats: ConsumerStats,
     ) -> None:
         self._host = instance.host
         self._config = config
@@ -46,6 +48,7 @@ class ConsumeMessageOrderlyService:
         self._locks = locks
         self._listener = listener
         self._send_backs = send_backs
+        self._stats = stats
         self._needs_lock = config.message_model is MessageModel.CLUSTERING
         self._thread = DelayedThread(self._host, "ConsumeMessageScheduledThread")
         self._monitor = trio.Lock()
@@ -137,10 +140,13 @@ class ConsumeMessageOrderlyService:
         async with process_queue.consume_lock:
             if process_queue.dropped:
                 return False
+            began_ms = self._host.clock.now_ms()
             succeeded = await self._listener.consume_message(request.queue, messages)
         if self._stopped:
             # RocketMQ's thread was interrupted: the listener has thrown.
             return False
+        now_ms = self._host.clock.now_ms()
+        self._stats.consumed(request.queue.topic, now_ms - began_ms, len(messages), now_ms, succeeded=succeeded)
         return await self._process_result(request, messages, succeeded=succeeded)
 
     async def _process_result(self, request: PullRequest, messages: tuple[Message, ...], *, succeeded: bool) -> bool:

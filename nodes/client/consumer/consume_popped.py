@@ -4,6 +4,7 @@ from functools import partial
 
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.pop import PopAnswers, popped_from
+from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.pop_process_queue import PopProcessQueue
 from nodes.client.tables.popped_messages import NoDelayLevelError, is_pop_timeout, put_off_ms
 from nodes.config import ConsumerConfig
@@ -41,7 +42,9 @@ class ConsumeMessagePopConcurrentlyService:
         listener: MessageListener,
         answers: PopAnswers,
         max_reconsume_times: int,
+        stats: ConsumerStats,
     ) -> None:
+        self._stats = stats
         self._host = host
         self._group = group
         self._listener = listener
@@ -67,14 +70,19 @@ class ConsumeMessagePopConcurrentlyService:
         process_queue, messages = request.process_queue, request.messages
         if process_queue.dropped:
             return
-        if is_pop_timeout(messages, self._host.clock.now_ms()):
+        began_ms = self._host.clock.now_ms()
+        if is_pop_timeout(messages, began_ms):
             process_queue.wait_ack -= len(messages)
             return
         places = tuple(popped_from(message, self._group) for message in messages)
         succeeded = await self._listener.consume_popped(places, messages)
         if self._stopped:
             return
-        if self._is_void(request):
+        now_ms = self._host.clock.now_ms()
+        is_void = self._is_void(request, now_ms)
+        counted = None if is_void else succeeded
+        self._stats.consumed(request.queue.topic, now_ms - began_ms, len(messages), now_ms, succeeded=counted)
+        if is_void:
             process_queue.wait_ack -= len(messages)
             self._host.log.warning("processQueue invalid or popTimeout", queue=str(request.queue))
             return
@@ -84,9 +92,9 @@ class ConsumeMessagePopConcurrentlyService:
             # As in RocketMQ the rest of the batch gets no answer, and stays counted.
             self._host.log.warning("processConsumeResult failed", queue=str(request.queue), error=str(error))
 
-    def _is_void(self, request: PopConsumeRequest) -> bool:
+    def _is_void(self, request: PopConsumeRequest, now_ms: int) -> bool:
         """Whether the result of the listener is ignored."""
-        return request.process_queue.dropped or is_pop_timeout(request.messages, self._host.clock.now_ms())
+        return request.process_queue.dropped or is_pop_timeout(request.messages, now_ms)
 
     async def _process_result(self, request: PopConsumeRequest, *, succeeded: bool) -> None:
         """Answer each message.

@@ -4,6 +4,7 @@ import trio
 
 from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.client.consumer.administration import LitePullConsumerAdministration
 from nodes.client.consumer.consumer_setup import LitePullSetup
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.lite_pull_tasks import ConsumeRequestCache, LitePullTasks
@@ -62,6 +63,9 @@ class LitePullConsumer:
         )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
         self._application = MessageListener(self.instance, self.group, setup.consume_ms, fail_times=0)
+        self._administration = LitePullConsumerAdministration(
+            self.instance, config, self.consumer_data, self._offsets, self._assigned
+        )
         self._next_auto_commit_ms = -1
         self._stopping = trio.Event()
 
@@ -104,6 +108,7 @@ class LitePullConsumer:
         for topic, subscription in self._subscriptions.items():
             self._beliefs.subscription(topic, subscription, self._config.message_model)
         self.instance.register_consumer(self)
+        self.instance.requests.serve(self._administration)
         self.instance.start()
         self.instance.start_rebalance()
         try:

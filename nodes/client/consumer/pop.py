@@ -6,6 +6,7 @@ from typing import Protocol
 
 from nodes.client.consumer.pull import BROKER_FLOW_CONTROL_DELAY_MS, FLOW_CONTROL_DELAY_MS, SUSPENDED_DELAY_MS
 from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
 from nodes.client.tables.popped_messages import (
     HandlesMissingError,
@@ -157,9 +158,11 @@ class PopMessages:
         consumption: PopConsumption,
         subscription: Callable[[str], SubscriptionData | None],
         max_reconsume_times: int,
+        stats: ConsumerStats,
     ) -> None:
         self._instance = instance
         self._host = instance.host
+        self._stats = stats
         self._config = config
         self._group = group
         self._thread = thread
@@ -237,7 +240,7 @@ class PopMessages:
             self._thread.pull_now(request)
 
     async def _found(self, request: PopRequest, subscription: SubscriptionData, answer: Command) -> None:
-        queue = request.queue
+        queue, now_ms = request.queue, self._host.clock.now_ms()
         header = decode_header(headers_pop.PopMessageResponseHeader, answer.ext_fields)
         stored = decode_body(PullMessageResponseBody, answer.body).messages
         try:
@@ -251,6 +254,7 @@ class PopMessages:
         )
         for message in refused:
             await self._answers.ack(message)
+        self._stats.pulled(queue.topic, now_ms - request.process_queue.last_pop_ms, len(retained), now_ms)
         if not retained:
             self._pop_again(request)
             return

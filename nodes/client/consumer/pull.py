@@ -10,6 +10,7 @@ from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.roles import PullRequest
+from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.client.tables.process_queue import PullThresholds
 from nodes.config import ConsumerConfig
@@ -66,6 +67,7 @@ class PullMessageService:
         group: str,
         offsets: OffsetStore,
         consumer: PullConsumer,
+        stats: ConsumerStats,
         holds: Callable[[MessageQueue], bool] | None = None,
     ) -> None:
         self._instance = instance
@@ -74,6 +76,7 @@ class PullMessageService:
         self._group = group
         self._offsets = offsets
         self._consumer = consumer
+        self._stats = stats
         self._holds = holds
         """Whether a queue may be pulled now, where queues are held exclusively; None: it always may."""
         self.thresholds = PullThresholds(config)
@@ -213,7 +216,9 @@ class PullMessageService:
         self, request: PullRequest, header: headers.PullMessageResponseHeader, messages: tuple[Message, ...]
     ) -> None:
         """Cache messages; if the filter leaves none, the offset to commit does not change."""
-        request.next_offset = header.next_begin_offset
+        request.next_offset, now_ms = header.next_begin_offset, self._host.clock.now_ms()
+        rt_ms = now_ms - request.process_queue.last_pull_ms
+        self._stats.pulled(request.queue.topic, rt_ms, len(messages), now_ms)
         if not messages:
             self._pull_again(request)
             return

@@ -7,6 +7,7 @@ import trio
 
 from nodes.allocation.strategies import strategy_name, strategy_of
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.client.consumer.administration import PushConsumerAdministration
 from nodes.client.consumer.consume_concurrently import ConsumeMessageConcurrentlyService
 from nodes.client.consumer.consume_orderly import ConsumeMessageOrderlyService
 from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
@@ -16,7 +17,6 @@ from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
 from nodes.client.instance.client_instance import ClientInstance
-from nodes.client.instance.client_requests import InspectedConsumer
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
@@ -28,6 +28,7 @@ from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.replica_count import ReplicaCount
 from nodes.client.rebalance.roles import AssignerRequests, PullRequest
+from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, Exclusivity, ProducerConfig
@@ -96,7 +97,8 @@ class PushConsumer:
         self._queues = PushQueues(self.instance, config, self._offsets, self._locks, self._exclusivity)
         self.rebalance = self._rebalance(replicas, process_queues)
         holds = None if self._exclusivity is None else self._exclusivity.holds
-        self._pulls = PullMessageService(self.instance, config, self.group, self._offsets, self, holds)
+        self._stats = ConsumerStats(now_ms)
+        self._pulls = PullMessageService(self.instance, config, self.group, self._offsets, self, self._stats, holds)
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
         self._listener = MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
         self._consumption = self._consume_message_service()
@@ -104,7 +106,9 @@ class PushConsumer:
         """Passes messages to the listener."""
         self._pops: PopMessages | None = None
         """None: nothing was assigned for popping so far; most consumers never pop."""
-        self._inspected = self._inspected_consumer(now_ms)
+        self._administration = PushConsumerAdministration(
+            self.instance, config, self.consumer_data, self._offsets, self.rebalance, self._listener, self._stats, self
+        )
         self._paused = False
         self.is_started = False
         """Whether it has started to consume."""
@@ -128,22 +132,13 @@ class PushConsumer:
             process_queues,
         )
 
-    def _inspected_consumer(self, started_ms: int) -> InspectedConsumer:
-        return InspectedConsumer(
-            self.consumer_data,
-            self.rebalance.process_queues,
-            self._offsets.memory.read,
-            self._config.consume_orderly,
-            self._config.consume_thread_min,
-            self._setup.nameservers,
-            started_ms,
-        )
-
     def _consume_message_service(self) -> ConsumeMessageService:
         config, listener = self._config, self._listener
         send_backs = SendMessageBack(self.instance, self._producer, self.group, max_reconsume_times(config))
         if config.consume_orderly:
-            return ConsumeMessageOrderlyService(self.instance, config, self._offsets, self._locks, listener, send_backs)
+            return ConsumeMessageOrderlyService(
+                self.instance, config, self._offsets, self._locks, listener, send_backs, self._stats
+            )
         return ConsumeMessageConcurrentlyService(
             self.instance,
             config,
@@ -152,6 +147,7 @@ class PushConsumer:
             listener,
             send_backs,
             config.message_model,
+            self._stats,
             None if self._exclusivity is None else self._exclusivity.holds,
         )
 
@@ -159,10 +155,18 @@ class PushConsumer:
         config, times_max = self._config, max_reconsume_times(self._config)
         answers = PopAnswers(self.instance, self.group)
         consumption = ConsumeMessagePopConcurrentlyService(
-            self._host, config, self.group, self._listener, answers, times_max
+            self._host, config, self.group, self._listener, answers, times_max, self._stats
         )
         return PopMessages(
-            self.instance, config, self.group, self._pulls, answers, consumption, self.subscription, times_max
+            self.instance,
+            config,
+            self.group,
+            self._pulls,
+            answers,
+            consumption,
+            self.subscription,
+            times_max,
+            self._stats,
         )
 
     def _queue_exclusivity(self) -> QueueExclusivity | None:
@@ -197,7 +201,7 @@ class PushConsumer:
             self._believe_subscription(topic)
         self._consumption.start()
         self.instance.register_consumer(self)
-        self.instance.requests.inspect(self._inspected)
+        self.instance.requests.serve(self._administration)
         self.instance.start()
         self._pulls.start()
         if self._exclusivity is not None:

@@ -135,7 +135,7 @@ class ClientInstance:
             instance_name = change_instance_name_to_pid(config.instance_name, host.pid, host.clock.monotonic_ns())
         self.client_id = build_mq_client_id(host.ip, instance_name, stream_request_type=stream_request_type)
         self.routes = ClientRoutes()
-        self.requests = ClientRequests()
+        self.requests = ClientRequests(host)
         """Answers requests of brokers about consumers."""
         self.on_check_transaction_state: Callable[[Channel, Command], None] | None = None
         """Handles checks of transactions; None: no producer here sends transactions."""
@@ -342,5 +342,5 @@ class ClientInstance:
             self.rebalance_immediately()
         elif command.code == RequestCode.CHECK_TRANSACTION_STATE and self.on_check_transaction_state is not None:
             self.on_check_transaction_state(channel, command)
-        elif not command.is_oneway:
-            channel.send(self.requests.answer(command))
+        else:
+            self.requests.handle(channel, command)

@@ -1,120 +1,142 @@
-"""Requests of brokers about consumers, on behalf of operators: offsets and running information.
+"""Requests of brokers to a client: about its consumers on behalf of administrators, and replies for its producers.
 
 Mirrors:
     `org.apache.rocketmq.client.impl.ClientRemotingProcessor`.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Protocol
 
-from nodes.client.tables.offset_table import NO_OFFSET
-from nodes.client.tables.process_queue import ProcessQueue
+import trio
+
+from nodes.host import Channel, Host
 from nodes.protocol import headers_message as headers
-from nodes.protocol.bodies_admin import GetConsumerStatusBody
+from nodes.protocol.bodies import PullMessageResponseBody
+from nodes.protocol.bodies_admin import GetConsumerStatusBody, ResetOffsetBody
+from nodes.protocol.bodies_consumer import ConsumeMessageDirectlyResult, ConsumerRunningInfo
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import VERSION, Command
+from nodes.protocol.command import Command
+from nodes.protocol.errors import ProtocolError
 from nodes.protocol.json_text import to_json
-from nodes.protocol.model import ConsumerData, MessageQueue
-from nodes.protocol.registry import decode_header
+from nodes.protocol.model import Message, MessageQueue
+from nodes.protocol.properties import CORRELATION_ID, text_to_properties
+from nodes.protocol.registry import decode_body, decode_header
 from nodes.rpc.typed import success
-from nodes.values import frozen
+
+_Answer = ConsumerRunningInfo | ConsumeMessageDirectlyResult
 
 
-@frozen
-class InspectedConsumer:
-    """What requests about a consumer need."""
+class AdministeredConsumer(Protocol):
+    """A consumer as administrators reach it."""
 
-    data: Callable[[], ConsumerData]
-    """Its group and its subscriptions."""
-    process_queues: Mapping[MessageQueue, ProcessQueue]
-    """The queues that it owns."""
-    read_offset: Callable[[MessageQueue], int]
-    """The offset that it would commit; -1: none."""
-    in_order: bool
-    thread_core_size: int
-    nameservers: tuple[str, ...]
-    started_ms: int
+    group: str
+
+    def consumer_status(self, topic: str) -> Mapping[MessageQueue, int]:
+        """The offsets in memory of the queues of a topic, or of all for an empty one."""
+
+    async def running_info(self) -> ConsumerRunningInfo:
+        """Its options, subscriptions, queues and counters."""
+
+    async def consume_directly(self, message: Message, broker_name: str) -> ConsumeMessageDirectlyResult | None:
+        """Pass a message to the listener, whatever queues it owns; None: it has no listener."""
+
+    async def reset_offset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
+        """Consume the queues of a topic from other offsets on."""
 
 
 class ClientRequests:
-    """Answers brokers, for all consumers of one instance."""
+    """Answers brokers, for all consumers of one instance; what takes time runs as a task.
 
-    def __init__(self) -> None:
-        self._consumers: dict[str, InspectedConsumer] = {}
+    Mirrors:
+        `ClientRemotingProcessor#processRequest`.
+    """
 
-    def inspect(self, consumer: InspectedConsumer) -> None:
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._consumers: dict[str, AdministeredConsumer] = {}
+        self._resets = trio.Lock()
+        """Resets of one client run one after the other."""
+
+    def serve(self, consumer: AdministeredConsumer) -> None:
         """Answer requests about a consumer from now on."""
-        self._consumers[consumer.data().group_name] = consumer
+        self._consumers[consumer.group] = consumer
 
-    def answer(self, request: Command) -> Command:
-        """Answer a request; CONSUME_MESSAGE_DIRECTLY and all other codes are not emulated, and are refused."""
+    def handle(self, channel: Channel, request: Command) -> None:
+        """Answer a request, at once or later; a oneway request gets no answer."""
+        match request.code:
+            case RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
+                reset = decode_header(headers.ResetOffsetRequestHeader, request.ext_fields)
+                offsets = decode_body(ResetOffsetBody, request.body).offset_table if request.body else {}
+                self._host.start_soon(self._reset_offset, reset, offsets, name="resetOffset")
+            case RequestCode.GET_CONSUMER_RUNNING_INFO:
+                about = decode_header(headers.GetConsumerRunningInfoRequestHeader, request.ext_fields)
+                self._answer_later(channel, request, partial(self._running_info, about.consumer_group))
+            case RequestCode.CONSUME_MESSAGE_DIRECTLY:
+                directly = decode_header(headers.ConsumeMessageDirectlyResultRequestHeader, request.ext_fields)
+                messages = decode_body(PullMessageResponseBody, request.body).messages if request.body else ()
+                self._answer_later(channel, request, partial(self._consume_directly, directly, messages))
+            case _ if not request.is_oneway:
+                channel.send(self._answer(request))
+
+    def _answer(self, request: Command) -> Command:
         match request.code:
             case RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
                 return self._status(request)
-            case RequestCode.GET_CONSUMER_RUNNING_INFO:
-                return self._running_info(request)
+            case RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT:
+                return self._receive_reply(request)
         remark = f"request type {request.code} not supported"
         return request.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
+
+    def _answer_later(
+        self, channel: Channel, request: Command, answer: Callable[[], Awaitable[_Answer | None]]
+    ) -> None:
+        async def send() -> None:
+            body = await answer()
+            answered = _no_consumer(request) if body is None else request.answer(body=to_json(body).encode())
+            if not request.is_oneway:
+                channel.send(answered)
+
+        self._host.start_soon(send, name="NettyClientPublicExecutor")
 
     def _status(self, request: Command) -> Command:
         header = decode_header(headers.GetConsumerStatusRequestHeader, request.ext_fields)
         consumer = self._consumers.get(header.group)
-        if consumer is None:
-            return success(request, None, GetConsumerStatusBody())
-        queues = [queue for queue in consumer.process_queues if queue.topic == header.topic]
-        offsets = {queue: consumer.read_offset(queue) for queue in queues if consumer.read_offset(queue) != NO_OFFSET}
+        offsets = {} if consumer is None else consumer.consumer_status(header.topic)
         return success(request, None, GetConsumerStatusBody(offsets))
 
-    def _running_info(self, request: Command) -> Command:
-        group = decode_header(headers.GetConsumerRunningInfoRequestHeader, request.ext_fields).consumer_group
+    async def _running_info(self, group: str) -> ConsumerRunningInfo | None:
         consumer = self._consumers.get(group)
-        if consumer is None:
-            remark = f"The Consumer Group <{group}> not exist in this consumer"
-            return request.answer(ResponseCode.SYSTEM_ERROR, remark)
-        return request.answer(body=running_info(consumer).encode())
+        return None if consumer is None else await consumer.running_info()
+
+    async def _consume_directly(
+        self, header: headers.ConsumeMessageDirectlyResultRequestHeader, messages: tuple[Message, ...]
+    ) -> ConsumeMessageDirectlyResult | None:
+        consumer = self._consumers.get(header.consumer_group)
+        if consumer is None or not messages:
+            return None
+        return await consumer.consume_directly(messages[0], header.broker_name or "")
+
+    async def _reset_offset(
+        self, header: headers.ResetOffsetRequestHeader, offsets: Mapping[MessageQueue, int]
+    ) -> None:
+        self._host.log.info("invoke reset offset operation from broker", topic=header.topic, group=header.group)
+        consumer = self._consumers.get(header.group)
+        if consumer is not None:
+            async with self._resets:
+                await consumer.reset_offset(header.topic, offsets)
+
+    def _receive_reply(self, request: Command) -> Command:
+        """Take a reply; no emulated producer sends requests, so no request waits for it, and that is no failure."""
+        try:
+            header = decode_header(headers.ReplyMessageRequestHeader, request.ext_fields)
+        except ProtocolError:
+            return request.answer(ResponseCode.SYSTEM_ERROR, "process reply message fail")
+        correlation_id = text_to_properties(header.properties).get(CORRELATION_ID, "")
+        self._host.log.warning("receive reply message, but not matched any request", correlationId=correlation_id)
+        return request.answer()
 
 
-def running_info(consumer: InspectedConsumer) -> str:
-    """Running information of a consumer, in RocketMQ's JSON with queues as keys.
-
-    Mirrors:
-        `org.apache.rocketmq.remoting.protocol.body.ConsumerRunningInfo`.
-    """
-    data = consumer.data()
-    properties = {
-        "PROP_CLIENT_VERSION": f"V{VERSION}",
-        "PROP_CONSUMEORDERLY": "true" if consumer.in_order else "false",
-        "PROP_CONSUMER_START_TIMESTAMP": str(consumer.started_ms),
-        "PROP_CONSUME_TYPE": data.consume_type.value,
-        "PROP_NAMESERVER_ADDR": ";".join(consumer.nameservers),
-        "PROP_THREADPOOL_CORE_SIZE": str(consumer.thread_core_size),
-    }
-    queues = ",".join(f"{to_json(queue)}:{_queue_info(consumer, queue)}" for queue in sorted(consumer.process_queues))
-    subscriptions = ",".join(to_json(subscription) for subscription in data.subscription_data_set)
-    return (
-        f'{{"mqPopTable":{{}},"mqTable":{{{queues}}},"properties":{json.dumps(properties)},'
-        f'"statusTable":{{}},"subscriptionSet":[{subscriptions}],"userConsumerInfo":{{}}}}'
-    )
-
-
-def _queue_info(consumer: InspectedConsumer, queue: MessageQueue) -> str:
-    held = consumer.process_queues[queue]
-    offsets, taken = held.offsets, held.taken_offsets
-    return json.dumps(
-        {
-            "commitOffset": max(0, consumer.read_offset(queue)),
-            "cachedMsgMinOffset": offsets[0] if offsets else 0,
-            "cachedMsgMaxOffset": offsets[-1] if offsets else 0,
-            "cachedMsgCount": len(offsets),
-            "cachedMsgSizeInMiB": held.msg_size_mib,
-            "transactionMsgMinOffset": taken[0] if taken else 0,
-            "transactionMsgMaxOffset": taken[-1] if taken else 0,
-            "transactionMsgCount": len(taken),
-            "locked": held.locked,
-            "tryUnlockTimes": held.try_unlock_times,
-            "lastLockTimestamp": held.last_lock_ms,
-            "droped": held.dropped,
-            "lastPullTimestamp": held.last_pull_ms,
-            "lastConsumeTimestamp": held.last_consume_ms,
-        }
-    )
+def _no_consumer(request: Command) -> Command:
+    remark = f"The Consumer Group <{request.ext_fields.get('consumerGroup')}> not exist in this consumer"
+    return request.answer(ResponseCode.SYSTEM_ERROR, remark)
