@@ -1,9 +1,12 @@
 """Requests that show and change the options of a node whose options are all of one class."""
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from nodes.config.java_properties import MalformedPropertiesError
 from nodes.config.options import Config
 from nodes.config.text import to_lines
+from nodes.fields import FieldError
 from nodes.host import Channel
 from nodes.live_config import LiveConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -33,12 +36,29 @@ class ConfigRequests(Generic[_Config]):
         return update_config(self._config, request)
 
 
-def update_config(config: LiveConfig[_Config], request: Command) -> Command:
-    """Change the options that a request names; returns its answer."""
+def update_config(
+    config: LiveConfig[_Config], request: Command, on_changed: Callable[[tuple[str, ...]], None] | None = None
+) -> Command:
+    """Change the options that a request names; returns its answer.
+
+    As in RocketMQ a name that is unknown, or a text that does not parse, changes nothing, and is a success. A value
+    that RocketMQ takes and an emulated node cannot have, such as a period of 0, is refused: that is ours.
+
+    Args:
+        config: the options of the node.
+        request: its body has lines of `name=value`.
+        on_changed: called with the names in the body.
+    """
+    if not request.body:
+        return success(request)
     try:
-        config.update((request.body or b"").decode(errors="replace"))
+        changed = config.update(request.body.decode(errors="replace"))
     except PermissionError as error:
         return request.answer(ResponseCode.NO_PERMISSION, str(error))
-    except ValueError as error:
+    except MalformedPropertiesError:
+        return request.answer(ResponseCode.SYSTEM_ERROR, "string2Properties error")
+    except FieldError as error:
         return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
+    if on_changed is not None:
+        on_changed(changed)
     return success(request)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Generic, TypeVar
 
 from nodes.config.options import Config
-from nodes.config.text import from_lines, to_lines, updated, values_of
+from nodes.config.text import from_lines, parsed, to_lines, updated, values_of
 from nodes.host import Disk, Host
 from nodes.protocol.model import DataVersion
 
@@ -56,22 +56,22 @@ class LiveConfig(Generic[_Config]):
         """Change options, for this process, and for later ones of this node if changes are retained.
 
         Args:
-            text: lines of `name=value`; unknown names are ignored.
+            text: lines of `name=value`; unknown names, and texts that Java does not parse, change nothing.
 
         Returns:
             The names in the text.
 
         Raises:
             PermissionError: one of them may not be changed.
-            FieldError: one of the values is invalid.
-            ValueError: the text is no list of options.
+            FieldError: a value is one of Java that the option cannot have here.
+            MalformedPropertiesError: the text is no list of options.
         """
         changes = from_lines(text)
         if any(name in changes for name in self._black_list):
             raise PermissionError("Can not update config in black list.")
         self._config = updated(self._config, changes)
         if self._keeps:
-            store_changes(self._host.disk, changes)
+            store_changes(self._host.disk, parsed(type(self._config), changes))
         self.data_version = self.data_version.next_version(self._host.clock.now_ms())
         self._apply(self._config)
         return tuple(changes)
@@ -82,7 +82,7 @@ def with_stored_changes(disk: Disk, config: _Config) -> _Config:
     return updated(config, _retained(disk))
 
 
-def store_changes(disk: Disk, changes: Mapping[str, str]) -> None:
+def store_changes(disk: Disk, changes: Mapping[str, object]) -> None:
     """Store changed options for later processes of a node."""
     disk.write(CONFIG_FILE, to_lines({**_retained(disk), **changes}).encode())
 

@@ -5,17 +5,20 @@ Mirrors:
     `org.apache.rocketmq.remoting.Configuration`.
 """
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
 import attrs
 
+from nodes.config.java_properties import read_properties
 from nodes.config.options import Config, options
-from nodes.fields import FieldError, key_of, quoted
+from nodes.fields import INT_MAX, rule_of
 
 _Config = TypeVar("_Config", bound=Config)
-_BOOLEANS: Mapping[str, bool] = {"true": True, "false": False}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+"""A number as Java reads it: no blanks, no separators, no unit."""
 
 
 def to_lines(values: Mapping[str, object]) -> str:
@@ -30,44 +33,48 @@ def values_of(config: Config) -> dict[str, object]:
 
 
 def from_lines(text: str) -> dict[str, str]:
-    """Read lines; blank ones and comments are skipped, the last of equal names wins.
+    """Read lines as Java does; blank ones and comments are skipped, the last of equal names wins.
 
     Raises:
-        ValueError: a line has no `=`.
+        MalformedPropertiesError: Java refuses the text.
     """
-    found = {}
-    for line in map(str.strip, text.splitlines()):
-        if not line or line[0] in "#!":
-            continue
-        name, separator, value = line.partition("=")
-        if not separator:
-            raise ValueError(f"{quoted(line)} is no line of the form name=value")
-        found[name.strip()] = value.strip()
-    return found
+    return read_properties(text)
 
 
 def updated(config: _Config, changes: Mapping[str, str]) -> _Config:
-    """The configuration with some options changed; unknown names are ignored, as in RocketMQ.
+    """The configuration with some options changed; names that are unknown and texts that do not parse change nothing.
 
     Raises:
-        FieldError: an option cannot have this value; nothing was changed.
+        FieldError: a text is a value of Java that the option cannot have here; nothing was changed.
     """
+    wanted = parsed(type(config), changes)
     known = options(type(config))
-    wanted = {known[name].name: _value(known[name], text) for name, text in changes.items() if name in known}
-    return attrs.evolve(config, **wanted) if wanted else config
+    return attrs.evolve(config, **{known[name].name: value for name, value in wanted.items()}) if wanted else config
 
 
-def _value(field: "attrs.Attribute[Any]", text: str) -> object:
-    """The value of an option from its text; an invalid text is left to the option's validator."""
+def parsed(config_class: type[Config], changes: Mapping[str, str]) -> dict[str, object]:
+    """The values that Java reads in texts of options, by option; others leave an option as it is, without an error.
+
+    Mirrors:
+        `org.apache.rocketmq.common.MixAll#properties2Object`.
+    """
+    known = options(config_class)
+    values = {name: _value(known[name], text) for name, text in changes.items() if name in known}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _value(field: "attrs.Attribute[Any]", text: str) -> object | None:
+    """The value of an option; None if the text is none: of a switch every text but `true` is false."""
     default: object = field.default
     if isinstance(default, bool):
-        return _BOOLEANS.get(text.lower(), text)
+        return text.lower() == "true"
     if isinstance(default, int):
-        try:
-            return int(text)
-        except ValueError:
-            raise FieldError(key_of(field), f"expected a whole number, not {quoted(text)}") from None
-    return text
+        number = int(text) if _WHOLE.fullmatch(text) else None
+        is_int = rule_of(field).limit == INT_MAX
+        return None if number is None or (is_int and not -INT_MAX <= number <= INT_MAX) else number
+    if isinstance(default, Enum):
+        return text.strip() if text.strip() in [item.value for item in type(default)] else None
+    return text.strip()
 
 
 def _text(value: object) -> str:

@@ -6,6 +6,8 @@ import attrs
 import pytest
 
 from emulator.testing import Stage, Trace, a_scenario, execute
+from nodes.config import BrokerConfig
+from nodes.live_config import CONFIG_FILE
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.bodies import TopicList
 from nodes.protocol.bodies_admin import CreateTopicListRequestBody, GroupForbidden
@@ -193,8 +195,7 @@ def test_options_change_while_a_broker_runs_and_stay_changed_when_it_is_restarte
     ("body", "code", "remark"),
     [
         (b"brokerPermission=9", 1, "brokerPermission: expected a whole number from 0 to 7, not 9"),
-        (b"brokerPermission=x", 1, "brokerPermission: expected a whole number, not 'x'"),
-        (b"brokerPermission", 1, "'brokerPermission' is no line of the form name=value"),
+        (b"brokerPermission=\\u00g1", 1, "string2Properties error"),
         (b"listenPort=1", ResponseCode.NO_PERMISSION, "Can not update config in black list."),
     ],
 )  # fmt: skip
@@ -205,6 +206,20 @@ def test_an_option_that_cannot_be_is_refused_in_one_line_and_changes_nothing(bod
         answer = await guest.ask(BROKER, RequestCode.UPDATE_BROKER_CONFIG, None, b"forceRegister=false\n" + body)
         assert (answer.code, answer.remark) == (code, remark)
         assert stage.node(BROKER).context.config is before
+
+    execute(a_scenario(), script)
+
+
+def test_an_option_whose_text_does_not_parse_stays_as_it_is_and_that_is_a_success() -> None:
+    async def script(stage: Stage) -> None:
+        guest = await a_guest(stage)
+        body = b"brokerPermission=x\nforceRegister=no\nfileReservedTime\nunknown=1"
+        answer = await guest.ask(BROKER, RequestCode.UPDATE_BROKER_CONFIG, None, body)
+        assert (answer.code, answer.remark) == (ResponseCode.SUCCESS, None)
+        assert stage.node(BROKER).context.config == BrokerConfig(force_register=False)
+        stored = stage.host(BROKER).disk.read(CONFIG_FILE)
+        assert stored == b"forceRegister=false\n"
+        assert (await guest.ask(BROKER, RequestCode.UPDATE_BROKER_CONFIG)).code == ResponseCode.SUCCESS
 
     execute(a_scenario(), script)
 

@@ -13,6 +13,7 @@ from nodes.broker.tables.timer.delay_offsets import DelayOffsets
 from nodes.cause import cause
 from nodes.config import BrokerConfig
 from nodes.config.text import to_lines
+from nodes.config_requests import update_config
 from nodes.host import Channel
 from nodes.live_config import LiveConfig
 from nodes.protocol import headers_admin as headers
@@ -126,17 +127,13 @@ class AdminBroker(Part):
         self._nameserver_list.on_config_changed()
 
     def _update_config(self, _channel: Channel, request: Command) -> Command:
-        try:
-            changed = self._config.update((request.body or b"").decode(errors="replace"))
-        except PermissionError as error:
-            return request.answer(ResponseCode.NO_PERMISSION, str(error))
-        except ValueError as error:
-            return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
-        if "brokerPermission" in changed:
+        return update_config(self._config, request, self._on_changed)
+
+    def _on_changed(self, names: tuple[str, ...]) -> None:
+        if "brokerPermission" in names:
             self._broker.topics.step_version(now_ms=self._broker.host.clock.now_ms())
             self._broker.versions.believe()
             self._broker.host.start_soon(self._register, cause.get(), name="registerBrokerAll")
-        return success(request)
 
     async def _register(self, began: int) -> None:
         cause.set(began)
