@@ -5,6 +5,7 @@ from nodes.broker.admin.clients import AdminClients
 from nodes.broker.admin.groups import AdminGroups
 from nodes.broker.admin.offsets import AdminOffsets
 from nodes.broker.admin.progress import AdminProgress
+from nodes.broker.admin.runtime_info import RuntimeInfo
 from nodes.broker.admin.store import AdminStore
 from nodes.broker.admin.topics import AdminTopics
 from nodes.broker.broker_setup import BrokerSetup, BrokerTables
@@ -267,6 +268,7 @@ class BrokerParts:
         """Parts that answer requests; the first two have a file, too."""
         broker, group, clients, messages = self._tables.core, self.group, self.clients, self.messages
         tables, pop, timer = self._tables.clients, self._tables.pop, self._tables.timer
+        runtime = RuntimeInfo(broker, timer, clients.executors, lambda: self._special.is_running)
         sends = SendMessage(broker, tables.locks, group.registration, group.ha, messages.put)
         return (
             clients.assignments,
@@ -286,9 +288,7 @@ class BrokerParts:
             AdminClients(broker, tables, clients.manage, clients.to_clients),
             AdminStore(broker),
             group.nameserver_list,
-            AdminBroker(
-                broker, timer.delay_offsets, group.registration, group.ha, self._special, group.nameserver_list
-            ),
+            AdminBroker(broker, runtime, group.registration, group.ha, group.nameserver_list),
         )
 
     def _controlled_replica(self, controllers: tuple[str, ...]) -> ControlledReplica | None:

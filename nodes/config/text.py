@@ -47,9 +47,11 @@ def updated(config: _Config, changes: Mapping[str, str]) -> _Config:
     Raises:
         FieldError: a text is a value of Java that the option cannot have here; nothing was changed.
     """
-    wanted = parsed(type(config), changes)
+    wanted = parsed(type(config), changes) if changes else {}
+    if not wanted:
+        return config
     known = options(type(config))
-    return attrs.evolve(config, **{known[name].name: value for name, value in wanted.items()}) if wanted else config
+    return attrs.evolve(config, **{known[name].name: value for name, value in wanted.items()})
 
 
 def parsed(config_class: type[Config], changes: Mapping[str, str]) -> dict[str, object]:

@@ -294,7 +294,7 @@ def test_runtime_counts_and_replication_are_reported() -> None:
         assert table["brokerActive"] == "true"
         assert table["brokerVersionDesc"] == "V5_3_3"
         assert table["msgPutTotalTodayNow"] == "10"
-        assert [len(table[name].split()) for name in ("putTps", "getTransferredTps")] == [3, 3]
+        assert [len(table[name].split(" ")) for name in ("putTps", "getTransferredTps")] == [3, 3]
         assert table["runtime"].startswith("[ 0 days, 0 hours, 0 minutes, 30 seconds")
         master = decode_body(bodies.HARuntimeInfo, (await guest.ask(MASTER, RequestCode.GET_BROKER_HA_STATUS)).body)
         slave = decode_body(bodies.HARuntimeInfo, (await guest.ask(S1, RequestCode.GET_BROKER_HA_STATUS)).body)

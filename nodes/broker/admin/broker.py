@@ -1,15 +1,12 @@
 """Requests of operators about the broker itself: runtime information, options, replication, statistics."""
 
+from nodes.broker.admin.runtime_info import RuntimeInfo
 from nodes.broker.context import BrokerContext
-from nodes.broker.group.membership import SpecialServices
 from nodes.broker.ha.service import HaService
 from nodes.broker.part import Part
 from nodes.broker.registration.nameserver_list import NameserverList
 from nodes.broker.registration.registration import NameserverRegistration
-from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
-from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem, StatsName
-from nodes.broker.tables.timer.delay_levels import queue_id_of
-from nodes.broker.tables.timer.delay_offsets import DelayOffsets
+from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem
 from nodes.cause import cause
 from nodes.config import BrokerConfig
 from nodes.config.text import to_lines
@@ -26,7 +23,7 @@ from nodes.protocol.bodies_admin import (
     HARuntimeInfo,
 )
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import VERSION, VERSION_DESC, Command
+from nodes.protocol.command import Command
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.names import is_lmq, is_system_topic
@@ -41,9 +38,6 @@ _SLAVE = "SLAVE"
 class AdminBroker(Part):
     """Reports the state of a broker, and changes its options while it runs.
 
-    Args:
-        special: the services that only one member of a group runs.
-
     Mirrors:
         `org.apache.rocketmq.broker.processor.AdminBrokerProcessor#getBrokerRuntimeInfo`, `#getBrokerConfig`,
         `#updateBrokerConfig`, `#getBrokerHaStatus`, `#getBrokerEpochCache`, `#ViewBrokerStatsData`.
@@ -52,19 +46,16 @@ class AdminBroker(Part):
     def __init__(
         self,
         broker: BrokerContext,
-        delay_offsets: DelayOffsets,
+        runtime: RuntimeInfo,
         registration: NameserverRegistration,
         ha: HaService,
-        special: SpecialServices,
         nameserver_list: NameserverList,
     ) -> None:
         self._broker = broker
-        self._delay_offsets = delay_offsets
+        self._runtime = runtime
         self._registration = registration
         self._ha = ha
-        self._special = special
         self._nameserver_list = nameserver_list
-        self._started_ms = broker.host.clock.now_ms()
         self._config = LiveConfig(broker.host, broker.config, self._apply)
 
     def handlers(self) -> Handlers:
@@ -81,6 +72,10 @@ class AdminBroker(Part):
             RequestCode.CLEAN_UNUSED_TOPIC: self._clean_unused_topic,
         }
 
+    async def start(self) -> None:
+        """Begin to count."""
+        self._runtime.begin()
+
     def _clean_expired_consume_queue(self, _channel: Channel, request: Command) -> Command:
         """Nothing has expired: no queue of the store has entries below the log's beginning."""
         return success(request)
@@ -94,17 +89,7 @@ class AdminBroker(Part):
         return success(request)
 
     def _get_runtime_info(self, _channel: Channel, request: Command) -> Command:
-        running = self._special.is_running
-        table = prepare_runtime_info(self._broker, special_service_running=running, started_ms=self._started_ms)
-        return success(request, None, KvTable(_NOT_EMULATED | self._delays() | table))
-
-    def _delays(self) -> dict[str, str]:
-        """Delivered offset and end of the queue of each delay level."""
-        store = self._broker.store
-        return {
-            f"scheduleMessageOffset_{level}": f"{offset},{store.max_offset(SCHEDULE_TOPIC, queue_id_of(level))}"
-            for level, offset in self._delay_offsets.offsets.items()
-        }
+        return success(request, None, KvTable(self._runtime.table()))
 
     def _get_config(self, _channel: Channel, request: Command) -> Command:
         version = headers.GetBrokerConfigResponseHeader(to_json(self._config.data_version))
@@ -157,86 +142,6 @@ class AdminBroker(Part):
     def _stats_item(self, item: StatsItem, span_ms: int) -> BrokerStatsItem:
         snapshot = item.snapshot(span_ms, self._broker.host.clock.now_ms())
         return BrokerStatsItem(snapshot.sum, snapshot.tps, snapshot.avgpt)
-
-
-_SPANS_MS = (10_000, MINUTE_MS, 10 * MINUTE_MS)
-_POOLS = ("send", "pull", "litePull", "query", "ack")
-_NOT_EMULATED = {
-    "putMessageEntireTimeMax": "0",
-    "putMessageFailedTimes": "0",
-    "getMessageEntireTimeMax": "0",
-    "dispatchMaxBuffer": "0",
-    "dispatchBehindBytes": "0",
-    "pageCacheLockTimeMills": "0",
-    "getMissTps": "0.0 0.0 0.0",
-    "putLatency99": "0.00",
-    "putLatency999": "0.00",
-    "commitLogDiskRatio": "0.0",
-    "consumeQueueDiskRatio": "0.0",
-    "remainTransientStoreBufferNumbs": "0",
-    "remainHowManyDataToFlush": "0 B",
-    "timerReadBehind": "0",
-    "timerOffsetBehind": "0",
-    "timerCongestNum": "0",
-    "timerEnqueueTps": "0.0",
-    "timerDequeueTps": "0.0",
-    "EndTransactionQueueSize": "0",
-    "EndTransactionThreadPoolQueueCapacity": "100000",
-    "msgPutTotalYesterdayMorning": "0",
-    "msgGetTotalYesterdayMorning": "0",
-    "msgPutTotalTodayMorning": "0",
-    "msgGetTotalTodayMorning": "0",
-    **{f"{pool}ThreadPoolQueueSize": "0" for pool in _POOLS},
-    **{f"{pool}ThreadPoolQueueCapacity": "10000" for pool in _POOLS},
-    **{f"{pool}ThreadPoolQueueHeadWaitTimeMills": "0" for pool in _POOLS},
-}
-"""Entries about threads, page caches and daily statistics, which are not emulated: the values of an idle broker."""
-
-
-def prepare_runtime_info(broker: BrokerContext, *, special_service_running: bool, started_ms: int) -> dict[str, str]:
-    """The runtime information of a broker.
-
-    Args:
-        broker: the broker that is described.
-        special_service_running: whether its special services run.
-        started_ms: wall clock at the start of the process.
-    """
-    now_ms, store, stats = broker.host.clock.now_ms(), broker.store, broker.stats
-    put, fetched = stats.total(StatsName.TOPIC_PUT_NUMS), stats.total(StatsName.GROUP_GET_NUMS)
-    got_tps = _tps(broker, StatsName.GROUP_GET_NUMS, now_ms)
-    return {
-        "bootTimestamp": str(started_ms),
-        "startAcceptSendRequestTimeStamp": str(started_ms),
-        "runtime": _format_runtime(now_ms - started_ms),
-        "putMessageTimesTotal": str(max(1, put)),
-        "putMessageSizeTotal": str(store.max_commit_log_offset),
-        "putMessageAverageSize": str(store.max_commit_log_offset / max(1, put)),
-        "putMessageDistributeTime": "[<=0ms]:0 ",
-        "putTps": _tps(broker, StatsName.TOPIC_PUT_NUMS, now_ms),
-        "getFoundTps": got_tps,
-        "getTotalTps": got_tps,
-        "getTransferredTps": got_tps,
-        "commitLogMinOffset": str(store.min_commit_log_offset),
-        "commitLogMaxOffset": str(store.max_commit_log_offset),
-        "earliestMessageTimeStamp": str(store.earliest_message_time),
-        "msgPutTotalTodayNow": str(put),
-        "msgGetTotalTodayNow": str(fetched),
-        "brokerActive": "true" if special_service_running else "false",
-        "brokerVersion": str(VERSION),
-        "brokerVersionDesc": VERSION_DESC,
-    }
-
-
-def _tps(broker: BrokerContext, name: StatsName, now_ms: int) -> str:
-    return " ".join(str(broker.stats.total_tps(name, span_ms, now_ms)) for span_ms in _SPANS_MS)
-
-
-def _format_runtime(duration_ms: int) -> str:
-    """`[ 0 days, 1 hours, 2 minutes, 3 seconds ]`."""
-    days, rest = divmod(duration_ms, DAY_MS)
-    hours, rest = divmod(rest, HOUR_MS)
-    minutes, rest = divmod(rest, MINUTE_MS)
-    return f"[ {days} days, {hours} hours, {minutes} minutes, {rest // 1_000} seconds ]"
 
 
 def ha_runtime_info(broker: BrokerContext, ha: HaService) -> HARuntimeInfo:

@@ -142,6 +142,7 @@ class PullMessage(Part):
         )
         for message in result.filtered:
             broker.host.record(filtered_record(message, group, broker.broker_name, channel.remote_address))
+        self._count(topic, group, len(result.messages))
         code = pull_response_code(result.status, header.queue_offset)
         tracked_min = self._tracked_min  # checked here, because most brokers are in no container
         if tracked_min is not None and code is not ResponseCode.SUCCESS and self._sends_to_master(tracked_min, result):
@@ -153,8 +154,6 @@ class PullMessage(Part):
             code = ResponseCode.PULL_RETRY_IMMEDIATELY
         body = None
         if result.messages:
-            key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
-            broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(result.messages), broker.host.clock.now_ms())
             is_short = result.found_bytes <= PULL_BYTES_MAX
             body = encode_shared_body(PullMessageResponseBody(result.messages), is_short=is_short)
         may_suggest = broker.config.slave_read_enable and tracked_min is None
@@ -165,6 +164,14 @@ class PullMessage(Part):
             result.max_offset,
         )
         return request.answer(int(code), None, encode_header(read), body)
+
+    def _count(self, topic: str, group: str, messages: int) -> None:
+        stats, now_ms = self._broker.stats, self._broker.host.clock.now_ms()
+        if messages:
+            stats.inc(StatsName.GROUP_GET_NUMS, f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", messages, now_ms)
+            stats.store.found(messages, now_ms)
+        else:
+            stats.store.missed(now_ms)
 
     def _begins_here(self, channel: Channel, header: headers.PullMessageRequestHeader) -> bool:
         """Whether a pull is that of the active consumer, which begins at the right offset."""

@@ -117,6 +117,7 @@ class QueuePop:
             return
         read = read_queue(broker, self._offsets, pop, topic, queue_id, offset)
         if not read.messages:
+            broker.stats.store.missed(broker.host.clock.now_ms())
             self._pass_over(pop, topic, queue_id, offset, read)
         elif not await self._record(pop, topic, queue_id, offset, read):
             pop.rest_num += len(read.messages)
@@ -130,7 +131,9 @@ class QueuePop:
         """Note a batch, or write a check point; False: its messages must not be handed out."""
         broker, header, group = self._broker, pop.header, pop.group
         key = f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
-        broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(read.messages), broker.host.clock.now_ms())
+        now_ms = broker.host.clock.now_ms()
+        broker.stats.inc(StatsName.GROUP_GET_NUMS, key, len(read.messages), now_ms)
+        broker.stats.store.found(len(read.messages), now_ms)
         found = tuple(message.queue_offset for message in read.messages)
         diffs = tuple(at - offset for at in found)
         times = (offset, pop.pop_time_ms, header.invisible_time)

@@ -69,7 +69,7 @@ class RequestExecutors:
         self._draw = host.rng("processingTimes").random
         self._pools = {name: ThreadPool[RequestTask](size) for name, size in broker.config.pool_sizes().items()}
         self._lock = AppendLock[RequestTask]()
-        self._beliefs = BusyBeliefs(host, self._head_wait_ms)
+        self._beliefs = BusyBeliefs(host, self.head_wait_ms)
         self._fast_failure = FastFailure(host, self._clean)
 
     def is_page_cache_busy(self) -> bool:
@@ -169,7 +169,11 @@ class RequestExecutors:
 
         self._pools[name].remove_expired(now_ms, limit_ms, expire)
 
-    def _head_wait_ms(self, name: PoolName) -> tuple[int, int]:
+    def append_lock_ms(self, now_ms: int) -> int:
+        """For how long the present append has had the lock of the log; 0: there is none."""
+        return self._lock.lock_time_ms(now_ms)
+
+    def head_wait_ms(self, name: PoolName) -> tuple[int, int]:
         """Requests of a pool that wait, and for how long the first one has."""
         pool = self._pools[name]
         return pool.waiting, pool.head_wait_ms(self._host.clock.now_ms())

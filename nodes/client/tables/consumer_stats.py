@@ -5,6 +5,7 @@ Mirrors:
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 import attrs
 
@@ -18,33 +19,38 @@ _COUNTS = 7
 
 
 @attrs.define
-class _Counts:
-    """The counts of one topic in intervals of one length; an interval counts when it has ended."""
-
-    slot_ms: int
-    slots: deque[tuple[int, list[int]]] = attrs.field(factory=lambda: deque(maxlen=_SLOTS + 1))
-    """(number of the interval, counts), the newest last."""
-
-    def newest(self, elapsed_ms: int) -> list[int]:
-        """The counts of the present interval."""
-        slot = elapsed_ms // self.slot_ms
-        if not self.slots or self.slots[-1][0] < slot:
-            self.slots.append((slot, [0] * _COUNTS))
-        return self.slots[-1][1]
-
-    def sums(self, elapsed_ms: int) -> list[int]:
-        """The sums of the last intervals that have ended."""
-        present = elapsed_ms // self.slot_ms
-        ended = [counts for slot, counts in self.slots if present - _SLOTS <= slot < present]
-        return [sum(counts[kind] for counts in ended) for kind in range(_COUNTS)]
-
-
-@attrs.define
 class _TopicCounts:
-    minute: _Counts = attrs.field(factory=lambda: _Counts(_MINUTE_SLOT_MS))
-    hour: _Counts = attrs.field(factory=lambda: _Counts(_HOUR_SLOT_MS))
-    first_ms: list[int] = attrs.field(factory=lambda: [-1] * _COUNTS)
-    """When each count was counted for the first time, since the start; -1: never."""
+    """The counts of one topic, in intervals of 10 s and of ten minutes; an interval counts when it has ended."""
+
+    slot: int
+    """Number of the newest interval of 10 s."""
+    counts: list[int] = attrs.field(factory=lambda: [0] * _COUNTS)
+    """Its counts."""
+    ended: deque[tuple[int, list[int]]] = attrs.field(factory=lambda: deque(maxlen=_SLOTS))
+    """(number, counts) of the intervals before it."""
+    hour: deque[tuple[int, list[int]]] = attrs.field(factory=lambda: deque(maxlen=_SLOTS + 1))
+    """The same of intervals of ten minutes, without the newest interval of 10 s."""
+    first_slots: list[int] = attrs.field(factory=lambda: [-1] * _COUNTS)
+    """In which interval of 10 s each count was counted for the first time; -1: in none, or in the newest one."""
+
+    def begin(self, slot: int) -> None:
+        """End the newest interval, and begin another one."""
+        number, counts = self.slot * _MINUTE_SLOT_MS // _HOUR_SLOT_MS, self.counts
+        self.ended.append((self.slot, counts))
+        if not self.hour or self.hour[-1][0] < number:
+            self.hour.append((number, [0] * _COUNTS))
+        whole = self.hour[-1][1]
+        for kind, count in enumerate(counts):
+            whole[kind] += count
+            if count and self.first_slots[kind] < 0:
+                self.first_slots[kind] = self.slot
+        self.slot, self.counts = slot, [0] * _COUNTS
+
+
+def _sums(slots: Iterable[tuple[int, list[int]]], present: int) -> list[int]:
+    """The sums of the last intervals before the present one."""
+    ended = [counts for slot, counts in slots if present - _SLOTS <= slot < present]
+    return [sum(counts[kind] for counts in ended) for kind in range(_COUNTS)]
 
 
 class ConsumerStats:
@@ -70,7 +76,11 @@ class ConsumerStats:
             messages: those that the client's filter left.
             now_ms: the wall clock.
         """
-        self._add(topic, now_ms, (rt_ms, 1, messages, 0, 0, 0, 0))
+        slot, found = (now_ms - self._started_ms) // _MINUTE_SLOT_MS, self._topics.get(topic)
+        counts = found.counts if found is not None and slot <= found.slot else self._begin(topic, slot)
+        counts[_PULL_RT] += rt_ms
+        counts[_PULLS] += 1
+        counts[_PULLED] += messages
 
     def consumed(self, topic: str, rt_ms: int, messages: int, now_ms: int, *, succeeded: bool | None) -> None:
         """Count a batch of the listener.
@@ -82,21 +92,21 @@ class ConsumerStats:
             now_ms: the wall clock.
             succeeded: the result; None: it is ignored, because the queue was dropped or the messages were late.
         """
-        ok, failed = (messages, 0) if succeeded else (0, messages)
-        self._add(topic, now_ms, (0, 0, 0, rt_ms, 1, 0, 0) if succeeded is None else (0, 0, 0, rt_ms, 1, ok, failed))
+        slot, found = (now_ms - self._started_ms) // _MINUTE_SLOT_MS, self._topics.get(topic)
+        counts = found.counts if found is not None and slot <= found.slot else self._begin(topic, slot)
+        counts[_CONSUME_RT] += rt_ms
+        counts[_BATCHES] += 1
+        if succeeded is not None:
+            counts[_OK if succeeded else _FAILED] += messages
 
-    def _add(self, topic: str, now_ms: int, counted: tuple[int, ...]) -> None:
+    def _begin(self, topic: str, slot: int) -> list[int]:
+        """Begin an interval; this and the methods above are one call for most messages, as there may be millions."""
         found = self._topics.get(topic)
         if found is None:
-            found = self._topics[topic] = _TopicCounts()
-        elapsed_ms = max(0, now_ms - self._started_ms)
-        minute, hour, first_ms = found.minute.newest(elapsed_ms), found.hour.newest(elapsed_ms), found.first_ms
-        for kind, count in enumerate(counted):
-            if count:
-                minute[kind] += count
-                hour[kind] += count
-                if first_ms[kind] < 0:
-                    first_ms[kind] = elapsed_ms
+            found = self._topics[topic] = _TopicCounts(max(0, slot))
+        else:
+            found.begin(slot)
+        return found.counts
 
     def status(self, topic: str, now_ms: int) -> ConsumeStatus:
         """The rates and times of a topic; all are 0 for a topic without pulls.
@@ -104,26 +114,27 @@ class ConsumerStats:
         Mirrors:
             `ConsumerStatsManager#consumeStatus`.
         """
-        found, elapsed_ms = self._topics.get(topic), max(0, now_ms - self._started_ms)
+        found, present = self._topics.get(topic), (now_ms - self._started_ms) // _MINUTE_SLOT_MS
         if found is None:
             return ConsumeStatus()
-        minute = found.minute.sums(elapsed_ms)
-        hour = found.hour.sums(elapsed_ms)
+        if found.slot < present:
+            found.begin(present)
+        minute = _sums(found.ended, present)
+        hour = _sums(found.hour, present * _MINUTE_SLOT_MS // _HOUR_SLOT_MS)
         timed = minute if minute[_CONSUME_RT] else hour
         return ConsumeStatus(
             pull_rt=minute[_PULL_RT] / max(1, minute[_PULLS]),
-            pull_tps=_per_second(minute, _PULLED, found, elapsed_ms),
+            pull_tps=_per_second(minute, _PULLED, found, present),
             consume_rt=timed[_CONSUME_RT] / max(1, timed[_BATCHES]),
-            consume_ok_tps=_per_second(minute, _OK, found, elapsed_ms),
-            consume_failed_tps=_per_second(minute, _FAILED, found, elapsed_ms),
+            consume_ok_tps=_per_second(minute, _OK, found, present),
+            consume_failed_tps=_per_second(minute, _FAILED, found, present),
             consume_failed_msgs=hour[_FAILED],
         )
 
 
-def _per_second(sums: list[int], kind: int, found: _TopicCounts, elapsed_ms: int) -> float:
+def _per_second(sums: list[int], kind: int, found: _TopicCounts, present: int) -> float:
     """A sum by the time between its first and its last sample; a counter is sampled from its first count on."""
     if not sums[kind]:
         return 0.0
-    present = elapsed_ms // _MINUTE_SLOT_MS
-    first = max(present - _SLOTS, found.first_ms[kind] // _MINUTE_SLOT_MS)
+    first = max(present - _SLOTS, found.first_slots[kind])
     return sums[kind] * 1_000 / ((present - first) * _MINUTE_SLOT_MS)

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 import attrs
 
+from nodes.broker.tables.store.store_stats import StoreStats
+from nodes.protocol.names import is_system_topic
 from nodes.values import frozen
 
 _SLOT_MS = 10_000
@@ -104,6 +106,8 @@ class BrokerStatsManager:
 
     def __init__(self) -> None:
         self._items: dict[tuple[StatsName, str], StatsItem] = {}
+        self.store = StoreStats()
+        """Reads of the log."""
 
     def inc(self, name: StatsName, key: str, value: int, now_ms: int) -> None:
         """Count."""
@@ -121,13 +125,10 @@ class BrokerStatsManager:
         item = self._items.get((name, key))
         return 0.0 if item is None else item.snapshot(MINUTE_MS, now_ms).tps
 
-    def total(self, name: StatsName) -> int:
-        """Sum of all keys since the start of the process."""
-        return sum(item.total for (of, _), item in self._items.items() if of is name)
-
-    def total_tps(self, name: StatsName, span_ms: int, now_ms: int) -> float:
-        """Average per second of all keys."""
-        return sum(item.snapshot(span_ms, now_ms).tps for (of, _), item in self._items.items() if of is name)
+    def total_without_system_topics(self, name: StatsName) -> int:
+        """Sum of all keys since the start of the process, except for those of system topics."""
+        of_name = ((key, item) for (of, key), item in self._items.items() if of is name)
+        return sum(item.total for key, item in of_name if not is_system_topic(key.split("@")[0]))
 
     def forget_topic(self, topic: str) -> None:
         """Remove the counters of a topic."""

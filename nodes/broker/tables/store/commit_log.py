@@ -254,6 +254,17 @@ class CommitLog:
         """All rows that are there."""
         return iter(range(self.files[0].first_row, self.files[-1].next_row) if self.files else ())
 
+    @property
+    def next_row(self) -> int:
+        """The row behind the last one."""
+        return self.files[-1].next_row if self.files else 0
+
+    def count_between(self, begin_ms: int, end_ms: int) -> int:
+        """How many messages were stored from an instant on and before another one, by the clock of the broker."""
+        rows = range(self.files[0].first_row if self.files else 0, self.next_row)
+        begin, end = (bisect_left(rows, instant_ms, key=self.store_timestamp) for instant_ms in (begin_ms, end_ms))
+        return end - begin
+
     def append(self, message: Message, queues: Callable[[], Sequence[QueueEnd]]) -> int:
         """Append a message, whose offset is none before the end of the log; returns its row.
 

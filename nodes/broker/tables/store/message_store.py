@@ -124,7 +124,7 @@ class MessageStore:
         self._queues: dict[tuple[str, int], _ConsumeQueue] = {}
         self._contents = {} if contents is None else contents
         self._file_bytes = file_bytes
-        self._log = CommitLog(self._contents, file_bytes)
+        self.log = self._log = CommitLog(self._contents, file_bytes)
         self._readable = readable
         self.index = MessageIndex(self._log)
         """Index of messages by key."""

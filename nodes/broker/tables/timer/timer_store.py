@@ -161,6 +161,16 @@ class TimerStore:
         self.catch_up(now_ms)
         return now_ms - self.curr_read_time_ms
 
+    @property
+    def enqueue_behind_messages(self) -> int:
+        """Messages of the timer's topic that are not in the wheel."""
+        return self._store.max_offset(TIMER_TOPIC, 0) - self.curr_queue_offset
+
+    @property
+    def all_congest_num(self) -> int:
+        """Messages in the wheel."""
+        return self.wheel.get_all_num(self.curr_read_time_ms)
+
     def move_write_time(self, now_ms: int) -> None:
         """Move the present on; it never goes back."""
         self.curr_write_time_ms = max(self.curr_write_time_ms, self._format_time(now_ms))
