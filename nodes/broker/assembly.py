@@ -288,7 +288,7 @@ class BrokerParts:
             AdminClients(broker, tables, clients.manage, clients.to_clients),
             AdminStore(broker),
             group.nameserver_list,
-            AdminBroker(broker, runtime, group.registration, group.ha, group.nameserver_list),
+            AdminBroker(broker, runtime, group.registration, group.ha, group.nameserver_list, group.members),
         )
 
     def _controlled_replica(self, controllers: tuple[str, ...]) -> ControlledReplica | None:

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from nodes.broker.context import BrokerContext, VersionedTable
-from nodes.broker.files import COMMIT_LOG_FILE, CONSUME_QUEUE_FILE, TIMER_LOG_FILE
+from nodes.broker.files import CONSUME_QUEUE_FILE, TIMER_LOG_FILE
 from nodes.broker.tables.clients.client_tables import ClientTables, client_tables
 from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.pop.pop_tables import PopTables, pop_tables
+from nodes.broker.tables.store.commit_log import COMMIT_LOG_FILE
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.store.readable_end import ReadableEnd
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
@@ -67,6 +68,7 @@ class BrokerSetup:
                 auto_create_topic_enable=config.auto_create_topic_enable,
                 default_topic_queue_nums=config.default_topic_queue_nums,
                 enable_split_registration=config.enable_split_registration,
+                trace_topic_enable=config.trace_topic_enable,
                 limits=config,
             ),
             SubscriptionGroupManager(

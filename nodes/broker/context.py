@@ -9,10 +9,12 @@ from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.store.broker_stats import BrokerStatsManager
+from nodes.broker.tables.store.commit_log import COMMIT_LOG_FILE
 from nodes.broker.tables.store.message_store import MessageStore
-from nodes.config import BrokerConfig
+from nodes.config import BrokerConfig, FlushDiskType
 from nodes.host import Host
 from nodes.protocol.model import DataVersion
+from nodes.units import NS_PER_MS
 
 
 class VersionedTable(StrEnum):
@@ -26,6 +28,7 @@ class VersionedTable(StrEnum):
 
 
 _COMMITS_FOLDED_NS = 1_000_000_000
+_PAGE_BYTES = 4_096
 
 
 class DataVersionBeliefs:
@@ -70,6 +73,67 @@ class DataVersionBeliefs:
             self.believe()
 
 
+class CommitLogFlush:
+    """Writes to the disk what was appended to the log: with each message, or from time to time.
+
+    RocketMQ looks every 500 ms; a look that finds nothing to write changes nothing, so it is left out.
+
+    Mirrors:
+        `org.apache.rocketmq.store.CommitLog.GroupCommitService`, `CommitLog.FlushRealTimeService`.
+    """
+
+    def __init__(self, broker: "BrokerContext") -> None:
+        self._broker = broker
+        self._began_ns = broker.host.clock.monotonic_ns()
+        self._flushed_offset = 0
+        self._is_waiting = False
+
+    @property
+    def wait_ms(self) -> float:
+        """For how long the answer to a message that is stored now has to wait for the disk."""
+        is_sync = self._broker.config.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        return self._broker.host.disk.busy_ms() if is_sync else 0
+
+    def on_appended(self) -> None:
+        """Write what was appended, or see to it that it is written."""
+        if self._broker.config.flush_disk_type is FlushDiskType.SYNC_FLUSH:
+            self._broker.host.disk.flush(COMMIT_LOG_FILE)
+        elif not self._is_waiting:
+            self._schedule()
+
+    def finish(self) -> None:
+        """Write what waits, at the end of the process."""
+        if self._is_waiting:
+            self._flush()
+
+    def _schedule(self) -> None:
+        interval_ns = self._broker.config.flush_interval_commit_log * NS_PER_MS
+        delay_ns = interval_ns - self._elapsed_ns % interval_ns
+        self._is_waiting = True
+        self._broker.host.call_later_ms(delay_ns / NS_PER_MS, self._look)
+
+    @property
+    def _elapsed_ns(self) -> int:
+        return self._broker.host.clock.monotonic_ns() - self._began_ns
+
+    def _look(self) -> None:
+        """Flush if enough was appended, or if it is time to flush all."""
+        config, store = self._broker.config, self._broker.store
+        looks = round(self._elapsed_ns / (config.flush_interval_commit_log * NS_PER_MS))
+        is_thorough = looks % max(1, config.flush_commit_log_thorough_interval // config.flush_interval_commit_log) == 0
+        flushed = max(self._flushed_offset, store.init_max_commit_log_offset)
+        pages = store.max_commit_log_offset // _PAGE_BYTES - flushed // _PAGE_BYTES
+        if is_thorough or pages >= config.flush_commit_log_least_pages:
+            self._flush()
+        else:
+            self._schedule()
+
+    def _flush(self) -> None:
+        self._is_waiting = False
+        self._broker.host.disk.flush(COMMIT_LOG_FILE)
+        self._flushed_offset = self._broker.store.max_commit_log_offset
+
+
 @attrs.define
 class BrokerContext:
     """What all parts of a broker share: its identity, options, topics, groups and log."""
@@ -91,6 +155,8 @@ class BrokerContext:
     versions: DataVersionBeliefs = attrs.field(
         init=False, default=attrs.Factory(lambda broker: DataVersionBeliefs(broker.host), takes_self=True)
     )
+
+    flush: CommitLogFlush = attrs.field(init=False, default=attrs.Factory(CommitLogFlush, takes_self=True))
 
     @property
     def address(self) -> str:

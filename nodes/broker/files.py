@@ -17,15 +17,12 @@ from nodes.broker.tables.clients.assignments import MessageRequestModeManager
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.pop.consumer_records import PopConsumerStore, decode_pop_records, encode_pop_records
-from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, encode_delay_offsets
 from nodes.broker.tables.timer.timer_store import TimerStore
-from nodes.host import Disk
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.model import Message
 from nodes.protocol.registry import encode_body
 
-COMMIT_LOG_FILE = "commitlog"
 CONSUME_QUEUE_FILE = "consumequeue"
 """Says of the queues only up to where the log could be read: they are built from the log."""
 TOPIC_FILE = "topics"
@@ -144,12 +141,12 @@ def load_timer(broker: BrokerContext, wheel: TimerStore) -> None:
     wheel.recover(now_ms)
 
 
-def append_to_commit_log(disk: Disk, store: MessageStore, messages: Iterable[Message]) -> None:
+def append_to_commit_log(broker: BrokerContext, messages: Iterable[Message]) -> None:
     """Append messages of another log, with the offsets that they have there.
 
     Mirrors:
         `org.apache.rocketmq.store.DefaultMessageStore#appendToCommitLog`.
     """
     for message in messages:
-        store.restore(message)
-        disk.flush(COMMIT_LOG_FILE)
+        broker.store.restore(message)
+        broker.flush.on_appended()

@@ -27,6 +27,7 @@ from nodes.config.nameserver import NameserverConfig, NameserverWithControllerCo
 from nodes.config.options import Config, option_name, options
 from nodes.config.remoting import RemotingClientConfig, RemotingServerConfig
 from nodes.config.statefulset import StatefulSetConfig
+from nodes.config.store import FlushDiskType
 
 __all__ = [
     "CONSUME_TIMESTAMP_FORM",
@@ -42,6 +43,7 @@ __all__ = [
     "ConsumerConfig",
     "ControllerConfig",
     "Exclusivity",
+    "FlushDiskType",
     "FunctionName",
     "LitePullConsumerConfig",
     "NameserverConfig",

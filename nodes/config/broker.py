@@ -35,6 +35,8 @@ class BrokerRole(StrEnum):
     """None."""
     SYNC_MASTER = "SYNC_MASTER"
     """On enough replicas, as `inSyncReplicas` says."""
+    SLAVE = "SLAVE"
+    """The broker replicates: with id 0 it is refused, and with another id it is a slave whatever its role says."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -87,7 +89,7 @@ class BrokerConfig(
     skip_pre_online: bool = flag(default=False)
     """Go online without pre-online."""
     broker_role: BrokerRole = choice(BrokerRole, BrokerRole.ASYNC_MASTER)
-    """Role of a broker with id 0; every other broker is a slave."""
+    """Role of a broker with id 0; every other broker is a slave. A master that becomes SLAVE takes no message."""
     in_sync_replicas: int = count(1, minimum=1)
     """Replicas of a message that a SYNC_MASTER requires, itself included; see `nodes.broker.tables.ha.ha_in_sync`."""
     min_in_sync_replicas: int = count(1, minimum=1)
@@ -112,6 +114,8 @@ class BrokerConfig(
     """Notify the members of a group when its members change."""
     real_time_notify_consumer_change: bool = flag(default=True)
     """Notify at once; else every 15 s."""
+    trace_topic_enable: bool = flag(default=False)
+    """Have the system topic RMQ_SYS_TRACE_TOPIC with one queue, to which clients send traces of messages."""
     auto_create_topic_enable: bool = flag(default=True)
     """Create a topic with the first message to it."""
     default_topic_queue_nums: int = count(8, minimum=1, maximum=TOPIC_QUEUES_MAX)

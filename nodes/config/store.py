@@ -1,9 +1,11 @@
 """The options of a broker's log: its files, and when they are deleted."""
 
+from enum import StrEnum
+
 import attrs
 
 from nodes.config.options import Config, count, name_options, period_millis
-from nodes.fields import LONG_MAX, Rule, checked, whole
+from nodes.fields import LONG_MAX, Rule, checked, choice, whole
 
 _DAY_HOURS = 24
 _FILES_MIN = 16
@@ -22,6 +24,15 @@ def _split(hours: str) -> list[str]:
     return hours.split(";")
 
 
+class FlushDiskType(StrEnum):
+    """When a message that is stored is on the disk."""
+
+    SYNC_FLUSH = "SYNC_FLUSH"
+    """Before its send is answered."""
+    ASYNC_FLUSH = "ASYNC_FLUSH"
+    """With the next flush; a power loss takes the messages since the last one."""
+
+
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class StoreConfig(Config):
     """What a broker keeps of its messages.
@@ -33,6 +44,15 @@ class StoreConfig(Config):
     mapped_file_size_commit_log: int = count(1024 * 1024 * 1024, minimum=1)
     """Bytes of one file of the log, which is deleted as a whole, and never the last one. An empty slave starts at the
     beginning of its master's last file."""
+    flush_disk_type: FlushDiskType = choice(FlushDiskType, FlushDiskType.SYNC_FLUSH)
+    """Whether a send waits until its message is on the disk. RocketMQ's default is ASYNC_FLUSH; here it is SYNC_FLUSH,
+    so that a power loss takes messages, and a slow disk delays none, only where a scenario says so."""
+    flush_interval_commit_log: int = period_millis(500)
+    """With ASYNC_FLUSH: time between two looks whether enough was appended to the log to flush it."""
+    flush_commit_log_least_pages: int = count(4)
+    """With ASYNC_FLUSH: how many pages of 4 KiB are enough."""
+    flush_commit_log_thorough_interval: int = period_millis(10_000)
+    """With ASYNC_FLUSH: time between two flushes of whatever was appended."""
     file_reserved_time: int = count(72, minimum=1)
     """Hours after its last message that a file of the log is retained; and after which a half message is put aside."""
     delete_when: str = checked(Rule("hours from 0 to 23, separated by semicolons", _are_hours), "04")

@@ -43,6 +43,13 @@ class CreateTopicRequestHeader:
 
 
 @frozen
+class ResetMasterFlushOffsetHeader:
+    """Header of RESET_MASTER_FLUSH_OFFSET (908)."""
+
+    master_flush_offset: int
+
+
+@frozen
 class TopicHeader:
     """A topic: the header of 202, 215, 300 and 351.
 

@@ -206,6 +206,12 @@ EXAMPLES: tuple[AdminExample, ...] = (
         named=(_AT_BROKER,),
     ),
     AdminExample(BROKER, Code.POP_ROLLBACK, named=(_AT_BROKER,)),
+    AdminExample(
+        BROKER,
+        Code.RESET_MASTER_FLUSH_OFFSET,
+        headers_admin.ResetMasterFlushOffsetHeader(7),
+        named=(_AT_BROKER,),
+    ),
     AdminExample(BROKER, Code.CLEAN_EXPIRED_CONSUMEQUEUE, named=(_AT_BROKER,)),
     AdminExample(BROKER, Code.CLEAN_UNUSED_TOPIC, named=(_AT_BROKER,)),
     AdminExample(BROKER, Code.DELETE_EXPIRED_COMMITLOG, named=(_AT_BROKER,)),

@@ -26,9 +26,11 @@ from emulator.spec.refusals.statefulsets import violations_of_statefulsets
 from emulator.spec.refusals.targets import ADMINISTRATOR, GUEST, check_fault
 from faults.target import ANY
 from nodes.client.tables.queue_selectors import BY_KEY
+from nodes.config import BrokerRole
 from nodes.config.container import CONTAINER_PORT
 from nodes.fields import quoted
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
+from nodes.protocol.model import MASTER_ID
 
 if TYPE_CHECKING:
     from emulator.spec.model.scenario import Scenario
@@ -58,6 +60,7 @@ def violations(scenario: "Scenario", place: Place = str) -> Iterator[SpecError]:
 def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     yield from _violations_of_sizes(scenario)
     yield from _violations_of_names(scenario, place)
+    yield from _violations_of_roles(scenario)
     yield from _violations_of_addresses(scenario)
     yield from _violations_of_topics(scenario)
     yield from violations_of_groups(scenario.consumers)
@@ -129,6 +132,14 @@ def _taken_twice(keyed_names: Iterator[tuple[str, str]], subject: str, place: Pl
             yield NameMistakeError(key, problem, subject)
         else:
             taken[name] = key
+
+
+def _violations_of_roles(scenario: "Scenario") -> Iterator[SpecError]:
+    """A master that calls itself a slave; controllers decide for themselves what a broker is."""
+    for i, broker in enumerate(scenario.brokers):
+        is_slave = broker.config.broker_role is BrokerRole.SLAVE and not broker.config.enable_controller_mode
+        if is_slave and broker.broker_id == MASTER_ID:
+            yield SpecError(f"broker[{i}].options.brokerRole", "expected an id greater than 0 of a SLAVE")
 
 
 def _violations_of_addresses(scenario: "Scenario") -> Iterator[SpecError]:

@@ -6,6 +6,7 @@ from nodes.broker.ha.service import HaService
 from nodes.broker.part import Part
 from nodes.broker.registration.nameserver_list import NameserverList
 from nodes.broker.registration.registration import NameserverRegistration
+from nodes.broker.tables.group.member_group import MemberGroup
 from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem
 from nodes.cause import cause
 from nodes.config import BrokerConfig
@@ -40,7 +41,8 @@ class AdminBroker(Part):
 
     Mirrors:
         `org.apache.rocketmq.broker.processor.AdminBrokerProcessor#getBrokerRuntimeInfo`, `#getBrokerConfig`,
-        `#updateBrokerConfig`, `#getBrokerHaStatus`, `#getBrokerEpochCache`, `#ViewBrokerStatsData`.
+        `#updateBrokerConfig`, `#getBrokerHaStatus`, `#getBrokerEpochCache`, `#ViewBrokerStatsData`,
+        `#resetMasterFlushOffset`.
     """
 
     def __init__(
@@ -50,12 +52,14 @@ class AdminBroker(Part):
         registration: NameserverRegistration,
         ha: HaService,
         nameserver_list: NameserverList,
+        members: MemberGroup,
     ) -> None:
         self._broker = broker
         self._runtime = runtime
         self._registration = registration
         self._ha = ha
         self._nameserver_list = nameserver_list
+        self._members = members
         self._config = LiveConfig(broker.host, broker.config, self._apply)
 
     def handlers(self) -> Handlers:
@@ -67,6 +71,7 @@ class AdminBroker(Part):
             RequestCode.GET_BROKER_CONFIG: self._get_config,
             RequestCode.UPDATE_BROKER_CONFIG: self._update_config,
             RequestCode.GET_BROKER_HA_STATUS: self._get_ha_status,
+            RequestCode.RESET_MASTER_FLUSH_OFFSET: self._reset_master_flush_offset,
             RequestCode.VIEW_BROKER_STATS_DATA: self._view_stats,
             RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self._clean_expired_consume_queue,
             RequestCode.CLEAN_UNUSED_TOPIC: self._clean_unused_topic,
@@ -125,7 +130,14 @@ class AdminBroker(Part):
         await self._registration.register_all(force=True)
 
     def _get_ha_status(self, _channel: Channel, request: Command) -> Command:
-        return success(request, None, ha_runtime_info(self._broker, self._ha))
+        return success(request, None, ha_runtime_info(self._broker, self._ha, self._members.master_flushed_offset))
+
+    def _reset_master_flush_offset(self, _channel: Channel, request: Command) -> Command:
+        """Take an offset as the one up to which the master has flushed; a master takes none, and that is a success."""
+        header = decode_header(headers.ResetMasterFlushOffsetHeader, request.ext_fields)
+        if self._broker.broker_id != MASTER_ID:
+            self._members.master_flushed_offset = header.master_flush_offset
+        return success(request)
 
     def _get_epoch_cache(self, _channel: Channel, request: Command) -> Command:
         return request.answer(ResponseCode.SYSTEM_ERROR, "this request only for controllerMode ")
@@ -144,11 +156,13 @@ class AdminBroker(Part):
         return BrokerStatsItem(snapshot.sum, snapshot.tps, snapshot.avgpt)
 
 
-def ha_runtime_info(broker: BrokerContext, ha: HaService) -> HARuntimeInfo:
+def ha_runtime_info(broker: BrokerContext, ha: HaService, master_flushed_offset: int) -> HARuntimeInfo:
     """The links of a master to its slaves, or the link of a slave to its master."""
     end = broker.store.max_commit_log_offset
     if broker.broker_id != MASTER_ID:
-        client = HAClientRuntimeInfo(ha.master_address, max_offset=end, activated=ha.is_linked)
+        client = HAClientRuntimeInfo(
+            ha.master_address, max_offset=end, master_flush_offset=master_flushed_offset, activated=ha.is_linked
+        )
         return HARuntimeInfo(False, 0, 0, (), client)
     limit = broker.config.ha_max_gap_not_in_sync
     links = tuple(

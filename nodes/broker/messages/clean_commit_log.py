@@ -47,6 +47,10 @@ class CleanCommitLog(Part):
         self._begun_ns = self._broker.host.clock.monotonic_ns()
         self._look_at_files()
 
+    async def stop(self) -> None:
+        """Write what was appended and is not on the disk."""
+        self._broker.flush.finish()
+
     def on_message_arrived(self, _topic: str, _queue_id: int) -> None:
         """Look at the files when the log has begun another one."""
         if self._broker.store.file_count != self._files:

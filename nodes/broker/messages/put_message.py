@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
-from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.tables.store.broker_stats import StatsName
 from nodes.broker.tables.store.copied_messages import copy_record
 from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
@@ -13,6 +12,7 @@ from nodes.broker.tables.timer.delay_levels import DelayLevels
 from nodes.broker.tables.timer.timer_messages import ASKING, admit_timer_message
 from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.broker.tables.timer.waiting_messages import wait_of
+from nodes.config import BrokerRole
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.properties import KEYS, ORIGIN_MESSAGE_ID, TAGS, UNIQ_KEY
@@ -108,7 +108,9 @@ class PutMessage:
         self, messages: Sequence[Message], put_aside: Callable[[Message], Message]
     ) -> tuple[PutMessageResult, ...]:
         broker = self._broker
-        if broker.broker_id != MASTER_ID or broker.is_fenced:
+        role, by_controllers = broker.config.broker_role, broker.config.enable_controller_mode
+        is_named_slave = role is BrokerRole.SLAVE and not by_controllers
+        if broker.broker_id != MASTER_ID or broker.is_fenced or is_named_slave:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
         if self._is_page_cache_busy():
             return tuple(PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY) for _ in messages)
@@ -126,7 +128,7 @@ class PutMessage:
             results.append(new_tuple(PutMessageResult, (PutMessageStatus.PUT_OK, stored)))
             queue = stored.topic, stored.queue_id
             grown[queue] = grown.get(queue, 0) + 1
-        broker.host.disk.flush(COMMIT_LOG_FILE)
+        broker.flush.on_appended()
         for (topic, queue_id), count in grown.items():
             broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, count, now_ms)
             self._arrivals.notify(topic, queue_id)
@@ -175,10 +177,10 @@ class Flush:
 
     def __init__(self, broker: BrokerContext) -> None:
         self._host = host = broker.host
-        self._busy_ms = busy_ms = host.disk.busy_ms()
+        self._busy_ms = busy_ms = broker.flush.wait_ms
         self._timeout_ms = broker.config.sync_flush_timeout
         self.at_once = not busy_ms
-        """Everything is on the disk already: only a slow disk causes a wait."""
+        """Everything is on the disk already, or need not be: only a slow disk causes a wait, with SYNC_FLUSH."""
         self._begin_ns = 0 if self.at_once else host.clock.monotonic_ns()
 
     async def wait(self) -> bool:

@@ -117,7 +117,7 @@ class SendMessage(Part):
         handle = recall_handle_of(stored[0], broker.broker_name) if waits else None
         msg_ids = ",".join([offset_message_id(item.store_host, item.commit_log_offset) for item in stored])
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique, handle)
-        if ack_nums <= 1 and not broker.host.disk.busy_ms():
+        if ack_nums <= 1 and not broker.flush.wait_ms:
             return success(request, answer)
         flush = Flush(broker)
         broker.host.start_soon(

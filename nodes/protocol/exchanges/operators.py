@@ -224,6 +224,11 @@ OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.GET_BROKER_HA_STATUS: Exchange(
             response_body=bodies_admin.HARuntimeInfo, answered_by=NodeRole.BROKER, admin=OtherReason.READS
         ),
+        RequestCode.RESET_MASTER_FLUSH_OFFSET: Exchange(
+            headers_admin.ResetMasterFlushOffsetHeader,
+            answered_by=NodeRole.BROKER,
+            admin=AdminRequest((Changed.DATA,)),
+        ),
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: Exchange(
             answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,))
         ),

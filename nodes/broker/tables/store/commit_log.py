@@ -63,6 +63,8 @@ _ShapeKey = tuple[str | int, ...]
 """Topic, born host, store host; then name and value of each property, or instead of the value its place among those
 that this message does not share with others."""
 
+COMMIT_LOG_FILE = "commitlog"
+
 
 class QueueBegin(NamedTuple):
     """Where a queue begins, after messages were deleted."""
