@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import cached_property
 
 import attrs
 
@@ -76,7 +77,8 @@ class DataVersionBeliefs:
 class CommitLogFlush:
     """Writes to the disk what was appended to the log: with each message, or from time to time.
 
-    RocketMQ looks every 500 ms; a look that finds nothing to write changes nothing, so it is left out.
+    RocketMQ looks every 500 ms; a look that finds nothing to write changes nothing, so it is left out. Brokers look at
+    the same instants here, counted from the beginning of the run.
 
     Mirrors:
         `org.apache.rocketmq.store.CommitLog.GroupCommitService`, `CommitLog.FlushRealTimeService`.
@@ -84,7 +86,6 @@ class CommitLogFlush:
 
     def __init__(self, broker: "BrokerContext") -> None:
         self._broker = broker
-        self._began_ns = broker.host.clock.monotonic_ns()
         self._flushed_offset = 0
         self._is_waiting = False
 
@@ -108,18 +109,14 @@ class CommitLogFlush:
 
     def _schedule(self) -> None:
         interval_ns = self._broker.config.flush_interval_commit_log * NS_PER_MS
-        delay_ns = interval_ns - self._elapsed_ns % interval_ns
+        delay_ns = interval_ns - self._broker.host.clock.monotonic_ns() % interval_ns
         self._is_waiting = True
         self._broker.host.call_later_ms(delay_ns / NS_PER_MS, self._look)
-
-    @property
-    def _elapsed_ns(self) -> int:
-        return self._broker.host.clock.monotonic_ns() - self._began_ns
 
     def _look(self) -> None:
         """Flush if enough was appended, or if it is time to flush all."""
         config, store = self._broker.config, self._broker.store
-        looks = round(self._elapsed_ns / (config.flush_interval_commit_log * NS_PER_MS))
+        looks = round(self._broker.host.clock.monotonic_ns() / (config.flush_interval_commit_log * NS_PER_MS))
         is_thorough = looks % max(1, config.flush_commit_log_thorough_interval // config.flush_interval_commit_log) == 0
         flushed = max(self._flushed_offset, store.init_max_commit_log_offset)
         pages = store.max_commit_log_offset // _PAGE_BYTES - flushed // _PAGE_BYTES
@@ -156,7 +153,10 @@ class BrokerContext:
         init=False, default=attrs.Factory(lambda broker: DataVersionBeliefs(broker.host), takes_self=True)
     )
 
-    flush: CommitLogFlush = attrs.field(init=False, default=attrs.Factory(CommitLogFlush, takes_self=True))
+    @cached_property
+    def flush(self) -> CommitLogFlush:
+        """What writes the log to the disk."""
+        return CommitLogFlush(self)
 
     @property
     def address(self) -> str:

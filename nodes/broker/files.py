@@ -1,14 +1,14 @@
 """The files of a broker: its tables, and the log, which is mapped into memory.
 
-A message is on the disk before its producer has the answer, as with `SYNC_FLUSH`:
-neither a kill nor a loss of power takes what was acknowledged. With the real
-default, `ASYNC_FLUSH`, a loss of power takes the last half second.
+With `SYNC_FLUSH`, the default here, a message is on the disk before its producer
+has the answer: neither a kill nor a loss of power takes what was acknowledged. With
+`ASYNC_FLUSH`, RocketMQ's default, a loss of power takes what was stored since the last flush.
 
 Mirrors:
     `org.apache.rocketmq.common.ConfigManager`; `org.apache.rocketmq.store.DefaultMessageStore`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from nodes.broker.context import BrokerContext
@@ -17,6 +17,7 @@ from nodes.broker.tables.clients.assignments import MessageRequestModeManager
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.pop.consumer_records import PopConsumerStore, decode_pop_records, encode_pop_records
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, encode_delay_offsets
 from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
@@ -141,12 +142,17 @@ def load_timer(broker: BrokerContext, wheel: TimerStore) -> None:
     wheel.recover(now_ms)
 
 
-def append_to_commit_log(broker: BrokerContext, messages: Iterable[Message]) -> None:
+def append_to_commit_log(store: MessageStore, messages: Iterable[Message], on_appended: Callable[[], None]) -> None:
     """Append messages of another log, with the offsets that they have there.
+
+    Args:
+        store: the own log.
+        messages: the next ones.
+        on_appended: called after each message; sees to it that it gets to the disk.
 
     Mirrors:
         `org.apache.rocketmq.store.DefaultMessageStore#appendToCommitLog`.
     """
     for message in messages:
-        broker.store.restore(message)
-        broker.flush.on_appended()
+        store.restore(message)
+        on_appended()

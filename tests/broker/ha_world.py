@@ -9,10 +9,10 @@ from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.testing.worlds import MS, PORT, ExecutedWorld, RecordingHandler, add_host, process_of
 from nodes.broker.context import BrokerContext
-from nodes.broker.files import COMMIT_LOG_FILE
 from nodes.broker.ha.service import HaService
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
+from nodes.broker.tables.store.commit_log import COMMIT_LOG_FILE
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.config import BrokerConfig
 from nodes.host import Channel, Host

@@ -1,10 +1,13 @@
+from functools import partial
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.base.hits import Hits
 from emulator.machine.disk import EmulatedDisk
 from emulator.time.timeline import Timeline
-from nodes.broker.files import COMMIT_LOG_FILE, append_to_commit_log
+from nodes.broker.files import append_to_commit_log
+from nodes.broker.tables.store.commit_log import COMMIT_LOG_FILE
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.protocol.model import Message
 
@@ -69,7 +72,7 @@ def test_deleted_messages_are_passed_over():
 def test_piece_by_piece_a_log_becomes_the_same_log(queue_ids, size_bytes_max):
     master, (slave, disk) = filled(*queue_ids), a_slave()
     while (data := master.commit_log_data(slave.max_commit_log_offset, size_bytes_max)) is not None:
-        append_to_commit_log(disk, slave, data.messages)
+        append_to_commit_log(slave, data.messages, partial(disk.flush, COMMIT_LOG_FILE))
         assert slave.max_commit_log_offset == data.next_offset
     again = restarted(disk)
     for store in (slave, again):
@@ -81,7 +84,7 @@ def test_piece_by_piece_a_log_becomes_the_same_log(queue_ids, size_bytes_max):
 
 def test_a_log_that_begins_in_the_middle_is_retained_with_its_offsets():
     master, (slave, disk) = filled(0, 0, 0), a_slave()
-    append_to_commit_log(disk, slave, master.commit_log_data(SIZE, 1_000).messages)
+    append_to_commit_log(slave, master.commit_log_data(SIZE, 1_000).messages, partial(disk.flush, COMMIT_LOG_FILE))
     again = restarted(disk)
     for store in (slave, again):
         assert begins(store.commit_log_data(0, 1_000)) == [SIZE, 2 * SIZE]

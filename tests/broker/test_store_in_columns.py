@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from functools import partial
 
 import attrs
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from emulator.base.hits import Hits
 from emulator.machine.disk import EmulatedDisk
 from emulator.time.timeline import Timeline
-from nodes.broker.files import COMMIT_LOG_FILE, append_to_commit_log
+from nodes.broker.files import append_to_commit_log
 from nodes.broker.tables.store import commit_log
-from nodes.broker.tables.store.commit_log import size_bytes
+from nodes.broker.tables.store.commit_log import COMMIT_LOG_FILE, size_bytes
 from nodes.broker.tables.store.message_store import FILE_BYTES, MessageStore
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.model import Message
@@ -291,7 +292,7 @@ def test_replicated_messages_are_on_the_disk_one_by_one():
     master, disk = MessageStore(HOST), a_disk()
     stored = [master.put_message(Message("t", 0, 0, 0, 0, 0, b"x"), now_ms=1) for _ in range(3)]
     disk.slow_down("f", 10)
-    append_to_commit_log(disk, a_store(disk), stored)
+    append_to_commit_log(a_store(disk), stored, partial(disk.flush, COMMIT_LOG_FILE))
     assert disk._hits.of("f") == 3
     disk.lose_power()
     again = a_store(disk)

@@ -1,7 +1,8 @@
 """mqadmin's subcommands, and what their answers must say.
 
-In a line NS is the nameserver's address and BROKER that of broker-a; SCRATCH is a folder. The second text is a
-regular expression that the answer must hold.
+In a line NS is the nameserver's address and BROKER that of broker-a; SCRATCH is a folder, TOPICS and GROUPS are files,
+and MESSAGE is the id of the first message of broker-a. The second text is a regular expression that the answer must
+hold.
 """
 
 SUBCOMMANDS = (
@@ -63,4 +64,81 @@ SUBCOMMANDS = (
     ("getSyncStateSet -a BROKER -b broker-a", r"CODE: 3|not supported"),
     ("listUser -n NS -b BROKER", r"CODE: 3|not supported"),
     ("getColdDataFlowCtrInfo -n NS -b BROKER", r"CODE: 3|not supported"),
+    ("clusterList -n NS -c DefaultCluster", r"DefaultCluster\s+broker-b\s+0\s"),
+    ("topicStatus -n NS -t ghost", r"CODE: 17"),
+    ("consumerStatus -n NS -g billing -s", r"Same subscription in the same group of consumer"),
+    ("consumerConnection -n NS -g ghost", r"CODE: 17"),
+    ("updateBrokerConfig -n NS -b BROKER -k fileReservedTime -v x", r"update broker config success"),
+    ("updateBrokerConfig -n NS -b BROKER -k forceRegister -v no", r"update broker config success"),
+    ("updateBrokerConfig -n NS -b BROKER -k noSuchOption -v 1", r"update broker config success"),
+    ("updateNamesrvConfig -n NS -k noSuchOption -v 1", r"update name server config success"),
+    ("updateTopicList -n NS -b BROKER -f TOPICS", r"submit batch of topic config to .* success"),
+    ("updateSubGroupList -n NS -b BROKER -f GROUPS", r"submit batch of group config to .* success"),
+    ("queryMsgById -n NS -i MESSAGE -t orders", r"Topic:\s+orders"),
+    ("queryMsgByUniqueKey -n NS -i 7F00000100000000000000000001 -t orders", r"CODE: 208"),
+    ("queryMsgTraceById -n NS -i 7F00000100000000000000000001", r"CODE: 17"),
+    ("consumeMessage -n NS -t orders -b broker-a -i 0 -o 0 -c 2", r"Consume ok"),
+    ("resetMasterFlushOffset -n NS -b BROKER -o 7", r"reset master flush offset to 7 success"),
+    ("addBroker -n NS -c BROKER -b /tmp/no-such-broker.conf", r"CODE: 3"),
+    ("removeBroker -n NS -c BROKER -b DefaultCluster:broker-a:0", r"CODE: 3"),
+    ("getControllerMetaData -a BROKER", r"CODE: 3"),
+    ("getControllerConfig -a BROKER", r"CODE: 3"),
+    ("updateControllerConfig -a BROKER -k enableElectUncleanMaster -v true", r"CODE: 3"),
+    ("electMaster -a BROKER -b 1 -bn broker-a -c DefaultCluster", r"CODE: 3"),
+    ("cleanBrokerMetadata -a BROKER -bn broker-a -c DefaultCluster -b 1", r"CODE: 3"),
+    ("updateStaticTopic -n NS -t static -qn 2 -b broker-a", r"CODE: 3|not supported"),
+    ("remappingStaticTopic -n NS -t static -b broker-b", r"No topic route to do the remapping"),
+    ("updateColdDataFlowCtrGroupConfig -n NS -b BROKER -g billing -v 100", r"CODE: 3"),
+    ("removeColdDataFlowCtrGroupConfig -n NS -b BROKER -g billing", r"CODE: 3"),
+    ("setCommitLogReadAheadMode -n NS -b BROKER -m 0", r"CODE: 3"),
+    ("createUser -n NS -b BROKER -u alice -p secret1", r"CODE: 3"),
+    ("updateUser -n NS -b BROKER -u alice -p secret2", r"CODE: 3"),
+    ("getUser -n NS -b BROKER -u alice", r"CODE: 3"),
+    ("deleteUser -n NS -b BROKER -u alice", r"CODE: 3"),
+    ("copyUser -n NS -f BROKER -t BROKER -u alice", r"CODE: 3"),
+    ("createAcl -n NS -b BROKER -s User:alice -r Topic:orders -a Pub -d Allow", r"CODE: 3"),
+    ("updateAcl -n NS -b BROKER -s User:alice -r Topic:orders -a Sub -d Allow", r"CODE: 3"),
+    ("getAcl -n NS -b BROKER -s User:alice", r"CODE: 3"),
+    ("listAcl -n NS -b BROKER", r"CODE: 3"),
+    ("deleteAcl -n NS -b BROKER -s User:alice", r"CODE: 3"),
+    ("copyAcl -n NS -f BROKER -t BROKER -s User:alice", r"CODE: 3"),
+    ("exportMetadataInRocksDB -p /tmp/no-such-path -t topics", r"RocksDB path is invalid"),
+    ("exportPopRecord -n NS -b BROKER -d true", r"CODE: 3"),
+    ("dumpCompactionLog -f /tmp/no-such-file", r"file /tmp/no-such-file not exist"),
+    ("rocksDBConfigToJson -n NS -t topics -b BROKER -e /tmp/no-such-export", r"Invalid args"),
+    ("checkRocksdbCqWriteProgress -n NS -c DefaultCluster -t orders", r"CODE: 3"),
+    # Both of these run for ever, and what they print later would stand among the answers of others.
+    ("clusterRT -n NS -c DefaultCluster -a 2 -i 3", r"DefaultCluster\s+broker-a"),
+    ("startMonitoring -n NS", r"^\s*$"),
 )
+"""All subcommands of 5.3.3, some of them with several lines."""
+_ACL = "users and rules of ACL 2.0 are not emulated; a real broker without a provider of them answers with code 1"
+_COLD = "limits of reads of cold data are not emulated: every message is in memory"
+_BODIES = "messages of an emulated producer are `x`, without the properties that a Java client adds"
+_STATIC = "static topics are not emulated, because no broker here maps queues"
+DIFFERENCES = {
+    "allocateMQ -n NS -t orders -i 10.0.0.1,10.0.0.2": (
+        "mqadmin prints queues in the order of a hash set, which depends on the order of brokers in the route: ours is "
+        "that of their names"
+    ),
+    "brokerStatus -n NS -b BROKER": (
+        "the real broker has a disk with a path and a size, and waits for a flush of its log; rates appear with its age"
+    ),
+    "getBrokerConfig -n NS -b BROKER": "options that are not emulated are missing, and some of ours are not RocketMQ's",
+    "getNamesrvConfig -n NS": "options that are not emulated are missing, and some of ours are not RocketMQ's",
+    "queryMsgByOffset -n NS -t orders -b broker-a -i 0 -o 0": _BODIES,
+    "queryMsgById -n NS -i MESSAGE -t orders": _BODIES,
+    "printMsg -n NS -t orders -d true": _BODIES,
+    "printMsgByQueue -n NS -t orders -a broker-a -i 0 -p true": _BODIES,
+    "consumeMessage -n NS -t orders -b broker-a -i 0 -o 0 -c 2": _BODIES,
+    "updateStaticTopic -n NS -t static -qn 2 -b broker-a": _STATIC,
+    "remappingStaticTopic -n NS -t static -b broker-b": _STATIC,
+    "getColdDataFlowCtrInfo -n NS -b BROKER": _COLD,
+    "updateColdDataFlowCtrGroupConfig -n NS -b BROKER -g billing -v 100": _COLD,
+    "removeColdDataFlowCtrGroupConfig -n NS -b BROKER -g billing": _COLD,
+    "setCommitLogReadAheadMode -n NS -b BROKER -m 0": _COLD,
+    "exportPopRecord -n NS -b BROKER -d true": "a broker here does not move its records of pops to another store",
+    "checkRocksdbCqWriteProgress -n NS -c DefaultCluster -t orders": "stores in RocksDB are not emulated",
+    **{line: _ACL for line, _ in SUBCOMMANDS if line.split(" ")[0].endswith(("User", "Acl"))},
+}
+"""Lines whose answer is not that of a real cluster, each with the reason."""

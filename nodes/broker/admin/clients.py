@@ -96,7 +96,9 @@ class AdminClients(Part):
 
     def _producer(self, member: ProducerChannel) -> ProducerInfo:
         client = self._clients.connected_client(member.channel)
-        return ProducerInfo(member.client_id, client.address, client.language, client.version, member.last_update_ms)
+        # As Java prints a socket address without a host name.
+        remote_ip = f"/{client.address}"
+        return ProducerInfo(member.client_id, remote_ip, client.language, client.version, member.last_update_ms)
 
     # Requests that a client answers
 

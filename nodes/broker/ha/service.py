@@ -218,7 +218,7 @@ class HaService(ChannelHandler, Part):
         self._host.record(Belief(BeliefKind.HA_STATE, connection.channel.remote_address, None))
 
     def _append(self, messages: tuple[Message, ...]) -> None:
-        append_to_commit_log(self._broker, messages)
+        append_to_commit_log(self._broker.store, messages, self._broker.flush.on_appended)
         self.on_stored()
         for message in messages:
             self._on_replicated(message.topic, message.queue_id)
