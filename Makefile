@@ -122,8 +122,9 @@ rooms: setup ## draw the picture of the packages, emulator/rooms.svg, again
 tables: setup ## write the reference of all tables, notebooks/TABLES.md, again
 	PYTHONPATH=tests $(BIN)/python -m project.tables
 
-reference: setup ## write the reference of scenario files, emulator/spec/REFERENCE.md, again
+reference: setup ## write the reference of scenario files, emulator/spec/REFERENCE.md, and examples/guests/MQADMIN.md again
 	PYTHONPATH=tests $(BIN)/python -m project.reference
+	PYTHONPATH=tests $(BIN)/python -m project.mqadmin_page
 
 ledger: setup ## write emulator/fidelity/ledger.json again from the marks of the tests
 	$(BIN)/pytest --collect-only -qq --ledger=emulator/fidelity/ledger.json

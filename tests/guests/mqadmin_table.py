@@ -44,7 +44,7 @@ SUBCOMMANDS = (
     ("skipAccumulatedMessage -n NS -g billing -t orders", r"orders|offset"),
     ("updateSubGroup -n NS -c DefaultCluster -g audit", r"create subscription group to .* success"),
     ("cloneGroupOffset -n NS -s billing -d audit -t orders -o true", r"clone group offset success"),
-    ("sendMessage -n NS -t orders -p hello -k KEY-1", r"SEND_OK"),
+    ("sendMessage -n NS -t orders -p hello -k KEY-1 -b broker-a -i 0", r"SEND_OK"),
     ("queryMsgByKey -n NS -t orders -k KEY-1", r"(?m)^[0-9A-F]{32,}\s"),
     ("queryMsgByOffset -n NS -t orders -b broker-a -i 0 -o 0", r"Topic:\s+orders"),
     ("checkMsgSendRT -n NS -t orders -a 3 -s 10", r"Avg RT"),

@@ -22,7 +22,7 @@ def _head() -> Iterator[str]:
     same = len(SUBCOMMANDS) - len(DIFFERENCES)
     yield "# What mqadmin prints of an emulated cluster"
     yield ""
-    yield "Generated from `tests/guests/mqadmin_table.py` by `python -m project.mqadmin_page`; do not edit."
+    yield "Generated from `tests/guests/mqadmin_table.py` by `make reference`; do not edit."
     yield ""
     yield f"The {len(names)} subcommands of mqadmin {about['release']} were run on a real cluster, in"
     yield f"{len(SUBCOMMANDS)} lines ({about['machine']}, recorded {about['recorded']}), and are run on ours by"

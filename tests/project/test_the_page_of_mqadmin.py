@@ -6,7 +6,7 @@ from project.mqadmin_page import PAGE, page
 
 
 def test_the_page_is_generated_from_the_table_as_it_is():
-    assert PAGE.read_text() == page(), "PYTHONPATH=tests python -m project.mqadmin_page writes it again"
+    assert PAGE.read_text() == page(), "make reference writes it again"
 
 
 def test_each_line_has_the_answer_of_a_real_cluster_and_each_difference_a_line():
@@ -21,5 +21,5 @@ def test_addresses_numbers_instants_and_stack_traces_do_not_count_and_codes_of_e
     text = (
         "10.0.0.1:9876 sent 12 in 3ms at 2026-11-27 04:22:51,881\n  at a.B(C.java:7)\nCODE: 17  DESC: V5_3_3 /tmp/x/y\n"
     )
-    lines = normalised(text, nameserver="10.0.0.1:9876", broker="10.0.0.2:1", scratch="/x")
+    lines = normalised(text, nameserver="10.0.0.1:9876", broker="10.0.0.2:1", scratch="/tmp/x")
     assert lines == ["CODE: 17 DESC: V5_3_3 SCRATCH/y", "NS sent N in Nms at TIME"]
