@@ -95,6 +95,16 @@ class CommitLogFlush:
         is_sync = self._broker.config.flush_disk_type is FlushDiskType.SYNC_FLUSH
         return self._broker.host.disk.busy_ms() if is_sync else 0
 
+    @property
+    def behind_bytes(self) -> int:
+        """Bytes of the log that wait for the next flush."""
+        store = self._broker.store
+        return store.max_commit_log_offset - self._flushed if self._is_waiting else 0
+
+    @property
+    def _flushed(self) -> int:
+        return max(self._flushed_offset, self._broker.store.init_max_commit_log_offset)
+
     def on_appended(self) -> None:
         """Write what was appended, or see to it that it is written."""
         if self._broker.config.flush_disk_type is FlushDiskType.SYNC_FLUSH:
@@ -118,8 +128,7 @@ class CommitLogFlush:
         config, store = self._broker.config, self._broker.store
         looks = round(self._broker.host.clock.monotonic_ns() / (config.flush_interval_commit_log * NS_PER_MS))
         is_thorough = looks % max(1, config.flush_commit_log_thorough_interval // config.flush_interval_commit_log) == 0
-        flushed = max(self._flushed_offset, store.init_max_commit_log_offset)
-        pages = store.max_commit_log_offset // _PAGE_BYTES - flushed // _PAGE_BYTES
+        pages = store.max_commit_log_offset // _PAGE_BYTES - self._flushed // _PAGE_BYTES
         if is_thorough or pages >= config.flush_commit_log_least_pages:
             self._flush()
         else:

@@ -6,6 +6,7 @@ from emulator.spec import loads
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.testing import Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig, FlushDiskType
+from nodes.protocol.bodies import KvTable
 from nodes.protocol.bodies_admin import HARuntimeInfo
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_admin import ResetMasterFlushOffsetHeader
@@ -59,6 +60,21 @@ def test_four_pages_are_flushed_within_half_a_second():
     assert survivors(scenario, (5_000, LONG), lost_at_ms=5_005) == 0
     scenario = one_broker(FlushDiskType.ASYNC_FLUSH, flush_commit_log_least_pages=8)
     assert survivors(scenario, (5_000, LONG), lost_at_ms=5_520) == 0
+
+
+def test_what_waits_for_a_flush_is_reported():
+    async def script(stage: Stage) -> None:
+        guest = await a_guest(stage)
+        await stage.at_ms(5_000)
+        await guest.send(BROKER)
+        for waits in (True, False):
+            answer = await guest.ask(BROKER, RequestCode.GET_BROKER_RUNTIME_INFO)
+            table = decode_body(KvTable, answer.body).table
+            end = table["commitLogMaxOffset"]
+            assert table["remainHowManyDataToFlush"] == (f"{end} B" if waits else "0 B")
+            await stage.at_ms(11_000)
+
+    execute(one_broker(FlushDiskType.ASYNC_FLUSH), script)
 
 
 def test_an_orderly_end_flushes_and_a_kill_loses_nothing():

@@ -155,7 +155,7 @@ class RuntimeInfo:
             "commitLogDiskRatio": used,
             "consumeQueueDiskRatio": used,
             "earliestMessageTimeStamp": str(store.earliest_message_time),
-            "remainHowManyDataToFlush": human_readable_bytes(0),
+            "remainHowManyDataToFlush": human_readable_bytes(self._broker.flush.behind_bytes),
             **({"commitLogDirCapacity": f"Total : {total}, Free : {free}."} if limit else {}),
         }
 
