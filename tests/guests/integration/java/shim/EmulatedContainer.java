@@ -1,0 +1,103 @@
+package shim;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import org.apache.rocketmq.broker.BrokerController;
+import org.apache.rocketmq.common.BrokerConfig;
+import org.apache.rocketmq.common.BrokerIdentity;
+import org.apache.rocketmq.container.BrokerContainer;
+import org.apache.rocketmq.container.InnerBrokerController;
+import org.apache.rocketmq.container.InnerSalveBrokerController;
+import org.apache.rocketmq.remoting.RPCHook;
+import org.apache.rocketmq.remoting.protocol.RemotingCommand;
+import org.apache.rocketmq.remoting.protocol.RequestCode;
+import org.apache.rocketmq.store.config.MessageStoreConfig;
+
+/** What tests call of a BrokerContainer. */
+public final class EmulatedContainer {
+    private static final int PORT = 10811;
+    private static final String UNKNOWN_REQUEST = "REQUEST_CODE_NOT_SUPPORTED";
+    /** Requests of brokers that tests change on their way. */
+    private static final Map<Integer, String> CHANGED = Map.of(
+        RequestCode.BROKER_HEARTBEAT, "BROKER_HEARTBEAT",
+        RequestCode.QUERY_DATA_VERSION, "QUERY_DATA_VERSION");
+
+    private final EmulatedCluster cluster;
+    private final List<EmulatedBroker> brokers;
+    private final List<String> refusals = new ArrayList<>();
+
+    /**
+     * A container.
+     *
+     * @param nodes its brokers: the master first.
+     */
+    public EmulatedContainer(EmulatedCluster cluster, String... nodes) {
+        this.cluster = cluster;
+        this.brokers = List.of(nodes).stream().map(cluster::broker).toList();
+    }
+
+    /** The object that tests have. */
+    public BrokerContainer container() {
+        return StandIn.of(BrokerContainer.class, this);
+    }
+
+    public String getBrokerContainerAddr() {
+        return brokers.get(0).getBrokerAddr().replaceFirst(":.*", ":" + PORT);
+    }
+
+    public Collection<InnerSalveBrokerController> getSlaveBrokers() {
+        return running(InnerSalveBrokerController.class, false);
+    }
+
+    public Collection<InnerBrokerController> getMasterBrokers() {
+        return running(InnerBrokerController.class, true);
+    }
+
+    private <T> List<T> running(Class<T> type, boolean master) {
+        return brokers.stream()
+            .filter(broker -> broker.id() == 0 == master && cluster.isRunning(broker.node()))
+            .map(EmulatedBroker::controller)
+            .map(type::cast)
+            .toList();
+    }
+
+    public BrokerController removeBroker(BrokerIdentity identity) {
+        EmulatedBroker broker = broker(identity);
+        broker.shutdown();
+        return broker.controller();
+    }
+
+    public BrokerController addBroker(BrokerConfig options, MessageStoreConfig storeOptions) {
+        EmulatedBroker broker = broker(options);
+        broker.start();
+        return broker.controller();
+    }
+
+    private EmulatedBroker broker(BrokerIdentity identity) {
+        return brokers.stream()
+            .filter(broker -> broker.name().equals(identity.getBrokerName()) && broker.id() == identity.getBrokerId())
+            .findFirst().orElseThrow();
+    }
+
+    /** A hook that makes requests of a kind unknown to their server has the effect that they are refused. */
+    public void registerClientRPCHook(RPCHook hook) {
+        CHANGED.forEach((code, name) -> {
+            RemotingCommand request = RemotingCommand.createRequestCommand(code, null);
+            hook.doBeforeRequest("", request);
+            if (request.getCode() != code) {
+                brokers.forEach(broker -> refusals.add(cluster.refuse(name, UNKNOWN_REQUEST, broker.node())));
+            }
+        });
+    }
+
+    public void clearClientRPCHook() {
+        refusals.forEach(cluster::heal);
+        refusals.clear();
+    }
+
+    /** The cluster ends with the JVM. */
+    public void shutdown() {
+    }
+}
