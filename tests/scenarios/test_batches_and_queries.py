@@ -42,8 +42,9 @@ def test_a_batch_becomes_messages_at_consecutive_offsets_each_of_which_is_found_
     assert [m.queue_offset for m in seen["all"]] == [0, 1, 2]
     assert [[m.body for m in seen[key]] for key in ("k2", "U3", "unique")] == [[b"body 2"], [b"body 3"], [b"body 1"]]
     assert seen["nobody"] == []
-    # The broker adds its cluster, and does not keep whether the sender waited.
-    assert seen["k2"][0].properties == {"UNIQ_KEY": "U2", "KEYS": "k2 all", "CLUSTER": "DefaultCluster"}
+    # The broker adds its cluster, and keeps whether the message waits for replicas.
+    sent = {"UNIQ_KEY": "U2", "KEYS": "k2 all", "WAIT": "true"}
+    assert seen["k2"][0].properties == {**sent, "CLUSTER": "DefaultCluster"}
 
 
 def test_a_consumer_that_waits_for_messages_gets_a_batch_as_a_whole() -> None:

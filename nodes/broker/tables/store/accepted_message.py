@@ -16,7 +16,6 @@ from nodes.protocol.properties import (
     CLUSTER,
     POP_CK,
     UNIQ_KEY,
-    WAIT_STORE_MSG_OK,
     properties_length,
     properties_to_text,
     text_to_properties,
@@ -45,10 +44,7 @@ def accepted_properties(properties: dict[str, str], cluster: str) -> dict[str, s
     """
     if UNIQ_KEY not in properties:
         return properties
-    retained = properties.copy()
-    retained.pop(WAIT_STORE_MSG_OK, None)
-    retained[CLUSTER] = cluster
-    return retained
+    return {**properties, CLUSTER: cluster}
 
 
 def accepted_message(
