@@ -142,7 +142,7 @@ public final class EmulatedBroker {
     public void start() {
         if (!cluster.isRunning(node())) {
             cluster.verb("start", node());
-            cluster.verb("until", node(), "running", "within", WITHIN);
+            cluster.verb("until", node(), "ready", "within", WITHIN);
         }
     }
 

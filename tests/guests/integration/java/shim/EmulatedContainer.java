@@ -63,15 +63,17 @@ public final class EmulatedContainer {
             .toList();
     }
 
-    public BrokerController removeBroker(BrokerIdentity identity) {
+    public BrokerController removeBroker(BrokerIdentity identity) throws Exception {
         EmulatedBroker broker = broker(identity);
-        broker.shutdown();
+        cluster.admin().removeBrokerFromContainer(
+            getBrokerContainerAddr(), identity.getBrokerClusterName(), broker.name(), broker.id());
         return broker.controller();
     }
 
-    public BrokerController addBroker(BrokerConfig options, MessageStoreConfig storeOptions) {
+    /** The broker has its options in a file of the container, whatever a test hands over. */
+    public BrokerController addBroker(BrokerConfig options, MessageStoreConfig storeOptions) throws Exception {
         EmulatedBroker broker = broker(options);
-        broker.start();
+        cluster.admin().addBrokerToContainer(getBrokerContainerAddr(), "conf/" + broker.node() + ".conf");
         return broker.controller();
     }
 

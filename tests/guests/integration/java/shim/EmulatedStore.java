@@ -32,6 +32,10 @@ public final class EmulatedStore {
         return new MessageQueue(topic, broker.name(), queueId);
     }
 
+    public long getMaxPhyOffset() throws Exception {
+        return cluster.admin().getBrokerHAStatus(broker.getBrokerAddr()).getMasterCommitLogMaxOffset();
+    }
+
     public long dispatchBehindBytes() throws Exception {
         return Long.parseLong(
             cluster.admin().fetchBrokerRuntimeStats(broker.getBrokerAddr()).getTable().get("dispatchBehindBytes"));

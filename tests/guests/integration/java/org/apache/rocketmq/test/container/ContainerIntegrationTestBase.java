@@ -3,7 +3,9 @@ package org.apache.rocketmq.test.container;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import org.apache.rocketmq.broker.BrokerController;
@@ -50,6 +52,8 @@ public class ContainerIntegrationTestBase {
     protected static DefaultMQAdminExt defaultMQAdminExt;
 
     private static EmulatedCluster cluster;
+    /** Mapping slave -> topics that it has not copied from its master yet. */
+    private static final Map<String, List<String>> UNCOPIED = new TreeMap<>();
 
     @BeforeClass
     public static void setUp() throws Exception {
@@ -66,9 +70,6 @@ public class ContainerIntegrationTestBase {
         master2With3Replicas = cluster.broker("broker-b").controller();
         master3With3Replicas = cluster.broker("broker-c").controller();
         awaitUntilSlaveOK();
-        for (BrokerController master : masters()) {
-            createTopicTo(master, THREE_REPLICAS_TOPIC);
-        }
     }
 
     private static BrokerContainer container(String... nodes) {
@@ -108,7 +109,7 @@ public class ContainerIntegrationTestBase {
         createTopicTo(master, topic, QUEUES, QUEUES);
     }
 
-    /** A topic that the slaves of the broker have, too, and that the nameserver knows of all of them. */
+    /** A topic of a master; its slaves copy it within a minute, and {@link #awaitCopies} waits for that. */
     protected static void createTopicTo(BrokerController master, String topic, int readQueues, int writeQueues) {
         try {
             TopicConfig config = new TopicConfig(topic, readQueues, writeQueues, READ_AND_WRITE, 0);
@@ -117,9 +118,21 @@ public class ContainerIntegrationTestBase {
             throw new IllegalStateException("topic " + topic, error);
         }
         for (EmulatedBroker slave : slaves(master)) {
-            await().atMost(SYNC_WITHIN).until(() -> slave.getTopicConfigManager().selectTopicConfig(topic) != null);
-            slave.registerBrokerAll(true, false, true);
+            UNCOPIED.computeIfAbsent(slave.node(), node -> new ArrayList<>()).add(topic);
         }
+    }
+
+    /** Until slaves have the topics that were made, and the nameserver knows it; no request starts a copy. */
+    private static void awaitCopies() {
+        UNCOPIED.forEach((node, topics) -> {
+            EmulatedBroker slave = cluster.broker(node);
+            if (cluster.isRunning(node)) {
+                await().atMost(SLAVES_WITHIN).ignoreExceptions().until(() ->
+                    slave.getTopicConfigManager().getTopicConfigTable().keySet().containsAll(topics));
+                slave.registerBrokerAll(true, false, true);
+            }
+        });
+        UNCOPIED.clear();
     }
 
     protected static void createGroup(BrokerController master, String group) {
@@ -148,6 +161,7 @@ public class ContainerIntegrationTestBase {
     }
 
     private static TransactionMQProducer transactionProducer(String group) {
+        awaitCopies();
         TransactionMQProducer producer = new TransactionMQProducer(group);
         producer.setInstanceName(UUID.randomUUID().toString());
         producer.setNamesrvAddr(nsAddr);
@@ -162,6 +176,7 @@ public class ContainerIntegrationTestBase {
     }
 
     protected static DefaultMQPushConsumer createPushConsumer(String group) {
+        awaitCopies();
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setInstanceName(UUID.randomUUID().toString());
         consumer.setNamesrvAddr(nsAddr);
@@ -169,11 +184,16 @@ public class ContainerIntegrationTestBase {
     }
 
     protected static void createAndAddSlave(int slaveId, BrokerContainer container, BrokerController master) {
-        broker(master.getBrokerConfig().getBrokerName(), slaveId).start();
+        try {
+            container.addBroker(broker(master.getBrokerConfig().getBrokerName(), slaveId).getBrokerConfig(), null);
+        } catch (Exception error) {
+            throw new IllegalStateException("slave " + slaveId, error);
+        }
     }
 
-    protected static void removeSlaveBroker(int slaveId, BrokerContainer container, BrokerController master) {
-        broker(master.getBrokerConfig().getBrokerName(), slaveId).shutdown();
+    protected static void removeSlaveBroker(int slaveId, BrokerContainer container, BrokerController master)
+        throws Exception {
+        container.removeBroker(broker(master.getBrokerConfig().getBrokerName(), slaveId).getBrokerIdentity());
     }
 
     /** Until each master replicates to two slaves, and the nameserver has three brokers of each group. */
@@ -198,6 +218,7 @@ public class ContainerIntegrationTestBase {
 
     /** The nameserver removes a broker and refuses its registrations; its heartbeats still arrive. */
     protected static void isolateBroker(BrokerController controller) {
+        awaitCopies();
         cluster.isolate(broker(controller));
     }
 
