@@ -55,6 +55,7 @@ def test_messages_that_do_not_match_are_passed_over():
 
 def test_one_answer_holds_32_messages_or_256_kib():
     assert filled(40).get_message("t", 0, 0, 100).next_begin_offset == 32
+    assert filled(40).get_message("t", 0, 0, 100, transfer_count_max=36).next_begin_offset == 36
     assert filled(40).get_message("t", 0, 0, 3).next_begin_offset == 3
     assert filled(4, body=b"x" * 100_000).get_message("t", 0, 0).next_begin_offset == 2
     assert filled(4, body=b"x" * 300_000).get_message("t", 0, 0).next_begin_offset == 1

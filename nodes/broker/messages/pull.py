@@ -136,7 +136,8 @@ class PullMessage(Part):
             topic,
             queue_id,
             header.queue_offset,
-            min(header.max_msg_nums, broker.config.max_transfer_count_on_message_in_memory),
+            header.max_msg_nums,
+            transfer_count_max=broker.config.max_transfer_count_on_message_in_memory,
             matches=matches,
             correct_offset=not is_lenient,
         )

@@ -308,6 +308,7 @@ class MessageStore:
         offset: int,
         max_msg_nums: int = PULL_MESSAGES_MAX,
         *,
+        transfer_count_max: int = PULL_MESSAGES_MAX,
         matches: Callable[[Message], bool] | None = None,
         correct_offset: bool = True,
     ) -> GetMessageResult:
@@ -317,7 +318,8 @@ class MessageStore:
             topic: of the queue.
             queue_id: of the queue.
             offset: of the first message wanted.
-            max_msg_nums: messages wanted at most; the store's own limits hold as well.
+            max_msg_nums: messages wanted at most; the limit of bytes holds as well.
+            transfer_count_max: messages read at most, whatever is wanted.
             matches: the filter of the subscription; None: everything matches.
             correct_offset: whether an offset outside of the queue is corrected; a slave does not correct it.
 
@@ -333,7 +335,7 @@ class MessageStore:
         found: list[Message] = []
         filtered: list[Message] = []
         found_bytes = fall_behind_bytes = 0
-        next_offset, maximum = offset, max(1, min(max_msg_nums, PULL_MESSAGES_MAX))
+        next_offset, maximum = offset, max(1, min(max_msg_nums, transfer_count_max))
         for place in range(offset - low, len(rows)):
             message = self._log.message(rows[place])
             fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
