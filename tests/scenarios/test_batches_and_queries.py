@@ -53,6 +53,9 @@ def test_a_consumer_that_waits_for_messages_gets_a_batch_as_a_whole() -> None:
         guest = await a_guest(stage)
         await guest.send_batch(BROKER, keyed(1), keyed(2), keyed(3))
         await stage.for_ms(2_000)
+        offsets = stage.node(BROKER).tables.clients.offsets
+        (pulled,) = (queues[0] for place, queues in offsets.pull_offsets.items() if place.startswith("orders@"))
+        assert pulled == 3  # the lag of what was pulled is 0, whatever is committed
 
     trace = execute(a_scenario(queues=1, consumers=1), script)
     pulls = trace.select("rpc", code=int(RequestCode.PULL_MESSAGE), kind="response", status=0, event="delivered")

@@ -152,6 +152,7 @@ def test_a_message_that_is_taken_back_is_not_delivered_and_its_neighbour_is() ->
         header = RecallMessageRequestHeader("orders", answer.recall_handle or "")
         recalled = await probe.ask(BROKER, RequestCode.RECALL_MESSAGE, header)
         assert (recalled.code, recalled.ext_fields["msgId"]) == (ResponseCode.SUCCESS, "u1")
+        assert recalled.ext_fields["MSG_REGION"] == "DefaultRegion"  # without it a client does not trace the recall
         await stage.for_ms(40_000)
 
     trace = execute(a_broker(BrokerConfig(recall_message_enable=True)), script)

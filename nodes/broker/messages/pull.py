@@ -141,6 +141,7 @@ class PullMessage(Part):
             matches=matches,
             correct_offset=not is_lenient,
         )
+        self._tables.offsets.commit_pull_offset(group, topic, queue_id, result.next_begin_offset)
         for message in result.filtered:
             broker.host.record(filtered_record(message, group, broker.broker_name, channel.remote_address))
         self._count(topic, group, len(result.messages))

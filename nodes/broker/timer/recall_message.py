@@ -13,12 +13,13 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message, is_writeable
 from nodes.protocol.properties import PRODUCER_GROUP, TAGS, TIMER_DEL_UNIQKEY, TIMER_DELIVER_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import RecallHandle
-from nodes.protocol.registry import decode_header
+from nodes.protocol.registry import decode_header, encode_header
 from nodes.protocol.widths import int64_of
 from nodes.rpc.server import Handlers
-from nodes.rpc.typed import success
 
 _TAG = "_RECALL_TAG_"
+_REGION = {"MSG_REGION": "DefaultRegion"}
+"""In each answer: a client traces a recall only if its answer has the region."""
 
 
 class RecallMessage(Part):
@@ -43,7 +44,7 @@ class RecallMessage(Part):
         try:
             handle = self._accepted(header)
         except RequestRefusedError as refusal:
-            return request.answer(refusal.code, refusal.remark)
+            return request.answer(refusal.code, refusal.remark, _REGION)
         now_ms = self._broker.host.clock.now_ms()
         properties = {
             TAGS: _TAG,
@@ -56,8 +57,9 @@ class RecallMessage(Part):
         born_host = channel.remote_address
         delete = Message(handle.topic, 0, 0, 0, now_ms, 0, b"0", properties, born_host=born_host)
         if self._messages.put(delete).status is not PutMessageStatus.PUT_OK:
-            return request.answer(ResponseCode.SYSTEM_ERROR, "the delete could not be stored")
-        return success(request, headers.RecallMessageResponseHeader(handle.msg_id))
+            return request.answer(ResponseCode.SYSTEM_ERROR, "the delete could not be stored", _REGION)
+        found = encode_header(headers.RecallMessageResponseHeader(handle.msg_id))
+        return request.answer(ResponseCode.SUCCESS, None, {**found, **_REGION})
 
     def _accepted(self, header: headers.RecallMessageRequestHeader) -> RecallHandle:
         """The handle of a message that may still be taken back.

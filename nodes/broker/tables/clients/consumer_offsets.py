@@ -126,7 +126,7 @@ class ConsumerOffsetManager:
     # Pull offsets of proxies
 
     def commit_pull_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Store the next offset of a proxy; the version does not change."""
+        """Store the offset behind what a group was given; the version does not change."""
         self._pull_offsets.setdefault(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {})[queue_id] = offset
 
     def query_pull_offset(self, group: str, topic: str, queue_id: int) -> int:
