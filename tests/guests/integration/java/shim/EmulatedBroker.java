@@ -30,6 +30,7 @@ public final class EmulatedBroker {
     private final MessageStoreConfig storeOptions;
     private final MessageStore store;
     private final BrokerTables tables;
+    private final Properties changes = new Properties();
 
     EmulatedBroker(EmulatedCluster cluster, String name, long id, String address) {
         this.cluster = cluster;
@@ -43,6 +44,7 @@ public final class EmulatedBroker {
         MixAll.properties2Object(properties, storeValues);
         values.setBrokerName(name);
         values.setBrokerId(id);
+        values.setBrokerIP1(address.substring(0, address.lastIndexOf(':')));
         values.setListenPort(Integer.parseInt(address.substring(address.lastIndexOf(':') + 1)));
         options = StandIn.options(values, this::change);
         storeOptions = StandIn.options(storeValues, this::change);
@@ -79,14 +81,21 @@ public final class EmulatedBroker {
         }
     }
 
+    /** Change an option now, or when the broker starts again. */
     private void change(String option, String value) {
-        Properties properties = new Properties();
-        properties.setProperty(option, value);
-        try {
-            cluster.admin().updateBrokerConfig(address, properties);
-        } catch (Exception error) {
-            throw new IllegalStateException(option + " = " + value, error);
+        changes.setProperty(option, value);
+        if (cluster.isRunning(node())) {
+            apply();
         }
+    }
+
+    private void apply() {
+        try {
+            cluster.admin().updateBrokerConfig(address, changes);
+        } catch (Exception error) {
+            throw new IllegalStateException(node() + " does not take " + changes, error);
+        }
+        changes.clear();
     }
 
     public String getBrokerAddr() {
@@ -143,6 +152,9 @@ public final class EmulatedBroker {
         if (!cluster.isRunning(node())) {
             cluster.verb("start", node());
             cluster.verb("until", node(), "ready", "within", WITHIN);
+            if (!changes.isEmpty()) {
+                apply();
+            }
         }
     }
 

@@ -90,16 +90,42 @@ public final class EmulatedCluster {
         return cluster.say(words);
     }
 
-    /** Whether the process of a node, or a broker in its container, runs. */
-    public boolean isRunning(String node) {
-        return verb("nodes").stream()
-            .map(line -> line.trim().split("\\s+"))
-            .anyMatch(words -> words[0].equals(node) && words[words.length - 1].equals("running"));
+    /** Words of each line about a node: its name, role, address and state. */
+    private List<String[]> nodes() {
+        return verb("nodes").stream().map(line -> line.trim().split("\\s+")).toList();
     }
 
-    /** Refuse the requests of a code that a node sends; the name of the fault ends it. */
-    String refuse(String code, String response, String node) {
-        String line = verb("refuse", code, "with", response, "from", node).get(0);
+    /** Whether the process of a node, or a broker in its container, runs. */
+    public boolean isRunning(String node) {
+        return nodes().stream().anyMatch(words -> words[0].equals(node) && words[words.length - 1].equals("running"));
+    }
+
+    /** The node that sends the frames of a broker: its container, if it has one, for all its brokers. */
+    private String sender(EmulatedBroker broker) {
+        String place = place(broker.getBrokerAddr());
+        return nodes().stream()
+            .filter(words -> words[1].equals("container") && place(words[2]).equals(place))
+            .map(words -> words[0])
+            .findFirst().orElse(broker.node());
+    }
+
+    /** The last two bytes of an address: guests and nodes have different blocks of loopback addresses. */
+    private static String place(String address) {
+        return address.replaceFirst(":.*", "").replaceFirst("^\\d+\\.\\d+\\.", "");
+    }
+
+    /** Refuse the calls of a code that a broker makes; the name of the fault ends it. */
+    private String refuse(String code, EmulatedBroker broker) {
+        return fault("refuse", code, "with", "SYSTEM_ERROR", "from", sender(broker));
+    }
+
+    /** Lose the requests of a code that a broker sends; the name of the fault ends it. */
+    String lose(String code, EmulatedBroker broker) {
+        return fault("drop", code, "from", sender(broker));
+    }
+
+    private String fault(String... words) {
+        String line = verb(words).get(0);
         return line.substring(0, line.indexOf(':'));
     }
 
@@ -109,7 +135,7 @@ public final class EmulatedCluster {
 
     /** Remove a broker from the nameserver, and refuse its registrations. */
     public void isolate(EmulatedBroker broker) {
-        isolated.computeIfAbsent(broker.node(), node -> refuse("REGISTER_BROKER", "SYSTEM_ERROR", node));
+        isolated.computeIfAbsent(broker.node(), node -> refuse("REGISTER_BROKER", broker));
         outer.unregisterBrokerAll(
             broker.getBrokerConfig().getBrokerClusterName(), broker.getBrokerAddr(), broker.name(), broker.id());
     }

@@ -18,15 +18,14 @@ import org.apache.rocketmq.store.config.MessageStoreConfig;
 /** What tests call of a BrokerContainer. */
 public final class EmulatedContainer {
     private static final int PORT = 10811;
-    private static final String UNKNOWN_REQUEST = "REQUEST_CODE_NOT_SUPPORTED";
-    /** Requests of brokers that tests change on their way. */
+    /** Heartbeats of brokers, which tests change on their way. */
     private static final Map<Integer, String> CHANGED = Map.of(
         RequestCode.BROKER_HEARTBEAT, "BROKER_HEARTBEAT",
         RequestCode.QUERY_DATA_VERSION, "QUERY_DATA_VERSION");
 
     private final EmulatedCluster cluster;
     private final List<EmulatedBroker> brokers;
-    private final List<String> refusals = new ArrayList<>();
+    private final List<String> losses = new ArrayList<>();
 
     /**
      * A container.
@@ -83,20 +82,20 @@ public final class EmulatedContainer {
             .findFirst().orElseThrow();
     }
 
-    /** A hook that makes requests of a kind unknown to their server has the effect that they are refused. */
+    /** Of a hook that makes heartbeats unknown to their server: they are lost. */
     public void registerClientRPCHook(RPCHook hook) {
         CHANGED.forEach((code, name) -> {
             RemotingCommand request = RemotingCommand.createRequestCommand(code, null);
             hook.doBeforeRequest("", request);
             if (request.getCode() != code) {
-                brokers.forEach(broker -> refusals.add(cluster.refuse(name, UNKNOWN_REQUEST, broker.node())));
+                losses.add(cluster.lose(name, brokers.get(0)));
             }
         });
     }
 
     public void clearClientRPCHook() {
-        refusals.forEach(cluster::heal);
-        refusals.clear();
+        losses.forEach(cluster::heal);
+        losses.clear();
     }
 
     /** The cluster ends with the JVM. */

@@ -109,7 +109,10 @@ public class ContainerIntegrationTestBase {
         createTopicTo(master, topic, QUEUES, QUEUES);
     }
 
-    /** A topic of a master; its slaves copy it within a minute, and {@link #awaitCopies} waits for that. */
+    /**
+     * A topic of a master; its slaves copy it within a minute, and {@link #awaitCopies} waits for that. Tests make a topic
+     * on all masters in their order and send at once: the last one waits.
+     */
     protected static void createTopicTo(BrokerController master, String topic, int readQueues, int writeQueues) {
         try {
             TopicConfig config = new TopicConfig(topic, readQueues, writeQueues, READ_AND_WRITE, 0);
@@ -119,6 +122,9 @@ public class ContainerIntegrationTestBase {
         }
         for (EmulatedBroker slave : slaves(master)) {
             UNCOPIED.computeIfAbsent(slave.node(), node -> new ArrayList<>()).add(topic);
+        }
+        if (master == master3With3Replicas) {
+            awaitCopies();
         }
     }
 
