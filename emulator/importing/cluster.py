@@ -18,6 +18,8 @@ from nodes.fields import LONG_MAX, TEXT, shown
 
 _ADDRESSES = re.compile(r"[;,]")
 _DEFAULT_CLUSTER = "DefaultCluster"
+OTHER_DEFAULTS = {"flushDiskType": "ASYNC_FLUSH"}
+"""Options of a broker with another default here: what a file leaves out is RocketMQ's default."""
 
 
 @attrs.frozen
@@ -178,6 +180,7 @@ def _broker(node: ConfiguredNode, part: ImportedNode, host: str, number: int, id
     if not TEXT.holds(cluster):
         raise ConfigurationError(*_place(node, "brokerClusterName"), TEXT.problem(shown(cluster, 60)))
     options = {name: value for name, value in part.options.items() if name != "brokerRole" or not broker_id}
+    options = {**options, **{name: value for name, value in OTHER_DEFAULTS.items() if name not in options}}
     table = {
         "name": name,
         **({"id": broker_id} if broker_id else {}),

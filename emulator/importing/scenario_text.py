@@ -148,7 +148,8 @@ def _options(section: str, node: ImportedNode) -> Iterator[str]:
     if node.options:
         yield f"[{section}.options]"
     for name, value in node.options.items():
-        yield f"{name} = {_value(value)}  # {visible(places[name])}"
+        place = places.get(name, "RocketMQ's default, and not ours")
+        yield f"{name} = {_value(value)}  # {visible(place)}"
 
 
 def _comments(verdicts: Sequence[Verdict]) -> Iterator[str]:

@@ -22,7 +22,7 @@ brokerId=0
 deleteWhen=04
 fileReservedTime=48
 brokerRole=SYNC_MASTER
-flushDiskType=ASYNC_FLUSH
+storeType=default
 namesrvAddr=10.0.0.1\\:9876;\\
     10.0.0.2:9876
 """
@@ -76,7 +76,7 @@ def test_each_option_of_the_file_is_accounted_for():
         "deleteWhen": Fate.TAKEN,
         "fileReservedTime": Fate.TAKEN,
         "brokerRole": Fate.TAKEN,
-        "flushDiskType": Fate.NOT_EMULATED,
+        "storeType": Fate.NOT_EMULATED,
         "namesrvAddr": Fate.ELSEWHERE,
     }
 
@@ -95,8 +95,8 @@ def test_the_place_of_an_option_stands_behind_it_and_comments_name_the_others():
 
     assert "fileReservedTime = 48  # a.conf:6" in lines
     assert "# brokerName = broker-a (a.conf:3): set elsewhere: name of the broker group: name of [[broker]]" in lines
-    (flush,) = [line for line in lines if "flushDiskType" in line]
-    assert flush.startswith('flushDiskType = "ASYNC_FLUSH"  # a.conf:8: known, not emulated: ')
+    (flush,) = [line for line in lines if "storeType" in line]
+    assert flush.startswith('storeType = "default"  # a.conf:8: known, not emulated: ')
 
 
 def test_there_are_as_many_nameservers_as_addresses():
@@ -177,10 +177,10 @@ def test_an_option_is_read_as_rocketmq_reads_it(line, fate, note):
 
 
 def test_what_rocketmq_does_otherwise_than_the_file_asks_for_is_a_warning():
-    text = "brokerName=a\nregionId=x\nfileReservedTime=4x\nlongPollingEnable=no\nzzz=1\nflushDiskType=SYNC_FLUSH\n"
+    text = "brokerName=a\nregionId=x\nfileReservedTime=4x\nlongPollingEnable=no\nzzz=1\nstoreType=defaultRocksDB\n"
     warned = [item.setting.name for item in verdicts_of_cluster(imported(a_conf=text)) if item.is_warning]
 
-    assert warned == ["fileReservedTime", "longPollingEnable", "zzz", "flushDiskType"]
+    assert warned == ["fileReservedTime", "longPollingEnable", "zzz", "storeType"]
 
 
 def test_an_option_with_its_default_that_is_not_emulated_is_no_warning():

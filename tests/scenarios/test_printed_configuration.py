@@ -18,7 +18,7 @@ run_for_s = 10
 name = "a"
 container = {container}
 options = {{ fileReservedTime = 12 }}
-not_emulated = {{ flushDiskType = "SYNC_FLUSH", noSuchOption = "x=y" }}
+not_emulated = {{ storeType = "defaultRocksDB", noSuchOption = "x=y" }}
 [[broker]]
 name = "a"
 id = 1
@@ -47,7 +47,7 @@ def test_options_and_other_fields_and_unknown_names_are_printed_in_order(scenari
     found = printed(scenario, "a")
 
     assert found["fileReservedTime"] == "12"
-    assert found["flushDiskType"] == "SYNC_FLUSH"
+    assert found["storeType"] == "defaultRocksDB"
     assert found["noSuchOption"] == "x=y"
     assert found["sendThreadPoolQueueCapacity"] == "10000"
     assert found["haListenPort"] == "10912"
@@ -64,13 +64,13 @@ def test_a_slave_prints_its_role_and_the_memory_that_it_has_for_its_log(scenario
 
     assert (master["brokerRole"], slave["brokerRole"]) == ("ASYNC_MASTER", "SLAVE")
     assert (master["accessMessageInMemoryMaxRatio"], slave["accessMessageInMemoryMaxRatio"]) == ("40", "30")
-    assert (slave["brokerId"], slave["flushDiskType"]) == ("1", "ASYNC_FLUSH")
+    assert (slave["brokerId"], slave["storeType"]) == ("1", "default")
 
 
 def test_a_broker_in_a_container_prints_them_too():
     found = printed(loads(SCENARIO.format(container='"c0"'), "printed.toml"), "a")
 
-    assert (found["flushDiskType"], found["fileReservedTime"]) == ("SYNC_FLUSH", "12")
+    assert (found["storeType"], found["fileReservedTime"]) == ("defaultRocksDB", "12")
 
 
 def test_the_bits_of_filters_are_computed_as_at_the_start_of_a_broker(scenario):
@@ -88,7 +88,7 @@ def test_a_text_that_is_no_number_of_consumers_is_printed_as_it_is(number):
 def test_texts_that_are_not_emulated_are_written_with_the_scenario(scenario):
     written = to_dict(scenario)
 
-    assert written["broker"][0]["not_emulated"] == {"flushDiskType": "SYNC_FLUSH", "noSuchOption": "x=y"}
+    assert written["broker"][0]["not_emulated"] == {"storeType": "defaultRocksDB", "noSuchOption": "x=y"}
     assert "not_emulated" not in written["broker"][1]
     assert from_dict(written) == scenario
 
@@ -99,7 +99,7 @@ def test_texts_that_are_not_emulated_are_written_with_the_scenario(scenario):
         ('fileReservedTime = "1"', "broker[0].not_emulated.fileReservedTime: expected in options: it is emulated"),
         ('secretKey = "canary"', "broker[0].not_emulated.secretKey: expected none: its value is a secret"),
         ('"a\\u001b" = "x"', "broker[0].not_emulated.a\\x1b: expected the name of an option"),
-        ('password = "canary", flushDiskType = 3', "broker[0].not_emulated: expected a table of texts"),
+        ('password = "canary", storeType = 3', "broker[0].not_emulated: expected a table of texts"),
     ],
 )
 def test_what_belongs_elsewhere_is_refused(given, problem):

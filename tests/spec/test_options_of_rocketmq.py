@@ -69,6 +69,7 @@ OTHER_DEFAULTS = {
     ("DefaultLitePullConsumer", "consumeTimestamp"): "half an hour before the start of the process",
     ("BrokerConfig", "namesrvAddr"): "empty in place of null",
     ("ClientConfig", "namesrvAddr"): "empty in place of null",
+    ("MessageStoreConfig", "flushDiskType"): "ours is the strict one, which loses no message with the power",
     ("MessageStoreConfig", "haMasterAddress"): "empty in place of null",
 }
 OF_LITE_PULL = ("brokerSuspendMaxTimeMillis", "pullBatchSize", "pullMaxIdleTimeMs")
@@ -189,13 +190,13 @@ def test_options_of_other_releases_are_known_by_their_release():
     [
         ('brokerName = "a"', "unknown option; set elsewhere: name of the broker group: name of [[broker]]"),
         (
-            'flushDiskType = "SYNC_FLUSH"',
-            "unknown option; RocketMQ has it, and it is not emulated: SYNC_FLUSH: a send is answered when its message",
+            'storeType = "defaultRocksDB"',
+            "unknown option; RocketMQ has it, and it is not emulated: a detail of the store that clients may see",
         ),
         ("metricsPromExporterPort = 1", "unknown option; RocketMQ has it, and it has no effect here: "),
         (
-            'flushDiskTyp = "x"',
-            'unknown option; did you mean "flushDiskType" of RocketMQ? RocketMQ has it, and it is not emulated: ',
+            'storeTyp = "x"',
+            'unknown option; did you mean "storeType" of RocketMQ? RocketMQ has it, and it is not emulated: ',
         ),
         ("enableSplitMetadata = true", "unknown option; RocketMQ 5.3.3 does not have it, 5.4.0 does"),
         ("brokerHeartbeetInterval = 1", 'unknown option; did you mean "brokerHeartbeatInterval"?'),
