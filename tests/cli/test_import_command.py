@@ -15,7 +15,7 @@ brokerName = broker-a
 brokerId = 0
 fileReservedTime = 29*1000
 autoCreateTopicEnabled = true
-flushDiskType = SYNC_FLUSH
+storeType = defaultRocksDB
 secretKey = canary
 traceOn = true
 enablePropertyFilter = yes
@@ -48,7 +48,7 @@ def test_the_scenario_is_printed_and_the_account_goes_to_standard_error(broker_c
     assert [line[:70] for line in done.stderr.splitlines()] == [
         "warning: broker.conf:4: fileReservedTime: '29*1000' is not read: expec",
         "warning: broker.conf:5: autoCreateTopicEnabled: unknown to RocketMQ 5.",
-        "warning: broker.conf:6: flushDiskType: known, not emulated: SYNC_FLUSH",
+        "warning: broker.conf:6: storeType: known, not emulated: a detail of th",
         "warning: broker.conf:7: secretKey: RocketMQ 5.3.3 does not read it; a ",
         "warning: broker.conf:9: enablePropertyFilter: 'yes' is false in Rocket",
         "broker.conf: 9 options: 1 taken, 3 set elsewhere, 1 known, not emulate",
@@ -71,7 +71,7 @@ def test_check_accounts_for_each_option(broker_conf):
     assert [line.split(": ")[1:3] for line in lines if line.startswith("warning: ")] == [
         ["broker.conf:4", "fileReservedTime"],
         ["broker.conf:5", "autoCreateTopicEnabled"],
-        ["broker.conf:6", "flushDiskType"],
+        ["broker.conf:6", "storeType"],
         ["broker.conf:7", "secretKey"],
         ["broker.conf:9", "enablePropertyFilter"],
     ]

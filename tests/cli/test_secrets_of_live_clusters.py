@@ -54,7 +54,7 @@ REQUESTS = [
     (CREATE_ACL, {"subject": "User:shop"}, USER),
     (UPDATE_ACL_CONFIG, FIELDS, b""),
     (UPDATE_BROKER, {}, PROPERTIES),
-    (UPDATE_BROKER, {}, f"aclEnable={CANARY}\nsecretKey".encode()),
+    (UPDATE_BROKER, {}, f"secretKey={CANARY}\naclEnable".encode()),
     (UPDATE_NAMESERVER, {}, PROPERTIES),
     (STRANGE, FIELDS, PROPERTIES),
     (UPDATE_BROKER, {"SecurityToken": CANARY}, PROPERTIES),

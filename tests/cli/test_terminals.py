@@ -9,6 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from analysis.trace_rows import HandMadeTrace, write_run
+from emulator.acts.catalogue import ACT_VERBS
 from emulator.cli.main import app
 from emulator.console.verbs import VERBS
 from nodes.protocol.bodies import LockBatchRequestBody
@@ -163,7 +164,7 @@ VERB_WORDS = {
     "help": ((), (EVIL,)),
     "script": ((EVIL,),),
     "save": ((EVIL,), ("SAVED",)),
-    **dict.fromkeys((*BREAKING_VERBS, *TIMING_VERBS), ((EVIL,), (EVIL, EVIL))),
+    **dict.fromkeys((*BREAKING_VERBS, *TIMING_VERBS, *ACT_VERBS), ((EVIL,), (EVIL, EVIL))),
     "quit": ((EVIL,),),
 }
 """Mapping verb -> words with which it is said."""
