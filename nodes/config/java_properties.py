@@ -7,59 +7,99 @@ Mirrors:
 import re
 from collections.abc import Iterator
 
+import attrs
+
+_BLANKS = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_BLANK = " \t\f"
-_CONTINUED = re.compile(r"(?:[^\\]|^)(?:\\\\)*\\$")
-_KEY = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*", re.DOTALL)
-_ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_UNICODE = re.compile(r"[0-9a-fA-F]{4}")
+_ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 
 
 class MalformedPropertiesError(ValueError):
     """A text that Java refuses to read: an escape with `u` has no four hexadecimal digits."""
 
+    def __init__(self, line: int) -> None:
+        super().__init__("Malformed \\uxxxx encoding.")
+        self.line = line
+        """From 1."""
 
-def read_properties(text: str) -> dict[str, str]:
-    """Names and values; a name without a value has an empty one, and the last of equal names wins.
+
+@attrs.frozen
+class Property:
+    """One pair of a properties file."""
+
+    line: int
+    """Where it begins, from 1."""
+    name: str
+    value: str
+
+
+def read_pairs(text: str) -> Iterator[Property]:
+    """All pairs of a text in its order: of equal names the last one counts, and a name may have an empty value.
 
     Blanks before a value do not count, blanks behind it do.
 
     Raises:
         MalformedPropertiesError: Java refuses the text.
     """
-    found = {}
-    for line in _logical_lines(text):
-        match = _KEY.match(line)
-        assert match is not None
-        found[_unescaped(match[1])] = _unescaped(line[match.end() :])
-    return found
+    return (_pair(number, line) for number, line in _logical_lines(text))
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blank ones; a line that ends with a backslash goes on in the next."""
-    pending: str | None = None
-    for natural in _LINE_END.split(text):
-        line = natural.lstrip(_BLANK)
-        if pending is None and (not line or line[0] in "#!"):
+def read_properties(text: str) -> dict[str, str]:
+    """Names and values.
+
+    Raises:
+        MalformedPropertiesError: Java refuses the text.
+    """
+    return {pair.name: pair.value for pair in read_pairs(text)}
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Number and text of each line that is neither blank nor a comment, continued ones joined."""
+    lines = enumerate(_LINE_END.split(text), 1)
+    for number, line in lines:
+        part = line.lstrip(_BLANKS)
+        if part[:1] in ("#", "!"):
             continue
-        whole = (pending or "") + line
-        if _CONTINUED.search(line):
-            pending = whole[:-1]
-            continue
-        pending = None
-        yield whole
-    if pending is not None:
-        yield pending
+        parts = []
+        while _is_continued(part):
+            parts.append(part[:-1])
+            part = next(lines, (0, ""))[1].lstrip(_BLANKS)
+        if joined := "".join((*parts, part)):
+            yield number, joined
 
 
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(_character, text)
+def _is_continued(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _character(escaped: re.Match[str]) -> str:
-    character = escaped[1]
-    if len(character) > 1:
-        return chr(int(character[1:], 16))
-    if character == "u":
-        raise MalformedPropertiesError("Malformed \\uxxxx encoding.")
-    return _CONTROLS.get(character, character)
+def _pair(number: int, line: str) -> Property:
+    at = 0
+    while at < len(line) and line[at] not in f"=:{_BLANKS}":
+        at += 2 if line[at] == "\\" else 1
+    value = line[at:].lstrip(_BLANKS)
+    if value[:1] in ("=", ":"):
+        value = value[1:].lstrip(_BLANKS)
+    return Property(number, _unescaped(number, line[:at]), _unescaped(number, value))
+
+
+def _unescaped(number: int, text: str) -> str:
+    if "\\" not in text:
+        return text
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        if text[at] != "\\":
+            parts.append(text[at])
+            at += 1
+        elif text[at + 1 : at + 2] == "u":
+            digits = _UNICODE.match(text, at + 2)
+            if digits is None:
+                raise MalformedPropertiesError(number)
+            parts.append(chr(int(digits[0], 16)))
+            at = digits.end()
+        else:
+            escaped = text[at + 1 : at + 2]
+            parts.append(_ESCAPES.get(escaped, escaped))
+            at += 2
+    return "".join(parts)
