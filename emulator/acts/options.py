@@ -1,6 +1,6 @@
 """Acts on options and permissions of nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import attrs
@@ -54,34 +54,19 @@ class UpdateBrokerConfig(Act):
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, all of them."""
-        failure: RemotingError | BrokerError | None = None
         options = {name: _addresses(places, name, value) for name, value in self.options.items()}
-        for address in await places.brokers_of(admin, self.on, slaves=self.slaves):
-            try:
-                await admin.update_broker_config(address, options)
-            except (RemotingError, BrokerError) as error:
-                failure = error
-        if failure is not None:
-            raise failure
+        addresses = await places.brokers_of(admin, self.on, slaves=self.slaves)
+        await _ask_all(addresses, lambda address: admin.update_broker_config(address, options))
 
 
 @attrs.frozen
-class UpdateNamesrvConfig(Act):
-    """Changes options of nameservers while they run, of one after the other, up to the first that does not answer.
+class _UpdateConfig(Act):
+    """Changes options of nodes of one kind, of one after the other, up to the first that does not answer."""
 
-    Mirrors:
-        `org.apache.rocketmq.tools.command.namesrv.UpdateNamesrvConfigCommand`.
-    """
-
-    kind: ClassVar[str] = "update_namesrv_config"
-    wording: ClassVar[Wording] = Wording(
-        "update-namesrv-config", "OPTION=VALUE... [on NAMESERVER]", "change options of all nameservers, or of one"
-    )
-    place_kind: ClassVar[PlaceKind] = PlaceKind.NAMESERVER
     options: Mapping[str, str] = option_table()
     """Options under the names that they have in RocketMQ."""
     on: str | None = place()
-    """A nameserver; none: all of them."""
+    """One of the nodes; none: all of them."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -93,6 +78,21 @@ class UpdateNamesrvConfig(Act):
         """Its words."""
         return _pairs(self.options)
 
+
+@attrs.frozen
+class UpdateNamesrvConfig(_UpdateConfig):
+    """Changes options of nameservers while they run, of one after the other, up to the first that does not answer.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.namesrv.UpdateNamesrvConfigCommand`.
+    """
+
+    kind: ClassVar[str] = "update_namesrv_config"
+    wording: ClassVar[Wording] = Wording(
+        "update-namesrv-config", "OPTION=VALUE... [on NAMESERVER]", "change options of all nameservers, or of one"
+    )
+    place_kind: ClassVar[PlaceKind] = PlaceKind.NAMESERVER
+
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the nameservers."""
         addresses = places.nameservers_of(self.on)
@@ -100,7 +100,7 @@ class UpdateNamesrvConfig(Act):
 
 
 @attrs.frozen
-class UpdateControllerConfig(Act):
+class UpdateControllerConfig(_UpdateConfig):
     """Changes options of controllers while they run, of one after the other, up to the first that does not answer.
 
     Mirrors:
@@ -112,20 +112,6 @@ class UpdateControllerConfig(Act):
         "update-controller-config", "OPTION=VALUE... [on CONTROLLER]", "change options of all controllers, or of one"
     )
     place_kind: ClassVar[PlaceKind] = PlaceKind.CONTROLLER
-    options: Mapping[str, str] = option_table()
-    """Options under the names that they have in RocketMQ."""
-    on: str | None = place()
-    """A controller; none: all of them."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-controller-config OPTION=VALUE... [on CONTROLLER]`."""
-        rest, _, on = placed(words)
-        return cls(options_of(rest, cls.wording), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return _pairs(self.options)
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the controllers."""
@@ -163,14 +149,8 @@ class _WritePerm(Act):
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the nameservers, one after the other, all of them."""
-        failure: RemotingError | BrokerError | None = None
-        for address in places.nameservers_of(self.on):
-            try:
-                await admin.write_perm(address, self.code, self.broker)
-            except (RemotingError, BrokerError) as error:
-                failure = error
-        if failure is not None:
-            raise failure
+        addresses = places.nameservers_of(self.on)
+        await _ask_all(addresses, lambda address: admin.write_perm(address, self.code, self.broker))
 
 
 @attrs.frozen
@@ -203,6 +183,18 @@ class AddWritePerm(_WritePerm):
         "add-write-perm", "BROKER [on NAMESERVER]", "give a broker its write permission back at nameservers"
     )
     code: ClassVar[RequestCode] = RequestCode.ADD_WRITE_PERM_OF_BROKER
+
+
+async def _ask_all(addresses: Iterable[str], request: Callable[[str], Awaitable[object]]) -> None:
+    """Ask all nodes, one after the other; the last failure is raised when all were asked."""
+    failure: RemotingError | BrokerError | None = None
+    for address in addresses:
+        try:
+            await request(address)
+        except (RemotingError, BrokerError) as error:
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def _addresses(places: Places, option: str, value: str) -> str:
