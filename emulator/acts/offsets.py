@@ -159,17 +159,9 @@ class SkipAccumulatedMessage(Act):
 
 
 @attrs.frozen
-class ResetOffset(Act):
-    """Resets the offset of a group in one queue: commits it at the broker, then has the broker reset it.
+class _OfQueue(Act):
+    """An act on the offset of a group in one queue, at one broker."""
 
-    Mirrors:
-        `mqadmin resetOffsetByTime -b -q -o`: `DefaultMQAdminExtImpl#resetOffsetByQueueId`.
-    """
-
-    kind: ClassVar[str] = "reset_offset"
-    wording: ClassVar[Wording] = Wording(
-        "reset-offset", "GROUP TOPIC QUEUE OFFSET on BROKER", "reset the offset of a group in one queue", 6
-    )
     place_kind: ClassVar[PlaceKind] = PlaceKind.BROKER
     needs_place: ClassVar[bool] = True
     group: str = text()
@@ -179,18 +171,36 @@ class ResetOffset(Act):
     queue: int = whole(minimum=0, limit=INT_MAX)
     """Id of the queue."""
     offset: int = whole(minimum=0, limit=LONG_MAX)
-    """The new offset; mqadmin does nothing for 0."""
+    """The new offset."""
     on: str = text()
     """The broker."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`reset-offset GROUP TOPIC QUEUE OFFSET on BROKER`."""
-        return cls(*_of_queue(cls.wording, words))
+        rest, _, on = placed(words)
+        if len(rest) != 4 or on is None:
+            raise cls.wording.mistake()
+        group, topic, queue, offset = rest
+        return cls(group, topic, number("the id of a queue", queue), number("messages", offset), on)
 
     def words(self) -> Words:
         """Its words."""
         return (self.group, self.topic, str(self.queue), str(self.offset))
+
+
+@attrs.frozen
+class ResetOffset(_OfQueue):
+    """Resets the offset of a group in one queue: commits it at the broker, then has the broker reset it; none to 0.
+
+    Mirrors:
+        `mqadmin resetOffsetByTime -b -q -o`: `DefaultMQAdminExtImpl#resetOffsetByQueueId`.
+    """
+
+    kind: ClassVar[str] = "reset_offset"
+    wording: ClassVar[Wording] = Wording(
+        "reset-offset", "GROUP TOPIC QUEUE OFFSET on BROKER", "reset the offset of a group in one queue", 6
+    )
 
     def concerns(self) -> Concerned:
         """Its topic and its group exist."""
@@ -207,7 +217,7 @@ class ResetOffset(Act):
 
 
 @attrs.frozen
-class UpdateConsumeOffset(Act):
+class UpdateConsumeOffset(_OfQueue):
     """Commits an offset of a group in one queue; a member that owns the queue overwrites it with its next commit.
 
     Mirrors:
@@ -218,27 +228,6 @@ class UpdateConsumeOffset(Act):
     wording: ClassVar[Wording] = Wording(
         "update-consume-offset", "GROUP TOPIC QUEUE OFFSET on BROKER", "commit an offset of a group in one queue", 6
     )
-    place_kind: ClassVar[PlaceKind] = PlaceKind.BROKER
-    needs_place: ClassVar[bool] = True
-    group: str = text()
-    """The consumer group."""
-    topic: str = text()
-    """The topic."""
-    queue: int = whole(minimum=0, limit=INT_MAX)
-    """Id of the queue."""
-    offset: int = whole(minimum=0, limit=LONG_MAX)
-    """The new offset."""
-    on: str = text()
-    """The broker."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-consume-offset GROUP TOPIC QUEUE OFFSET on BROKER`."""
-        return cls(*_of_queue(cls.wording, words))
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.group, self.topic, str(self.queue), str(self.offset))
 
     def concerns(self) -> Concerned:
         """Its topic exists; the group may be new."""
@@ -297,11 +286,3 @@ class CloneGroupOffset(Act):
                 raise AdminToolError(f"no broker of {queue.broker_name} is in the route of {self.topic}")
             if offsets.consumer_offset >= 0:
                 await admin.update_consume_offset(address, self.destination, queue, offsets.consumer_offset)
-
-
-def _of_queue(wording: Wording, words: Words) -> tuple[str, str, int, int, str]:
-    rest, _, on = placed(words)
-    if len(rest) != 4 or on is None:
-        raise wording.mistake()
-    group, topic, queue, offset = rest
-    return group, topic, number("the id of a queue", queue), number("messages", offset), on
