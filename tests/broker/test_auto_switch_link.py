@@ -6,13 +6,14 @@ from nodes.broker.tables.ha.auto_switch_link import (
     LogBatch,
     MasterEnd,
     MasterHandshake,
+    NegativeBatchError,
     RefusedFrameError,
     SlaveAck,
     SlaveEnd,
     SlaveHandshake,
 )
 from nodes.broker.tables.ha.epoch_file import EpochFile
-from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet
+from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet, NoEpochError
 
 
 def master_end(epochs, batch_size=1000):
@@ -159,3 +160,43 @@ def test_a_slave_takes_only_what_follows_its_log_unless_that_is_empty():
     blank.on_handshake(MasterHandshake(100, 1, ((1, 0),)), 0)
     assert blank.on_batch(batch, 0) == SlaveAck(80)
     assert blank.confirm_offset == 80
+
+
+def test_a_replica_that_has_data_and_no_epochs_reports_its_end_at_once():
+    link = Link([(1, 0)], 100, [], 60)
+    assert link.shake_hands() is None
+
+    assert link.slave.due_report(link.slave_max) == SlaveAck(60)
+
+
+def test_a_slave_whose_offset_lies_in_no_epoch_gets_a_batch_of_negative_size_and_never_anything_after_it():
+    """A group that had data before controller mode: its slave was behind when the first epoch began."""
+    link = Link([(1, 100)], 150, [], 60)
+    link.shake_hands()
+    link.acknowledged(link.slave.due_report(link.slave_max))
+    assert not link.master.start_transfer(link.master.slave_request_offset)
+
+    batch = link.master.next_batch(max_offset=150, confirm_offset=150, now_ms=0)
+
+    assert (batch.offset, batch.epoch, batch.size) == (60, 1, -60)
+    assert link.master.next_offset == 0
+    with pytest.raises(NegativeBatchError):
+        link.slave.on_batch(batch, link.slave_max)
+
+
+def test_a_heartbeat_bears_the_first_epoch_until_the_transfer_has_one_and_without_epochs_there_is_none():
+    end = master_end(EpochFile.of([(3, 100), (4, 200)]))
+    assert end.heartbeat(150) == LogBatch(-1, 3, 100, 150, 0)
+    end.start_transfer(210)
+    assert end.heartbeat(150) == LogBatch(210, 4, 200, 150, 0)
+    with pytest.raises(NoEpochError):
+        master_end(EpochFile()).heartbeat(150)
+
+
+def test_the_end_of_an_epoch_that_was_the_last_one_is_never_checked():
+    epochs = EpochFile.of([(1, 0), (2, 100)])
+    epochs.truncate_from(100)
+    end = master_end(epochs)
+    end.start_transfer(50)
+
+    assert end.transfer_epoch_end == -1

@@ -29,6 +29,9 @@ ENTRY = struct.Struct(">iq")
 BATCH = struct.Struct(">iiqiqq")
 SHOWN_BYTES = 72
 MASTER_ID = 1
+STATES = 5
+"""Of HAConnectionState; a number beyond them is an ArrayIndexOutOfBoundsException."""
+HEARTBEAT_INTERVAL_MS = 5_000
 
 
 def log(offset, size):
@@ -82,11 +85,17 @@ class HaClient(Adapter):
 
     def take_frame(self):
         """Whether a whole frame was there."""
-        is_batch = self.received[:4] == TRANSFER.to_bytes(4, "big")
+        state = int.from_bytes(self.received[:4], "big")
+        is_batch = state == TRANSFER
         header = BATCH if is_batch else MASTER_HANDSHAKE
         if len(self.received) < header.size:
             return False
         _, size, *fields = header.unpack_from(self.received)
+        if state not in (HANDSHAKE, TRANSFER):
+            self.received = self.received[header.size + size :]
+            if state < STATES:
+                raise RefusedFrameError("another state than that of the slave")
+            return False
         if len(self.received) < header.size + size:
             return False
         body, self.received = self.received[header.size :][:size], self.received[header.size + size :]
@@ -117,8 +126,9 @@ class HaClient(Adapter):
 
 
 class HaMaster(Adapter):
-    def __init__(self, ha_transfer_batch_size=32_768):
+    def __init__(self, ha_transfer_batch_size=32_768, ha_send_heartbeat_interval=HEARTBEAT_INTERVAL_MS):
         self.batch_size = ha_transfer_batch_size
+        self.heartbeat_interval_ms, self.written_ms = ha_send_heartbeat_interval, 0
         self.end, self.received, self.missing = None, b"", 0
 
     def ordered(self, op, out):
@@ -126,7 +136,7 @@ class HaMaster(Adapter):
         return out | {"sentHex": out.get("sentHex") and out["sentHex"][: 2 * SHOWN_BYTES]}
 
     def accept(self, max_offset, epochs):
-        self.max_offset, self.epochs = max_offset, EpochFile.of(epochs)
+        self.max_offset, self.epochs, self.written_ms = max_offset, EpochFile.of(epochs), self.at_ms
         in_sync = MasterSyncStateSet(
             self.epochs, all_ack_in_sync_state_set=False, ha_max_time_slave_not_catchup_ms=15_000
         )
@@ -138,13 +148,10 @@ class HaMaster(Adapter):
         end = self.end
         if end is None:
             return {}
-        begun = end.next_offset >= 0
         return {
             "conn": {
                 "currentTransferEpoch": end.transfer_epoch,
-                "currentTransferEpochEndOffset": (-1 if end.transfer_epoch_end is None else end.transfer_epoch_end)
-                if begun
-                else 0,
+                "currentTransferEpochEndOffset": end.transfer_epoch_end,
                 "isAsyncLearner": end.link.is_async_learner,
                 "isSlaveSendHandshake": end.owes_handshake,
                 "isSyncFromLastFile": end.sync_from_last_file,
@@ -164,7 +171,12 @@ class HaMaster(Adapter):
         self.epochs.append(epoch, start)
 
     def receive(self, hex):  # noqa: A002 - as above
-        return throwing({NoEpochError: "NullPointerException"}, self.take_frames, bytes.fromhex(hex))
+        return throwing(
+            {NoEpochError: "NullPointerException", IndexError: "ArrayIndexOutOfBoundsException"},
+            self.take_frames,
+            bytes.fromhex(hex),
+            quoting=IndexError,
+        )
 
     def take_frames(self, raw):
         """Frames of 12 bytes and more: a handshake, which has 16, may be read before its last ones are there."""
@@ -185,6 +197,8 @@ class HaMaster(Adapter):
                 report = self.end.on_ack(ack, max_offset=self.max_offset, now_ms=self.at_ms)
                 reports += [] if report is None else [sorted(report)]
                 self.received = self.received[ACK.size :]
+            elif state >= STATES:
+                raise IndexError(f"Index {state} out of bounds for length {STATES}")
             else:
                 return {"ok": False}
         return {"ok": True, "reports": reports or None}
@@ -193,6 +207,7 @@ class HaMaster(Adapter):
         answer = self.end.handshake(self.max_offset)
         entries = b"".join(ENTRY.pack(*entry) for entry in answer.entries)
         header = MASTER_HANDSHAKE.pack(HANDSHAKE, len(entries), answer.log_end, answer.last_epoch)
+        self.written_ms = self.at_ms
         return {"ok": True, **sent(header + entries)}
 
     def start_transfer(self):
@@ -201,11 +216,21 @@ class HaMaster(Adapter):
         return {"entry": shown(self.epochs.at(offset))}
 
     def transfer(self):
+        raw = b""
+        if self.at_ms - self.written_ms > self.heartbeat_interval_ms:
+            raw += bytes_of(self.end.heartbeat(self.max_offset))
         batch = self.end.next_batch(max_offset=self.max_offset, confirm_offset=self.max_offset, now_ms=self.at_ms)
-        if batch is None:
+        if batch is not None:
+            raw += bytes_of(batch)
+        if not raw:
             return {}
-        fields = (batch.offset, batch.epoch, batch.epoch_start_offset, batch.confirm_offset)
-        return sent(BATCH.pack(TRANSFER, batch.size, *fields) + log(batch.offset, batch.size))
+        self.written_ms = self.at_ms
+        return sent(raw)
+
+
+def bytes_of(batch):
+    fields = (batch.offset, batch.epoch, batch.epoch_start_offset, batch.confirm_offset)
+    return BATCH.pack(TRANSFER, batch.size, *fields) + log(batch.offset, batch.size)
 
 
 def sent(raw):

@@ -4,7 +4,13 @@ from collections.abc import Callable
 
 from nodes.broker.ha.client import HaClient
 from nodes.broker.tables.ha.auto_switch_frames import encode_slave_handshake, parse_batch, parse_master_handshake
-from nodes.broker.tables.ha.auto_switch_link import MasterHandshake, RefusedFrameError, SlaveEnd, SlaveHandshake
+from nodes.broker.tables.ha.auto_switch_link import (
+    MasterHandshake,
+    NegativeBatchError,
+    RefusedFrameError,
+    SlaveEnd,
+    SlaveHandshake,
+)
 from nodes.broker.tables.ha.epoch_file import EpochFile
 from nodes.broker.tables.ha.ha_frames import HAConnectionState
 from nodes.broker.tables.store.message_store import MessageStore
@@ -50,6 +56,8 @@ class AutoSwitchHaClient(HaClient):
         self._on_epochs_changed = on_epochs_changed
         self._on_confirmed = on_confirmed
         self._end = SlaveEnd(epochs, store.max_commit_log_offset)
+        self._is_blocked = False
+        """Whether the connection has delivered a batch that is never understood: what follows it is not read."""
 
     def update_master_address(self, address: str | None) -> None:
         """Set the master of the next connection, and connect now if there is none."""
@@ -60,6 +68,7 @@ class AutoSwitchHaClient(HaClient):
 
     async def _connect_master(self) -> bool:
         """Connect, and say who this is."""
+        self._is_blocked = False
         self._end = SlaveEnd(self._epochs, self._store.max_commit_log_offset)
         is_connected = await super()._connect_master()
         if is_connected and self._channel is not None:
@@ -93,6 +102,8 @@ class AutoSwitchHaClient(HaClient):
         if channel is not self._channel or self._refused:
             return
         self._last_read_ms = self._now_ms()
+        if self._is_blocked:
+            return
         try:
             answer = parse_master_handshake(command)
             if answer is None:
@@ -103,6 +114,9 @@ class AutoSwitchHaClient(HaClient):
             self._host.log.warning("the HA connection is closed", reason=str(refusal))
             self._refused = True
             self._selector.wake()
+        except NegativeBatchError as error:
+            self._host.log.error("nothing more of this HA connection is understood", reason=str(error))
+            self._is_blocked = True
 
     def _on_epochs(self, channel: Channel, master_handshake: MasterHandshake) -> None:
         point = self._end.on_handshake(master_handshake, self._store.max_commit_log_offset)
@@ -111,6 +125,8 @@ class AutoSwitchHaClient(HaClient):
         self._on_epochs_changed()
         self._reported_offset = self._store.max_commit_log_offset
         self._change_state(HAConnectionState.TRANSFER, channel.remote_address)
+        if self._end.due_report(self._reported_offset) is not None:
+            self._report(channel)
         self._selector.wake()
 
     def _on_batch(self, channel: Channel, command: Command) -> None:

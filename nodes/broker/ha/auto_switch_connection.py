@@ -100,22 +100,30 @@ class AutoSwitchHaConnection(HaConnection):
             return self._store.min_commit_log_offset
         return start_position(offset, max_phy_offset=end, mapped_file_size=self._config.commit_log_file_bytes)
 
-    def _on_silence_over(self) -> None:
-        """Send a heartbeat, if there is an epoch whose label it can bear."""
-        label = self._epochs.get(self._end.transfer_epoch)
-        if label is not None:
-            confirmed = self._in_sync.confirm_offset(self._store.max_commit_log_offset)
-            self._send(LogBatch(self._end.next_offset, label.epoch, label.start_offset, confirmed, 0))
-        self._last_write_ms = self._now_ms()
+    def _send_heartbeat_if_needed(self) -> None:
+        """Without an epoch whose label it can bear the writer ends, and with it the connection."""
+        if self._now_ms() - self._last_write_ms <= self._config.ha_send_heartbeat_interval:
+            return
+        self._host.begin_cause("HAConnection heartbeat")
+        try:
+            self._send(self._end.heartbeat(self._in_sync.confirm_offset(self._store.max_commit_log_offset)))
+        except NoEpochError as error:
+            self.shutdown(str(error))
+
+    async def _start_transfer(self) -> None:
+        """Wait for the first message, and find its epoch; without one the transfer begins all the same."""
+        while self._is_open() and not self._end.start_transfer(self._next_transfer_from_where):
+            self._host.log.error("no epoch holds the offset of a slave", offset=self._next_transfer_from_where)
+            self._send_heartbeat_if_needed()
+            await self._writing.sleep_ms(_NO_EPOCH_PAUSE_MS)
+            if self._store.max_commit_log_offset:
+                return
 
     async def _write_socket_service(self) -> None:
         interval_ms = self._config.ha_send_heartbeat_interval
-        while self._is_open() and not self._end.start_transfer(self._next_transfer_from_where):
-            await self._writing.sleep_ms(_NO_EPOCH_PAUSE_MS)
+        await self._start_transfer()
         while self._is_open():
-            if self._now_ms() - self._last_write_ms > interval_ms:
-                self._host.begin_cause("HAConnection heartbeat")
-                self._on_silence_over()
+            self._send_heartbeat_if_needed()
             end, now_ms = self._store.max_commit_log_offset, self._now_ms()
             confirmed = self._in_sync.confirm_offset(end)
             batch = self._end.next_batch(max_offset=end, confirm_offset=confirmed, now_ms=now_ms)
@@ -126,7 +134,7 @@ class AutoSwitchHaConnection(HaConnection):
 
     def _send(self, batch: LogBatch) -> None:
         """Send whole messages: RocketMQ cuts them anywhere, and the slave waits for the second half."""
-        data = None if batch.size == 0 else self._store.commit_log_data(batch.offset, batch.size)
+        data = None if batch.size <= 0 else self._store.commit_log_data(batch.offset, batch.size)
         if data is not None:
             batch = attrs.evolve(batch, size=data.next_offset - batch.offset)
             self._end.next_offset = data.next_offset

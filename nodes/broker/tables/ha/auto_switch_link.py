@@ -9,8 +9,9 @@ Mirrors:
 
 from collections.abc import Sequence
 
-from nodes.broker.tables.ha.epoch_file import OPEN, EpochFile
-from nodes.broker.tables.ha.sync_state_set import NOTHING_YET, MasterSyncStateSet, SlaveLink
+from nodes.broker.tables.ha.epoch_file import EpochFile
+from nodes.broker.tables.ha.sync_state_set import NOTHING_YET, MasterSyncStateSet, NoEpochError, SlaveLink
+from nodes.protocol.bodies_controller import EpochEntry
 from nodes.values import frozen
 
 # Frames
@@ -58,6 +59,14 @@ class RefusedFrameError(Exception):
     """The connection is closed because of a frame."""
 
 
+class NegativeBatchError(Exception):
+    """A batch says that it has fewer than no bytes: the slave never gets past it, and the connection stays open.
+
+    Mirrors:
+        `NegativeArraySizeException`, which `HAClientReader#processReadResult` logs and takes for a good read.
+    """
+
+
 # The slave's end
 
 
@@ -87,6 +96,8 @@ class SlaveEnd:
             master: what the master says.
             max_offset: end of the own log.
 
+        A log without epochs is new to the master, also one that has data: its end is reported at once.
+
         Returns:
             Where to cut the own log, which may lie behind its end; None: nowhere, since no epoch is known.
 
@@ -96,6 +107,7 @@ class SlaveEnd:
         if self.is_transferring:
             raise RefusedFrameError("a second handshake")
         point = None
+        self.reported_offset = 0
         if self._epochs.entries:
             others = EpochFile.of(master.entries).with_end(master.log_end)
             point = self._epochs.with_end(max_offset).consistent_point(others)
@@ -118,9 +130,12 @@ class SlaveEnd:
 
         Raises:
             RefusedFrameError: there was no handshake, or the piece does not fit.
+            NegativeBatchError: its size is negative.
         """
         if not self.is_transferring:
             raise RefusedFrameError("a batch before the handshake")
+        if batch.size < 0:
+            raise NegativeBatchError(f"a batch of {batch.size} bytes")
         if max_offset not in (0, batch.offset):
             raise RefusedFrameError(f"the master sends offset {batch.offset}, the own log ends at {max_offset}")
         if batch.epoch != self.received_epoch:
@@ -162,8 +177,8 @@ class MasterEnd:
         """The end of the slave's log at its first report, where the transfer starts."""
         self.transfer_epoch = NOTHING_YET
         """The label of the next batch."""
-        self.transfer_epoch_end: int | None = None
-        """Where that epoch ends; None: it was open when the transfer came to it, and no one looks again."""
+        self.transfer_epoch_end = 0
+        """Where that epoch ends; -1: it was the last one when the transfer came to it, which is never checked again."""
         self.next_offset = NOTHING_YET
 
     @property
@@ -205,14 +220,26 @@ class MasterEnd:
         """Begin at an offset.
 
         Returns:
-            False: no epoch holds it, so there are only heartbeats until one does.
+            False: no epoch holds it. The writer pauses, and then goes on all the same, with no label and an epoch that
+            ends at 0: `next_batch` makes a batch of negative size.
         """
+        self.next_offset = offset
         entry = self._epochs.at(offset)
         if entry is None:
             return False
-        self._label(entry.epoch, entry.end_offset)
-        self.next_offset = offset
+        self._label(entry)
         return True
+
+    def heartbeat(self, confirm_offset: int) -> LogBatch:
+        """A batch without bytes, with the label of the transfer; before it has one, with that of the first epoch.
+
+        Raises:
+            NoEpochError: there is no epoch at all, which ends the writer and the connection.
+        """
+        label = self._epochs.get(self.transfer_epoch) or next(iter(self._epochs.entries), None)
+        if label is None:
+            raise NoEpochError("a heartbeat is due, and there is no epoch yet")
+        return LogBatch(self.next_offset, label.epoch, label.start_offset, confirm_offset, 0)
 
     def next_batch(self, *, max_offset: int, confirm_offset: int, now_ms: int) -> LogBatch | None:
         """The next piece of the log, within one epoch.
@@ -232,12 +259,12 @@ class MasterEnd:
         if size <= 0:
             self._in_sync.on_idle(self.link, now_ms=now_ms)
             return None
-        if self.transfer_epoch_end is not None and self.next_offset + size > self.transfer_epoch_end:
+        if self.transfer_epoch_end != NOTHING_YET and self.next_offset + size > self.transfer_epoch_end:
             following = self._epochs.after(self.transfer_epoch)
             if following is None:
                 return None
             size = self.transfer_epoch_end - self.next_offset
-            self._label(following.epoch, following.end_offset)
+            self._label(following)
         label = self._epochs.get(self.transfer_epoch)
         if label is None:
             return None
@@ -246,6 +273,6 @@ class MasterEnd:
         self.next_offset += size
         return batch
 
-    def _label(self, epoch: int, end_offset: int) -> None:
-        self.transfer_epoch = epoch
-        self.transfer_epoch_end = None if end_offset == OPEN else end_offset
+    def _label(self, entry: EpochEntry) -> None:
+        self.transfer_epoch = entry.epoch
+        self.transfer_epoch_end = NOTHING_YET if entry.epoch == self._epochs.last_epoch else entry.end_offset
