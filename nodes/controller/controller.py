@@ -14,7 +14,7 @@ from nodes.controller.leader_requests import LeaderRequests
 from nodes.controller.tables.dledger import MemberRole
 from nodes.controller.tables.events import DamagedEntryError, event_of
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, Liveness
-from nodes.controller.tables.replicas_info import NO_REPLICA, ControllerResult, ReplicasInfoManager
+from nodes.controller.tables.replicas_info import ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
 from nodes.host import Channel, Host
 from nodes.live_config import LiveConfig
@@ -238,7 +238,9 @@ class Controller:
 
     async def _elect(self, broker_name: str) -> None:
         """Ask for an election until one succeeds; that the master still exists counts as a failure."""
-        requested = headers.ElectMasterRequestHeader("", broker_name, NO_REPLICA, invoke_time=self._host.clock.now_ms())
+        requested = headers.ElectMasterRequestHeader(
+            "", broker_name, headers.NO_REPLICA, invoke_time=self._host.clock.now_ms()
+        )
         for _ in range(self._config.elect_master_max_retry_count):
             outcome = await self._queue.ask(
                 lambda: self._manager.elect_master(requested, self._alive()), timeout_ms=_ELECT_TIMEOUT_MS

@@ -26,14 +26,18 @@ class AlterSyncStateSetResponseHeader:
     new_sync_state_set_epoch: Int32 = 0
 
 
+NO_REPLICA = -1
+"""Stands for a broker id when a controller itself asks for an election."""
+
+
 @frozen
 class ElectMasterRequestHeader:
     """Header of CONTROLLER_ELECT_MASTER (1002)."""
 
     cluster_name: str = ""
     broker_name: str = ""
-    broker_id: int | None = -1
-    """Who asks, or who is designated; -1: a controller asks."""
+    broker_id: int = NO_REPLICA
+    """Who asks, or who is designated."""
     designate_elect: bool = False
     invoke_time: int = 0
 

@@ -65,8 +65,8 @@ class OrderInfos(Adapter):
     def clear_block(self, queue_id, topic=TOPIC, group=GROUP):
         self.orders.clear_block(topic, group, queue_id)
 
-    def auto_clean(self, topic_exists):
-        self.orders.auto_clean(lambda _: READ_QUEUES if topic_exists else None, lambda _: True, self.now_ms)
+    def auto_clean(self, topic_exists=True, group_exists=True):
+        self.orders.auto_clean(lambda _: READ_QUEUES if topic_exists else None, lambda _: group_exists, self.now_ms)
 
     def encode(self):
         return {"json": BIG_NUMBER.sub(lambda found: f"now+{int(found[0]) - ORIGIN_MS}", self.orders.encode())}

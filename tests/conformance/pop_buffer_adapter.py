@@ -36,6 +36,7 @@ class PopBuffer(Adapter):
         self.offsets = {}
         self.max_offset = 0
         self.requested = 0
+        self.topics, self.groups = {}, {}
 
     @property
     def now_ms(self):
@@ -54,10 +55,19 @@ class PopBuffer(Adapter):
         }
 
     def create_topic(self, topic, queues):
-        pass
+        self.topics[topic] = queues
 
     def create_group(self, group):
-        pass
+        self.groups[group] = True
+
+    def delete_topic(self, topic):
+        self.topics.pop(topic, None)
+
+    def delete_group(self, group):
+        self.groups.pop(group, None)
+
+    def buffer_garbage(self):
+        self.pops.scan_garbage(self.topics.__contains__, self.groups.__contains__, self.now_ms)
 
     def send(self, topic, queue_id, n, tag):
         self.max_offset += n
@@ -153,9 +163,11 @@ class PopBuffer(Adapter):
         return {"code": 0}
 
 
-def check_point(start_offset, pop_time, invisible_time, diffs, revive_queue_id, next_begin_offset):
+def check_point(
+    start_offset, pop_time, invisible_time, diffs, revive_queue_id, next_begin_offset, topic=TOPIC, group=GROUP
+):
     popped_ms = ORIGIN_MS + pop_time
-    ck = PopCheckPoint(TOPIC, GROUP, 0, start_offset, popped_ms, invisible_time, len(diffs), BROKER, tuple(diffs))
+    ck = PopCheckPoint(topic, group, 0, start_offset, popped_ms, invisible_time, len(diffs), BROKER, tuple(diffs))
     return ck, revive_queue_id, next_begin_offset
 
 

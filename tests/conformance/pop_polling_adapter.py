@@ -58,3 +58,6 @@ class PopPolling(Adapter):
 
     def timeout_scan(self):
         return {"woken": [name for name, _ in self.polls.timed_out(self.at_ms)]}
+
+    def clean_unused(self, topics=(), groups=()):
+        self.polls.clean_unused(topics.__contains__, groups.__contains__)

@@ -1,7 +1,7 @@
 """A controller's tables with one group, for tests: requests, and who is alive; events are applied at once."""
 
 from nodes.controller.tables.heartbeats import ReplicaLiveInfo
-from nodes.controller.tables.replicas_info import NO_REPLICA, ControllerResult, ReplicasInfoManager
+from nodes.controller.tables.replicas_info import ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.bodies_controller import SyncStateSet
@@ -71,7 +71,7 @@ class OneGroup:
         return self.committed(self.generate_election(asking, designate=designate))
 
     def elect_by_controller(self) -> ControllerResult:
-        return self.elect(NO_REPLICA)
+        return self.elect(headers.NO_REPLICA)
 
     def generate_alter(self, master: int, epoch: int, members: tuple[int, ...], set_epoch: int) -> ControllerResult:
         header = headers.AlterSyncStateSetRequestHeader(NAME, master, epoch, 0)

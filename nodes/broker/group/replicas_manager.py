@@ -203,7 +203,10 @@ class ReplicasManager:
         """Ask for an election; any master, also the old one, is a success (1002)."""
         role = self._role
         requested = headers.ElectMasterRequestHeader(
-            role.cluster_name, role.broker_name, role.broker_id, invoke_time=self._host.clock.now_ms()
+            role.cluster_name,
+            role.broker_name,
+            role.broker_id or headers.NO_REPLICA,
+            invoke_time=self._host.clock.now_ms(),
         )
         answer = await self._ask(RequestCode.CONTROLLER_ELECT_MASTER, requested)
         if answer is None or answer.code not in (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_MASTER_STILL_EXIST):

@@ -38,8 +38,6 @@ from nodes.protocol.widths import int64_of
 from nodes.values import frozen
 
 _C = ResponseCode
-NO_REPLICA = -1
-"""Stands for a broker id when a controller itself asks for an election."""
 
 
 @frozen
@@ -148,7 +146,7 @@ class ReplicasInfoManager:
             remark = "Broker hasn't been registered"
             return _no_replica(_C.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, remark)
         group, info = rows
-        elected = asking if info.master_epoch == 0 and asking != NO_REPLICA else None
+        elected = asking if info.master_epoch == 0 and asking != headers.NO_REPLICA else None
         if elected is None:
             elected = elect(
                 info.sync_state_set,
@@ -157,7 +155,7 @@ class ReplicasInfoManager:
                 prefer=asking if requested.designate_elect else None,
                 live_info=partial(alive, info.cluster, name),
             )
-        if elected is None and asking in (None, NO_REPLICA):
+        if elected is None and asking in (None, headers.NO_REPLICA):
             remark = "Old master has down and failed to elect a new broker master"
             lost = events.ElectMaster(name, new_master_elected=False)
             return attrs.evolve(_no_replica(_C.CONTROLLER_MASTER_NOT_AVAILABLE, remark), events=(lost,))
