@@ -115,7 +115,7 @@ class AutoSwitchHaClient(HaClient):
             self._refused = True
             self._selector.wake()
         except NegativeBatchError as error:
-            self._host.log.error("nothing more of this HA connection is understood", reason=str(error))
+            self._host.log.warning("nothing more of this HA connection is understood", reason=str(error))
             self._is_blocked = True
 
     def _on_epochs(self, channel: Channel, master_handshake: MasterHandshake) -> None:
