@@ -92,6 +92,11 @@ class BeliefKind(StrEnum):
     Subject: group/topic/brokerName/queueId; value: {"holder": client id, "token": number}; source, at the consumer: the
     service. An expiry is recorded by the consumer only, when it notices it.
     """
+    FENCING = "fencing"
+    """Broker: the greatest fencing token of a queue that it has seen, and how many requests it has refused since.
+
+    Subject: group/topic/brokerName/queueId; value: {"token": number, "refused": number}.
+    """
     CONTROLLER_LEADER = "controller_leader"
     """Controller: which of them leads. Subject: "controllers"; value: {"leader": id or null, "term": number}."""
     CONTROLLER_ROLE = "controller_role"

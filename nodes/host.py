@@ -198,6 +198,10 @@ class ConnectError(Exception):
     """A connection could not be opened; the text says to which address, and why."""
 
 
+class ConnectRefusedError(ConnectError):
+    """The kernel of the machine has answered that no process listens there."""
+
+
 class Node(Protocol):
     """One RocketMQ process.
 

@@ -96,13 +96,10 @@ class Cluster:
         late_ms = {name: group.start_after_ms for group in scenario.consumers for name in group.names}
         late_ms |= {spec.name: spec.start_after_ms for spec in scenario.producers}
         client_after_ms = [late_ms[host.name] for host in clients]
-        lease = scenario.lease_service
-        lease_services = [] if lease is None else [self._add(plans.lease_service(lease))]
+        lock_services = [self._add(plans.lock_service(name)) for name in scenario.lock_services()]
         apis = [self._add(plans.api(name)) for name in scenario.api_names()]
         apis += [self._add(plans.scaler(name)) for name in scenario.scaler_names()]
-        return StartingHosts(
-            nameservers, controllers, brokers, after_ms, lease_services, clients, client_after_ms, apis
-        )
+        return StartingHosts(nameservers, controllers, brokers, after_ms, lock_services, clients, client_after_ms, apis)
 
     async def start(self) -> None:
         """Start every node at its planned instant; returns when all that run are ready. See `PlannedStart`."""

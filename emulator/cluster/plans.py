@@ -38,7 +38,14 @@ from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import ProducerSetup, SteadyProducer
-from nodes.config import BrokerConfig, ClientConfig, Exclusivity, LitePullConsumerConfig, NameserverWithControllerConfig
+from nodes.config import (
+    BrokerConfig,
+    ClientConfig,
+    Exclusivity,
+    LitePullConsumerConfig,
+    LockServiceKind,
+    NameserverWithControllerConfig,
+)
 from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.container.container import BrokerContainer
@@ -46,7 +53,10 @@ from nodes.container.tables.broker_file import BrokerFile
 from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.controller.controller import Controller
 from nodes.host import Host, Node
-from nodes.lease_service.lease_service import LEASE_PORT, LeaseService
+from nodes.lease_service.advisory_locks import AdvisoryLocks
+from nodes.lease_service.item_store import ItemStore
+from nodes.lease_service.lease_service import LOCK_PORT, LeaseService
+from nodes.lease_service.session_service import SessionService
 from nodes.nameserver.nameserver import Nameserver
 from nodes.namesrv_startup import NameserverWithController
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
@@ -117,9 +127,22 @@ class HostPlans:
         self._pods = pods
         self._access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
 
-    def lease_service(self, name: str) -> HostPlan:
-        """The lock service."""
-        return HostPlan(name, LEASE_SERVICE, "", LeaseService)
+    def lock_service(self, name: str) -> HostPlan:
+        """The lock service, or one of its nodes."""
+        config = self._scenario.leasing_groups()[0].config
+
+        def lock_service(host: Host) -> Node:
+            match config.lock_service:
+                case LockServiceKind.DYNAMODB:
+                    return ItemStore(host)
+                case LockServiceKind.ZOOKEEPER:
+                    return SessionService(host)
+                case LockServiceKind.POSTGRESQL:
+                    return AdvisoryLocks(host, config.tcp_keepalives_idle)
+                case LockServiceKind.LEASE | LockServiceKind.BLOB | LockServiceKind.REDLOCK:
+                    return LeaseService(host, config.lock_service)
+
+        return HostPlan(name, LEASE_SERVICE, "", lock_service)
 
     def nameserver(self, spec: NameserverSpec) -> HostPlan:
         """A nameserver, with a controller in its process if its options say so."""
@@ -260,7 +283,7 @@ class HostPlans:
             spec.consume_ms,
             spec.fail_times,
             spec.expressions,
-            self._lease_address(),
+            self._lock_services(),
         )
 
     def _known_to(self, options: ClientConfig, nameservers: tuple[str, ...]) -> tuple[str, ...]:
@@ -279,9 +302,8 @@ class HostPlans:
         }
         return tuple(known.get(name, name) for name in map(str.strip, namesrv_addr.split(";")) if name)
 
-    def _lease_address(self) -> str:
-        name = self._scenario.lease_service
-        return "" if name is None else f"{self._addresses[name]}:{LEASE_PORT}"
+    def _lock_services(self) -> tuple[str, ...]:
+        return tuple(f"{self._addresses[name]}:{LOCK_PORT}" for name in self._scenario.lock_services())
 
     def _pod(
         self, spec: ConsumerGroupSpec, statefulset: StatefulSetSpec, name: str, nameservers: tuple[str, ...]

@@ -24,7 +24,7 @@ class StartingHosts:
     """Brokers and containers."""
     broker_after_ms: Sequence[int]
     """Earliest start of each of them, in ms after the kinds before are ready."""
-    lease_services: Sequence[EmulatedHost]
+    lock_services: Sequence[EmulatedHost]
     clients: Sequence[EmulatedHost]
     """Consumers without pods, and producers."""
     client_after_ms: Sequence[int]
@@ -34,7 +34,7 @@ class StartingHosts:
 
     def all(self) -> list[EmulatedHost]:
         """All of them."""
-        servers = [*self.nameservers, *self.controllers, *self.brokers, *self.lease_services]
+        servers = [*self.nameservers, *self.controllers, *self.brokers, *self.lock_services]
         return [*servers, *self.clients, *self.apis]
 
 
@@ -82,8 +82,8 @@ class PlannedStart:
         offsets_ms = [earliest_ms + drawn for earliest_ms, drawn in zip(after_ms, offsets_ms, strict=True)]
         latest_ms = max(after_ms, default=0) + spread_ms
         await self._start_all(hosts.brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
-        if hosts.lease_services:
-            await self._start_all(hosts.lease_services, [0] * len(hosts.lease_services), 0)
+        if hosts.lock_services:
+            await self._start_all(hosts.lock_services, [0] * len(hosts.lock_services), 0)
         await self._start_clients(self._offsets_ms("start", hosts.clients, scenario.start_spread_ms))
         await self._start_all(hosts.apis, [0] * len(hosts.apis), 0)
 

@@ -9,7 +9,7 @@ from emulator.network.fabric import Fabric
 from emulator.network.link import Link
 from emulator.time.timeline import Owner, ScheduledCall
 from nodes.cause import cause
-from nodes.host import ChannelHandler, ConnectError
+from nodes.host import ChannelHandler, ConnectError, ConnectRefusedError
 from nodes.units import NS_PER_MS
 
 _SYN_AT_MS = (0, 1_000, 3_000, 7_000)
@@ -159,7 +159,7 @@ class Dial:
             self._end("connected", client, client.id)
 
     def _refused(self) -> None:
-        self._end("refused", ConnectError(f"{self._address} refused the connection"))
+        self._end("refused", ConnectRefusedError(f"{self._address} refused the connection"))
 
     def _give_up(self) -> None:
         if self._client is not None and not self._client.peer.closed:

@@ -29,6 +29,7 @@ VALUE_TYPES: Mapping[BeliefKind, str] = {
     BeliefKind.ASSIGNMENT: "array<array<string>>",
     BeliefKind.ACTIVE_CONSUMER: "string",
     BeliefKind.LEASE: "struct<holder: string, token: bigint>",
+    BeliefKind.FENCING: "struct<token: bigint, refused: bigint>",
     BeliefKind.CONTROLLER_LEADER: "struct<leader: string, term: bigint>",
     BeliefKind.CONTROLLER_ROLE: "struct<role: string, serves: boolean>",
     BeliefKind.BROKER_ROLE: "struct<replica: bigint, serves_as: string, master: bigint, epoch: bigint>",

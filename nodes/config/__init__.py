@@ -20,6 +20,7 @@ from nodes.config.client import (
     Exclusivity,
     FunctionName,
     LitePullConsumerConfig,
+    LockServiceKind,
     ProducerConfig,
 )
 from nodes.config.controller import ControllerConfig
@@ -46,6 +47,7 @@ __all__ = [
     "FlushDiskType",
     "FunctionName",
     "LitePullConsumerConfig",
+    "LockServiceKind",
     "NameserverConfig",
     "NameserverWithControllerConfig",
     "ProducerConfig",

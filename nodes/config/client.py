@@ -16,6 +16,7 @@ from nodes.config.options import (
     name_options,
     option_name,
     period_millis,
+    seconds,
 )
 from nodes.config.remoting import RemotingClientConfig
 from nodes.config.user_functions import FunctionKind, function_rule
@@ -151,6 +152,24 @@ class Exclusivity(StrEnum):
     """A consumer takes a lease of a queue before it pulls it, and judges by its own clock whether it still has it."""
 
 
+class LockServiceKind(StrEnum):
+    """The service that lends queues; not of RocketMQ."""
+
+    LEASE = "lease"
+    """A service whose leases end by its own wall clock. A consumer compares their end with its own wall clock."""
+    DYNAMODB = "dynamodb"
+    """A store of conditional writes without any clock. A lock whose record version stays is taken over after the time
+    that its owner has written down, by the clock of the consumer that waits: the AWS DynamoDB Lock Client."""
+    BLOB = "blob"
+    """Leases of blobs, which end by the clock of the store: Azure Storage. An expired one can be renewed."""
+    ZOOKEEPER = "zookeeper"
+    """Ephemeral nodes of a session, which ends when its client is silent; neither side looks at a wall clock."""
+    REDLOCK = "redlock"
+    """Keys with an expiry at most of five nodes of Redis, which do not know each other, and forget at a restart."""
+    POSTGRESQL = "postgresql"
+    """Advisory locks, which belong to a connection to the database and end with it."""
+
+
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class ConsumerConfig(ClientConfig):
     """Options of a push consumer.
@@ -244,10 +263,18 @@ class ConsumerConfig(ClientConfig):
     """A queue that was not pulled for this long is dropped and added again (`rocketmq.client.pull.pullMaxIdleTime`)."""
     exclusivity: Exclusivity = choice(Exclusivity, Exclusivity.NONE)
     """Other than none, a consumer finishes the messages in process before it gives a queue away."""
+    lock_service: LockServiceKind = choice(LockServiceKind, LockServiceKind.LEASE)
+    """`exclusivity = "lease"`: what lends the queues; all such groups of a scenario have the same."""
+    fencing: bool = flag(default=False)
+    """`exclusivity = "lease"`: pulls and commits bear the number of the lock, and brokers refuse those with a smaller
+    number than they have seen. Redlock has no such number."""
     lease_duration_ms: int = period_millis(15_000)
-    """LEASE: how long a lease is valid after it was granted or renewed."""
+    """How long a lease is valid after it was granted or renewed; the time-out of a ZooKeeper session."""
     lease_renew_interval_ms: int = period_millis(5_000)
-    """LEASE: time between two renewals of all leases."""
+    """Time between two renewals of all leases, two pings of a session, two checks of a connection to the database."""
+    tcp_keepalives_idle: int = seconds(7_200, usual=Usual(10, 24 * 3_600))
+    """POSTGRESQL: after this silence the database asks the kernel of its client, 9 times every 75 s, and then ends the
+    connection. A kernel answers for a process that is suspended."""
     replicas_poll_interval_ms: int = period_millis(1_000)
     """ORDINAL: from an answer of the API server to the next question for the replicas. The design says "periodically";
     its code pauses for 1 s."""
@@ -277,7 +304,8 @@ NOT_IN_LITE_PULL = (
     *("max_reconsume_times", "pull_interval", "pull_threshold_for_topic", "pull_threshold_size_for_topic"),
     *("consume_timeout", "consume_concurrently_max_span", "pull_max_idle_time_ms"),
     *("pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue"),
-    *("exclusivity", "lease_duration_ms", "lease_renew_interval_ms"),
+    *("exclusivity", "lock_service", "fencing", "tcp_keepalives_idle"),
+    *("lease_duration_ms", "lease_renew_interval_ms"),
 )
 """Options that a lite pull consumer has with their defaults only."""
 

@@ -1,15 +1,17 @@
-"""A lock service process: leases on request, kept on its disk."""
+"""Lock services whose leases end by themselves: one service, a blob store, and the nodes of Redlock."""
 
 import json
 
 import trio
 
-from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
+from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.config.client import LockServiceKind
 from nodes.host import Channel, Host
-from nodes.lease_service.tables.leases import Lease, LeaseTable
+from nodes.lease_service.lock_holders import LockHolders
+from nodes.lease_service.tables.leases import BlobLeaseTable, Lease, LeaseTable
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.headers_statefulset import (
+from nodes.protocol.headers_locks import (
     AcquireLeaseRequestHeader,
     LeaseHeader,
     ReleaseLeaseRequestHeader,
@@ -19,32 +21,36 @@ from nodes.protocol.registry import decode_header
 from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import success
 
-LEASE_PORT = 2_379
+LOCK_PORT = 2_379
 _FILE = "leases.json"
 
 
 class LeaseService:
     """Grants leases and decides by its own wall clock when they end: a jump of that clock ends them early or late.
 
-    No one compares fencing tokens: brokers accept a commit from any sender.
+    Args:
+        kind: LEASE and BLOB store their leases on disk; a node of REDLOCK has them in memory, as Redis without an
+            append-only file, and forgets them when its process ends.
 
     Emits:
         LEASE whenever a lease has another holder, or is released; not when one expires.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, kind: LockServiceKind) -> None:
         self._host = host
-        self._table = _retained(host.disk.read(_FILE))
-        self._believed: dict[str, Json] = {}
+        self._is_durable = kind is not LockServiceKind.REDLOCK
+        table = BlobLeaseTable if kind is LockServiceKind.BLOB else LeaseTable
+        self._table = _stored(table, host.disk.read(_FILE))
+        self._holders = LockHolders(host)
         self._server = RpcServer(host)
         self._server.serve(self.handlers())
         self._stopping = trio.Event()
 
     async def main(self) -> None:
         """Serve until a shutdown is requested."""
-        for key in self._table.leases:
-            self._believe(key)
-        self._host.listen(LEASE_PORT, self._server)
+        for key, lease in self._table.leases.items():
+            self._holders.believe(key, lease.holder, lease.token)
+        self._host.listen(LOCK_PORT, self._server)
         self._host.record(Lifecycle(LifecycleEvent.READY))
         await self._stopping.wait()
 
@@ -77,7 +83,8 @@ class LeaseService:
     def _release(self, _channel: Channel, request: Command) -> Command:
         header = decode_header(ReleaseLeaseRequestHeader, request.ext_fields)
         if self._table.release(header.key, header.token):
-            self._changed(header.key)
+            self._store()
+            self._holders.believe_free(header.key)
         return success(request)
 
     def _answer(self, request: Command, key: str, lease: Lease | None) -> Command:
@@ -85,27 +92,21 @@ class LeaseService:
             held = self._table.leases.get(key)
             names = "nobody" if held is None else held.holder
             return request.answer(ResponseCode.NO_PERMISSION, f"the last holder of {key} is {names}")
-        self._changed(key)
+        self._store()
+        self._holders.believe(key, lease.holder, lease.token)
         return success(request, LeaseHeader(lease.token, lease.expires_ms))
 
-    def _changed(self, key: str) -> None:
-        self._host.disk.write(_FILE, self._encode)
-        self._believe(key)
+    def _store(self) -> None:
+        if self._is_durable:
+            self._host.disk.write(_FILE, self._encode)
 
     def _encode(self) -> bytes:
         leases = {key: [lease.holder, lease.token, lease.expires_ms] for key, lease in self._table.leases.items()}
         return json.dumps({"last_token": self._table.last_token, "leases": leases}).encode()
 
-    def _believe(self, key: str) -> None:
-        lease = self._table.leases.get(key)
-        value: Json = None if lease is None else {"holder": lease.holder, "token": lease.token}
-        if self._believed.get(key) != value:
-            self._believed[key] = value
-            self._host.record(Belief(BeliefKind.LEASE, key, value))
 
-
-def _retained(content: bytes | None) -> LeaseTable:
+def _stored(table: type[LeaseTable], content: bytes | None) -> LeaseTable:
     if content is None:
-        return LeaseTable()
-    retained = json.loads(content)
-    return LeaseTable({key: Lease(*item) for key, item in retained["leases"].items()}, retained["last_token"])
+        return table()
+    stored = json.loads(content)
+    return table({key: Lease(*item) for key, item in stored["leases"].items()}, stored["last_token"])

@@ -180,6 +180,16 @@ class RequestCode(IntEnum):
     ACQUIRE_LEASE = 900_021
     RENEW_LEASE = 900_022
     RELEASE_LEASE = 900_023
+    GET_ITEM = 900_031
+    PUT_ITEM = 900_032
+    OPEN_SESSION = 900_041
+    PING_SESSION = 900_042
+    CREATE_NODE = 900_043
+    DELETE_NODE = 900_044
+    CLOSE_SESSION = 900_045
+    TRY_ADVISORY_LOCK = 900_051
+    ADVISORY_UNLOCK = 900_052
+    SELECT_1 = 900_053
 
 
 class ResponseCode(IntEnum):
@@ -244,3 +254,5 @@ class ResponseCode(IntEnum):
     CONTROLLER_BROKER_ID_INVALID = 2014
     CONTROLLER_JRAFT_INTERNAL_ERROR = 2015
     CONTROLLER_BROKER_LIVE_INFO_NOT_EXISTS = 2016
+    FENCED = 900_101
+    """Not RocketMQ's: a later holder of the queue's lock has sent a greater fencing token."""

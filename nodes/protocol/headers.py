@@ -107,6 +107,8 @@ class PullMessageRequestHeader:
     expression_type: str | None = None
     max_msg_bytes: Int32 | None = None
     bname: str | None = None
+    fencing_token: int | None = None
+    """Not RocketMQ's: the number of the sender's lock of the queue."""
 
 
 @frozen
@@ -146,6 +148,8 @@ class UpdateConsumerOffsetRequestHeader:
     queue_id: Int32 | None = None
     commit_offset: int | None = None
     bname: str | None = None
+    fencing_token: int | None = None
+    """As of a pull."""
 
 
 @frozen

@@ -53,42 +53,6 @@ class CancelConsumerRequestHeader:
 
 
 @frozen
-class AcquireLeaseRequestHeader:
-    """Header of ACQUIRE_LEASE (900021)."""
-
-    key: str
-    holder: str
-    duration_ms: int
-
-
-@frozen
-class RenewLeaseRequestHeader:
-    """Header of RENEW_LEASE (900022)."""
-
-    key: str
-    token: int
-    duration_ms: int
-
-
-@frozen
-class ReleaseLeaseRequestHeader:
-    """Header of RELEASE_LEASE (900023)."""
-
-    key: str
-    token: int
-
-
-@frozen
-class LeaseHeader:
-    """A lease that was granted or renewed."""
-
-    token: int
-    """The fencing token."""
-    expires_ms: int
-    """By the wall clock of the service."""
-
-
-@frozen
 class ProbeRequestHeader:
     """Header of PROBE (900003)."""
 

@@ -9,6 +9,7 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import Exchange
 from nodes.protocol.exchanges.controllers import CONTROLLER_EXCHANGES
 from nodes.protocol.exchanges.groups import GROUP_EXCHANGES
+from nodes.protocol.exchanges.locks import LOCK_EXCHANGES
 from nodes.protocol.exchanges.messages import MESSAGE_EXCHANGES
 from nodes.protocol.exchanges.nameservers import NAMESERVER_EXCHANGES
 from nodes.protocol.exchanges.operators import OPERATOR_EXCHANGES
@@ -37,6 +38,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         **CONTROLLER_EXCHANGES,
         **OPERATOR_EXCHANGES,
         **STATEFULSET_EXCHANGES,
+        **LOCK_EXCHANGES,
     }
 )
 """All requests of the emulator."""

@@ -36,7 +36,7 @@ def wire_command(requested):
             encoded = _encoded(defaults | requested, fields)
             return {"hex": encoded["hex"], "decoded": encoded["decoded"]}
         case table if table in TABLES:
-            return {member.name: int(member) for member in TABLES[table]}
+            return {member.name: int(member) for member in TABLES[table] if member is not ResponseCode.FENCED}
     raise AssertionError(f"no operation is called {requested['op']}")
 
 

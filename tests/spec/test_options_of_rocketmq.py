@@ -32,6 +32,7 @@ LIMITS_OF_OURS = ("maxTopics", "maxQueuesPerTopic", "maxQueues", "maxGroups", "s
 OF_STRATEGIES = (
     *("messageQueueList", "consumeridcs", "innerAllocateStrategy", "machineRooms", "virtualNodeCnt", "hashFunction"),
     *("partitionPrefix", "partitionCount", "exclusivity", "leaseDurationMs", "leaseRenewIntervalMs"),
+    *("lockService", "fencing", "tcpKeepalivesIdle"),
     "replicasPollIntervalMs",
 )
 NO_FIELDS = {

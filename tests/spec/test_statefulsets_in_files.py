@@ -80,6 +80,22 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
             "consumer[0].options.leaseDurationMs: expected more than leaseRenewIntervalMs, 500 ms",
         ),
         (
+            leasing(lockService="redlock", fencing=True),
+            "consumer[0].options.fencing: expected false with redlock: its nodes have no number that grows",
+        ),
+        (
+            leasing(lockService="blob", leaseDurationMs=10_000),
+            "consumer[0].options.leaseDurationMs: expected 15000 to 60000 ms with blob",
+        ),
+        (
+            leasing(exclusivity="none", fencing=True),
+            'consumer[0].options.fencing: expected false without exclusivity = "lease"',
+        ),
+        (
+            leasing(lockService="etcd"),
+            "consumer[0].options.lockService: expected one of lease, dynamodb, blob, zookeeper, redlock, postgresql",
+        ),
+        (
             leasing(partitionPrefix="orders-P", partitionCount=3),
             "consumer[0].topics: expected each partition, orders-P0 is missing",
         ),

@@ -41,7 +41,7 @@ def addresses(scenario: Scenario) -> dict[str, str]:
         **_in_subnets(_PRODUCERS, (spec.name for spec in scenario.producers)),
         **_in_subnets(_SCALERS, scenario.scaler_names()),
         **_in_subnets(_APIS, scenario.api_names()),
-        **_in_subnets(_LEASES, () if scenario.lease_service is None else (scenario.lease_service,)),
+        **_in_subnets(_LEASES, scenario.lock_services()),
         **({ADMINISTRATOR: ADMINISTRATOR_ADDRESS} if scenario.acts else {}),
     }
 

@@ -38,6 +38,7 @@ from nodes.config import (
     ControllerConfig,
     Exclusivity,
     LitePullConsumerConfig,
+    LockServiceKind,
     NameserverConfig,
     NameserverWithControllerConfig,
     ProducerConfig,
@@ -54,6 +55,8 @@ APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
 """The roles of nodes."""
 LEASES = "leases"
 """Name of the node with the lock service, which every scenario has in which a group takes leases."""
+REDLOCK_NODES = 5
+"""Nodes of Redlock, as in its documentation: `leases-1` and so on."""
 NO_EXPRESSIONS: Mapping[str, str] = MappingProxyType({})
 NO_OPTIONS: Mapping[str, str] = {}
 """A plain mapping, since scenarios are pickled."""
@@ -328,11 +331,16 @@ class Scenario:
         """Names of the scalers."""
         return tuple(dict.fromkeys(spec.scaler for spec in self.statefulsets if spec.scaler is not None))
 
-    @property
-    def lease_service(self) -> str | None:
-        """Name of the node with the lock service; None: no group takes leases."""
-        takes = any(group.config.exclusivity is Exclusivity.LEASE for group in self.consumers)
-        return LEASES if takes else None
+    def leasing_groups(self) -> tuple[ConsumerGroupSpec, ...]:
+        """The groups that take their queues from a lock service."""
+        return tuple(group for group in self.consumers if group.config.exclusivity is Exclusivity.LEASE)
+
+    def lock_services(self) -> tuple[str, ...]:
+        """Names of the nodes of the lock service: several of Redlock, else one; empty if no group takes leases."""
+        kinds = [group.config.lock_service for group in self.leasing_groups()]
+        if kinds[:1] == [LockServiceKind.REDLOCK]:
+            return tuple(f"{LEASES}-{number + 1}" for number in range(REDLOCK_NODES))
+        return (LEASES,) if kinds else ()
 
     def statefulset_of(self, group: str) -> StatefulSetSpec | None:
         """The StatefulSet whose pods are the consumers of a group."""
@@ -356,8 +364,7 @@ class Scenario:
         for key, names in (("api", self.api_names()), ("scaler", self.scaler_names())):
             first = {getattr(spec, key): i for i, spec in reversed(list(enumerate(self.statefulsets)))}
             yield from ((f"statefulset[{first[name]}].{key}", name) for name in names)
-        if self.lease_service is not None:
-            yield "consumer.options.exclusivity", self.lease_service
+        yield from (("consumer.options.exclusivity", name) for name in self.lock_services())
         yield from ((f"scenario.guests[{i}]", guest) for i, guest in enumerate(self.guests))
 
     def by_role(self) -> Mapping[str, tuple[str, ...]]:
@@ -371,7 +378,7 @@ class Scenario:
             PRODUCER: tuple(spec.name for spec in self.producers),
             APISERVER: self.api_names(),
             SCALER: self.scaler_names(),
-            LEASE_SERVICE: () if self.lease_service is None else (self.lease_service,),
+            LEASE_SERVICE: self.lock_services(),
         }
 
     def members_of(self, group: str) -> tuple[str, ...]:

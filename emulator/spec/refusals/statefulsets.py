@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, suggestion
-from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity, LitePullConsumerConfig
+from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity, LitePullConsumerConfig, LockServiceKind
 from nodes.fields import shown
 from nodes.protocol.model import MessageModel
 
@@ -69,6 +69,7 @@ def violations_of_statefulsets(scenario: _Scenario) -> Iterator[SpecError]:
     if all(spec.group in groups for spec in scenario.statefulsets):
         yield from _violations_of_strategies(scenario.consumers, by_group)
     yield from _violations_of_exclusivity(scenario.consumers)
+    yield from _violations_of_lock_services(scenario.consumers)
 
 
 def _violations_of_names(scenario: _Scenario, place: int) -> Iterator[SpecError]:
@@ -121,6 +122,29 @@ def _violations_of_strategies(groups: Sequence[_GroupOfPods], by_group: Mapping[
                 yield SpecError(f"consumer[{place}].topics", f"expected each partition, {missing} is missing")
         if not config.client_rebalance:
             yield SpecError(f"{key}.clientRebalance", "expected true with ORDINAL: no broker knows ordinals")
+
+
+_BLOB_LEASE_MS = (15_000, 60_000)
+"""What Azure Storage lends a blob for; endless leases are not emulated."""
+
+
+def _violations_of_lock_services(groups: Sequence[_GroupOfPods]) -> Iterator[SpecError]:
+    leasing = [place for place, group in enumerate(groups) if group.config.exclusivity is Exclusivity.LEASE]
+    for place in leasing:
+        key, config, first = f"consumer[{place}].options", groups[place].config, groups[leasing[0]]
+        if config.lock_service is not first.config.lock_service:
+            problem = f"expected {first.config.lock_service}, as {first.group} has: a scenario has one lock service"
+            yield SpecError(f"{key}.lockService", problem)
+        if config.fencing and config.lock_service is LockServiceKind.REDLOCK:
+            problem = "expected false with redlock: its nodes have no number that grows from holder to holder"
+            yield SpecError(f"{key}.fencing", problem)
+        low, high = _BLOB_LEASE_MS
+        if config.lock_service is LockServiceKind.BLOB and not low <= config.lease_duration_ms <= high:
+            yield SpecError(f"{key}.leaseDurationMs", f"expected {low} to {high} ms with blob")
+    for place in (number for number in range(len(groups)) if number not in leasing):
+        if groups[place].config.fencing:
+            problem = 'expected false without exclusivity = "lease": there is no lock whose number could be sent'
+            yield SpecError(f"consumer[{place}].options.fencing", problem)
 
 
 def _violations_of_exclusivity(groups: Sequence[_GroupOfPods]) -> Iterator[SpecError]:

@@ -1,6 +1,7 @@
 """Requests for consumer offsets and queue offsets, and the file of consumer offsets."""
 
 from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.broker.clients.fencing import Fencing
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
 from nodes.broker.offset_records import record_offsets
@@ -39,6 +40,8 @@ class OffsetManage(Part):
         self._broker = broker
         self.table = table
         self._single_active = single_active
+        self.fencing = Fencing(broker)
+        """Refuses what comes from former holders of queues."""
         self._persisting = ScheduledThread(broker.host, "BrokerControllerOffsetScheduledThread")
 
     def handlers(self) -> Handlers:
@@ -52,7 +55,8 @@ class OffsetManage(Part):
         }
 
     def load(self) -> None:
-        """Read the file of an earlier process."""
+        """Read the files of an earlier process."""
+        self.fencing.load()
         content = self._broker.host.disk.read(OFFSET_FILE)
         if content is not None:
             self.table.decode(content, now_ms=self._broker.host.clock.now_ms())
@@ -116,6 +120,10 @@ class OffsetManage(Part):
             return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"topic {topic} not exist")
         if header.queue_id is None or header.commit_offset is None:
             return request.answer(ResponseCode.INVALID_PARAMETER, "queueId or offset is null")
+        refused = self.fencing.refusal(request, header)
+        if refused is not None:
+            broker.host.log.warning("a commit is refused", client=channel.remote_address, remark=refused.remark)
+            return refused
         if not self.table.has_offset_reset(group, topic, header.queue_id):
             self.commit_of(channel, group, topic, header.queue_id, header.commit_offset)
         return success(request)

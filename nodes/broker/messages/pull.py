@@ -77,6 +77,9 @@ class PullMessage(Part):
 
     def _pull(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
+        refused = self._offsets.fencing.refusal(request, header)
+        if refused is not None:
+            return refused
         answer = self._answer(channel, request, header, may_hold=bool(header.sys_flag & PullSysFlag.SUSPEND))
         if header.sys_flag & PullSysFlag.COMMIT_OFFSET:
             self._offsets.commit_of(channel, header.consumer_group, header.topic, header.queue_id, header.commit_offset)
@@ -105,7 +108,9 @@ class PullMessage(Part):
             # Read as a pull, it would register its consumer again.
             held.channel.send(self._sent_on(held.request, held.header))
             return
-        answer = self._answer(held.channel, held.request, held.header, may_hold=False)
+        answer = self._offsets.fencing.refusal(held.request, held.header) or self._answer(
+            held.channel, held.request, held.header, may_hold=False
+        )
         assert answer is not None
         held.channel.send(answer)
 

@@ -25,8 +25,8 @@ class ConsumerSetup:
     """How often the listener fails for each message before it succeeds."""
     expressions: Mapping[str, str] = NO_TEXTS
     """Mapping topic -> expression of tags; `*` by default."""
-    lease_service: str = ""
-    """`ip:port` of the lock service; needed if `exclusivity` is lease."""
+    lock_services: tuple[str, ...] = ()
+    """`ip:port` of the nodes of the lock service; needed if `exclusivity` is lease."""
 
     def subscriptions(self, now_ms: int) -> dict[str, SubscriptionData]:
         """Mapping topic -> subscription; of the group's retry topic, too, unless the consumer is broadcasting."""

@@ -1,12 +1,12 @@
 """Pulls of a push consumer: one thread sends those of all queues, asynchronously."""
 
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from nodes.cause import cause
 from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper
+from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.roles import PullRequest
@@ -68,7 +68,7 @@ class PullMessageService:
         offsets: OffsetStore,
         consumer: PullConsumer,
         stats: ConsumerStats,
-        holds: Callable[[MessageQueue], bool] | None = None,
+        exclusivity: QueueExclusivity | None = None,
     ) -> None:
         self._instance = instance
         self._host = instance.host
@@ -77,8 +77,7 @@ class PullMessageService:
         self._offsets = offsets
         self._consumer = consumer
         self._stats = stats
-        self._holds = holds
-        """Whether a queue may be pulled now, where queues are held exclusively; None: it always may."""
+        self._exclusivity = exclusivity
         self.thresholds = PullThresholds(config)
         """Limits of the cache."""
         self._waiting: deque[tuple[PullRequest | PopRequest, int]] = deque()
@@ -121,7 +120,7 @@ class PullMessageService:
 
     async def _pull(self, request: PullRequest) -> None:
         process_queue = request.process_queue
-        if process_queue.dropped or (self._holds is not None and not self._holds(request.queue)):
+        if process_queue.dropped or (self._exclusivity is not None and not self._exclusivity.holds(request.queue)):
             return
         process_queue.last_pull_ms = self._host.clock.now_ms()
         if self.paused:
@@ -180,6 +179,7 @@ class PullMessageService:
             reached,
             self._config.broker_suspend_max_time_millis,
             subscription.sub_version,
+            fencing_token=None if self._exclusivity is None else self._exclusivity.fencing_token(request.queue),
         )
 
     def _on_reply(self, request: PullRequest, subscription: SubscriptionData, answer: Reply) -> None:
@@ -200,6 +200,8 @@ class PullMessageService:
             case ResponseCode.PULL_OFFSET_MOVED:
                 request.next_offset = self._wrapper.take_suggestion(request.queue, answer).next_begin_offset
                 self._consumer.on_offset_illegal(request.queue, request.next_offset)
+            case ResponseCode.FENCED if self._exclusivity is not None:
+                self._exclusivity.lose(request.queue)
             case ResponseCode.FLOW_CONTROL:
                 self.pull_later(request, BROKER_FLOW_CONTROL_DELAY_MS)
             case _:

@@ -16,12 +16,13 @@ from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
+from nodes.client.exclusivity.lock_clients import LOCK_CLIENTS
+from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity, SingleActiveQueues
+from nodes.client.exclusivity.lent_queues import LockSetup
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
 from nodes.client.rebalance.assigner import BrokerAssigner
-from nodes.client.rebalance.exclusivity import QueueExclusivity, SingleActiveQueues
-from nodes.client.rebalance.leases import QueueLeases
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_sources import PushQueues
 from nodes.client.rebalance.rebalance import Rebalance
@@ -89,16 +90,17 @@ class PushConsumer:
         self.group, config, now_ms = setup.group, setup.config, host.clock.now_ms()
         self._subscriptions = setup.subscriptions(now_ms)
         self.instance = instance or ClientInstance(host, config, setup.nameservers, instance_name(config, host))
+        self._exclusivity = self._queue_exclusivity()
         self._offsets = self._offset_store()
         self._beliefs = RebalanceBeliefs(host, self.group, self._offsets.memory.read)
         process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._locks = OrderLocks(self.instance, self.group, process_queues)
-        self._exclusivity = self._queue_exclusivity()
         self._queues = PushQueues(self.instance, config, self._offsets, self._locks, self._exclusivity)
         self.rebalance = self._rebalance(replicas, process_queues)
-        holds = None if self._exclusivity is None else self._exclusivity.holds
         self._stats = ConsumerStats(now_ms)
-        self._pulls = PullMessageService(self.instance, config, self.group, self._offsets, self, self._stats, holds)
+        self._pulls = PullMessageService(
+            self.instance, config, self.group, self._offsets, self, self._stats, self._exclusivity
+        )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
         self._listener = MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
         self._consumption = self._consume_message_service()
@@ -173,8 +175,9 @@ class PushConsumer:
         """What keeps others from its queues; None: nothing does, as in RocketMQ."""
         match self._config.exclusivity:
             case Exclusivity.LEASE:
-                lease_service = self._setup.lease_service
-                return QueueLeases(self.instance, self._config, self.group, lease_service, self._on_lease_lost)
+                services = self._setup.lock_services
+                setup = LockSetup(self.instance, self._config, self.group, services, self._on_lease_lost)
+                return LOCK_CLIENTS[self._config.lock_service](setup)
             case Exclusivity.SINGLE_ACTIVE:
                 return SingleActiveQueues(self.instance, self.group)
             case Exclusivity.NONE:
@@ -182,7 +185,7 @@ class PushConsumer:
 
     def _offset_store(self) -> OffsetStore:
         if self._config.message_model is MessageModel.CLUSTERING:
-            return RemoteBrokerOffsetStore(self.instance, self.group)
+            return RemoteBrokerOffsetStore(self.instance, self.group, self._exclusivity)
         store = LocalFileOffsetStore(self.instance, self.group)
         store.load()
         return store

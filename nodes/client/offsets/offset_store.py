@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.offset_table import OffsetTable
 from nodes.protocol import headers
@@ -48,9 +49,10 @@ class RemoteBrokerOffsetStore:
         `org.apache.rocketmq.client.consumer.store.RemoteBrokerOffsetStore`.
     """
 
-    def __init__(self, instance: ClientInstance, group: str) -> None:
+    def __init__(self, instance: ClientInstance, group: str, exclusivity: QueueExclusivity | None = None) -> None:
         self._instance = instance
         self._group = group
+        self._exclusivity = exclusivity
         self.memory = OffsetTable()
 
     async def read_from_store(self, queue: MessageQueue) -> int | None:
@@ -104,7 +106,10 @@ class RemoteBrokerOffsetStore:
         found = self._instance.routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID)
         if found is None:
             return False
-        header = headers.UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
+        token = None if self._exclusivity is None else self._exclusivity.fencing_token(queue)
+        header = headers.UpdateConsumerOffsetRequestHeader(
+            self._group, queue.topic, queue.queue_id, offset, fencing_token=token
+        )
         invoke_oneway(self._instance.rpc, found.address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
         return True
 

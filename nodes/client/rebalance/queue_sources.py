@@ -1,5 +1,6 @@
 """How push and lite pull consumers add and remove queues: start offsets, last commits, unlocking."""
 
+from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.mq_admin import MQAdmin
 from nodes.client.offsets.offset_store import OffsetStore
@@ -9,7 +10,6 @@ from nodes.client.offsets.pull_from_where import (
     is_offset,
     pull_from_where_without_offset,
 )
-from nodes.client.rebalance.exclusivity import QueueExclusivity
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.tables.pop_process_queue import PopProcessQueue
 from nodes.client.tables.process_queue import ProcessQueue

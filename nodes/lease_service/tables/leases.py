@@ -28,6 +28,9 @@ class LeaseTable:
         last_token: that the earlier process gave.
     """
 
+    renews_expired = False
+    """Whether an expired lease that nobody has taken since can be renewed."""
+
     def __init__(self, leases: Mapping[str, Lease] | None = None, last_token: int = 0) -> None:
         self._leases = dict(leases or {})
         self.last_token = last_token
@@ -49,7 +52,7 @@ class LeaseTable:
     def renew(self, key: str, token: int, duration_ms: int, now_ms: int) -> Lease | None:
         """Extend a lease; None: it has expired, or another one has been given since."""
         held = self._leases.get(key)
-        if held is None or held.token != token or now_ms >= held.expires_ms:
+        if held is None or held.token != token or (now_ms >= held.expires_ms and not self.renews_expired):
             return None
         return self._grant(key, held.holder, token, now_ms + duration_ms)
 
@@ -64,3 +67,13 @@ class LeaseTable:
     def _grant(self, key: str, holder: str, token: int, expires_ms: int) -> Lease:
         lease = self._leases[key] = Lease(holder, token, expires_ms)
         return lease
+
+
+class BlobLeaseTable(LeaseTable):
+    """The leases of the blobs of one container.
+
+    Mirrors:
+        Lease Blob of Azure Storage: an expired lease can be renewed as long as the blob has not been leased again.
+    """
+
+    renews_expired = True

@@ -25,23 +25,6 @@ STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.REPLICAS_CHANGED: Exchange(
             headers_statefulset.ScaleHeader, answered_by=NodeRole.CLIENT, admin=OtherReason.STATEFULSET
         ),
-        RequestCode.ACQUIRE_LEASE: Exchange(
-            headers_statefulset.AcquireLeaseRequestHeader,
-            response_header=headers_statefulset.LeaseHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
-        ),
-        RequestCode.RENEW_LEASE: Exchange(
-            headers_statefulset.RenewLeaseRequestHeader,
-            response_header=headers_statefulset.LeaseHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
-        ),
-        RequestCode.RELEASE_LEASE: Exchange(
-            headers_statefulset.ReleaseLeaseRequestHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
-        ),
         RequestCode.CANCEL_CONSUMER: Exchange(
             headers_statefulset.CancelConsumerRequestHeader, answered_by=NodeRole.BROKER, admin=OtherReason.CLIENTS
         ),

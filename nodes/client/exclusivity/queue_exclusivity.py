@@ -21,6 +21,12 @@ class QueueExclusivity(Protocol):
     def holds(self, queue: MessageQueue) -> bool:
         """Whether messages of a queue may be pulled, consumed and committed now, as far as this consumer knows."""
 
+    def fencing_token(self, queue: MessageQueue) -> int | None:
+        """What pulls and commits of a queue bear, so that brokers know later holders; None: nothing."""
+
+    def lose(self, queue: MessageQueue) -> None:
+        """Stop to hold a queue, because a broker has seen the token of a later holder."""
+
     def release(self, queue: MessageQueue) -> None:
         """Give a queue away, after its last message in process."""
 
@@ -45,6 +51,13 @@ class SingleActiveQueues:
     def holds(self, queue: MessageQueue) -> bool:  # noqa: ARG002 - for every queue
         """The consumer that got a message was active."""
         return True
+
+    def fencing_token(self, queue: MessageQueue) -> int | None:  # noqa: ARG002 - for every queue
+        """The broker knows whom it has activated."""
+        return None
+
+    def lose(self, queue: MessageQueue) -> None:
+        """Never called: no token is sent."""
 
     def release(self, queue: MessageQueue) -> None:
         """Cancel at the broker, without waiting for the answer; the commit before it has arrived by then."""

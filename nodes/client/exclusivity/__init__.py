@@ -1,0 +1,1 @@
+"""What keeps a queue for one consumer: brokers, or one of several lock services."""
