@@ -43,6 +43,7 @@ from nodes.broker.requests.request_executors import RequestExecutors
 from nodes.broker.shared import Log, Shared
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE, MemberGroup
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
@@ -170,8 +171,8 @@ def message_parts(
     broker, wheel, registration = tables.core, tables.timer.wheel, group.registration
     levels = parse_delay_level(broker.config.message_delay_level)
     executors = clients.executors
-    is_page_cache_busy = _never if executors is None else executors.is_page_cache_busy
-    put = PutMessage(broker, levels, wheel, arrivals, group.ha.on_stored, is_page_cache_busy)
+    before_append = _always_room if executors is None else executors.before_append
+    put = PutMessage(broker, levels, wheel, arrivals, group.ha.on_stored, before_append)
     cleaning = CleanCommitLog(broker)
     log = Log(put.put, put.put_due)
     send_out = BrokerOuterApi(group.client, group.nameservers).send_message_to_specific_broker
@@ -191,8 +192,8 @@ def message_parts(
     )
 
 
-def _never() -> bool:
-    return False
+def _always_room() -> PutMessageStatus | None:
+    return None
 
 
 class BrokerParts:

@@ -5,7 +5,7 @@ from enum import StrEnum
 import attrs
 
 from nodes.config.options import Config, count, name_options, period_millis
-from nodes.fields import LONG_MAX, Rule, checked, choice, whole
+from nodes.fields import LONG_MAX, Rule, checked, choice, flag, whole
 
 _DAY_HOURS = 24
 _FILES_MIN = 16
@@ -53,6 +53,21 @@ class StoreConfig(Config):
     """With ASYNC_FLUSH: how many pages of 4 KiB are enough."""
     flush_commit_log_thorough_interval: int = period_millis(10_000)
     """With ASYNC_FLUSH: time between two flushes of whatever was appended."""
+    transient_store_pool_enable: bool = flag(default=False)
+    """Append messages to buffers, which are committed to the page cache from time to time: an append waits for no disk.
+    Without a free buffer sends are refused (`[REJECTREQUEST]`). Only with `processing_times`, and at masters or with
+    controllers; messages can be read at once, where RocketMQ waits for the commit."""
+    transient_store_pool_size: int = count(5)
+    """Buffers, each as large as a file of the log. The file that is written and the next one have one each, so two are
+    too few: the first message empties the pool, and the broker refuses all further sends."""
+    fast_fail_if_no_buffer_in_store_pool: bool = flag(default=False)
+    """Make no file of the log without a buffer: messages that the broker appends by itself fail, too."""
+    commit_interval_commit_log: int = period_millis(200)
+    """With buffers: time between two commits, each of one file at most. With ASYNC_FLUSH a message wakes the next."""
+    commit_commit_log_least_pages: int = count(4)
+    """With buffers: how many pages of 4 KiB are enough for a commit."""
+    commit_commit_log_thorough_interval: int = period_millis(200)
+    """With buffers: time after which any number of pages is enough."""
     file_reserved_time: int = count(72, minimum=1)
     """Hours after its last message that a file of the log is retained; and after which a half message is put aside."""
     delete_when: str = checked(Rule("hours from 0 to 23, separated by semicolons", _are_hours), "04")

@@ -118,6 +118,33 @@ def test_a_disk_that_takes_seconds_makes_the_page_cache_busy_and_sends_are_refus
     assert 13 < at_s < 23
 
 
+_BUFFERS = (
+    'processingTimes = "others 1ms", flushDiskType = "ASYNC_FLUSH", mappedFileSizeCommitLog = 4096, '
+    "transientStorePoolEnable = true, transientStorePoolSize = {size}"
+)
+
+
+def test_with_buffers_a_slow_disk_delays_no_append_until_no_buffer_is_free():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(3_000)
+        fault = await stage.begin("slow-disk broker-a 3000")
+        await stage.at_ms(13_000)
+        await stage.end(fault)
+        await stage.at_ms(25_000)
+
+    many, few = (run(_BUFFERS.format(size=size), script=script, producers=4) for size in (1_000, 5))
+    assert refused(many) == {}, "appends go to buffers, and commits wait for the disk"
+    assert set(refused(few)) == {"REJECTREQUEST"}
+    assert 3 < busy(few)[0][0] < 13
+    assert busy(few)[-1][1] is None, "committed files return their buffers"
+
+
+def test_a_pool_of_two_buffers_refuses_every_send_after_the_first():
+    trace = run(_BUFFERS.format(size=2), for_ms=10_000, producers=2)
+    assert answers(trace)[ResponseCode.SUCCESS] <= 2
+    assert set(refused(trace)) == {"REJECTREQUEST"}
+
+
 def test_heartbeats_that_wait_for_too_long_are_refused_and_members_that_live_are_lost():
     options = 'processingTimes = "heartbeat 40s", heartbeatThreadPoolNums = 1, channelExpiredTimeout = 60000'
     trace = run(options, for_ms=200_000, producers=0, consumers=6)

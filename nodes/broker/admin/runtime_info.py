@@ -27,7 +27,6 @@ NOT_EMULATED: Mapping[str, str] = {
     # Messages are in their queues at once, and in no buffer.
     "dispatchMaxBuffer": "0",
     "dispatchBehindBytes": "0",
-    "remainTransientStoreBufferNumbs": str(2**31 - 1),
     # A broker counts from its start on; no run is expected to pass midnight.
     "msgPutTotalYesterdayMorning": "0",
     "msgPutTotalTodayMorning": "0",
@@ -40,6 +39,7 @@ NOT_EMULATED: Mapping[str, str] = {
     "timerDequeueTps": "0.0",
 }
 """Entries that are the same at every broker, with why."""
+_INT_MAX = 2**31 - 1
 _SPANS_S = (10, 60, 600)
 _PUT_TIMES = (
     *("[<=0ms]", "[0~10ms]", "[10~50ms]", "[50~100ms]", "[100~200ms]", "[200~500ms]", "[500ms~1s]"),
@@ -100,6 +100,7 @@ class RuntimeInfo:
             **self._delays(),
             **self._wheel(now_ms),
             **self._pools(now_ms),
+            **self._buffers(),
         }
 
     def _puts(self, now_ms: int) -> dict[str, str]:
@@ -190,6 +191,16 @@ class RuntimeInfo:
         table["EndTransactionQueueSize"] = str(waits[PoolName.END_TRANSACTION][0])
         table["EndTransactionThreadPoolQueueCapacity"] = str(sizes[PoolName.END_TRANSACTION].queue_capacity)
         return table
+
+    def _buffers(self) -> dict[str, str]:
+        """Free buffers of the log; more than there can be, where it has none."""
+        buffers = None if self._executors is None else self._executors.buffers
+        if buffers is None:
+            return {"remainTransientStoreBufferNumbs": str(_INT_MAX)}
+        return {
+            "remainTransientStoreBufferNumbs": str(buffers.available),
+            "remainHowManyDataToCommit": human_readable_bytes(buffers.behind_bytes),
+        }
 
 
 def human_readable_bytes(count: int) -> str:

@@ -54,7 +54,7 @@ class PutMessage:
         wheel: refuses timed messages while it is full; None: there is no timer.
         arrivals: notified of each queue that has a new message.
         on_stored: called when the log has grown.
-        is_page_cache_busy: whether an append lasts for too long, so that no message is taken.
+        before_append: makes room in the log, or returns why no message is taken.
 
     Mirrors:
         `org.apache.rocketmq.store.DefaultMessageStore#putMessage`, with the hooks `HookUtils#checkBeforePutMessage`
@@ -72,14 +72,14 @@ class PutMessage:
         wheel: TimerStore | None,
         arrivals: MessageArrivals,
         on_stored: Callable[[], None],
-        is_page_cache_busy: Callable[[], bool],
+        before_append: Callable[[], PutMessageStatus | None],
     ) -> None:
         self._broker = broker
         self._wheel = wheel
         self._levels = levels
         self._arrivals = arrivals
         self._on_stored = on_stored
-        self._is_page_cache_busy = is_page_cache_busy
+        self._before_append = before_append
         self._chance = broker.host.rng("timerFlowControl")
 
     def put(self, message: Message) -> PutMessageResult:
@@ -112,8 +112,9 @@ class PutMessage:
         is_named_slave = role is BrokerRole.SLAVE and not by_controllers
         if broker.broker_id != MASTER_ID or broker.is_fenced or is_named_slave:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
-        if self._is_page_cache_busy():
-            return tuple(PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY) for _ in messages)
+        refusal = self._before_append()
+        if refusal is not None:
+            return tuple(PutMessageResult(refusal) for _ in messages)
         now_ms = broker.host.clock.now_ms()
         admitted: list[Message] = []
         for message in messages:

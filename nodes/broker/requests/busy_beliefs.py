@@ -20,7 +20,7 @@ class BusyReason(StrEnum):
     """Why a request is refused; the text stands at the beginning of the answer's remark."""
 
     REJECT_REQUEST = "REJECTREQUEST"
-    """The page cache is busy."""
+    """The page cache is busy, or no buffer of the log is free."""
     OVERLOAD = "OVERLOAD"
     """The queue of its pool is full."""
     TIMEOUT = "TIMEOUT_CLEAN_QUEUE"

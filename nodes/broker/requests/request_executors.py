@@ -7,8 +7,11 @@ import attrs
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.requests.busy_beliefs import BusyBeliefs, BusyReason
+from nodes.broker.requests.transient_store import transient_store
 from nodes.broker.tables.requests.append_lock import AppendLock
 from nodes.broker.tables.requests.thread_pool import Admission, ThreadPool
+from nodes.broker.tables.requests.transient_store_pool import Allocation
+from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.cause import cause
 from nodes.config.request_pools import POOL_OF_REQUEST, PoolName
 from nodes.host import Channel, Host
@@ -23,7 +26,7 @@ _REFUSED_WHEN_BUSY = (
     RequestCode.SEND_BATCH_MESSAGE,
     RequestCode.CONSUMER_SEND_MSG_BACK,
 )
-"""Requests of `SendMessageProcessor`, the only one that looks at the page cache before it takes a request."""
+"""Requests of `SendMessageProcessor`, which alone looks at the page cache and the buffers before it takes one."""
 _APPENDS = (*_REFUSED_WHEN_BUSY, RequestCode.END_TRANSACTION)
 """Requests that append to the log, and wait for its lock. What the broker appends by itself takes no time here."""
 _SCAN_BEGINS_MS, _SCAN_PERIOD_MS = 1_000, 10
@@ -69,6 +72,8 @@ class RequestExecutors:
         self._draw = host.rng("processingTimes").random
         self._pools = {name: ThreadPool[RequestTask](size) for name, size in broker.config.pool_sizes().items()}
         self._lock = AppendLock[RequestTask]()
+        self.buffers = transient_store(broker)
+        """The buffers of the log; None: messages are appended to the page cache."""
         self._beliefs = BusyBeliefs(host, self.head_wait_ms)
         self._fast_failure = FastFailure(host, self._clean)
 
@@ -77,10 +82,21 @@ class RequestExecutors:
         limit_ms = self._broker.config.os_page_cache_busy_time_out_mills
         return self._lock.is_page_cache_busy(self._host.clock.now_ms(), limit_ms)
 
+    def before_append(self) -> PutMessageStatus | None:
+        """Make room for a message in the log; returns why there is none."""
+        if self.is_page_cache_busy():
+            return PutMessageStatus.OS_PAGE_CACHE_BUSY
+        if self.buffers is not None and self.buffers.allocate() is Allocation.NONE:
+            return PutMessageStatus.CREATE_MAPPED_FILE_FAILED
+        return None
+
+    def _rejects_sends(self) -> bool:
+        return self.is_page_cache_busy() or (self.buffers is not None and self.buffers.is_deficient)
+
     def submit(self, channel: Channel, request: Command, process: Process) -> None:
         """Give a request that has arrived to its pool, or refuse it."""
         pool = POOL_OF_REQUEST.get(request.code, PoolName.ADMIN)
-        if request.code in _REFUSED_WHEN_BUSY and self.is_page_cache_busy():
+        if request.code in _REFUSED_WHEN_BUSY and self._rejects_sends():
             self._refuse(pool, BusyReason.REJECT_REQUEST, channel, request)
         elif not self.wake(channel, request, process):
             self._refuse(pool, BusyReason.OVERLOAD, channel, request)
@@ -116,8 +132,9 @@ class RequestExecutors:
             self._append(task)
 
     def _append(self, task: RequestTask) -> None:
-        """The thread has the lock: its append lasts until the disk has taken what was written before."""
-        self._after(self._host.disk.busy_ms(), partial(self._appended, task))
+        """The thread has the lock: in the page cache an append lasts until the disk has taken what was written."""
+        is_buffered = self.buffers is not None and self.buffers.allocate() is not Allocation.PAGE_CACHE
+        self._after(0 if is_buffered else self._host.disk.busy_ms(), partial(self._appended, task))
 
     def _appended(self, task: RequestTask) -> None:
         following = self._lock.release(self._host.clock.now_ms())

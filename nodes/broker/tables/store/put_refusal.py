@@ -5,9 +5,15 @@ Mirrors:
     `EndTransactionProcessor#sendFinalMessage`.
 """
 
+from collections.abc import Mapping
+
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.config.timer import TimerConfig
 from nodes.protocol.codes import ResponseCode
+
+_REMARKS: Mapping[PutMessageStatus, str] = {
+    PutMessageStatus.CREATE_MAPPED_FILE_FAILED: "create mapped file failed, server is busy or broken.",
+}
 
 
 def put_refusal(status: PutMessageStatus, config: TimerConfig) -> tuple[ResponseCode, str]:
@@ -31,4 +37,4 @@ def put_refusal(status: PutMessageStatus, config: TimerConfig) -> tuple[Response
         case PutMessageStatus.WHEEL_TIMER_NOT_ENABLE:
             return ResponseCode.SYSTEM_ERROR, "this broker has no timer: timerWheelEnable is false"
         case _:
-            return ResponseCode.SYSTEM_ERROR, status.value
+            return ResponseCode.SYSTEM_ERROR, _REMARKS.get(status, status.value)
