@@ -43,7 +43,6 @@ from nodes.broker.requests.request_executors import RequestExecutors
 from nodes.broker.shared import Log, Shared
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE, MemberGroup
 from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
-from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
@@ -52,7 +51,7 @@ from nodes.broker.timer.timer_message_store import TimerMessageStore
 from nodes.broker.transactions.transactions import Transactions
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.server import RpcServer
+from nodes.rpc.server import RpcServer, Wake
 from nodes.values import frozen
 
 
@@ -121,6 +120,11 @@ class ClientParts:
     assignments: QueryAssignment
     pulls: PullMessage
 
+    @property
+    def wake(self) -> Wake | None:
+        """Gives a held request to a thread; None: it is answered when it is woken."""
+        return None if self.executors is None else self.executors.wake
+
 
 def client_parts(tables: BrokerTables, setup: BrokerSetup, group: GroupParts, shared: Shared | None) -> ClientParts:
     """Make them, and the server that all requests go through."""
@@ -171,10 +175,9 @@ def message_parts(
     broker, wheel, registration = tables.core, tables.timer.wheel, group.registration
     levels = parse_delay_level(broker.config.message_delay_level)
     executors = clients.executors
-    before_append = _always_room if executors is None else executors.before_append
-    put = PutMessage(broker, levels, wheel, arrivals, group.ha.on_stored, before_append)
+    put = PutMessage(broker, levels, wheel, arrivals, group.ha.on_stored, executors)
     cleaning = CleanCommitLog(broker)
-    log = Log(put.put, put.put_due)
+    log = Log(put.put_in_turn, put.put_due_in_turn)
     send_out = BrokerOuterApi(group.client, group.nameservers).send_message_to_specific_broker
     peek_master = None if shared is None else shared.peek_master
     escape = escape_bridge(broker, log, group.routes, send_out, peek_master)
@@ -185,15 +188,11 @@ def message_parts(
         log,
         cleaning,
         ConsumerSendMsgBack(broker, registration, put, peek_master),
-        Pops(broker, tables.pop, consumers, clients.offsets, escape, put.put, foreign, wheel),
+        Pops(broker, tables.pop, consumers, clients.offsets, escape, put.put, foreign, wheel, clients.wake),
         ScheduleMessageService(broker, tables.timer.delay_offsets, levels, escape.async_put_message),
         Transactions(broker, offsets, registration, put, clients.to_clients, escape.put_message),
         None if wheel is None else TimerMessageStore(broker, wheel, escape.put_message),
     )
-
-
-def _always_room() -> PutMessageStatus | None:
-    return None
 
 
 class BrokerParts:

@@ -1,6 +1,6 @@
 """What a broker shares with the other brokers of its container."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from nodes.broker.tables.store.message_store import MessageStore
@@ -12,7 +12,7 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
 from nodes.values import frozen
 
-Put = Callable[[Message], PutMessageResult]
+Put = Callable[[Message], Awaitable[PutMessageResult]]
 SendBack = Callable[[MessageStore, Channel, Command], Command | None]
 """Store that has the message, channel, request -> the answer, or None if it comes later."""
 

@@ -38,6 +38,10 @@ Process = Callable[[Channel, Command, Callable[[], None]], None]
 """Handles a request, and calls the function when it is answered, or held until it is answered later."""
 
 
+Wake = Callable[[Channel, Command, Process], bool]
+"""Gives a held request to a thread again; returns whether there was one, or a place to wait for it."""
+
+
 class Executors(Protocol):
     """Threads of a server that handle requests when they can."""
 

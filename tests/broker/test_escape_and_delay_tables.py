@@ -105,7 +105,7 @@ async def test_a_put_into_a_specific_queue_that_fails_raises_and_the_queue_may_b
         requested.append(broker_name)
         raise RemotingTimeoutError("no answer")
 
-    def put(_message: Message) -> PutMessageResult:
+    async def put(_message: Message) -> PutMessageResult:
         raise AssertionError("a slave has no log of its own to put into")
 
     bridge = EscapeBridge("own", "inner", EscapeWay.REMOTE, Log(put, put), OnlyTheOwnName(), send)

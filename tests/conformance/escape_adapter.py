@@ -50,7 +50,7 @@ class Escape(Adapter):
     def find_broker_address_in_publish(self, broker_name):
         return self.routes.find_broker_address_in_publish(broker_name)
 
-    def put_here(self, message):
+    async def put_here(self, message):
         self.calls.append(["localPut" if self.sync else "localAsyncPut", message.topic])
         return PutMessageResult(PutMessageStatus.PUT_OK)
 

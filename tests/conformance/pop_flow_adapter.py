@@ -117,7 +117,7 @@ class PopFlow(Adapter):
         log_next_to = Log(self._put_into_local_master, self._put_into_local_master)
         neighbour = Master(log_next_to, None)
         peek_master = (lambda: neighbour) if local_master else None
-        log = Log(self._put, self._put)
+        log = Log(self._put_in_turn, self._put_in_turn)
         self.bridge = EscapeBridge(BROKER, group, way, log, self, self._send, peek_master)
         self.pop_tables = pop_tables(self.config, now_ms=now_ms)
         # The records wait here, so it has no timer.
@@ -170,10 +170,13 @@ class PopFlow(Adapter):
             raise RemotingTimeoutError("as the case says")
         return CODES[self.send_reply or "SEND_OK"]
 
-    def _put_into_local_master(self, message):
+    async def _put_into_local_master(self, message):
         place = {"topic": message.topic, "queueId": message.queue_id}
         self.calls.append({"op": "localMasterPut", **place, "record": record_of(message)})
         return PutMessageResult(PutMessageStatus.PUT_OK, message._replace(queue_offset=LOCAL_MASTER_OFFSET))
+
+    async def _put_in_turn(self, message):
+        return self._put(message)
 
     def _put(self, message):
         """Into the log, or into the wheel as long as its time has not come."""

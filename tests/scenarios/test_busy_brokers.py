@@ -2,10 +2,12 @@
 
 import itertools
 import json
+import statistics
 from collections import Counter
 
 import attrs
 import pytest
+import trio
 
 from analysis.executed_rows import found_in_executed
 from emulator.analysis.judge import broken
@@ -13,6 +15,7 @@ from emulator.spec import load, loads
 from emulator.spec.reading.bundled import example
 from emulator.testing import Stage, Trace, execute
 from nodes.protocol.codes import RequestCode, ResponseCode
+from support.popping_guest import popping_guest
 
 SEND = RequestCode.SEND_MESSAGE_V2
 _PRODUCER = '[[producer]]\nname = "p-{number}"\ngroup = "till"\ntopic = "orders"\nrate_per_s = {rate}\n'
@@ -161,6 +164,48 @@ def test_a_held_pull_that_is_woken_waits_for_a_thread_again():
     options = 'processingTimes = "pullMessage 300ms", pullMessageThreadPoolNums = 1'
     trace = run(options, for_ms=20_000, producers=1, rate=5, consumers=1)
     assert max(value["waited_max_ms"] for _, value in busy(trace, "pullMessage") if value) >= 300
+
+
+@pytest.mark.parametrize("busy_ms", [300, 0])
+def test_a_held_pop_that_is_woken_waits_for_a_thread_again(busy_ms):
+    instants_s = []
+
+    async def script(stage: Stage) -> None:
+        guest = await popping_guest(stage)
+        async with trio.open_nursery() as nursery:
+
+            async def hold() -> None:
+                assert (await guest.pop(poll_ms=20_000)).offsets == [0]
+                instants_s.append(stage.now_ms / 1_000)
+
+            nursery.start_soon(hold)
+            await stage.at_ms(8_000)
+            await guest.send("broker-a")
+            instants_s.append(stage.now_ms / 1_000)
+
+    times = f'processingTimes = "pullMessage {busy_ms}ms", pullMessageThreadPoolNums = 1' if busy_ms else ""
+    run(times, script=script, producers=0, consumers=1)
+    sent_s, popped_s = instants_s
+    assert ((popped_s - sent_s) * 1_000 >= 300) is (busy_ms == 300)
+
+
+@pytest.mark.parametrize("kind", ["delay_level = 1", 'timer = "1s"'])
+def test_what_the_broker_delivers_by_itself_waits_for_the_lock_of_the_log(kind):
+    """The disk takes 700 ms, and one append after the other waits for it."""
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(3_000)
+        await stage.begin("slow-disk broker-a 700")
+        await stage.at_ms(20_000)
+
+    def lateness_s(options: str) -> float:
+        sending = _PRODUCER.format(number=0, rate=2) + kind + "\n" + _PRODUCER.format(number=1, rate=2)
+        trace = execute(loads(_SCENARIO.format(options=options, producers=sending, consumers=1), "busy"), script)
+        delivered = trace.select("messages", event="delivered")
+        begun = {row.key: row.at_s for row in trace.select("messages", event="delayed")}
+        return statistics.median(row.at_s - begun[row.key] for row in delivered)
+
+    assert lateness_s('processingTimes = "heartbeat 1ms"') > lateness_s("") + 0.3
 
 
 def test_a_producer_tries_another_broker_when_the_first_is_busy():

@@ -101,7 +101,7 @@ class EscapeBridge:
     async def put_message(self, message: Message) -> PutMessageStatus:
         """Put a message; another broker must have another name, and must answer SUCCESS."""
         if not self._goes_out():
-            return self._put_here(message)
+            return await self._put_here(message)
         return put_status(await self.put_message_to_remote_broker(not_waited_for(message)))
 
     async def async_put_message(self, message: Message) -> PutMessageStatus:
@@ -110,7 +110,7 @@ class EscapeBridge:
         If the broker's address is unknown, the send goes to a nameserver, which refuses it.
         """
         if not self._goes_out():
-            return self._put_here(message)
+            return await self._put_here(message)
         if not await self._routes.try_to_find_queues(message.topic):
             return PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL
         try:
@@ -138,7 +138,9 @@ class EscapeBridge:
         """
         if not self._goes_out():
             log = self._local()
-            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) if log is None else log.put(message)
+            if log is None:
+                return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+            return await log.put(message)
         queues = await self._routes.try_to_find_queues(message.topic)
         if not queues:
             return PutMessageResult(PutMessageStatus.PUT_TO_REMOTE_BROKER_FAIL)
@@ -178,9 +180,9 @@ class EscapeBridge:
     def _goes_out(self) -> bool:
         return self._way is EscapeWay.REMOTE and self._local() is None
 
-    def _put_here(self, message: Message) -> PutMessageStatus:
+    async def _put_here(self, message: Message) -> PutMessageStatus:
         log = self._local()
-        return PutMessageStatus.SERVICE_NOT_AVAILABLE if log is None else log.put_due(message).status
+        return PutMessageStatus.SERVICE_NOT_AVAILABLE if log is None else (await log.put_due(message)).status
 
     async def _send_to(self, queue: MessageQueue, message: Message) -> int | None:
         address = self._routes.find_broker_address_in_publish(queue.broker_name)

@@ -22,7 +22,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message, MessageModel, PermName, SubscriptionData
 from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
 from nodes.protocol.sys_flags import PullSysFlag
-from nodes.rpc.server import Handlers, Process
+from nodes.rpc.server import Handlers, Wake
 
 _READ = int(PermName.READ)
 
@@ -51,7 +51,7 @@ class PullMessage(Part):
         tables: ClientTables,
         offsets: OffsetManage,
         tracked_min: Callable[[], int] | None = None,
-        wake: Callable[[Channel, Command, Process], bool] | None = None,
+        wake: Wake | None = None,
     ) -> None:
         self._broker = broker
         self._tables = tables

@@ -1,6 +1,8 @@
 """Appending messages to the broker's log, and the wait until they are on the disk."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol
 
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
@@ -47,6 +49,16 @@ class MessageArrivals:
             of_topic(topic, queue_id)
 
 
+class LogRoom(Protocol):
+    """Room in a log: one append at a time, and none while the page cache is busy."""
+
+    def before_append(self) -> PutMessageStatus | None:
+        """Make room for a message in the log; returns why there is none."""
+
+    async def in_turn(self, put: Callable[[], PutMessageResult]) -> PutMessageResult:
+        """Call `put` when the appends before it have ended, and the disk has taken what was written."""
+
+
 class PutMessage:
     """Appends messages to the log of this broker; one that has to wait goes to the queue of its level or of the timer.
 
@@ -54,7 +66,7 @@ class PutMessage:
         wheel: refuses timed messages while it is full; None: there is no timer.
         arrivals: notified of each queue that has a new message.
         on_stored: called when the log has grown.
-        before_append: makes room in the log, or returns why no message is taken.
+        room: what a message waits for, or is refused by; None: each append ends at once.
 
     Mirrors:
         `org.apache.rocketmq.store.DefaultMessageStore#putMessage`, with the hooks `HookUtils#checkBeforePutMessage`
@@ -72,14 +84,14 @@ class PutMessage:
         wheel: TimerStore | None,
         arrivals: MessageArrivals,
         on_stored: Callable[[], None],
-        before_append: Callable[[], PutMessageStatus | None],
+        room: LogRoom | None,
     ) -> None:
         self._broker = broker
         self._wheel = wheel
         self._levels = levels
         self._arrivals = arrivals
         self._on_stored = on_stored
-        self._before_append = before_append
+        self._room = room
         self._chance = broker.host.rng("timerFlowControl")
 
     def put(self, message: Message) -> PutMessageResult:
@@ -91,6 +103,15 @@ class PutMessage:
         """Append a message that waits for no delay level any more; it waits for its time if it asks for one."""
         (result,) = self._put_all((message,), _as_it_is)
         return result
+
+    async def put_in_turn(self, message: Message) -> PutMessageResult:
+        """Append a message of the broker's own, which waits for the lock of the log as messages of clients do."""
+        return self.put(message) if self._room is None else await self._room.in_turn(partial(self.put, message))
+
+    async def put_due_in_turn(self, message: Message) -> PutMessageResult:
+        """The same of a message that waits for no delay level any more."""
+        put = partial(self.put_due, message)
+        return put() if self._room is None else await self._room.in_turn(put)
 
     def put_as(self, message: Message, topic: str, queue_id: int, properties: Mapping[str, str]) -> PutMessageResult:
         """Append a copy of a message to another queue, with other properties."""
@@ -112,7 +133,7 @@ class PutMessage:
         is_named_slave = role is BrokerRole.SLAVE and not by_controllers
         if broker.broker_id != MASTER_ID or broker.is_fenced or is_named_slave:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
-        refusal = self._before_append()
+        refusal = None if self._room is None else self._room.before_append()
         if refusal is not None:
             return tuple(PutMessageResult(refusal) for _ in messages)
         now_ms = broker.host.clock.now_ms()

@@ -1,6 +1,7 @@
 """Held requests: what wakes them, and when their time is over."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.tables.pop.polling import SCAN_INTERVAL_MS, PollingResult, PopLongPolling, PopPollingOptions
@@ -10,6 +11,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.headers_pop import NotificationRequestHeader, PopMessageRequestHeader
 from nodes.protocol.model import Message
 from nodes.protocol.names import build_pop_retry_topic
+from nodes.rpc.server import Wake
 from nodes.threads import ScanThread
 from nodes.values import frozen
 
@@ -40,6 +42,8 @@ class PopLongPollingService:
     Args:
         broker: whose messages they wait for.
         carry_out: answers a request; None: it is held again.
+        wake: gives a woken request to a thread; if no more may wait, it is never answered. None: it is carried out at
+            once.
         notify_last: whether a message takes the request with the longest time left.
 
     Mirrors:
@@ -50,10 +54,12 @@ class PopLongPollingService:
         self,
         broker: BrokerContext,
         carry_out: Callable[[HeldRequest], Awaitable[Command | None]],
+        wake: Wake | None = None,
         *,
         notify_last: bool = False,
     ) -> None:
         self._broker = broker
+        self._wake = wake
         self._carry_out = carry_out
         config = broker.config
         options = PopPollingOptions(
@@ -163,7 +169,28 @@ class PopLongPollingService:
 
     def _wake_all(self, woken: list[HeldRequest], after_ms: int = 0) -> None:
         for held in woken:
-            self._broker.host.start_soon(self._answer, held, cause.get(), after_ms, name="PullMessageThread")
+            if self._wake is None:
+                self._broker.host.start_soon(self._answer, held, cause.get(), after_ms, name="PullMessageThread")
+            elif after_ms:
+                self._broker.host.call_later_ms(after_ms, partial(self._submit, held))
+            else:
+                self._submit(held)
+
+    def _submit(self, held: HeldRequest) -> None:
+        """Give a request to a thread, which is busy with it until it is answered or held again."""
+
+        def process(_channel: Channel, _request: Command, done: Callable[[], None]) -> None:
+            self._broker.host.start_soon(self._answer_in_thread, held, cause.get(), done, name="PullMessageThread")
+
+        assert self._wake is not None
+        if not self._wake(held.channel, held.request, process):
+            self._broker.host.log.error("PopLongPollingService failed when a request was woken")
+
+    async def _answer_in_thread(self, held: HeldRequest, began: int, done: Callable[[], None]) -> None:
+        try:
+            await self._answer(held, began, 0)
+        finally:
+            done()
 
     async def _answer(self, held: HeldRequest, began: int, after_ms: int) -> None:
         if after_ms:

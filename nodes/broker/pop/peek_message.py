@@ -18,7 +18,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.protocol.names import build_polling_key, build_pop_retry_topic
 from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
-from nodes.rpc.server import Handlers, InTask
+from nodes.rpc.server import Handlers, InTask, Wake
 from nodes.rpc.typed import success
 
 _DICE = 100
@@ -95,14 +95,19 @@ class Notification:
     """
 
     def __init__(
-        self, broker: BrokerContext, begin: PopOffset, orders: OrderInfoService, pops: PopLongPollingService
+        self,
+        broker: BrokerContext,
+        begin: PopOffset,
+        orders: OrderInfoService,
+        pops: PopLongPollingService,
+        wake: Wake | None,
     ) -> None:
         self._broker = broker
         self._begin = begin
         self._orders = orders
         self._pops = pops
         self._chance = broker.host.rng("notificationQueue")
-        self.polling = PopLongPollingService(broker, self._carry_out, notify_last=True)
+        self.polling = PopLongPollingService(broker, self._carry_out, wake, notify_last=True)
         """Requests that wait for a message."""
 
     def handlers(self) -> Handlers:

@@ -22,7 +22,7 @@ from nodes.protocol.extra_info import POP_ORDER_REVIVE_QUEUE, join_infos
 from nodes.protocol.model import ConsumeType, MessageModel, SubscriptionData, TopicConfig
 from nodes.protocol.names import build_pop_retry_topic
 from nodes.protocol.registry import decode_header, encode_header, encode_shared_body
-from nodes.rpc.server import Handlers, InTask
+from nodes.rpc.server import Handlers, InTask, Wake
 
 _MAX_MESSAGES = 32
 _LATE_MS = 500
@@ -46,6 +46,7 @@ class PopMessage:
         queues: QueuePop,
         service: PopConsumerService,
         from_records: PopFromRecords,
+        wake: Wake | None,
     ) -> None:
         self._broker = broker
         self._consumers = consumers
@@ -54,7 +55,7 @@ class PopMessage:
         self._from_records = from_records
         self._chance = broker.host.rng("popQueue")
         self._ck_message_number = 0
-        self.polling = PopLongPollingService(broker, self._carry_out)
+        self.polling = PopLongPollingService(broker, self._carry_out, wake)
         """Pops that wait for messages."""
 
     def handlers(self) -> Handlers:

@@ -27,7 +27,7 @@ from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.store.put_message_result import PutMessageResult
 from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.protocol.model import Message
-from nodes.rpc.server import Handlers
+from nodes.rpc.server import Handlers, Wake
 
 _BEHIND_MS = 1_000
 
@@ -52,6 +52,7 @@ class Pops(Part):
         put: Callable[[Message], PutMessageResult],
         foreign: ForeignMessages,
         wheel: TimerStore | None,
+        wake: Wake | None = None,
     ) -> None:
         self._broker = broker
         self._wheel = wheel
@@ -64,8 +65,8 @@ class Pops(Part):
         self._service = service = PopConsumerService(broker, tables, offsets, reviver, log)
         from_records = PopFromRecords(broker, tables, offsets, begin, orders, service)
         from_log = QueuePop(broker, tables.in_flight, offsets, locks, begin, orders, merge)
-        self._pops = pops = PopMessage(broker, consumers, from_log, service, from_records)
-        self._notification = Notification(broker, begin, orders, pops.polling)
+        self._pops = pops = PopMessage(broker, consumers, from_log, service, from_records, wake)
+        self._notification = Notification(broker, begin, orders, pops.polling, wake)
         self.revive = PopReviveServices(
             tuple(
                 PopReviveService(broker, log, offsets, reviver, queue_id, self._is_timer_behind)

@@ -11,13 +11,14 @@ from nodes.broker.requests.transient_store import transient_store
 from nodes.broker.tables.requests.append_lock import AppendLock
 from nodes.broker.tables.requests.thread_pool import Admission, ThreadPool
 from nodes.broker.tables.requests.transient_store_pool import Allocation
-from nodes.broker.tables.store.put_message_result import PutMessageStatus
+from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.cause import cause
 from nodes.config.request_pools import POOL_OF_REQUEST, PoolName
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.rpc.server import Process
+from nodes.threads import WakeUp
 from nodes.units import NS_PER_MS
 
 _REFUSED_WHEN_BUSY = (
@@ -27,8 +28,9 @@ _REFUSED_WHEN_BUSY = (
     RequestCode.CONSUMER_SEND_MSG_BACK,
 )
 """Requests of `SendMessageProcessor`, which alone looks at the page cache and the buffers before it takes one."""
-_APPENDS = (*_REFUSED_WHEN_BUSY, RequestCode.END_TRANSACTION)
-"""Requests that append to the log, and wait for its lock. What the broker appends by itself takes no time here."""
+_APPENDS = (*_REFUSED_WHEN_BUSY, RequestCode.RECALL_MESSAGE, RequestCode.END_TRANSACTION)
+"""Requests that append to the log at the end of their time, and wait for its lock. Check points and acknowledgements of
+pops wait for it in their handlers (`in_turn`)."""
 _SCAN_BEGINS_MS, _SCAN_PERIOD_MS = 1_000, 10
 
 
@@ -71,7 +73,7 @@ class RequestExecutors:
         self._host = host = broker.host
         self._draw = host.rng("processingTimes").random
         self._pools = {name: ThreadPool[RequestTask](size) for name, size in broker.config.pool_sizes().items()}
-        self._lock = AppendLock[RequestTask]()
+        self._lock = AppendLock[Callable[[], None]]()
         self.buffers = transient_store(broker)
         """The buffers of the log; None: messages are appended to the page cache."""
         self._beliefs = BusyBeliefs(host, self.head_wait_ms)
@@ -128,19 +130,42 @@ class RequestExecutors:
     def _append_or_run(self, task: RequestTask) -> None:
         if task.request.code not in _APPENDS or self.is_page_cache_busy():
             self._run(task)
-        elif self._lock.take(task, self._host.clock.now_ms()):
-            self._append(task)
+        else:
+            append = partial(self._append, task)
+            if self._lock.take(append, self._host.clock.now_ms()):
+                append()
+
+    def _append_ms(self) -> float:
+        """How long an append has the lock: in the page cache until the disk has taken what was written before."""
+        is_buffered = self.buffers is not None and self.buffers.allocate() is not Allocation.PAGE_CACHE
+        return 0 if is_buffered else self._host.disk.busy_ms()
 
     def _append(self, task: RequestTask) -> None:
-        """The thread has the lock: in the page cache an append lasts until the disk has taken what was written."""
-        is_buffered = self.buffers is not None and self.buffers.allocate() is not Allocation.PAGE_CACHE
-        self._after(0 if is_buffered else self._host.disk.busy_ms(), partial(self._appended, task))
+        self._after(self._append_ms(), partial(self._appended, task))
 
     def _appended(self, task: RequestTask) -> None:
         following = self._lock.release(self._host.clock.now_ms())
         self._run(task)
         if following is not None:
-            self._append(following)
+            following()
+
+    async def in_turn(self, put: Callable[[], PutMessageResult]) -> PutMessageResult:
+        """Append a message of the broker's own when the appends before it have ended."""
+        if self.is_page_cache_busy():
+            return put()
+        turn = WakeUp(self._host)
+        if not self._lock.take(turn.wake, self._host.clock.now_ms()):
+            began = cause.get()
+            await turn.wait()
+            cause.set(began)
+        append_ms = self._append_ms()
+        if append_ms:
+            await self._host.sleep_ms(append_ms)
+        following = self._lock.release(self._host.clock.now_ms())
+        result = put()
+        if following is not None:
+            following()
+        return result
 
     def _run(self, task: RequestTask) -> None:
         cause.set(task.cause)

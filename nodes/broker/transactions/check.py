@@ -143,7 +143,7 @@ class TransactionalMessageCheck:
         immunity = half.properties.get(CHECK_IMMUNITY_TIME_IN_SECONDS)
         if immunity is not None:
             immunity_ms = check_immunity_time(immunity, immunity_ms)
-            if age_ms < immunity_ms and self._put_back_immune(half, ended):
+            if age_ms < immunity_ms and await self._put_back_immune(half, ended):
                 return _Outcome.NEXT
         elif 0 <= age_ms < immunity_ms:
             return _Outcome.STOP
@@ -162,21 +162,21 @@ class TransactionalMessageCheck:
         return ended.found[-1].born_timestamp - begin_ms > self._broker.config.transaction_time_out
 
     async def _put_back_and_check(self, half: Message) -> _Outcome:
-        stored = self._messages.put(half).stored
+        stored = (await self._messages.put_in_turn(half)).stored
         if stored is None:  # RocketMQ's thread tries again without a pause, for a minute
             await self._broker.host.sleep_ms(_SLEEP_WHILE_NO_OP_MS)
             return _Outcome.AGAIN
         self._send_check(stored)
         return _Outcome.NEXT
 
-    def _put_back_immune(self, half: Message, ended: EndedHalfMessages) -> bool:
+    async def _put_back_immune(self, half: Message, ended: EndedHalfMessages) -> bool:
         """Put an immune half message back behind the others, or skip it if it has ended under its first offset."""
         first = prepared_queue_offset(half.properties)
         if first == -1:
             return False
         if first is not None and ended.take(first):
             return True
-        return self._messages.put(immune_message(half)).status is PutMessageStatus.PUT_OK
+        return (await self._messages.put_in_turn(immune_message(half))).status is PutMessageStatus.PUT_OK
 
     async def _escape_half(self, half: Message) -> _Outcome:
         """Send a half message to another broker; after eleven failures it is skipped, and never checked again."""
