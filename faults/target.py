@@ -4,7 +4,8 @@ broker-a                    one node
 broker-a, broker-b          these nodes
 *                           all of them
 brokers                     all of a role: nameservers, brokers, consumers, producers,
-                            apiservers, scalers, lease-services, containers, controllers
+                            apiservers, scalers, lease-services, address-servers, containers,
+                            controllers
 members of GROUP            the consumers of a group
 minor brokers               fewer than half of them, drawn when the fault begins
 major brokers               more than half
@@ -34,7 +35,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "nodes": (
             *("nameserver", "container", "broker", "consumer", "producer"),
-            *("apiserver", "scaler", "lease-service"),
+            *("apiserver", "scaler", "lease-service", "address-server"),
         ),
         "servers": ("nameserver", "broker"),
         "nameservers": ("nameserver",),
@@ -44,6 +45,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "apiservers": ("apiserver",),
         "scalers": ("scaler",),
         "lease-services": ("lease-service",),
+        "address-servers": ("address-server",),
         CONTROLLERS: ("controller",),
         "containers": ("container",),
     }

@@ -146,10 +146,16 @@ class Host(Protocol):
     def close_listener(self, port: int) -> None:
         """Stop accepting; connections that were accepted stay open."""
 
+    def lookup(self, domain: str) -> tuple[str, ...]:
+        """The IP addresses that a domain name stands for now; empty: it is unknown."""
+
     def dial(
         self, address: str, handler: ChannelHandler, take: "Callable[[Channel | ConnectError], None]", timeout_ms: float
     ) -> object:
-        """Open a connection to `ip:port`; `take` gets it or the error, never inside this call."""
+        """Open a connection to `ip:port`, or to one of the IP addresses of a domain name.
+
+        `take` gets it or the error, never inside this call.
+        """
 
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:
         """Open a connection to `ip:port`, and wait until it is open.

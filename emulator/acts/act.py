@@ -1,6 +1,6 @@
 """The base class of acts: their words, the nodes that they may name, and what they ask the cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from enum import Flag, auto
 from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -44,6 +44,10 @@ class Places:
     clusters: tuple[str, ...]
     broker_names: Mapping[str, str]
     """Node -> its brokerName."""
+    address_server: str
+    """Its address; empty: there is none."""
+    domains: MutableMapping[str, tuple[str, ...]] = attrs.field(factory=dict, eq=False)
+    """Domain name -> IP addresses: the name service of the run, which an act may change."""
 
     def of(self, kind: PlaceKind) -> tuple[str, ...]:
         """The names of all places of these kinds."""
@@ -89,6 +93,14 @@ class Concerned:
     """A group that it may create, or give offsets."""
     broker: str = ""
     """A brokerName."""
+    domain: str = ""
+    """A domain name."""
+    nodes: tuple[str, ...] = ()
+    """Nameservers by name."""
+    nameservers: tuple[str, ...] = ()
+    """Nameservers by name, or `HOST:PORT`."""
+    address_server: bool = False
+    """Whether there must be an address server."""
 
 
 @attrs.frozen

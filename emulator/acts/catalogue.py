@@ -9,6 +9,7 @@ from emulator.acts.act import Act
 from emulator.acts.groups import DeleteSubGroup, SetMessageRequestMode, UpdateSubGroup
 from emulator.acts.kv_config import DeleteKvConfig, UpdateKvConfig
 from emulator.acts.messages import SendOneMessage
+from emulator.acts.nameserver_lists import UpdateAddressServer, UpdateDomain
 from emulator.acts.offsets import (
     CloneGroupOffset,
     ResetOffset,
@@ -35,7 +36,8 @@ ACTS: Mapping[str, type[Act]] = MappingProxyType(
             *(UpdateTopic, UpdateTopicPerm, DeleteTopic, UpdateSubGroup, DeleteSubGroup, SetMessageRequestMode),
             *(ResetOffsetByTime, SkipAccumulatedMessage, ResetOffset, UpdateConsumeOffset, CloneGroupOffset),
             *(UpdateBrokerConfig, UpdateNamesrvConfig, UpdateControllerConfig),
-            *(WipeWritePerm, AddWritePerm, UpdateKvConfig, DeleteKvConfig, SendOneMessage),
+            *(WipeWritePerm, AddWritePerm, UpdateKvConfig, DeleteKvConfig, UpdateAddressServer, UpdateDomain),
+            SendOneMessage,
         )
     }
 )

@@ -111,4 +111,5 @@ class Administrator:
 
     def _command(self, host: Host) -> AdminCommand:
         (timed,) = self._commands
-        return AdminCommand(host, timed, self._nameservers, places(self._scenario))
+        known = attrs.evolve(places(self._scenario), domains=self._world.domains.ips)
+        return AdminCommand(host, timed, self._nameservers, known)

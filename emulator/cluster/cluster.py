@@ -18,7 +18,7 @@ from emulator.machine.host import EmulatedHost, PowerState
 from emulator.machine.world import World
 from emulator.network.guests.address_book import LOOPBACK
 from emulator.spec import ConsumerGroupSpec, Scenario
-from emulator.spec.model.addresses import addresses, newcomer_address, owners
+from emulator.spec.model.addresses import addresses, domain_addresses, newcomer_address, owners
 from emulator.spec.model.scenario import CONSUMER, StatefulSetSpec
 from emulator.spec.reading.user_functions import with_user_functions
 from emulator.spec.refusals.targets import GUEST
@@ -67,6 +67,7 @@ class Cluster:
         self._nameservers = tuple(
             f"{self.addresses[spec.name]}:{spec.config.listen_port}" for spec in scenario.nameservers
         )
+        world.domains.ips.update(domain_addresses(scenario, self.addresses))
         self.administrator = Administrator(world, scenario, self._nameservers, self.names)
         """Carries out acts, on a machine of its own that is no node of the scenario."""
         self._newcomers: dict[str, list[str]] = {}
@@ -99,7 +100,12 @@ class Cluster:
         lock_services = [self._add(plans.lock_service(name)) for name in scenario.lock_services()]
         apis = [self._add(plans.api(name)) for name in scenario.api_names()]
         apis += [self._add(plans.scaler(name)) for name in scenario.scaler_names()]
-        return StartingHosts(nameservers, controllers, brokers, after_ms, lock_services, clients, client_after_ms, apis)
+        address_server = scenario.address_server
+        address_servers = [] if address_server is None else [self._add(plans.address_server(address_server))]
+        return StartingHosts(
+            *(address_servers, nameservers, controllers, brokers, after_ms),
+            *(lock_services, clients, client_after_ms, apis),
+        )
 
     async def start(self) -> None:
         """Start every node at its planned instant; returns when all that run are ready. See `PlannedStart`."""

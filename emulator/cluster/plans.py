@@ -8,7 +8,9 @@ from emulator.cluster.containers import broker_path, identity_of
 from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
+from emulator.spec.model.addresses import nameserver_list
 from emulator.spec.model.scenario import (
+    ADDRESS_SERVER,
     APISERVER,
     BROKER,
     CONSUMER,
@@ -18,6 +20,7 @@ from emulator.spec.model.scenario import (
     NAMESERVER,
     PRODUCER,
     SCALER,
+    AddressServerSpec,
     BrokerSpec,
     ConsumerGroupSpec,
     ControllerSpec,
@@ -28,6 +31,7 @@ from emulator.spec.model.scenario import (
 )
 from emulator.spec.rocketmq.printed_fields import printed_fields
 from faults.consume_mode import ConsumeMode
+from nodes.address_server.address_server import AddressServer
 from nodes.broker.broker import Broker
 from nodes.broker.broker_setup import BrokerSetup
 from nodes.broker.shared import Shared
@@ -143,6 +147,11 @@ class HostPlans:
                     return LeaseService(host, config.lock_service)
 
         return HostPlan(name, LEASE_SERVICE, "", lock_service)
+
+    def address_server(self, spec: AddressServerSpec) -> HostPlan:
+        """The address server."""
+        listed = nameserver_list(self._scenario, spec.nameservers)
+        return HostPlan(spec.name, ADDRESS_SERVER, "", lambda host: AddressServer(host, listed))
 
     def nameserver(self, spec: NameserverSpec) -> HostPlan:
         """A nameserver, with a controller in its process if its options say so."""
@@ -287,8 +296,10 @@ class HostPlans:
         )
 
     def _known_to(self, options: ClientConfig, nameservers: tuple[str, ...]) -> tuple[str, ...]:
-        """Addresses of the nameservers of a client: those that its options name, else all."""
-        return self._addresses_in(options.namesrv_addr) if options.namesrv_addr else nameservers
+        """Addresses of the nameservers of a client at its start: those that its options name, none, or all."""
+        if options.namesrv_addr:
+            return self._addresses_in(options.namesrv_addr)
+        return () if options.fetch_namesrv_addr_by_address_server else nameservers
 
     def _with_addresses(self, config: BrokerConfig) -> BrokerConfig:
         """The options of a broker with addresses in place of the names of nameservers."""

@@ -18,6 +18,7 @@ _HOSTS_APART = 6
 class StartingHosts:
     """The machines of a scenario whose processes have a planned start, in the order of their starts."""
 
+    address_servers: Sequence[EmulatedHost]
     nameservers: Sequence[EmulatedHost]
     controllers: Sequence[EmulatedHost]
     brokers: Sequence[EmulatedHost]
@@ -34,12 +35,12 @@ class StartingHosts:
 
     def all(self) -> list[EmulatedHost]:
         """All of them."""
-        servers = [*self.nameservers, *self.controllers, *self.brokers, *self.lock_services]
+        servers = [*self.address_servers, *self.nameservers, *self.controllers, *self.brokers, *self.lock_services]
         return [*servers, *self.clients, *self.apis]
 
 
 class PlannedStart:
-    """Starts nameservers, then controllers, then brokers, then clients, each kind when the previous one is ready.
+    """Starts an address server, nameservers, controllers, brokers, clients, each kind when the previous one is ready.
 
     Nodes of a kind start within the scenario's spread, at instants that depend on the seed. The API servers of
     StatefulSets come last, and then start the pods. The cluster does not wait for clients that are to start later.
@@ -71,6 +72,8 @@ class PlannedStart:
     async def run(self) -> None:
         """Start everything; returns when every node that runs is ready."""
         scenario, hosts = self._scenario, self._hosts
+        if hosts.address_servers:
+            await self._start_all(hosts.address_servers, [0] * len(hosts.address_servers), 0)
         spread_ms = scenario.nameserver_start_spread_ms
         offsets_ms = self._offsets_ms("start of nameservers", hosts.nameservers, spread_ms)
         await self._start_all(hosts.nameservers, offsets_ms, spread_ms)

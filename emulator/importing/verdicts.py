@@ -28,8 +28,8 @@ from nodes.fields import TEXT_MAP, FieldError, check_value, shown
 _BOOLEANS = ("true", "false")
 _SHOWN_MAX = 60
 
-_NAMESERVERS = "namesrvAddr"
-"""Emulated, but addresses of other machines mean nothing in an emulated cluster."""
+_NAMESERVERS = ("namesrvAddr", "fetchNameSrvAddrByDnsLookup", "fetchNamesrvAddrByAddressServer")
+"""Emulated, but addresses and names of other machines mean nothing in an emulated cluster."""
 
 
 class Fate(StrEnum):
@@ -150,7 +150,7 @@ def _read(node: ConfiguredNode, setting: Setting, option: KnownOption, value: Ja
         return Verdict(setting, fate, note, printed=printed, is_warning=is_warning)
     if option.name == "brokerRole" and value == "SLAVE":
         return Verdict(setting, Fate.ELSEWHERE, "set elsewhere: a broker whose id is not 0 is a slave", value)
-    if option.name == _NAMESERVERS:
+    if option.name in _NAMESERVERS:
         return Verdict(
             setting, Fate.ELSEWHERE, "set elsewhere: where the nameservers are: nodes have all of [nameserver]"
         )

@@ -23,6 +23,7 @@ from faults.link import ProcessStage
 from nodes.beliefs import Belief, BeliefKind, Event, Lifecycle, LifecycleEvent
 from nodes.broker.group.pre_online_service import OnlineStage
 from nodes.cause import cause
+from nodes.config.nameserver import is_domain_name
 from nodes.host import Channel, ChannelHandler, Clock, ConnectError, Disk, Logger, Node, RandomStream
 from nodes.protocol.command import Command
 from nodes.units import NS_PER_MS
@@ -193,8 +194,17 @@ class HostProcess:
     def dial(
         self, address: str, handler: ChannelHandler, take: Callable[[Channel | ConnectError], None], timeout_ms: float
     ) -> Dial:
-        """Open a connection; `take` gets it, or the error; a process that has ended opens none."""
-        return Dial(self._world.fabric, self, address, handler, take, timeout_ms)
+        """Open a connection; `take` gets it, or the error; a process that has ended opens none.
+
+        Of the IP addresses of a domain name one is drawn, as servers of names send them in changing order.
+        """
+        host = address.rpartition(":")[0]
+        ip = self._world.domains.choose(host, self.name, self.incarnation) if is_domain_name(host) else host
+        return Dial(self._world.fabric, self, address, ip, handler, take, timeout_ms)
+
+    def lookup(self, domain: str) -> tuple[str, ...]:
+        """The IP addresses of a domain name."""
+        return self._world.domains.lookup(domain)
 
     async def connect(self, address: str, handler: ChannelHandler, timeout_ms: float) -> Channel:
         """Open a connection, and wait until it is open.

@@ -15,6 +15,7 @@ import trio
 from emulator.base.errors import unwrap_group
 from emulator.base.frozen_objects import is_frozen
 from emulator.base.process_wide import ProcessWide, Undo
+from emulator.machine.domain_names import DomainNames
 from emulator.machine.garbage import Garbage
 from emulator.network.fabric import Fabric
 from emulator.network.guests.access import GuestAccess
@@ -57,6 +58,9 @@ class World:
     guest_listeners: GuestListeners | None
     """Where guests come in; None: time is virtual."""
     log: Logger
+    domains: DomainNames = attrs.field(
+        default=attrs.Factory(lambda world: DomainNames(world.seed), takes_self=True), init=False
+    )
     stopwatches: dict[str, "Stopwatch"] = attrs.field(factory=dict, init=False)
     """What nodes have measured of their own work."""
 

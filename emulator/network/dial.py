@@ -34,7 +34,8 @@ class Dial:
     Args:
         fabric: the network.
         process: the one that connects.
-        address: ip:port of the other.
+        address: of the other, as the process names it: `ip:port`, or with a domain name.
+        ip: that the host of the address stands for; empty: no machine has this name.
         handler: of the frames that arrive on the connection.
         take: called once with the client end or the error, never by this constructor.
         timeout_ms: emulated ms until the process gives up.
@@ -60,6 +61,7 @@ class Dial:
         fabric: Fabric,
         process: DialingProcess,
         address: str,
+        ip: str,
         handler: ChannelHandler,
         take: Callable[[Endpoint | ConnectError], None],
         timeout_ms: float,
@@ -68,8 +70,7 @@ class Dial:
         self._process = process
         self._handler = handler
         self._address = address
-        ip, _, port = address.rpartition(":")
-        self._target = (ip, int(port))
+        self._target = (ip, int(address.rpartition(":")[2]))
         self._take: Callable[[Endpoint | ConnectError], None] | None = take
         """None: the process knows how it ended, or does not want to know any more."""
         self._timeout_ms = timeout_ms
@@ -79,7 +80,7 @@ class Dial:
         """Whether SYN-ACK or RST has arrived."""
         self._cause = cause.get()
         self._begun_ns = fabric.timeline.now_ns
-        deadline_ns = self._begun_ns + int(timeout_ms * NS_PER_MS)
+        deadline_ns = self._begun_ns + (int(timeout_ms * NS_PER_MS) if ip else 0)  # an unknown name is refused at once
         self._give_up_entry = fabric.timeline.call_at(deadline_ns, self._give_up, process, self._cause)
         self._send_syn(0)
 
@@ -164,7 +165,8 @@ class Dial:
     def _give_up(self) -> None:
         if self._client is not None and not self._client.peer.closed:
             self._fabric.forget(self._client.peer)  # the server's kernel gives up too, without notifying its process
-        self._end("connect_lost", ConnectError(f"{self._address} did not answer"))
+        problem = "did not answer" if self._target[0] else "has an unknown domain name"
+        self._end("connect_lost", ConnectError(f"{self._address} {problem}"))
 
     def _end(self, event: str, result: Endpoint | ConnectError, connection_id: int = 0) -> None:
         """Record how the attempt has ended, and notify the process, unless it does not want to know any more."""

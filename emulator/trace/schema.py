@@ -74,7 +74,9 @@ _T_NS = _int("t_ns", "emulated time, ns since the run began")
 _CAUSE = _int("cause", "seq of the row that led to this one; 0: none")
 _NODE = (
     _text("node", "name of the node"),
-    _text("role", "nameserver, broker, container, consumer, producer, apiserver, scaler or lease-service"),
+    _text(
+        "role", "nameserver, broker, container, consumer, producer, apiserver, scaler, lease-service or address-server"
+    ),
     _int("incarnation", "1 for the first process of the node, +1 per restart"),
 )
 _QUEUE = (

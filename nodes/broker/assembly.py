@@ -97,10 +97,10 @@ def group_parts(tables: BrokerTables, arrivals: MessageArrivals, shared: Shared 
     broker = tables.core
     client = RpcClient(broker.host, broker.config) if shared is None else shared.client
     nameservers = Nameservers(broker.host, client, broker.nameservers) if shared is None else shared.nameservers
-    nameserver_list = NameserverList(broker, nameservers if shared is None else None)
     routes = TopicRouteInfoManager(broker, nameservers)
     members = member_group(broker)
     registration = NameserverRegistration(broker, client, members)
+    nameserver_list = NameserverList(broker, nameservers if shared is None else None, registration.thread)
     ha = (AutoSwitchHaService if broker.config.enable_controller_mode else HaService)(broker, arrivals.notify)
     slave = SlaveSynchronize(broker, tables.clients, tables.timer, client, members, registration.thread)
     return GroupParts(client, nameservers, nameserver_list, routes, members, registration, ha, slave)

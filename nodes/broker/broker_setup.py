@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from nodes.broker.context import BrokerContext, VersionedTable
 from nodes.broker.files import CONSUME_QUEUE_FILE, TIMER_LOG_FILE
+from nodes.broker.registration.nameserver_list import nameservers_of
 from nodes.broker.tables.clients.client_tables import ClientTables, client_tables
 from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
@@ -16,7 +17,6 @@ from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoin
 from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.broker.tables.timer.timer_tables import TimerTables
 from nodes.config import BrokerConfig
-from nodes.config.nameserver import nameserver_addresses
 from nodes.host import Host
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MASTER_ID, DataVersion, TopicConfig
@@ -52,6 +52,12 @@ class BrokerSetup:
         core.versions.follow(tables.versions())
         return tables
 
+    def _nameservers(self, host: Host, config: BrokerConfig) -> tuple[str, ...]:
+        """The nameservers that it knows at its start."""
+        if config.namesrv_addr:
+            return nameservers_of(host, config)
+        return () if config.fetch_namesrv_addr_by_address_server else self.nameservers
+
     def _context(self, host: Host, config: BrokerConfig) -> BrokerContext:
         now_ms = host.clock.now_ms()
         context = BrokerContext(
@@ -60,7 +66,7 @@ class BrokerSetup:
             self.cluster_name,
             self.broker_name,
             self.broker_id,
-            nameserver_addresses(config.namesrv_addr) or self.nameservers,
+            self._nameservers(host, config),
             TopicConfigManager(
                 now_ms=now_ms,
                 cluster=self.cluster_name,

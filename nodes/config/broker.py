@@ -59,9 +59,18 @@ class BrokerConfig(
     listen_port: int = port(10_911)
     """For requests; replication has the next port."""
     namesrv_addr: str = text("", empty=True)
-    """Nameservers, separated by `;`: names of the scenario; empty: all of them. `updateBrokerConfig` changes it."""
+    """Nameservers, separated by `;`: names of the scenario, `HOST:PORT`, or one domain name `NAME:PORT`; empty: all of
+    the scenario. `updateBrokerConfig` changes it."""
     update_name_server_addr_period: int = period_millis(120_000)
     """Time between two looks at `namesrv_addr`, the first 10 s after the start; a changed list counts from then on."""
+    fetch_name_srv_addr_by_dns_lookup: bool = flag(default=False)
+    """Look the domain name in `namesrv_addr` up at the start and with each look, and register with all of its
+    addresses; else the name is one nameserver, at the address that it had when the connection was opened."""
+    fetch_namesrv_addr_by_address_server: bool = flag(default=False)
+    """Without `namesrv_addr`: have no nameserver at first, and fetch the list from `[address_server]`, the first time
+    10 s after the start."""
+    fetch_namesrv_addr_interval: int = period_millis(10_000)
+    """Time between two of these fetches."""
     register_name_server_period: int = millis(30_000)
     """Time between two registrations; used within 10,000..60,000 (`register_period_ms`)."""
     register_broker_timeout_mills: int = millis(24_000)

@@ -38,7 +38,14 @@ class ClientConfig(RemotingClientConfig):
     """
 
     namesrv_addr: str = text("", empty=True)
-    """Nameservers, separated by `;`: names of the scenario; empty: all of them. A restart changes it."""
+    """Nameservers, separated by `;`: names of the scenario or `HOST:PORT`; empty: all of the scenario. A domain name
+    is looked up when a connection is opened. A restart changes the option."""
+    fetch_namesrv_addr_by_address_server: bool = flag(default=False)
+    """Without `namesrv_addr`: fetch the list from `[address_server]` at the start, after 10 s, and then every 120 s.
+    RocketMQ's clients do so whenever they have no `namesrv_addr`; this option is not RocketMQ's."""
+    leaves_removed_nameserver: bool = flag(default=True)
+    """Leave a nameserver at once that a new list does not have; else only when its connection ends, as before 4.7.1
+    (upstream 2042). This option is not RocketMQ's."""
     poll_name_server_interval: int = period_millis(30_000)
     """Time between two refreshes of all routes; the first after 10 ms."""
     heartbeat_broker_interval: int = period_millis(30_000)

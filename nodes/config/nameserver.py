@@ -96,6 +96,14 @@ def with_options_of_controller(config: NameserverConfig) -> NameserverConfig:
 _ADDRESS = re.compile(r"[^:;\s]+:\d{1,5}")
 
 
+_IP = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
+
+
+def is_domain_name(host: str) -> bool:
+    """Whether the host of an address is a name, and no IP address."""
+    return _IP.fullmatch(host) is None
+
+
 def nameserver_addresses(namesrv_addr: str) -> tuple[str, ...]:
     """The addresses in the option `namesrvAddr`, in order; what is no `HOST:PORT` is left out."""
     return tuple(item for item in map(str.strip, namesrv_addr.split(";")) if _ADDRESS.fullmatch(item))

@@ -7,8 +7,8 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.config.remoting import RemotingServerConfig
 from nodes.host import Channel, ConnectError, ConnectRefusedError, Host
-from nodes.lease_service.lock_holders import LockHolders
 from nodes.lease_service.lease_service import LOCK_PORT
+from nodes.lease_service.lock_holders import LockHolders
 from nodes.lease_service.tables.advisory_locks import AdvisoryLockTable
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command

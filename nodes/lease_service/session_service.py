@@ -7,8 +7,8 @@ import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.host import Channel, Host
-from nodes.lease_service.lock_holders import LockHolders
 from nodes.lease_service.lease_service import LOCK_PORT
+from nodes.lease_service.lock_holders import LockHolders
 from nodes.lease_service.tables.sessions import EphemeralNode, SessionTable
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command

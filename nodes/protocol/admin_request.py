@@ -88,3 +88,4 @@ class OtherReason(StrEnum):
     NODES = "nameservers, brokers and controllers send it, to each other or to clients"
     CONSUMES = "it has one client consume one message, and changes nothing at a node"
     STATEFULSET = "it belongs to the StatefulSet design: RocketMQ's tools do not know it"
+    ADDRESS_SERVER = "it changes the text of a web server: RocketMQ's tools do not know it"

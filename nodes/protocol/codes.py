@@ -191,6 +191,10 @@ class RequestCode(IntEnum):
     ADVISORY_UNLOCK = 900_052
     SELECT_1 = 900_053
 
+    # Nor has it these: it reads the list of nameservers with HTTP.
+    GET_NAMESERVER_LIST = 900_031
+    PUT_NAMESERVER_LIST = 900_032
+
 
 class ResponseCode(IntEnum):
     """The result of a request.

@@ -32,6 +32,8 @@ class NodeRole(Flag):
     POD = auto()
     """The health check of a consumer in a StatefulSet."""
     LEASE_SERVICE = auto()
+    ADDRESS_SERVER = auto()
+    """It has the list of nameservers."""
 
 
 class Movement(StrEnum):

@@ -7,6 +7,7 @@ from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_bo
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import Exchange
+from nodes.protocol.exchanges.address_server import ADDRESS_SERVER_EXCHANGES
 from nodes.protocol.exchanges.controllers import CONTROLLER_EXCHANGES
 from nodes.protocol.exchanges.groups import GROUP_EXCHANGES
 from nodes.protocol.exchanges.locks import LOCK_EXCHANGES
@@ -39,6 +40,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         **OPERATOR_EXCHANGES,
         **STATEFULSET_EXCHANGES,
         **LOCK_EXCHANGES,
+        **ADDRESS_SERVER_EXCHANGES,
     }
 )
 """All requests of the emulator."""

@@ -19,6 +19,10 @@ class Nameservers:
     The order is shuffled once and the start is random, so nodes with the same
     configuration use different nameservers.
 
+    Args:
+        addresses: of the nameservers; empty: none is known yet.
+        leaves_removed: whether `update` leaves the nameserver in use if the new list does not have it.
+
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingClient#getAndCreateNameserverChannelAsync`,
         `#updateNameServerAddressList`.
@@ -27,7 +31,9 @@ class Nameservers:
         NAMESERVER whenever it chooses another one.
     """
 
-    def __init__(self, host: Host, client: RpcClient, addresses: tuple[str, ...]) -> None:
+    def __init__(
+        self, host: Host, client: RpcClient, addresses: tuple[str, ...], *, leaves_removed: bool = True
+    ) -> None:
         self._host = host
         self._client = client
         self.configured = addresses
@@ -38,11 +44,12 @@ class Nameservers:
         self._shuffled = tuple(shuffled)
         self._index = chance.randrange(_FIRST_INDEX_BOUND)
         self._updates = 0
+        self._leaves_removed = leaves_removed
         self.chosen: str | None = None
         """The nameserver in use; None before the first request."""
 
     def update(self, addresses: tuple[str, ...]) -> None:
-        """Use other nameservers from now on; the one in use is left at once if it is not among them."""
+        """Use other nameservers from now on."""
         self.configured = addresses
         if sorted(addresses) == sorted(self._shuffled):
             return
@@ -50,7 +57,7 @@ class Nameservers:
         shuffled = list(addresses)
         self._host.rng(f"nameservers {self._updates}").shuffle(shuffled)
         self._shuffled = tuple(shuffled)
-        if self.chosen is not None and self.chosen not in addresses:
+        if self._leaves_removed and self.chosen is not None and self.chosen not in addresses:
             self._client.close(self.chosen)
             self.chosen = None
 

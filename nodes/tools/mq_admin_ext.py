@@ -9,6 +9,7 @@ from nodes.protocol.bodies import ClusterInfo, SetMessageRequestModeRequestBody
 from nodes.protocol.bodies_admin import ConsumeStats
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
+from nodes.protocol.headers_address_server import NameserverListHeader
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import (
     AUTO_CREATE_TOPIC,
@@ -222,6 +223,12 @@ class MQAdminExt:
     async def write_perm(self, address: str, code: RequestCode, broker_name: str) -> None:
         """Wipe or add the write permission of a broker at one nameserver."""
         await self._change(address, code, headers.WritePermRequestHeader(broker_name))
+
+    # --- not of mqadmin -----------------------------------------------------------------
+
+    async def put_nameserver_list(self, address: str, listed: str) -> None:
+        """Replace the list of the address server, as somebody does who edits a page of a web server."""
+        await self._change(address, RequestCode.PUT_NAMESERVER_LIST, NameserverListHeader(listed))
 
     # --- messages ---------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import structlog
 
 from emulator.spec import Scenario, loads
 from emulator.testing import Stage, execute
+from nodes.address_server.address_server import AddressServer
 from nodes.broker.broker import Broker
 from nodes.client.consumer.pod import ConsumerPod
 from nodes.client.instance.client_requests import ClientRequests
@@ -35,6 +36,7 @@ ROLES = {
     Scaler: NodeRole.SCALER,
     ConsumerPod: NodeRole.POD,
     LeaseService: NodeRole.LEASE_SERVICE,
+    AddressServer: NodeRole.ADDRESS_SERVER,
 }
 SERVERS = """
 [scenario]
@@ -80,7 +82,7 @@ def handled() -> dict[NodeRole, dict[int, None]]:
     for scenario in (
         servers("rip32", "", "replicas = 2"),
         servers("controller", "[controller]\ncount = 1", "replicas = 2"),
-        servers("classic", "", 'container = "box"'),
+        servers("classic", "[address_server]", 'container = "box"'),
         leases,
     ):
         for role, codes in handled_in(scenario).items():

@@ -17,6 +17,10 @@ run_for_s = 60
 {more}
 [nameserver]
 count = 2
+[address_server]
+[[domain]]
+name = "nameservers.example"
+nodes = ["ns-1", "ns-2"]
 [[broker]]
 name = "broker-a"
 [[broker]]

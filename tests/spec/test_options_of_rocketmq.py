@@ -46,6 +46,8 @@ NO_FIELDS = {
     "totalPhysicalMemorySize": "RocketMQ asks the machine",
     "firstScanDelayMs": "a constant of RocketMQ",
     "knowsMemberGroups": "stands for a release",
+    "fetchNamesrvAddrByAddressServer": "a client of RocketMQ fetches whenever it has no namesrvAddr",
+    "leavesRemovedNameserver": "stands for a release",
     "rebalanceWaitIntervalMs": "a system property",
     "rebalanceMinIntervalMs": "a system property",
     "maxTimeConsumeContinuouslyMs": "a system property",

@@ -21,5 +21,7 @@ ACT_LINES: Mapping[str, str] = {
     "add_write_perm": "add-write-perm broker-a",
     "update_kv_config": "update-kv-config ORDER_TOPIC_CONFIG orders broker-a:4 on ns-2",
     "delete_kv_config": "delete-kv-config ORDER_TOPIC_CONFIG orders",
+    "update_address_server": "update-address-server ns-1 10.0.0.1:9876",
+    "update_domain": "update-domain nameservers.example ns-1",
     "send_message": "send-message orders 'hello you' tags red keys k1 queue 0 on broker-a",
 }

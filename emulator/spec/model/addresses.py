@@ -1,19 +1,20 @@
 """The emulated address of each node, decided by its role and its position in the scenario."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 
 from emulator.acts.act import Places
-from emulator.spec.model.scenario import Scenario
+from emulator.spec.model.scenario import ADDRESS_SERVER, Scenario
 from emulator.spec.refusals.targets import ADMINISTRATOR
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
+from nodes.rpc.top_addressing import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
-_ADMINISTRATORS = 193
+_ADMINISTRATORS, _ADDRESS_SERVERS = 193, 194
 _CONTAINERS, _CONTROLLERS = 180, 185
 """Third byte of the first address of a role."""
 _HOSTS_PER_SUBNET = 250
@@ -42,6 +43,7 @@ def addresses(scenario: Scenario) -> dict[str, str]:
         **_in_subnets(_SCALERS, scenario.scaler_names()),
         **_in_subnets(_APIS, scenario.api_names()),
         **_in_subnets(_LEASES, scenario.lock_services()),
+        **_in_subnets(_ADDRESS_SERVERS, scenario.by_role()[ADDRESS_SERVER]),
         **({ADMINISTRATOR: ADMINISTRATOR_ADDRESS} if scenario.acts else {}),
     }
 
@@ -49,6 +51,30 @@ def addresses(scenario: Scenario) -> dict[str, str]:
 def _in_subnets(first: int, names: Iterable[str]) -> dict[str, str]:
     places = (divmod(ordinal, _HOSTS_PER_SUBNET) for ordinal in range(1 << 16))
     return {name: f"127.1.{first + subnet}.{host + 1}" for name, (subnet, host) in zip(names, places, strict=False)}
+
+
+def domain_addresses(scenario: Scenario, ips: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Mapping domain name -> IP addresses that it stands for at first; that of the address server is among them.
+
+    Args:
+        scenario: of the cluster.
+        ips: mapping node -> IP address.
+    """
+    server = scenario.address_server
+    named = {} if server is None else {WS_DOMAIN_NAME: (ips[server.name],)}
+    return named | {spec.name: tuple(ips[node] for node in spec.nodes) for spec in scenario.domains}
+
+
+def nameserver_list(scenario: Scenario, items: Iterable[str]) -> str:
+    """A list of nameservers as nodes read it: `HOST:PORT`, separated by `;`.
+
+    Args:
+        scenario: of the cluster.
+        items: nameservers by name, or `HOST:PORT`.
+    """
+    ips = addresses(scenario)
+    known = {spec.name: f"{ips[spec.name]}:{spec.config.listen_port}" for spec in scenario.nameservers}
+    return ";".join(known.get(item, item) for item in items)
 
 
 ADMINISTRATOR_ADDRESS = f"127.1.{_ADMINISTRATORS}.1"
@@ -64,6 +90,7 @@ def places(scenario: Scenario) -> Places:
         {name: f"{ips[name]}:{CONTROLLER_PORT}" for name in scenario.controller_names()},
         tuple(dict.fromkeys(spec.cluster for spec in scenario.brokers)),
         {spec.name: spec.broker_name for spec in scenario.brokers},
+        f"{ips[scenario.address_server.name]}:{ADDRESS_SERVER_PORT}" if scenario.address_server is not None else "",
     )
 
 

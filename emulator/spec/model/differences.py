@@ -102,11 +102,14 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _ScenarioPart]:
     tables = to_dict(scenario)
     alone = {"scenario": scenario, "network": scenario.network, "guest_limits": scenario.guest_limits}
     alone |= {"service": scenario.service}
+    if scenario.address_server is not None:
+        alone["address_server"] = scenario.address_server
     found = {
         (section, ""): _ScenarioPart(tables.get(section, {}), _defaults(element)) for section, element in alone.items()
     }
     named: dict[str, list[tuple[str, Any]]] = {
         "nameserver": [(nameserver.name, nameserver) for nameserver in scenario.nameservers],
+        "domain": [(domain.name, domain) for domain in scenario.domains],
         "controller": [(controller.name, controller) for controller in scenario.controllers],
         "broker": [(broker.name, broker) for broker in scenario.brokers],
         "topic": [(topic.name, topic) for topic in scenario.topics],

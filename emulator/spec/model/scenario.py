@@ -9,6 +9,7 @@ from emulator.acts.act import TimedAct
 from emulator.base.chance import named_stream
 from emulator.spec.model.bounds import (
     DELAY_LEVEL_MAX,
+    DOMAIN_NAME,
     GROUP_NAME,
     NODE_NAME,
     NODE_NAMES,
@@ -51,7 +52,7 @@ from nodes.values import frozen
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 CONTAINER, CONTROLLER = "container", "controller"
-APISERVER, SCALER, LEASE_SERVICE = "apiserver", "scaler", "lease-service"
+APISERVER, SCALER, LEASE_SERVICE, ADDRESS_SERVER = "apiserver", "scaler", "lease-service", "address-server"
 """The roles of nodes."""
 LEASES = "leases"
 """Name of the node with the lock service, which every scenario has in which a group takes leases."""
@@ -91,6 +92,26 @@ class NameserverSpec:
     name: str = checked(NODE_NAME)
     """Name of the node."""
     config: NameserverConfig = attrs.field(default=NameserverConfig(), converter=with_options_of_controller)
+
+
+@attrs.frozen
+class AddressServerSpec:
+    """The web server from which nodes with `fetchNamesrvAddrByAddressServer` fetch the list of nameservers."""
+
+    nameservers: tuple[str, ...] = checked(TEXTS)
+    """The list, until an administrator changes it: nameservers of the scenario, or `HOST:PORT`; may be empty."""
+    name: str = checked(NODE_NAME, ADDRESS_SERVER)
+    """Name of the node."""
+
+
+@attrs.frozen
+class DomainSpec:
+    """A domain name, for lists of nameservers; an administrator may change what it stands for."""
+
+    name: str = checked(DOMAIN_NAME)
+    """The name, without a port: `nameservers.example`."""
+    nodes: tuple[str, ...] = checked(TEXTS)
+    """Nameservers whose IP addresses it stands for at first; empty: it is unknown."""
 
 
 @attrs.frozen
@@ -276,6 +297,9 @@ class Scenario:
     service: ServiceLimits = ServiceLimits()
     """Limits of the service verdict."""
     nameservers: tuple[NameserverSpec, ...] = (NameserverSpec("ns-1"), NameserverSpec("ns-2"))
+    address_server: AddressServerSpec | None = None
+    """None: there is none."""
+    domains: tuple[DomainSpec, ...] = ()
     controllers: tuple[ControllerSpec, ...] = ()
     brokers: tuple[BrokerSpec, ...]
     topics: tuple[TopicSpec, ...] = ()
@@ -364,6 +388,8 @@ class Scenario:
         for key, names in (("api", self.api_names()), ("scaler", self.scaler_names())):
             first = {getattr(spec, key): i for i, spec in reversed(list(enumerate(self.statefulsets)))}
             yield from ((f"statefulset[{first[name]}].{key}", name) for name in names)
+        if self.address_server is not None:
+            yield "address_server.name", self.address_server.name
         yield from (("consumer.options.exclusivity", name) for name in self.lock_services())
         yield from ((f"scenario.guests[{i}]", guest) for i, guest in enumerate(self.guests))
 
@@ -379,6 +405,7 @@ class Scenario:
             APISERVER: self.api_names(),
             SCALER: self.scaler_names(),
             LEASE_SERVICE: self.lock_services(),
+            ADDRESS_SERVER: () if self.address_server is None else (self.address_server.name,),
         }
 
     def members_of(self, group: str) -> tuple[str, ...]:

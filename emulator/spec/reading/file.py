@@ -32,9 +32,11 @@ from emulator.spec.reading.faults import read_nemeses, read_plan, write_nemeses,
 from emulator.spec.reading.node_tables import (
     ScenarioKeys,
     read_accounts,
+    read_address_server,
     read_brokers,
     read_consumers,
     read_controllers,
+    read_domains,
     read_nameservers,
     read_preset,
     read_producers,
@@ -53,6 +55,7 @@ from emulator.spec.refusals.unreliable_parts import UnreliableParts
 
 _ARRAYS = (
     "nameserver",
+    "domain",
     "controller",
     "broker",
     "topic",
@@ -64,7 +67,7 @@ _ARRAYS = (
     "nemesis",
     "admin",
 )
-SCENARIO_TABLES = ("scenario", "network", "guest_limits", "service", *_ARRAYS)
+SCENARIO_TABLES = ("scenario", "network", "guest_limits", "service", "address_server", *_ARRAYS)
 """What a scenario file may have at its top."""
 _CAMPAIGN = "campaign"
 """The table of a campaign file that no scenario has."""
@@ -188,6 +191,8 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         **({"guest_limits": written(scenario.guest_limits)} if scenario.guest_limits != GuestLimits() else {}),
         **({"service": written(scenario.service)} if scenario.service != ServiceLimits() else {}),
         "nameserver": [_with_options(nameserver) for nameserver in scenario.nameservers],
+        **({"address_server": written(scenario.address_server)} if scenario.address_server is not None else {}),
+        **({"domain": [written(domain) for domain in scenario.domains]} if scenario.domains else {}),
         **(
             {"controller": [_with_options(controller) for controller in scenario.controllers]}
             if scenario.controllers
@@ -272,6 +277,8 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "guest_limits": root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
         "service": root.table("service", keys_of(ServiceLimits)).build(ServiceLimits),
         "nameservers": (nameservers := read_nameservers(root, preset)),
+        "address_server": read_address_server(root, nameservers),
+        "domains": read_domains(root),
         "controllers": read_controllers(root, preset, nameservers),
         "brokers": brokers,
         "topics": read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),

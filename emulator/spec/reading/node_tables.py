@@ -19,9 +19,11 @@ from emulator.spec.model.bounds import (
 )
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.scenario import (
+    AddressServerSpec,
     BrokerSpec,
     ConsumerGroupSpec,
     ControllerSpec,
+    DomainSpec,
     NameserverSpec,
     ProducerSpec,
     StatefulSetSpec,
@@ -47,7 +49,7 @@ from nodes.config import (
     options,
 )
 from nodes.config.accounts import PlainAccessConfig
-from nodes.fields import NAMES, SWITCH, TEXT, FieldError, Rule, checked, choice, flag, rule_of, shown, whole
+from nodes.fields import NAMES, SWITCH, TEXT, TEXTS, FieldError, Rule, checked, choice, flag, rule_of, shown, whole
 
 _HAS_CONTROLLER = ("enableControllerInNamesrv", "enable_controller_in_namesrv")
 _OF_CONTROLLERS = tuple(
@@ -161,6 +163,21 @@ def _read_nameserver_options(section: Section, preset: Mapping[str, Any]) -> Nam
         problem = f"expected {_HAS_CONTROLLER[0]} = true: it is an option of controllers"
         section.add(SpecError(f"{section.at('options')}.{of_controllers[0]}", problem))
     return read_options(section, NameserverWithControllerConfig, preset)
+
+
+def read_address_server(root: Section, nameservers: tuple[NameserverSpec, ...]) -> AddressServerSpec | None:
+    """The address server; without a list it has that of all nameservers."""
+    if "address_server" not in root.values:
+        return None
+    table = root.table("address_server", keys_of(AddressServerSpec))
+    listed = table.attempt(lambda: table.get("nameservers", TEXTS, tuple(spec.name for spec in nameservers)), ())
+    return table.build(AddressServerSpec, nameservers=listed)
+
+
+def read_domains(root: Section) -> tuple[DomainSpec, ...]:
+    """The domain names."""
+    tables = root.tables("domain", keys_of(DomainSpec))
+    return tuple(root.parts(tables, lambda table: table.build(DomainSpec)))
 
 
 def read_controllers(

@@ -14,9 +14,11 @@ from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.releases import RELEASE, Release, set_by_release
 from emulator.spec.model.scenario import (
+    AddressServerSpec,
     BrokerSpec,
     ConsumerGroupSpec,
     ControllerSpec,
+    DomainSpec,
     NameserverSpec,
     Network,
     ProducerSpec,
@@ -71,6 +73,7 @@ _UNITS = {"_ms": "milliseconds", "_bytes": "bytes", "_percent": "percent", "_per
 """End of a key that says the unit -> the unit."""
 _FILLED_IN: Mapping[tuple[type, str], str] = MappingProxyType(
     {
+        (AddressServerSpec, "nameservers"): "all",
         (TopicSpec, "brokers"): "all",
         (ConsumerGroupSpec, "names"): "as count says",
         (ProducerSpec, "name"): "producer-1, ...",
@@ -126,6 +129,8 @@ def sections() -> Mapping[str, tuple[ReferenceEntry, ...]]:
         "[service]": _entries(ServiceLimits),
         "[nameserver]": _entries(NameserverKeys),
         "[[nameserver]]": (*_entries(NameserverSpec), *_entries(OptionsKeys)),
+        "[address_server]": _entries(AddressServerSpec),
+        "[[domain]]": _entries(DomainSpec),
         "[controller]": _entries(ControllerKeys),
         "[[controller]]": (*_entries(ControllerSpec), *_entries(OptionsKeys)),
         "[[broker]]": (*_entries(BrokerSpec), *_entries(BrokerKeys)),

@@ -7,7 +7,7 @@ from emulator.acts.act import Act, PlaceKind
 from emulator.acts.options import NAMESRV_ADDR, UpdateBrokerConfig
 from emulator.spec.model.bounds import GROUP_NAME, TOPIC_NAME
 from emulator.spec.refusals.mistakes import SpecError, require_known
-from emulator.spec.refusals.nameserver_lists import check_list
+from emulator.spec.refusals.nameserver_lists import KnownServers, check_item, check_list
 from emulator.spec.refusals.start_checks import earliest_starts_ms
 from nodes.fields import Rule
 
@@ -72,10 +72,23 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
     if concerns.broker:
         names = list(dict.fromkeys(spec.broker_name for spec in scenario.brokers))
         require_known(f"{key}.broker", "broker", concerns.broker, names)
-    if isinstance(act, UpdateBrokerConfig):
-        names = [spec.name for spec in scenario.nameservers]
-        check_list(f"{key}.options", act.options.get(NAMESRV_ADDR, ""), names)
+    _check_nameservers(scenario, key, act)
     _check_place(scenario, f"{key}.on", act)
+
+
+def _check_nameservers(scenario: "Scenario", key: str, act: Act) -> None:
+    """Refuse lists with nameservers that do not exist, and changes of lists that nothing has."""
+    concerns, known = act.concerns(), KnownServers.of(scenario)
+    if isinstance(act, UpdateBrokerConfig):
+        check_list(f"{key}.options", act.options.get(NAMESRV_ADDR, ""), known)
+    if concerns.address_server and not known.has_address_server:
+        raise SpecError(key, "expected an [address_server] in the scenario: there is none")
+    if concerns.domain:
+        require_known(f"{key}.domain", "domain name", concerns.domain, known.domains)
+    for node in concerns.nodes:
+        require_known(f"{key}.nodes", "nameserver", node, known.nameservers, "node")
+    for item in concerns.nameservers:
+        check_item(f"{key}.nameservers", item, known)
 
 
 def _require_name(key: str, rule: Rule, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from emulator.spec.reading.options import require_supported, with_options
 from emulator.spec.reading.section import Section
 from emulator.spec.refusals.mistakes import SpecError
-from emulator.spec.refusals.nameserver_lists import check_nameservers
+from emulator.spec.refusals.nameserver_lists import KnownServers, NamedDomain, check_nameservers
 from faults.fault import Fault
 from faults.reconfigure import Order
 from faults.target import ANY, ROLES, Lead, Leading, Names, NodePool, Target, group_of
@@ -38,6 +38,10 @@ class Configured(Protocol):
     @property
     def brokers(self) -> Sequence[_RestartedBroker]:
         """All brokers."""
+
+    @property
+    def domains(self) -> Sequence[NamedDomain]:
+        """Domain names."""
 
     def by_role(self) -> Mapping[str, tuple[str, ...]]:
         """Mapping role -> names of its nodes."""
@@ -83,7 +87,7 @@ def check_restart(scenario: Configured, key: str, fault: Fault) -> None:
     for _, target in fault.scope.targets() if given else ():
         for node in hit_by(scenario, target):
             for _, config in changed_configs(scenario.configs_of(node), node, given, key):
-                check_nameservers(f"{key}.options", config, scenario.by_role()["nameserver"])
+                check_nameservers(f"{key}.options", config, KnownServers.of(scenario))
 
 
 def changed_configs(

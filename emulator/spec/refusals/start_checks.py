@@ -28,6 +28,7 @@ def earliest_starts_ms(scenario: "Scenario") -> dict[str, int]:
     """
     spread_ms = scenario.nameserver_start_spread_ms
     found = dict.fromkeys((spec.name for spec in scenario.nameservers), 0)
+    found |= dict.fromkeys(scenario.by_role()["address-server"], 0)
     found |= dict.fromkeys((spec.name for spec in scenario.controllers), spread_ms)
     servers_ms = spread_ms * (2 if scenario.controllers else 1)
     after_ms: dict[str, int] = {}

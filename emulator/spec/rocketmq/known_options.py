@@ -117,9 +117,9 @@ _OF_SYSTEM = tuple(
         (
             "rmqAddressServerDomain",
             "jmenv.tbsite.net",
-            "an address server: every node has all of [nameserver]",
+            "where the address server is: [address_server] of a scenario",
         ),
-        ("rmqAddressServerSubGroup", "nsaddr", "an address server: every node has all of [nameserver]"),
+        ("rmqAddressServerSubGroup", "nsaddr", "where the address server is: [address_server] of a scenario"),
     )
 )
 """Keys that a broker and a container read from their file without a field for them."""

@@ -106,7 +106,7 @@ class AdminBroker(Part):
             "brokerIP1": broker.host.ip,
             "brokerIP2": broker.host.ip,
             "haListenPort": broker.config.listen_port + 1,
-            "namesrvAddr": ";".join(broker.nameservers),
+            "namesrvAddr": broker.config.namesrv_addr or ";".join(broker.nameservers),
             **({"brokerRole": _SLAVE} if broker.broker_id != MASTER_ID else {}),
         }
         printed = {**self._config.values(), **broker.config.other_fields, **identity}

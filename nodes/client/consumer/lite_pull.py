@@ -109,7 +109,7 @@ class LitePullConsumer:
             self._beliefs.subscription(topic, subscription, self._config.message_model)
         self.instance.register_consumer(self)
         self.instance.requests.serve(self._administration)
-        self.instance.start()
+        await self.instance.start()
         self.instance.start_rebalance()
         try:
             for topic in self.topics():

@@ -16,9 +16,9 @@ from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
+from nodes.client.exclusivity.lent_queues import LockSetup
 from nodes.client.exclusivity.lock_clients import LOCK_CLIENTS
 from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity, SingleActiveQueues
-from nodes.client.exclusivity.lent_queues import LockSetup
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
@@ -205,7 +205,7 @@ class PushConsumer:
         self._consumption.start()
         self.instance.register_consumer(self)
         self.instance.requests.serve(self._administration)
-        self.instance.start()
+        await self.instance.start()
         self._pulls.start()
         if self._exclusivity is not None:
             self._exclusivity.start()

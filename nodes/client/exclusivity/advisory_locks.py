@@ -1,6 +1,6 @@
 """Advisory locks of a database: a consumer has them as long as it has its connection."""
 
-from nodes.client.exclusivity.lent_queues import LockSetup, LentQueues
+from nodes.client.exclusivity.lent_queues import LentQueues, LockSetup
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_locks import AdvisoryLockHeader, AdvisoryLockRequestHeader
 from nodes.protocol.model import MessageQueue

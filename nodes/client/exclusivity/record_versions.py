@@ -1,6 +1,6 @@
 """Locks of queues as records with versions: whoever sees the same version for too long takes the lock over."""
 
-from nodes.client.exclusivity.lent_queues import LockSetup, LentQueues
+from nodes.client.exclusivity.lent_queues import LentQueues, LockSetup
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_locks import ItemHeader, ItemKeyHeader, PutItemRequestHeader
 from nodes.protocol.model import MessageQueue

@@ -1,6 +1,6 @@
 """Locks of queues as ephemeral nodes of a session, which ends when its client is silent."""
 
-from nodes.client.exclusivity.lent_queues import LockSetup, LentQueues
+from nodes.client.exclusivity.lent_queues import LentQueues, LockSetup
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_locks import (
     NodeHeader,

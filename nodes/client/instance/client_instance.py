@@ -24,6 +24,7 @@ from nodes.routes import route_in_brief, with_queue_nums_at_most
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.nameservers import Nameservers
+from nodes.rpc.top_addressing import TopAddressing
 from nodes.rpc.typed import invoke
 from nodes.threads import ScheduledThread, WakeUp, try_lock
 from nodes.units import NS_PER_MS
@@ -67,6 +68,7 @@ class RebalanceService:
             self._last_end_ns = self._host.clock.monotonic_ns()
 
 
+_FETCH_INITIAL_DELAY_MS, _FETCH_PERIOD_MS = 10_000, 120_000
 _ROUTE_INITIAL_DELAY_MS = 10
 _HEARTBEAT_INITIAL_DELAY_MS = 1_000
 _PERSIST_INITIAL_DELAY_MS = 10_000
@@ -148,7 +150,10 @@ class ClientInstance:
             if config.access_key
             else None,
         )
-        self.nameservers = Nameservers(host, self.rpc, nameservers)
+        leaves = config.leaves_removed_nameserver
+        self.nameservers = Nameservers(host, self.rpc, nameservers, leaves_removed=leaves)
+        fetches = config.fetch_namesrv_addr_by_address_server and not config.namesrv_addr
+        self._addressing = TopAddressing(host, self.nameservers) if fetches else None
         self._members: list[InstanceMember] = []
         self._consumers: list[RebalancedMember] = []
         self._route_lock = trio.Lock()
@@ -173,17 +178,24 @@ class ClientInstance:
         """Whether a consumer or producer is registered and not unregistered."""
         return member in self._members
 
-    def start(self) -> None:
-        """Start the periodic work; the first member that starts calls this."""
+    async def start(self) -> None:
+        """Start the periodic work, after a first fetch of the nameservers; the first member that starts calls this."""
         if self._is_started:
             return
         self._is_started = True
         config = self.config
         add = self._scheduler.at_fixed_rate
+        if self._addressing is not None:
+            await self._addressing.fetch()
+            add("fetchNameServerAddr", self._fetch_nameservers, _FETCH_INITIAL_DELAY_MS, _FETCH_PERIOD_MS)
         add("updateTopicRouteInfo", self._refresh_routes, _ROUTE_INITIAL_DELAY_MS, config.poll_name_server_interval)
         add("sendHeartbeat", self._clean_and_heartbeat, _HEARTBEAT_INITIAL_DELAY_MS, config.heartbeat_broker_interval)
         add("persistAllOffset", self._persist, _PERSIST_INITIAL_DELAY_MS, config.persist_consumer_offset_interval)
         self._scheduler.start()
+
+    async def _fetch_nameservers(self) -> None:
+        if self._addressing is not None:
+            await self._addressing.fetch()
 
     # --- rebalance ----------------------------------------------------------------
 

@@ -104,7 +104,7 @@ class SteadyProducer:
     async def main(self) -> None:
         """Start, send, shut down."""
         self.instance.register(self)
-        self.instance.start()
+        await self.instance.start()
         await self.instance.heartbeat_all()
         self._timer.at_fixed_rate("send", self._send_one, 0, 1_000 / self._rate_per_s)
         self._timer.start()
