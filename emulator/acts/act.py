@@ -46,6 +46,8 @@ class Places:
     """Node -> its brokerName."""
     address_server: str
     """Its address; empty: there is none."""
+    statefulsets: Mapping[str, str] = attrs.field(factory=dict)
+    """StatefulSet -> address of its API server."""
     domains: MutableMapping[str, tuple[str, ...]] = attrs.field(factory=dict, eq=False)
     """Domain name -> IP addresses: the name service of the run, which an act may change."""
 
@@ -99,6 +101,8 @@ class Concerned:
     """Nameservers by name."""
     nameservers: tuple[str, ...] = ()
     """Nameservers by name, or `HOST:PORT`."""
+    statefulset: str = ""
+    """A StatefulSet."""
     address_server: bool = False
     """Whether there must be an address server."""
 

@@ -24,6 +24,7 @@ from emulator.acts.options import (
     UpdateNamesrvConfig,
     WipeWritePerm,
 )
+from emulator.acts.statefulsets import RolloutRestart, RolloutUndo
 from emulator.acts.topics import DeleteTopic, UpdateTopic, UpdateTopicPerm
 from faults.words import Words, WordsError
 from nodes.fields import FieldError, shown
@@ -37,7 +38,7 @@ ACTS: Mapping[str, type[Act]] = MappingProxyType(
             *(ResetOffsetByTime, SkipAccumulatedMessage, ResetOffset, UpdateConsumeOffset, CloneGroupOffset),
             *(UpdateBrokerConfig, UpdateNamesrvConfig, UpdateControllerConfig),
             *(WipeWritePerm, AddWritePerm, UpdateKvConfig, DeleteKvConfig, UpdateAddressServer, UpdateDomain),
-            SendOneMessage,
+            *(RolloutRestart, RolloutUndo, SendOneMessage),
         )
     }
 )

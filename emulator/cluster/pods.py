@@ -28,6 +28,7 @@ class Pods:
         self._is_kept_down = stays_down
         self.existing: dict[str, None] = {}
         """Pods that were started and not removed, in the order of their creation."""
+        self._revisions: dict[str, int] = {}
         self._asked_to_end: dict[str, int] = {}
         """Pod -> incarnation that was sent a SIGTERM."""
 
@@ -44,9 +45,14 @@ class Pods:
         """IP address of a pod that was started."""
         return self._hosts[pod].ip
 
-    def start(self, pod: str) -> bool:
+    def revision(self, pod: str) -> int:
+        """The revision of the template from which a pod was started last."""
+        return self._revisions.get(pod, 1)
+
+    def start(self, pod: str, revision: int) -> bool:
         """Start the process of a pod; False while a fault keeps its machine down."""
         host = self._hosts.get(pod) or self._add(pod)
+        self._revisions[pod] = revision
         self.existing[pod] = None
         if host.power_state in _LIVES:
             return True

@@ -1,10 +1,30 @@
 """The options of a StatefulSet, under Kubernetes' names and with its defaults."""
 
+from enum import StrEnum
+
 import attrs
 
 from nodes.config.options import DELAY_S, Config, count, name_options, seconds
 from nodes.fields import choice
 from nodes.protocol.headers_statefulset import ProbePath
+
+
+class PodManagementPolicy(StrEnum):
+    """How pods are created and deleted when the StatefulSet is scaled."""
+
+    ORDERED_READY = "OrderedReady"
+    """One after the other: each waits until the one before is ready, or gone."""
+    PARALLEL = "Parallel"
+    """All at the same time. Updates are not affected."""
+
+
+class UpdateStrategy(StrEnum):
+    """How pods come to another revision of their template."""
+
+    ROLLING_UPDATE = "RollingUpdate"
+    """From the highest ordinal down, one after the other."""
+    ON_DELETE = "OnDelete"
+    """When something else has deleted them."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -15,6 +35,12 @@ class StatefulSetConfig(Config):
     ready, so one that is slow to start is restarted, and readiness asks only whether the process answers.
     """
 
+    pod_management_policy: PodManagementPolicy = choice(PodManagementPolicy, PodManagementPolicy.ORDERED_READY)
+    """How pods are created and deleted when the StatefulSet is scaled."""
+    update_strategy: UpdateStrategy = choice(UpdateStrategy, UpdateStrategy.ROLLING_UPDATE)
+    """How pods come to another revision of their template: `rollout`."""
+    partition: int = count(0, minimum=0)
+    """RollingUpdate: pods with smaller ordinals keep their revision, also when they are created again."""
     termination_grace_period_seconds: int = seconds(30, minimum=0, usual=DELAY_S)
     """From SIGTERM to SIGKILL."""
     scaler_period_seconds: int = seconds(15)

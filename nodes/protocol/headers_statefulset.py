@@ -44,6 +44,15 @@ class PutScaleRequestHeader:
 
 
 @frozen
+class RolloutRequestHeader:
+    """Header of ROLLOUT (900005): the template of the pods has another revision."""
+
+    statefulset: str
+    undo: bool = False
+    """Whether it is the one before; else a new one."""
+
+
+@frozen
 class CancelConsumerRequestHeader:
     """Header of CANCEL_CONSUMER (900011): the sender has finished with a queue."""
 

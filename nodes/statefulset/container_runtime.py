@@ -12,7 +12,10 @@ class ContainerRuntime(Protocol):
     def address(self, pod: str) -> str:
         """IP address of a pod that was started."""
 
-    def start(self, pod: str) -> bool:
+    def revision(self, pod: str) -> int:
+        """The revision of the template from which a pod was started last."""
+
+    def start(self, pod: str, revision: int) -> bool:
         """Start the process of a pod on its machine; returns whether there is a machine that can run it now."""
 
     def terminate(self, pod: str) -> None:

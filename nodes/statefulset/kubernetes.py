@@ -16,6 +16,7 @@ from nodes.protocol.headers_statefulset import (
     ProbePath,
     ProbeRequestHeader,
     PutScaleRequestHeader,
+    RolloutRequestHeader,
     ScaleHeader,
     StatefulSetHeader,
 )
@@ -25,7 +26,7 @@ from nodes.rpc.errors import RemotingError
 from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import invoke, success
 from nodes.statefulset.container_runtime import ContainerRuntime
-from nodes.statefulset.tables.controller import CreatePod, DeletePod, next_step
+from nodes.statefulset.tables.controller import CreatePod, DeletePod, Revisions, Wanted, is_updated, next_step
 from nodes.statefulset.tables.pod import Pod, PodAction, ProbeKind
 from nodes.threads import ScheduledThread
 from nodes.units import MS_PER_S, NS_PER_MS, NS_PER_S
@@ -36,7 +37,7 @@ POD_PORT = 80
 """Where pods answer probes."""
 _RELIST_MS = 1_000
 """Time between two looks of the kubelet at the processes of its pods."""
-_REPLICAS_FILE = "replicas.json"
+_FILE = "statefulsets.json"
 
 
 @frozen
@@ -65,8 +66,14 @@ class _Controlled:
 
     manifest: StatefulSet
     replicas: int
+    revisions: Revisions = Revisions()
     pods: dict[int, Pod] = attrs.Factory(dict)
     """Ordinal -> pod."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the controller works towards."""
+        return Wanted(self.replicas, self.manifest.config, self.revisions)
 
 
 class Kubernetes:
@@ -74,7 +81,7 @@ class Kubernetes:
 
     It stands for the kubelets, too: probes travel from this node to the pods, so a cut between the two makes them fail,
     and while this node is down or suspended no pod is probed, created, deleted or started again. Real kubelets would
-    go on. The desired replicas survive the process, as in etcd.
+    go on. Desired replicas and revisions survive the process, as in etcd.
 
     Args:
         statefulsets: as first deployed; a later scale takes precedence.
@@ -87,9 +94,11 @@ class Kubernetes:
     def __init__(self, host: Host, statefulsets: tuple[StatefulSet, ...], runtime: ContainerRuntime) -> None:
         self._host = host
         self._runtime = runtime
-        retained = _stored_replicas(host.disk.read(_REPLICAS_FILE))
+        stored = _stored(host.disk.read(_FILE))
         self._sets = {
-            statefulset.name: _Controlled(statefulset, retained.get(statefulset.name, statefulset.replicas))
+            statefulset.name: _Controlled(
+                statefulset, *stored.get(statefulset.name, (statefulset.replicas, Revisions()))
+            )
             for statefulset in statefulsets
         }
         self._client = RpcClient(host)
@@ -115,8 +124,12 @@ class Kubernetes:
     # --- the API --------------------------------------------------------------------
 
     def handlers(self) -> Handlers:
-        """The scale sub-resource of StatefulSets."""
-        return {RequestCode.GET_SCALE: self._get_scale, RequestCode.PUT_SCALE: self._put_scale}
+        """The scale sub-resource of StatefulSets, and their templates."""
+        return {
+            RequestCode.GET_SCALE: self._get_scale,
+            RequestCode.PUT_SCALE: self._put_scale,
+            RequestCode.ROLLOUT: self._roll_out,
+        }
 
     def _get_scale(self, _channel: Channel, request: Command) -> Command:
         name = decode_header(StatefulSetHeader, request.ext_fields).statefulset
@@ -133,10 +146,23 @@ class Kubernetes:
         if header.spec_replicas < 0:
             return request.answer(ResponseCode.INVALID_PARAMETER, f"spec.replicas is {header.spec_replicas}, below 0")
         known.replicas = header.spec_replicas
-        retained = {name: item.replicas for name, item in self._sets.items()}
-        self._host.disk.write(_REPLICAS_FILE, json.dumps(retained).encode())
+        self._store()
         self._sync(known)
         return success(request)
+
+    def _roll_out(self, _channel: Channel, request: Command) -> Command:
+        header = decode_header(RolloutRequestHeader, request.ext_fields)
+        known = self._sets.get(header.statefulset)
+        if known is None:
+            return _not_found(request, header.statefulset)
+        known.revisions = known.revisions.rolled(undo=header.undo)
+        self._store()
+        self._sync(known)
+        return success(request)
+
+    def _store(self) -> None:
+        sets = {name: (item.replicas, *attrs.astuple(item.revisions)) for name, item in self._sets.items()}
+        self._host.disk.write(_FILE, json.dumps(sets).encode())
 
     # --- controller and kubelet --------------------------------------------------------
 
@@ -145,7 +171,7 @@ class Kubernetes:
         for name in self._runtime.running():
             known = self._sets.get(name.rpartition("-")[0])
             if known is not None:
-                pod = known.pods[ordinal_of(name)] = Pod(name, known.manifest.config)
+                pod = known.pods[ordinal_of(name)] = Pod(name, known.manifest.config, self._runtime.revision(name))
                 self._begin(pod, known)
 
     async def _relist(self) -> None:
@@ -163,14 +189,18 @@ class Kubernetes:
     def _sync(self, known: _Controlled) -> None:
         """Do everything that can be done now."""
         self._act(known)
-        while (step := next_step(known.pods, known.replicas)) is not None:
+        while (step := next_step(known.pods, known.wanted)) is not None:
             match step:
-                case CreatePod(ordinal):
+                case CreatePod(ordinal, revision):
                     name = pod_name(known.manifest.name, ordinal)
-                    known.pods[ordinal] = Pod(name, known.manifest.config)
+                    known.pods[ordinal] = Pod(name, known.manifest.config, revision)
                 case DeletePod(ordinal):
                     known.pods[ordinal].delete()
             self._act(known)
+        revisions = known.revisions
+        if revisions.current != revisions.update and is_updated(known.pods, known.wanted):
+            known.revisions = attrs.evolve(revisions, current=revisions.update)
+            self._store()
         self._believe(known)
 
     def _act(self, known: _Controlled) -> None:
@@ -178,7 +208,7 @@ class Kubernetes:
             while (action := pod.next_action(self._now_ms())) is not None:
                 match action:
                     case PodAction.START:
-                        if not self._runtime.start(pod.name):
+                        if not self._runtime.start(pod.name, pod.revision):
                             break
                         self._begin(pod, known)
                     case PodAction.TERMINATE:
@@ -232,6 +262,10 @@ class Kubernetes:
     def _believe(self, known: _Controlled) -> None:
         phases = {known.pods[ordinal].name: str(known.pods[ordinal].phase) for ordinal in sorted(known.pods)}
         value: Json = {"replicas": known.replicas, "pods": phases}
+        if known.revisions.newest > 1:
+            value["revisions"] = {
+                known.pods[ordinal].name: known.pods[ordinal].revision for ordinal in sorted(known.pods)
+            }
         if self._believed.get(known.manifest.name) != value:
             self._believed[known.manifest.name] = value
             self._host.record(Belief(BeliefKind.PODS, known.manifest.name, value))
@@ -256,9 +290,10 @@ def _probes(config: StatefulSetConfig) -> tuple[_Probe, _Probe]:
     )
 
 
-def _stored_replicas(content: bytes | None) -> Mapping[str, int]:
-    retained: Mapping[str, int] = {} if content is None else json.loads(content)
-    return retained
+def _stored(content: bytes | None) -> Mapping[str, tuple[int, Revisions]]:
+    """StatefulSet -> replicas and revisions."""
+    stored: Mapping[str, tuple[int, ...]] = {} if content is None else json.loads(content)
+    return {name: (replicas, Revisions(*numbers)) for name, (replicas, *numbers) in stored.items()}
 
 
 def _not_found(request: Command, name: str) -> Command:

@@ -10,6 +10,7 @@ from nodes.protocol.bodies_admin import ConsumeStats
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_address_server import NameserverListHeader
+from nodes.protocol.headers_statefulset import RolloutRequestHeader
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import (
     AUTO_CREATE_TOPIC,
@@ -229,6 +230,10 @@ class MQAdminExt:
     async def put_nameserver_list(self, address: str, listed: str) -> None:
         """Replace the list of the address server, as somebody does who edits a page of a web server."""
         await self._change(address, RequestCode.PUT_NAMESERVER_LIST, NameserverListHeader(listed))
+
+    async def roll_out(self, address: str, statefulset: str, *, undo: bool) -> None:
+        """Give the pods of a StatefulSet another template, as kubectl does."""
+        await self._change(address, RequestCode.ROLLOUT, RolloutRequestHeader(statefulset, undo))
 
     # --- messages ---------------------------------------------------------------------
 

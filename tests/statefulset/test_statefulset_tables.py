@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.config import StatefulSetConfig
-from nodes.statefulset.tables.controller import CreatePod, DeletePod, next_step
+from nodes.config.statefulset import PodManagementPolicy, UpdateStrategy
+from nodes.statefulset.tables.controller import CreatePod, DeletePod, Revisions, Wanted, is_updated, next_step
 from nodes.statefulset.tables.pod import Pod, PodAction, PodPhase, ProbeKind
 
 CONFIG = StatefulSetConfig()
@@ -21,7 +22,7 @@ def a_pod(ordinal=0, *, ready=True, config=CONFIG):
 def settle(pods, replicas):
     """Do all steps, each pod being ready at once and gone at once; returns what was done."""
     done = []
-    while (step := next_step(pods, replicas)) is not None:
+    while (step := next_step(pods, Wanted(replicas))) is not None:
         done.append(step)
         if isinstance(step, CreatePod):
             pods[step.ordinal] = a_pod(step.ordinal)
@@ -56,7 +57,7 @@ def test_no_pod_is_created_before_its_predecessors_are_ready_and_none_deleted_be
         if state == "terminating":
             made[ordinal].delete()
 
-    step = next_step(made, replicas)
+    step = next_step(made, Wanted(replicas))
 
     if isinstance(step, CreatePod):
         assert all(pods.get(ordinal) == "ready" for ordinal in range(step.ordinal))
@@ -124,3 +125,84 @@ def test_a_deleted_pod_is_never_ready_again_and_is_removed_when_its_process_has_
     assert pod.next_action(0) is PodAction.TERMINATE
     pod.ended(1_000)
     assert pod.next_action(1_000) is PodAction.REMOVE
+
+
+NEW = Revisions(current=1, update=2, newest=2, previous=1)
+
+
+def rolled_out(pods, config, replicas, *, broken=()):
+    """Carry out an update step by step, each pod being ready at once unless it is broken; returns the steps."""
+    done, wanted = [], Wanted(replicas, config, NEW)
+    while (step := next_step(pods, wanted)) is not None:
+        done.append(step)
+        if isinstance(step, DeletePod):
+            del pods[step.ordinal]
+        else:
+            pods[step.ordinal] = a_pod(step.ordinal, ready=step.ordinal not in broken)
+            pods[step.ordinal].revision = step.revision
+    return done
+
+
+@given(replicas=st.integers(0, 8), partition=st.integers(0, 9), policy=st.sampled_from(PodManagementPolicy))
+def test_an_update_goes_down_to_the_partition_one_pod_after_the_other(replicas, partition, policy):
+    pods = {ordinal: a_pod(ordinal) for ordinal in range(replicas)}
+    config = StatefulSetConfig(partition=partition, pod_management_policy=policy)
+
+    done = rolled_out(pods, config, replicas)
+
+    updated = range(replicas - 1, partition - 1, -1)
+    assert done == [step for ordinal in updated for step in (DeletePod(ordinal), CreatePod(ordinal, 2))]
+    assert [pod.revision for _, pod in sorted(pods.items())] == [
+        1 if ordinal < partition else 2 for ordinal in range(replicas)
+    ]
+    assert is_updated(pods, Wanted(replicas, config, NEW)) == (partition == 0 or replicas == 0)
+
+
+def test_on_delete_updates_a_pod_when_something_else_has_deleted_it():
+    config = StatefulSetConfig(update_strategy=UpdateStrategy.ON_DELETE)
+    pods = {ordinal: a_pod(ordinal) for ordinal in range(3)}
+    assert rolled_out(pods, config, 3) == []
+
+    del pods[1]
+
+    assert rolled_out(pods, config, 3) == [CreatePod(1, 2)]
+
+
+def test_a_pod_below_the_partition_that_is_created_again_has_the_old_revision():
+    pods = {ordinal: a_pod(ordinal) for ordinal in range(4)}
+    config = StatefulSetConfig(partition=2)
+    rolled_out(pods, config, 4)
+
+    del pods[0], pods[3]
+
+    assert rolled_out(pods, config, 4) == [CreatePod(0, 1), CreatePod(3, 2)]
+
+
+def test_a_broken_revision_stops_the_update_and_going_back_does_not_mend_an_ordered_one():
+    """Kubernetes issue 67250: with OrderedReady the broken pod has to be deleted by hand."""
+    back = NEW.rolled(undo=True)
+    for policy, mended in ((PodManagementPolicy.ORDERED_READY, None), (PodManagementPolicy.PARALLEL, DeletePod(3))):
+        pods = {ordinal: a_pod(ordinal) for ordinal in range(4)}
+        config = StatefulSetConfig(pod_management_policy=policy)
+        assert rolled_out(pods, config, 4, broken=(3,)) == [DeletePod(3), CreatePod(3, 2)]
+
+        assert next_step(pods, Wanted(4, config, back)) == mended
+
+
+@given(before=st.integers(0, 8), after=st.integers(0, 8))
+def test_parallel_creates_and_deletes_all_pods_without_waiting(before, after):
+    config = StatefulSetConfig(pod_management_policy=PodManagementPolicy.PARALLEL)
+    pods, done = {ordinal: a_pod(ordinal) for ordinal in range(before)}, []
+    while (step := next_step(pods, Wanted(after, config))) is not None:
+        done.append(step)
+        if isinstance(step, CreatePod):
+            pods[step.ordinal] = a_pod(step.ordinal, ready=False)
+        else:
+            pods[step.ordinal].delete()
+
+    assert done == [*map(CreatePod, range(before, after)), *map(DeletePod, range(before - 1, after - 1, -1))]
+
+
+def test_going_back_twice_is_going_forth():
+    assert NEW.rolled(undo=True).rolled(undo=True) == NEW
+    assert NEW.rolled(undo=True).rolled(undo=False).update == 3

@@ -12,6 +12,7 @@ from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.rpc.top_addressing import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME
+from nodes.statefulset.kubernetes import API_PORT
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
 _ADMINISTRATORS, _ADDRESS_SERVERS = 193, 194
@@ -91,6 +92,7 @@ def places(scenario: Scenario) -> Places:
         tuple(dict.fromkeys(spec.cluster for spec in scenario.brokers)),
         {spec.name: spec.broker_name for spec in scenario.brokers},
         f"{ips[scenario.address_server.name]}:{ADDRESS_SERVER_PORT}" if scenario.address_server is not None else "",
+        {spec.name: f"{ips[spec.api]}:{API_PORT}" for spec in scenario.statefulsets},
     )
 
 

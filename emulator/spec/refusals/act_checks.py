@@ -72,6 +72,9 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
     if concerns.broker:
         names = list(dict.fromkeys(spec.broker_name for spec in scenario.brokers))
         require_known(f"{key}.broker", "broker", concerns.broker, names)
+    if concerns.statefulset:
+        names = [spec.name for spec in scenario.statefulsets]
+        require_known(f"{key}.statefulset", "StatefulSet", concerns.statefulset, names, "statefulset")
     _check_nameservers(scenario, key, act)
     _check_place(scenario, f"{key}.on", act)
 

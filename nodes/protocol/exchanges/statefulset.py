@@ -19,6 +19,9 @@ STATEFULSET_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.PUT_SCALE: Exchange(
             headers_statefulset.PutScaleRequestHeader, answered_by=NodeRole.KUBERNETES, admin=OtherReason.STATEFULSET
         ),
+        RequestCode.ROLLOUT: Exchange(
+            headers_statefulset.RolloutRequestHeader, answered_by=NodeRole.KUBERNETES, admin=OtherReason.STATEFULSET
+        ),
         RequestCode.PROBE: Exchange(
             headers_statefulset.ProbeRequestHeader, answered_by=NodeRole.POD, admin=OtherReason.STATEFULSET
         ),

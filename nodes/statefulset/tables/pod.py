@@ -50,6 +50,8 @@ class Pod:
 
     name: str
     config: StatefulSetConfig
+    revision: int = 1
+    """Of the template from which it was created."""
     is_up: bool = False
     """Whether its process runs."""
     is_ready: bool = False
