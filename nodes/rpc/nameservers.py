@@ -76,7 +76,7 @@ class Nameservers:
         Raises:
             RemotingError: no answer.
         """
-        return await invoke(self._client, self._choose(), code, header, body, timeout_ms=timeout_ms)
+        return await invoke(self._client, self.choose(), code, header, body, timeout_ms=timeout_ms)
 
     def oneway(self, code: RequestCode, header: "attrs.AttrsInstance | None" = None) -> None:
         """Send a oneway request to the nameserver in use.
@@ -84,9 +84,14 @@ class Nameservers:
         Raises:
             RemotingError: none is configured.
         """
-        invoke_oneway(self._client, self._choose(), code, header)
+        invoke_oneway(self._client, self.choose(), code, header)
 
-    def _choose(self) -> str:
+    def choose(self) -> str:
+        """The nameserver to ask now: the one in use as long as its connection is open, else the next one.
+
+        Raises:
+            RemotingConnectError: none is configured.
+        """
         if self.chosen is not None and self._client.channel(self.chosen) is not None:
             return self.chosen
         if not self._shuffled:

@@ -7,7 +7,6 @@ from nodes.protocol.headers_address_server import NameserverListHeader
 from nodes.protocol.registry import decode_header
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
-from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.typed import invoke
 
 WS_DOMAIN_NAME = "jmenv.tbsite.net"
@@ -17,29 +16,25 @@ _TIMEOUT_MS = 3_000
 
 
 class TopAddressing:
-    """Fetches the list of nameservers, and has a node use it if its text differs from that of the last one.
+    """Fetches the list of nameservers; it is news if its text differs from that of the last one.
 
     Each fetch has a connection of its own. If the address server does not answer, or its text is blank, the node goes
     on with the list that it has.
-
-    Args:
-        nameservers: of the node.
 
     Mirrors:
         `org.apache.rocketmq.common.namesrv.DefaultTopAddressing`, and `fetchNameServerAddr` of
         `org.apache.rocketmq.client.impl.MQClientAPIImpl` and `org.apache.rocketmq.broker.out.BrokerOuterAPI`.
     """
 
-    def __init__(self, host: Host, nameservers: Nameservers) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
-        self._nameservers = nameservers
         self._rpc = RpcClient(host)
         self._address = f"{WS_DOMAIN_NAME}:{ADDRESS_SERVER_PORT}"
         self._text = ""
         """The last list, as the address server has it."""
 
     async def fetch(self) -> tuple[str, ...]:
-        """Ask once; returns the nameservers that the node uses from now on, empty if nothing changes."""
+        """Ask once; returns the nameservers that the node is to use from now on, empty if nothing changes."""
         try:
             answer = await invoke(self._rpc, self._address, RequestCode.GET_NAMESERVER_LIST, timeout_ms=_TIMEOUT_MS)
         except RemotingError as error:
@@ -54,5 +49,4 @@ class TopAddressing:
         if text == self._text or not addresses:
             return ()
         self._text = text
-        self._nameservers.update(addresses)
         return addresses

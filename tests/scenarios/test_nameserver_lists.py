@@ -59,11 +59,11 @@ def test_a_broker_takes_a_new_list_over_at_the_end_of_the_period_and_the_old_nam
     trace = execute(changed(known(consumer="ns-1"), line), for_ms=400_000)
     assert asked(trace, REGISTER, "broker-a", TAKEN_OVER_MS + 1_000) == ["ns-2"]
     before = trace.select("rpc", src="broker-a", dst="ns-1", code=REGISTER, kind="request", after_ms=31_000)
-    assert max(row.at_ms for row in before) > 100_000
+    assert 130_000 <= max(row.at_ms for row in before) < 130_100  # available are those of the last scan
     # The connection is idle for 120 s, and is closed: so late the nameserver forgets the broker.
     forgotten = trace.select("beliefs", kind=BeliefKind.LIVE_BROKERS, node="ns-1", subject="broker-a")[-1]
     assert forgotten.value == "null"
-    assert 215_000 < forgotten.at_ms < 225_000
+    assert 250_000 < forgotten.at_ms < 255_000
     # A client that still asks the old nameserver (upstream 2042, 2090) goes on with the route that it had.
     assert asked(trace, ROUTE, "c1", 300_000) == ["ns-1"]
 
@@ -169,6 +169,39 @@ AT = "at_s = 30\n"
             f'[[admin]]\ndo = "update-broker-config namesrvAddr=ns-3"\n{AT}',
             'admin[0].do: unknown nameserver "ns-3"',
         ),
+        (
+            'options = { namesrvAddr = "names:9876" }',
+            '[[domain]]\nname = "name"\nnodes = []',
+            'broker[0].options.namesrvAddr: unknown domain name "names"; did you mean "name"?',
+        ),
+        (
+            'options = { namesrvAddr = "ns-1", fetchNameSrvAddrByDnsLookup = true }',
+            "",
+            "broker[0].options.namesrvAddr: expected one domain name, NAME:PORT, with fetchNameSrvAddrByDnsLookup",
+        ),
+        (
+            "options = { fetchNamesrvAddrByAddressServer = true }",
+            "",
+            "broker[0].options.fetchNamesrvAddrByAddressServer: expected an [address_server] in the scenario",
+        ),
+        (
+            "",
+            '[address_server]\nnameservers = ["ns-1", "ns-3"]',
+            'address_server.nameservers[1]: unknown nameserver "ns-3"',
+        ),
+        ("", '[[domain]]\nname = "n"\nnodes = ["ns-3"]', 'domain[0].nodes[0]: unknown nameserver "ns-3"'),
+        ("", '[[domain]]\nname = "Name"\nnodes = []', "domain[0].name: expected a domain name of lower case letters"),
+        (
+            "",
+            '[[domain]]\nname = "n"\nnodes = []\n[[domain]]\nname = "n"\nnodes = []',
+            'domain[1].name: expected a name of its own, "n" is that of domain[0]',
+        ),
+        (
+            "",
+            f'[[admin]]\ndo = "update-address-server ns-1"\n{AT}',
+            "admin[0].do: expected an [address_server] in the scenario",
+        ),
+        ("", f'[[admin]]\ndo = "update-domain n ns-1"\n{AT}', 'admin[0].do: unknown domain name "n"'),
     ],
 )
 def test_a_nameserver_that_does_not_exist_is_one_line(options, more, reported):

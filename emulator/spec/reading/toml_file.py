@@ -17,7 +17,10 @@ from nodes.fields import shown
 
 _PARSER_MAX = 200
 """Most characters of a message of the TOML parser, which quotes what it found."""
-_WORDS_OF_PARSERS = ("kind", "from", "to", "node", "among", "group", "topic", "options", "broker", "on")
+_WORDS_OF_PARSERS = (
+    *("kind", "from", "to", "node", "among", "group", "topic", "options", "broker", "on"),
+    *("domain", "nodes", "nameservers"),
+)
 """Keys of a fault or an act in whose place one may write `do`."""
 _KEY_PARTS_MAX = 32
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""

@@ -85,7 +85,7 @@ def _check_nameservers(scenario: "Scenario", key: str, act: Act) -> None:
     if isinstance(act, UpdateBrokerConfig):
         check_list(f"{key}.options", act.options.get(NAMESRV_ADDR, ""), known)
     if concerns.address_server and not known.has_address_server:
-        raise SpecError(key, "expected an [address_server] in the scenario: there is none")
+        raise SpecError(f"{key}.kind", "expected an [address_server] in the scenario: there is none")
     if concerns.domain:
         require_known(f"{key}.domain", "domain name", concerns.domain, known.domains)
     for node in concerns.nodes:

@@ -34,18 +34,21 @@ class NameserverList(Part):
     """Takes the nameservers over that `namesrvAddr`, or without it the address server, lists at an instant.
 
     The option counts at the start, and at the end of each `updateNameServerAddrPeriod`, the first of which is over 10 s
-    after the start; the first fetch from the address server comes as late. The thread of registrations fetches, just
-    before the first registration of its period.
+    after the start; the first fetch from the address server comes as late, on the thread of registrations.
 
-    The broker then registers with the new nameservers with its next registration, and with those that are gone no more:
-    they forget it when its connection has been idle for too long. It does not unregister from them.
+    Questions go to the new nameservers at once. Registrations go to those that the last scan for available nameservers
+    has found, which is made every `connectTimeoutMillis` (3 s): that of the same instant still has the old list, and a
+    broker without a list registers 40 s after its start. It does not unregister from those that are gone. The one that
+    it asked so far forgets it at once, since its connection is closed; another one does when the connection has been
+    idle for 120 s.
 
     Args:
         nameservers: in use; None: they are those of a container, which its brokers do not change.
         thread: that of registrations.
 
     Mirrors:
-        `org.apache.rocketmq.broker.BrokerController#initializeScheduledTasks`, `#updateNamesrvAddr`.
+        `org.apache.rocketmq.broker.BrokerController#initializeScheduledTasks`, `#updateNamesrvAddr`,
+        `org.apache.rocketmq.remoting.netty.NettyRemotingClient#scanAvailableNameSrv`.
     """
 
     def __init__(self, broker: BrokerContext, nameservers: Nameservers | None, thread: ScheduledThread) -> None:
@@ -53,13 +56,15 @@ class NameserverList(Part):
         self._nameservers = nameservers
         self._period_ms = broker.config.update_name_server_addr_period
         self._started_ns = broker.host.clock.monotonic_ns()
+        self._listed = broker.nameservers
+        """The last list."""
         self._waits = False
         """Whether a look at the option is scheduled: none is as long as nothing can have changed."""
         self._addressing: TopAddressing | None = None
         """None: `namesrvAddr` was given at the start, or nothing is to be fetched."""
         config = broker.config
         if nameservers is not None and config.fetch_namesrv_addr_by_address_server and not config.namesrv_addr:
-            self._addressing = TopAddressing(broker.host, nameservers)
+            self._addressing = TopAddressing(broker.host)
             thread.at_fixed_rate(
                 "fetchNameServerAddr", self._fetch, _FETCH_INITIAL_DELAY_MS, config.fetch_namesrv_addr_interval
             )
@@ -85,18 +90,30 @@ class NameserverList(Part):
 
     def _look(self) -> None:
         self._waits = False
-        addresses = self._new_addresses()
-        if addresses is not None and self._nameservers is not None:
-            self._broker.host.begin_cause("updateNamesrvAddr")
-            self._broker.nameservers = addresses
-            self._nameservers.update(addresses)
+        self._broker.host.begin_cause("updateNamesrvAddr")
+        self._use(self._new_addresses() or ())
         self._look_later()
+
+    async def _fetch(self) -> None:
+        if self._addressing is not None:
+            self._use(await self._addressing.fetch())
 
     def _new_addresses(self) -> tuple[str, ...] | None:
         addresses = nameservers_of(self._broker.host, self._broker.config)
-        return addresses if addresses and addresses != self._broker.nameservers else None
+        return addresses if addresses and addresses != self._listed else None
 
-    async def _fetch(self) -> None:
-        addresses = () if self._addressing is None else await self._addressing.fetch()
-        if addresses:
-            self._broker.nameservers = addresses
+    def _use(self, addresses: tuple[str, ...]) -> None:
+        """Ask other nameservers from now on, and register with them from the next scan on; empty: nothing changes."""
+        if not addresses or self._nameservers is None:
+            return
+        if self._listed:
+            # RocketMQ asks for the cluster every 5 s (refreshMetadata), which is not emulated: so one is in use.
+            self._nameservers.choose()
+        self._nameservers.update(addresses)
+        self._listed = addresses
+        passed_ms = (self._broker.host.clock.monotonic_ns() - self._started_ns) / NS_PER_MS
+        period_ms = self._broker.config.connect_timeout_millis
+        self._broker.host.call_later_ms(period_ms - passed_ms % period_ms, self._scan_available)
+
+    def _scan_available(self) -> None:
+        self._broker.nameservers = self._listed

@@ -153,7 +153,7 @@ class ClientInstance:
         leaves = config.leaves_removed_nameserver
         self.nameservers = Nameservers(host, self.rpc, nameservers, leaves_removed=leaves)
         fetches = config.fetch_namesrv_addr_by_address_server and not config.namesrv_addr
-        self._addressing = TopAddressing(host, self.nameservers) if fetches else None
+        self._addressing = TopAddressing(host) if fetches else None
         self._members: list[InstanceMember] = []
         self._consumers: list[RebalancedMember] = []
         self._route_lock = trio.Lock()
@@ -186,7 +186,7 @@ class ClientInstance:
         config = self.config
         add = self._scheduler.at_fixed_rate
         if self._addressing is not None:
-            await self._addressing.fetch()
+            await self._fetch_nameservers()
             add("fetchNameServerAddr", self._fetch_nameservers, _FETCH_INITIAL_DELAY_MS, _FETCH_PERIOD_MS)
         add("updateTopicRouteInfo", self._refresh_routes, _ROUTE_INITIAL_DELAY_MS, config.poll_name_server_interval)
         add("sendHeartbeat", self._clean_and_heartbeat, _HEARTBEAT_INITIAL_DELAY_MS, config.heartbeat_broker_interval)
@@ -194,8 +194,9 @@ class ClientInstance:
         self._scheduler.start()
 
     async def _fetch_nameservers(self) -> None:
-        if self._addressing is not None:
-            await self._addressing.fetch()
+        addresses = () if self._addressing is None else await self._addressing.fetch()
+        if addresses:
+            self.nameservers.update(addresses)
 
     # --- rebalance ----------------------------------------------------------------
 
