@@ -116,7 +116,7 @@ class BeliefKind(StrEnum):
     Subject: brokerName; value: {"master": id or null, "epoch": number, "in_sync": [id, ...], "in_sync_epoch": number}.
     """
     BUSY = "busy"
-    """Broker: a thread pool is busy: a request waited for 100 ms or longer, or was refused; once a second at most.
+    """Broker, nameserver, controller: requests wait 100 ms or more for a thread, or are refused; once a second at most.
 
     Subject: `PoolName`; value: {"waiting": requests in the queue, "waited_max_ms": longest wait since the last record,
     "refused": {`BusyReason`: count since the last record}}; null: the pool is not busy any more.

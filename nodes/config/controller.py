@@ -4,6 +4,7 @@ import attrs
 
 from nodes.config.options import count, name_options, period_millis
 from nodes.config.remoting import RemotingServerConfig
+from nodes.config.requests import ControllerRequestConfig
 from nodes.fields import flag
 
 CONTROLLER_PORT = 9_878
@@ -11,7 +12,7 @@ CONTROLLER_PORT = 9_878
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class ControllerConfig(RemotingServerConfig):
+class ControllerConfig(RemotingServerConfig, ControllerRequestConfig):
     """Options of a controller of the DLedger type.
 
     Mirrors:

@@ -17,11 +17,12 @@ from nodes.config.options import (
     seconds,
 )
 from nodes.config.remoting import RemotingServerConfig
+from nodes.config.requests import NameserverRequestConfig
 from nodes.fields import FieldError, flag
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class NameserverConfig(RemotingServerConfig):
+class NameserverConfig(RemotingServerConfig, NameserverRequestConfig):
     """Options of a nameserver.
 
     Mirrors:

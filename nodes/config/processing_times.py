@@ -1,19 +1,18 @@
-"""How long a thread of a broker is busy with a request: a grammar for people, and draws."""
+"""How long a thread of a node is busy with a request: a grammar for people, and draws."""
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 
-from nodes.config.request_pools import PoolName
 from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_MS, NS_PER_S
 from nodes.values import frozen
 
 OTHERS = "others"
 """Stands for all requests that are not named."""
-_NAMES = frozenset((*RequestCode.__members__, *(name.value for name in PoolName), OTHERS))
+_NAMES = frozenset((*RequestCode.__members__, OTHERS))
 _NS_PER_UNIT: Mapping[str, int] = {"us": 1_000, "ms": NS_PER_MS, "s": NS_PER_S}
 _TIME = r"(\d{1,6}(?:\.\d{1,3})?)(us|ms|s)"
 _ENTRY = re.compile(rf"(\w+) +(?:(exponential) +)?{_TIME}(?:\.\.{_TIME})?")
@@ -74,35 +73,35 @@ def _name(code: int) -> str:
         return ""
 
 
-def are_processing_times(value: object) -> bool:
-    """Whether the value of an option can be read as processing times."""
+def are_processing_times(value: object, pools: Iterable[str]) -> bool:
+    """Whether the value of an option can be read as processing times of a node with these pools."""
     if not isinstance(value, str):
         return False
     try:
-        parse_processing_times(value)
+        parse_processing_times(value, frozenset(pools))
     except ValueError:
         return False
     return True
 
 
 @lru_cache(maxsize=64)
-def parse_processing_times(text: str) -> ProcessingTimes:
-    """Read processing times.
+def parse_processing_times(text: str, pools: frozenset[str]) -> ProcessingTimes:
+    """Read processing times of a node with these pools.
 
     Raises:
         ValueError: the text has another form, or a name is unknown or stands in it twice.
     """
-    entries = list(_entries(text))
+    entries = list(_entries(text, _NAMES | pools))
     by_name = dict(entries)
     if len(by_name) < len(entries):
         raise ValueError("a name stands in it twice")
     return ProcessingTimes(by_name)
 
 
-def _entries(text: str) -> Iterator[tuple[str, ProcessingTime]]:
+def _entries(text: str, names: frozenset[str]) -> Iterator[tuple[str, ProcessingTime]]:
     for part in filter(None, map(str.strip, text.split(","))):
         match = _ENTRY.fullmatch(part)
-        if match is None or match[_NAME] not in _NAMES:
+        if match is None or match[_NAME] not in names:
             raise ValueError(f"{part} is no processing time")
         yield match[_NAME], _time(match)
 

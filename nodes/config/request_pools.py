@@ -1,10 +1,19 @@
-"""The thread pools of a broker, and which requests each of them handles."""
+"""The thread pools of brokers, nameservers and controllers, and which requests each of them handles."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
 from nodes.protocol.codes import RequestCode
+from nodes.values import frozen
+
+
+@frozen
+class PoolSize:
+    """Threads of a pool, and most requests that wait for one."""
+
+    threads: int
+    queue_capacity: int
 
 
 class PoolName(StrEnum):
@@ -50,3 +59,51 @@ POOL_OF_REQUEST: Mapping[int, PoolName] = MappingProxyType(
 Mirrors:
     `org.apache.rocketmq.broker.BrokerController#registerProcessor`.
 """
+
+
+class NameserverPool(StrEnum):
+    """The thread pools of a nameserver, named as their options begin."""
+
+    CLIENT_REQUEST = "clientRequest"
+    """Of requests for the route of a topic."""
+    DEFAULT = "default"
+    """Of all other requests, such as registrations."""
+
+
+class ControllerPool(StrEnum):
+    """The thread pool of a controller, named as its options begin."""
+
+    CONTROLLER = "controller"
+
+
+def nameserver_pool(code: int) -> NameserverPool:
+    """The thread pool of a nameserver that handles a request.
+
+    Mirrors:
+        `org.apache.rocketmq.namesrv.NamesrvController#registerProcessor`.
+    """
+    return NameserverPool.CLIENT_REQUEST if code == _C.GET_ROUTEINFO_BY_TOPIC else NameserverPool.DEFAULT
+
+
+_OF_CONTROLLER = frozenset(
+    (
+        *(_C.CONTROLLER_ALTER_SYNC_STATE_SET, _C.CONTROLLER_ELECT_MASTER, _C.CONTROLLER_REGISTER_BROKER),
+        *(_C.CONTROLLER_GET_REPLICA_INFO, _C.CONTROLLER_GET_METADATA_INFO, _C.CONTROLLER_GET_SYNC_STATE_DATA),
+        *(_C.BROKER_HEARTBEAT, _C.UPDATE_CONTROLLER_CONFIG, _C.GET_CONTROLLER_CONFIG, _C.CLEAN_BROKER_DATA),
+        *(_C.CONTROLLER_GET_NEXT_BROKER_ID, _C.CONTROLLER_APPLY_BROKER_ID),
+    )
+)
+
+
+def controller_pool(code: int) -> ControllerPool | None:
+    """The thread pool of a controller that handles a request; None: of the DLedger, which has threads of its own.
+
+    Mirrors:
+        `org.apache.rocketmq.controller.ControllerManager#registerProcessor`.
+    """
+    return ControllerPool.CONTROLLER if code in _OF_CONTROLLER else None
+
+
+def broker_pool(code: int) -> PoolName:
+    """The thread pool of a broker that handles a request."""
+    return POOL_OF_REQUEST.get(code, PoolName.ADMIN)

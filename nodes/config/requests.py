@@ -1,25 +1,17 @@
-"""The options of a broker's thread pools: sizes and queues, how long a request may wait, and how long it takes."""
+"""The options of thread pools: sizes and queues, how long a request may wait, and how long it takes."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import attrs
 
 from nodes.config.options import PAUSE_MS, Config, count, millis, name_options
 from nodes.config.processing_times import ProcessingTimes, are_processing_times, parse_processing_times
-from nodes.config.request_pools import PoolName
+from nodes.config.request_pools import ControllerPool, NameserverPool, PoolName, PoolSize
 from nodes.fields import Rule, checked, flag
-from nodes.values import frozen
 
 PROCESSORS = 4
 """Processors of the machine that the defaults are for; RocketMQ computes them from the processors that it finds."""
-
-
-@frozen
-class PoolSize:
-    """Threads of a pool, and most requests that wait for one."""
-
-    threads: int
-    queue_capacity: int
 
 
 def _threads(default: int) -> int:
@@ -34,10 +26,78 @@ def _wait(default: int) -> int:
     return millis(default, usual=PAUSE_MS)
 
 
+_POOLS = frozenset(name.value for name in PoolName)
 _TIMES = Rule(
     'times of pools and request codes, such as "sendMessage 5ms, HEART_BEAT exponential 20ms, others 1ms..5ms"',
-    are_processing_times,
+    partial(are_processing_times, pools=_POOLS),
 )
+_METADATA_POOLS = frozenset(name.value for name in (*NameserverPool, *ControllerPool))
+_METADATA_TIMES = Rule(
+    'times of pools and request codes, such as "clientRequest 5ms, REGISTER_BROKER exponential 20ms, controller 1ms"',
+    partial(are_processing_times, pools=_METADATA_POOLS),
+)
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class MetadataRequestConfig(Config):
+    """How long requests of a nameserver or a controller take."""
+
+    processing_times: str = checked(_METADATA_TIMES, "")
+    """How long a thread is busy with a request: a pool (`clientRequest` and `default` of a nameserver, `controller`), a
+    request code, or `others`, with a time as for brokers. Empty: no request takes time. No option of RocketMQ."""
+
+    @property
+    def times(self) -> ProcessingTimes:
+        """The processing times, as they can be looked up."""
+        return parse_processing_times(self.processing_times, _METADATA_POOLS)
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class NameserverRequestConfig(MetadataRequestConfig):
+    """How many requests a nameserver handles at a time; only with `processing_times`, else all at once.
+
+    A nameserver refuses a request only if the queue is full; whatever waits is handled, however late.
+
+    Mirrors:
+        `org.apache.rocketmq.common.namesrv.NamesrvConfig`.
+    """
+
+    client_request_thread_pool_nums: int = _threads(8)
+    """Threads for requests for the route of a topic."""
+    default_thread_pool_nums: int = _threads(16)
+    """Threads for all other requests, such as registrations."""
+    client_request_thread_pool_queue_capacity: int = _capacity(50_000)
+    """Requests for routes that may wait for a thread; one more is refused: `[OVERLOAD]`."""
+    default_thread_pool_queue_capacity: int = _capacity(10_000)
+    """The same of all other requests."""
+
+    def pool_sizes(self) -> Mapping[NameserverPool, PoolSize]:
+        """The size of each pool of the nameserver."""
+        return {
+            NameserverPool.CLIENT_REQUEST: PoolSize(
+                self.client_request_thread_pool_nums, self.client_request_thread_pool_queue_capacity
+            ),
+            NameserverPool.DEFAULT: PoolSize(self.default_thread_pool_nums, self.default_thread_pool_queue_capacity),
+        }
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class ControllerRequestConfig(MetadataRequestConfig):
+    """How many requests a controller handles at a time; only with `processing_times`, else all at once.
+
+    Mirrors:
+        `org.apache.rocketmq.common.ControllerConfig`.
+    """
+
+    controller_thread_pool_nums: int = _threads(16)
+    """Threads for requests of brokers and administrators."""
+    controller_request_thread_pool_queue_capacity: int = _capacity(50_000)
+    """Requests that may wait for a thread; one more is refused: `[OVERLOAD]`."""
+
+    def controller_pool_sizes(self) -> Mapping[ControllerPool, PoolSize]:
+        """The size of the pool of the controller."""
+        size = PoolSize(self.controller_thread_pool_nums, self.controller_request_thread_pool_queue_capacity)
+        return {ControllerPool.CONTROLLER: size}
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -123,7 +183,7 @@ class RequestConfig(Config):
     @property
     def times(self) -> ProcessingTimes:
         """The processing times, as they can be looked up."""
-        return parse_processing_times(self.processing_times)
+        return parse_processing_times(self.processing_times, _POOLS)
 
     def pool_sizes(self) -> Mapping[PoolName, PoolSize]:
         """The size of each pool."""

@@ -7,6 +7,7 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import ControllerConfig
+from nodes.config.request_pools import controller_pool
 from nodes.config_requests import ConfigRequests
 from nodes.controller.dledger_server import DLedgerServer
 from nodes.controller.event_queue import EventQueue, Outcome
@@ -26,6 +27,7 @@ from nodes.protocol.headers import BrokerHeartbeatRequestHeader
 from nodes.protocol.registry import decode_header, encode_body, encode_header
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import Handlers, RpcServer
+from nodes.rpc.thread_pools import ThreadPools
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
@@ -79,7 +81,12 @@ class Controller:
             on_settled=self._believe_leader,
         )
         self._queue = EventQueue(host, self.dledger, self._notify_of_election)
-        self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
+        self._server = RpcServer(
+            host,
+            config,
+            on_channel_closed=self._on_channel_closed,
+            executors=self._thread_pools() if config.processing_times else None,
+        )
         # RocketMQ writes the changes to controller.properties in the home directory, which is not the file of `-c`.
         config_requests = ConfigRequests(
             LiveConfig(host, config, self._apply_config, BLACK_LIST, keeps=False),
@@ -88,6 +95,11 @@ class Controller:
         )
         self._server.serve(self._handlers(), self.dledger.handlers(), config_requests.handlers())
         self._stopping = trio.Event()
+
+    def _thread_pools(self) -> ThreadPools:
+        """Requests of the DLedger wait for none of these threads, and no thread waits for the event queue."""
+        sizes = self._config.controller_pool_sizes().items()
+        return ThreadPools(self._host, sizes, lambda: self._config.times, controller_pool)
 
     async def main(self) -> None:
         """Serve until a shutdown is requested."""

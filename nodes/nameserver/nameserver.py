@@ -7,6 +7,7 @@ import trio
 
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import NameserverConfig
+from nodes.config.request_pools import nameserver_pool
 from nodes.config_requests import ConfigRequests
 from nodes.host import Channel, Host
 from nodes.live_config import LiveConfig, with_stored_changes
@@ -25,6 +26,7 @@ from nodes.protocol.registry import codes_where, decode_body_cached, decode_head
 from nodes.routes import RouteBriefs
 from nodes.rpc.client import RpcClient
 from nodes.rpc.server import Handlers, RpcServer
+from nodes.rpc.thread_pools import ThreadPools
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
 
@@ -59,7 +61,12 @@ class Nameserver:
             delete_topic_with_broker_registration=config.delete_topic_with_broker_registration,
         )
         self._unregistration = BatchUnregistration(host, config.un_register_broker_queue_capacity, self._unregister)
-        self._server = RpcServer(host, config, on_channel_closed=self._on_channel_closed)
+        self._server = RpcServer(
+            host,
+            config,
+            on_channel_closed=self._on_channel_closed,
+            executors=self._thread_pools() if config.processing_times else None,
+        )
         self._client = RpcClient(host)
         self._channels: dict[int, Channel] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
@@ -82,6 +89,10 @@ class Nameserver:
                 for table in (self._handlers(), self._admin_handlers(), config_requests.handlers())
             ),
         )
+
+    def _thread_pools(self) -> ThreadPools:
+        sizes = self._config.pool_sizes().items()
+        return ThreadPools(self._host, sizes, lambda: self._config.times, nameserver_pool)
 
     async def main(self) -> None:
         """Serve until a shutdown is requested."""

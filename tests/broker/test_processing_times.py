@@ -13,9 +13,11 @@ from nodes.fields import FieldError
 from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_MS
 
+POOLS = frozenset(PoolName)
+
 
 def drawn_ms(text, code=RequestCode.SEND_MESSAGE_V2, pool=PoolName.SEND, count=2_000):
-    time, chance = parse_processing_times(text).of(code, pool), random.Random(1)
+    time, chance = parse_processing_times(text, POOLS).of(code, pool), random.Random(1)
     return [time.draw_ns(chance.random) / NS_PER_MS for _ in range(count)]
 
 
@@ -72,4 +74,4 @@ def test_any_text_is_read_or_refused(text):
         BrokerConfig(processing_times=text)
     except FieldError:
         return
-    parse_processing_times(text)
+    parse_processing_times(text, POOLS)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from nodes.broker.tables.requests.append_lock import AppendLock
-from nodes.broker.tables.requests.thread_pool import Admission, ThreadPool
-from nodes.config.requests import PoolSize
+from nodes.config.request_pools import PoolSize
+from nodes.rpc.thread_pool import Admission, ThreadPool
 
 THREADS, CAPACITY, LIMIT_MS = 2, 3, 200
 

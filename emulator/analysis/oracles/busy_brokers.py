@@ -1,4 +1,4 @@
-"""V19: brokers that are busy, and the members that they lose for it."""
+"""V19: brokers, nameservers and controllers that are busy, and the members that brokers lose for it."""
 
 import json
 from collections import Counter
@@ -29,10 +29,10 @@ _SCAN_MS = 10_000
 
 @attrs.frozen
 class BusySpan(JudgedFinding):
-    """A thread pool of a broker was busy: requests waited for 100 ms or longer, or were refused (V19)."""
+    """A thread pool of a node was busy: requests waited for 100 ms or longer, or were refused (V19)."""
 
     node: str
-    """The broker."""
+    """The broker, nameserver or controller."""
     pool: str
     """The pool, such as `sendMessage`."""
     start_ns: int
@@ -152,13 +152,13 @@ class BusyBrokers(Oracle[BusySpan, BusyPools]):
     id: ClassVar[str] = "V19"
     title: ClassVar[str] = "a broker that is busy loses no member that lives"
     definition: ClassVar[str] = (
-        "Requests wait 100 ms or longer for a thread of a broker, or are refused because they wait too long, because "
+        "Requests wait 100 ms or longer for a thread of a node, or are refused because they wait too long, because "
         "the queue is full, or because the page cache is busy (processingTimes). That is flow control, and no "
         "violation, as long as it hits messages only. It is one where the broker refuses heartbeats, and removes a "
         "member from a group although its process runs and reaches the broker."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.BLOCKED,)
-    table = FindingTable("busy_brokers", BusySpan, "a thread pool of a broker was busy")
+    table = FindingTable("busy_brokers", BusySpan, "a thread pool of a node was busy")
 
     def watch(self, inputs: SharedInputs) -> BusyPools:
         """What collects them."""
@@ -200,12 +200,10 @@ class BusyBrokers(Oracle[BusySpan, BusyPools]):
         yield _question(row)
 
     def symptoms(self, rows: Sequence[BusySpan], context: Context) -> Iterator[Symptom]:
-        """Brokers that refuse requests for a while."""
+        """Nodes that refuse requests for a while, or let one wait for as long."""
         for row in rows:
-            if not row.refused:
-                continue
             limits = context.limits
-            severity = row.refusing_ns / NS_PER_MS / limits.busy_ms
+            severity = max(row.refusing_ns / NS_PER_MS, row.waited_max_ms) / limits.busy_ms
             if row.lost_members:
                 severity = max(severity, 2.0 * limits.paging_times)
             text = self.describe(row, context).replace(span_words(row), f"for {seconds(row.end_ns - row.start_ns)}")

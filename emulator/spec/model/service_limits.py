@@ -26,7 +26,7 @@ class ServiceLimits:
     failed_sends_per_mille: int = whole(10, unit="per mille", minimum=1)
     """Attempts to send that were refused or not answered."""
     busy_ms: int = whole(5_000, unit="milliseconds", minimum=1)
-    """Time in which a broker refuses requests because it is busy."""
+    """Time in which a node refuses requests because it is busy, and time for which a request waits for its thread."""
     unwritable_ms: int = whole(1_000, unit="milliseconds", minimum=1)
     """Time in which no nameserver lists a queue of a topic that takes messages."""
     stalled_ms: int = whole(30_000, unit="milliseconds", minimum=1)

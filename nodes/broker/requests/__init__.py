@@ -1,4 +1,4 @@
-"""The threads of a broker, where a request takes time: pools, fast failure, and what shows that the broker is busy.
+"""The threads of a broker, where a request takes time: the lock of the log, its buffers, and fast failure.
 
 May import `tables` and what is below it.
 """

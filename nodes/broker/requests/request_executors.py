@@ -3,21 +3,18 @@
 from collections.abc import Callable
 from functools import partial
 
-import attrs
-
 from nodes.broker.context import BrokerContext
-from nodes.broker.requests.busy_beliefs import BusyBeliefs, BusyReason
 from nodes.broker.requests.transient_store import transient_store
 from nodes.broker.tables.requests.append_lock import AppendLock
-from nodes.broker.tables.requests.thread_pool import Admission, ThreadPool
 from nodes.broker.tables.requests.transient_store_pool import Allocation
 from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.cause import cause
-from nodes.config.request_pools import POOL_OF_REQUEST, PoolName
-from nodes.host import Channel, Host
+from nodes.config.request_pools import PoolName, broker_pool
+from nodes.host import Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.rpc.server import Process
+from nodes.rpc.busy_beliefs import BusyReason
+from nodes.rpc.thread_pools import RequestTask, ThreadPools
 from nodes.threads import WakeUp
 from nodes.units import NS_PER_MS
 
@@ -34,28 +31,11 @@ pops wait for it in their handlers (`in_turn`)."""
 _SCAN_BEGINS_MS, _SCAN_PERIOD_MS = 1_000, 10
 
 
-@attrs.define(eq=False)
-class RequestTask:
-    """A request on its way through a pool.
-
-    Mirrors:
-        `org.apache.rocketmq.remoting.netty.RequestTask`.
-    """
-
-    pool: PoolName
-    channel: Channel
-    request: Command
-    process: Process
-    cause: int
-    """Of the request; another request may be what gives it its turn."""
-
-
-class RequestExecutors:
+class RequestExecutors(ThreadPools):
     """The thread pools of a broker.
 
-    A thread is busy with a request for a processing time, then for as long as the request waits for the lock of the
-    log, and for the disk, if that is slow; at the end of that time the request is handled. A request whose handler
-    waits, as the first message of a new topic does for nameservers, occupies its thread until it is answered.
+    After the processing time a request that is appended waits for the lock of the log, and for the disk, if that is
+    slow. What has waited for too long is refused.
 
     Args:
         broker: whose options are read when they are needed, except for the sizes of pools.
@@ -69,15 +49,12 @@ class RequestExecutors:
     """
 
     def __init__(self, broker: BrokerContext) -> None:
+        super().__init__(broker.host, broker.config.pool_sizes().items(), lambda: broker.config.times, broker_pool)
         self._broker = broker
-        self._host = host = broker.host
-        self._draw = host.rng("processingTimes").random
-        self._pools = {name: ThreadPool[RequestTask](size) for name, size in broker.config.pool_sizes().items()}
         self._lock = AppendLock[Callable[[], None]]()
         self.buffers = transient_store(broker)
         """The buffers of the log; None: messages are appended to the page cache."""
-        self._beliefs = BusyBeliefs(host, self.head_wait_ms)
-        self._fast_failure = FastFailure(host, self._clean)
+        self._fast_failure = FastFailure(broker.host, self._clean)
 
     def is_page_cache_busy(self) -> bool:
         """Whether an append lasts for too long (`DefaultMessageStore#isOSPageCacheBusy`)."""
@@ -92,42 +69,16 @@ class RequestExecutors:
             return PutMessageStatus.CREATE_MAPPED_FILE_FAILED
         return None
 
-    def _rejects_sends(self) -> bool:
-        return self.is_page_cache_busy() or (self.buffers is not None and self.buffers.is_deficient)
+    def _rejection(self, request: Command) -> BusyReason | None:
+        if request.code not in _REFUSED_WHEN_BUSY:
+            return None
+        is_deficient = self.buffers is not None and self.buffers.is_deficient
+        return BusyReason.REJECT_REQUEST if self.is_page_cache_busy() or is_deficient else None
 
-    def submit(self, channel: Channel, request: Command, process: Process) -> None:
-        """Give a request that has arrived to its pool, or refuse it."""
-        pool = POOL_OF_REQUEST.get(request.code, PoolName.ADMIN)
-        if request.code in _REFUSED_WHEN_BUSY and self._rejects_sends():
-            self._refuse(pool, BusyReason.REJECT_REQUEST, channel, request)
-        elif not self.wake(channel, request, process):
-            self._refuse(pool, BusyReason.OVERLOAD, channel, request)
+    def _on_queued(self) -> None:
+        self._fast_failure.watch()
 
-    def wake(self, channel: Channel, request: Command, process: Process) -> bool:
-        """Give a request that was held to its pool again; returns whether there was a thread or a place for it."""
-        pool = POOL_OF_REQUEST.get(request.code, PoolName.ADMIN)
-        task = RequestTask(pool, channel, request, process, cause.get())
-        match self._pools[pool].submit(task, self._host.clock.now_ms()):
-            case Admission.STARTED:
-                self._begin(task)
-            case Admission.QUEUED:
-                self._fast_failure.watch()
-            case Admission.REJECTED:
-                return False
-        return True
-
-    def _begin(self, task: RequestTask) -> None:
-        """A thread is busy with a request from now on."""
-        time_ns = self._broker.config.times.of(task.request.code, task.pool).draw_ns(self._draw)
-        self._after(time_ns / NS_PER_MS, partial(self._append_or_run, task))
-
-    def _after(self, delay_ms: float, call: Callable[[], None]) -> None:
-        if delay_ms:
-            self._host.call_later_ms(delay_ms, call)
-        else:
-            call()
-
-    def _append_or_run(self, task: RequestTask) -> None:
+    def _after_processing(self, task: RequestTask) -> None:
         if task.request.code not in _APPENDS or self.is_page_cache_busy():
             self._run(task)
         else:
@@ -167,25 +118,6 @@ class RequestExecutors:
             following()
         return result
 
-    def _run(self, task: RequestTask) -> None:
-        cause.set(task.cause)
-        task.process(task.channel, task.request, partial(self._finish, task.pool))
-
-    def _finish(self, name: PoolName) -> None:
-        """A thread is free; what it begins next runs in a timer, for a long queue would else nest as deeply."""
-        begun = self._pools[name].finish()
-        if begun is None:
-            return
-        since_ms, task = begun
-        self._beliefs.on_begun(name, self._host.clock.now_ms() - since_ms)
-        self._host.call_later_ms(0, partial(self._begin, task))
-
-    def _refuse(self, name: PoolName, reason: BusyReason, channel: Channel, request: Command) -> None:
-        self._beliefs.on_refused(name, reason)
-        if not request.is_oneway:
-            remark = f"[{reason}]system busy, start flow control for a while"
-            channel.send(request.answer(ResponseCode.SYSTEM_BUSY, remark))
-
     def _clean(self) -> bool:
         """Refuse what has waited for too long; returns whether requests still wait."""
         config, now_ms = self._broker.config, self._host.clock.now_ms()
@@ -214,11 +146,6 @@ class RequestExecutors:
     def append_lock_ms(self, now_ms: int) -> int:
         """For how long the present append has had the lock of the log; 0: there is none."""
         return self._lock.lock_time_ms(now_ms)
-
-    def head_wait_ms(self, name: PoolName) -> tuple[int, int]:
-        """Requests of a pool that wait, and for how long the first one has."""
-        pool = self._pools[name]
-        return pool.waiting, pool.head_wait_ms(self._host.clock.now_ms())
 
 
 class FastFailure:

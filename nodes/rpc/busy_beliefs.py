@@ -1,4 +1,4 @@
-"""What shows in the trace that a broker is busy: requests that wait for long, and requests that it refuses."""
+"""What shows in the trace that a node is busy: requests that wait for long, and requests that it refuses."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,7 +8,6 @@ from functools import partial
 import attrs
 
 from nodes.beliefs import Belief, BeliefKind
-from nodes.config.request_pools import PoolName
 from nodes.host import Host
 
 LONG_WAIT_MS = 100
@@ -52,12 +51,12 @@ class BusyBeliefs:
         BUSY.
     """
 
-    def __init__(self, host: Host, head_wait_ms: Callable[[PoolName], tuple[int, int]]) -> None:
+    def __init__(self, host: Host, head_wait_ms: Callable[[StrEnum], tuple[int, int]]) -> None:
         self._host = host
         self._head_wait_ms = head_wait_ms
-        self._busy: dict[PoolName, _Second] = {}
+        self._busy: dict[StrEnum, _Second] = {}
 
-    def on_begun(self, name: PoolName, waited_ms: int) -> None:
+    def on_begun(self, name: StrEnum, waited_ms: int) -> None:
         """A request that has waited is begun."""
         second = self._busy.get(name)
         if second is None and waited_ms >= LONG_WAIT_MS:
@@ -66,18 +65,18 @@ class BusyBeliefs:
             second.begun += 1
             second.waited_max_ms = max(second.waited_max_ms, waited_ms)
 
-    def on_refused(self, name: PoolName, reason: BusyReason, waited_ms: int = 0) -> None:
+    def on_refused(self, name: StrEnum, reason: BusyReason, waited_ms: int = 0) -> None:
         """A request is refused, after a wait or at once."""
         second = self._busy.get(name) or self._begin(name)
         second.refused[reason] += 1
         second.waited_max_ms = max(second.waited_max_ms, waited_ms)
 
-    def _begin(self, name: PoolName) -> _Second:
+    def _begin(self, name: StrEnum) -> _Second:
         second = self._busy[name] = _Second()
         self._host.call_later_ms(0, partial(self._record, name))
         return second
 
-    def _record(self, name: PoolName) -> None:
+    def _record(self, name: StrEnum) -> None:
         """Record what has happened since the last record; after a second without anything, that it is quiet again."""
         second = self._busy[name]
         waiting, head_wait_ms = self._head_wait_ms(name)

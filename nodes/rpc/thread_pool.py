@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Generic, TypeVar
 
-from nodes.config.requests import PoolSize
+from nodes.config.request_pools import PoolSize
 
 Task = TypeVar("Task")
 
