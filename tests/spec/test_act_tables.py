@@ -31,6 +31,12 @@ name = "orders"
 group = "g"
 names = ["c1", "c2"]
 topics = ["orders"]
+[[consumer]]
+group = "billing"
+topics = ["orders"]
+[[statefulset]]
+name = "consumer"
+group = "billing"
 """
 AT = "\nat_s = 30\n"
 
