@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
+from emulator.importing.statefulsets import ImportedStatefulSet
 from emulator.importing.verdicts import Fate, Verdict, has_controller, verdicts_of
 from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX, NODE_NAME
 from emulator.spec.rocketmq.java_values import UnreadValueError, read_whole
@@ -47,6 +48,8 @@ class ImportedCluster:
     """How many; those without a file included."""
     controllers: int
     """How many have processes of their own."""
+    statefulsets: tuple[ImportedStatefulSet, ...] = ()
+    """Those whose pods are consumers."""
 
     def of(self, kind: FileKind) -> tuple[ImportedNode, ...]:
         """The nodes of a kind."""

@@ -10,6 +10,7 @@ from emulator.importing.compose import is_compose, nodes_of_compose
 from emulator.importing.manifests import Manifests, resources_of
 from emulator.importing.property_files import read_json_file, read_properties_file
 from emulator.importing.settings import ConfigurationError, ConfiguredNode
+from emulator.importing.statefulsets import statefulsets_of
 from emulator.importing.verdicts import Fate, Verdict
 from emulator.importing.yaml_files import YamlValue, read_yaml
 from emulator.spec.rocketmq.known_options import FileKind
@@ -35,7 +36,7 @@ class ConfigurationFile:
 def read_configuration(
     files: Sequence[ConfigurationFile], kind: FileKind | None, read_next: ReadNext
 ) -> ImportedCluster:
-    """The cluster that files describe.
+    """The cluster that files describe; if they have no node of RocketMQ, StatefulSets are taken for consumers.
 
     Args:
         files: all of them.
@@ -63,6 +64,10 @@ def read_configuration(
             configured.append(read_properties_file(file.content, file.source, kind))
     configured += Manifests(tuple(resources)).nodes()
     if not configured:
+        # Of a chart with brokers the other StatefulSets are databases and exporters.
+        statefulsets = tuple(statefulsets_of(resources))
+        if statefulsets:
+            return ImportedCluster((), nameservers=1, controllers=0, statefulsets=statefulsets)
         raise ConfigurationError(files[0].source, 0, "expected a node of RocketMQ, and no resource starts one")
     return cluster_of(configured)
 

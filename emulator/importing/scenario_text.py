@@ -51,8 +51,9 @@ def scenario_text(cluster: ImportedCluster, name: str, sources: Sequence[str]) -
         *_brokers(cluster),
         *_clients(cluster),
         *_proxies(cluster),
+        *_statefulsets(cluster),
     ]
-    example = "" if cluster.of(FileKind.CLIENT) else _EXAMPLE
+    example = "" if cluster.of(FileKind.CLIENT) or cluster.statefulsets else _EXAMPLE
     return "\n".join(lines) + "\n" + example
 
 
@@ -116,6 +117,23 @@ def _proxies(cluster: ImportedCluster) -> Iterator[str]:
         yield ""
         yield from _comment(f"The proxy of {_place(proxy)} is not emulated: its clients are clients of brokers here.")
         yield from _comments(proxy.verdicts)
+
+
+def _statefulsets(cluster: ImportedCluster) -> Iterator[str]:
+    """Topics, consumers, pods and a load for each StatefulSet."""
+    for topic in dict.fromkeys(topic for item in cluster.statefulsets for topic in item.topics):
+        yield from ("", "[[topic]]", f"name = {_value(topic)}")
+    for item in cluster.statefulsets:
+        yield ""
+        yield from _comment(f"StatefulSet {item.table['name']}, {item.source}:{item.line}: its pods are consumers.")
+        yield from (line for note in item.notes for line in _comment(note))
+        yield from ("[[consumer]]", _pair("group", item.table["group"]), _pair("topics", list(item.topics)))
+        yield "[consumer.options]"
+        yield from (_pair(name, value) for name, value in item.consumer_options.items())
+        yield from ("", "[[statefulset]]", *(_pair(key, value) for key, value in item.table.items()))
+        yield "[statefulset.options]"
+        yield from (f"{_pair(name, value)}  # {visible(item.places[name])}" for name, value in item.options.items())
+        yield from ("", "[[producer]]", 'group = "load"', _pair("topic", item.topics[0]), "rate_per_s = 10")
 
 
 def _tables(section: str, rows: _Rows) -> Iterator[str]:

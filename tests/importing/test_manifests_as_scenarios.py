@@ -318,3 +318,70 @@ def test_nothing_of_an_unknown_variable_is_copied():
     cluster = imported(CHART)
 
     assert "canary" not in repr(cluster) + scenario_text(cluster, "imported", ["cluster.yaml"])
+
+
+CONSUMERS = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: consumer
+spec:
+  replicas: 3
+  podManagementPolicy: {policy}
+  updateStrategy:
+    type: RollingUpdate
+    rollingUpdate: {{ partition: 2 }}
+  template:
+    spec:
+      terminationGracePeriodSeconds: 10
+      containers:
+        - name: consumer
+          image: consumer:latest
+          livenessProbe: {{ httpGet: {{ path: /health/readiness, port: http }}, periodSeconds: 5 }}
+          readinessProbe: {{ httpGet: {{ path: /ready, port: http }} }}
+          env:
+            - {{ name: PartitionCount, value: "{count}" }}
+            - {{ name: PartitionQueuePrefix, value: OrderEvents }}
+"""
+
+
+def text_of_pods(policy="Parallel", count="3"):
+    file = ConfigurationFile("statefulset.yaml", CONSUMERS.format(policy=policy, count=count).encode())
+    return scenario_text(read_configuration([file], None, lambda *_: None), "imported", ["statefulset.yaml"])
+
+
+def test_a_statefulset_that_starts_no_node_of_rocketmq_has_consumers():
+    text = text_of_pods()
+    scenario = loads(text, "imported.toml")
+
+    (spec,) = scenario.statefulsets
+    assert (spec.name, spec.replicas, spec.config.partition, str(spec.config.pod_management_policy)) == (
+        *("consumer", 3, 2),
+        "Parallel",
+    )
+    assert (spec.config.liveness_probe_period_seconds, spec.config.termination_grace_period_seconds) == (5, 10)
+    (group,) = scenario.consumers
+    assert group.topics == ("OrderEvents0", "OrderEvents1", "OrderEvents2")
+    assert group.config.partition_count == 3
+    assert "partition = 2  # statefulset.yaml:11" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"policy": "Sorted"}, "spec.podManagementPolicy: expected one of OrderedReady, Parallel, not Sorted"),
+        ({"count": "0"}, "PartitionCount: expected 1 to 1000, not 0"),
+    ],
+)
+def test_a_value_that_kubernetes_or_the_design_does_not_know_is_one_line(given, problem):
+    with pytest.raises(ConfigurationError, match=problem):
+        text_of_pods(**given)
+
+
+def test_beside_brokers_other_statefulsets_are_no_consumers():
+    files = [
+        ConfigurationFile("chart.yaml", CHART.encode()),
+        ConfigurationFile("statefulset.yaml", CONSUMERS.format(policy="Parallel", count="3").encode()),
+    ]
+
+    assert read_configuration(files, None, lambda *_: None).statefulsets == ()
