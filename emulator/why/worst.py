@@ -12,13 +12,16 @@ from emulator.analysis.findings.questions import Words, about_group
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.measures.phases import FAULTS
+from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
 from emulator.analysis.oracles.every import ORACLES, TITLES
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.report import Report, most_severe
 from emulator.analysis.rows.lookup import TraceRows
+from emulator.analysis.run_head import scenario_of
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS
 from emulator.why.answer import answer, faults_behind, faults_of_finding, names_of_run
+from emulator.why.busy import options_behind
 from emulator.why.finding import find
 from emulator.why.question import Question, WhyError, question
 from emulator.why.words import NodeNames
@@ -111,7 +114,7 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
 
 
 def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind, str]:
-    """The faults behind the most severe symptom of each kind, on one line; a kind is missing if none is known.
+    """The faults or options behind the most severe symptom of each kind, on one line; a kind is missing without any.
 
     Of a very large run none is looked for: `rmqemu why` explains one symptom at a time.
 
@@ -130,10 +133,21 @@ def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind
         else:
             faults = [spans[fault_id] for fault_id in _faults_behind(symptom, trace, names) if fault_id in spans]
             named = [f"{span.kind} {span.subject} at {seconds(span.start_ns)}" for span in faults]
+        if symptom.kind is SymptomKind.BUSY and not named:
+            named = list(_options_behind(symptom, report, run))
         if named:
             more = [f"{len(named) - _CAUSES_MAX} more"] if len(named) > _CAUSES_MAX else []
             causes[symptom.kind] = "; ".join([*named[:_CAUSES_MAX], *more])
     return causes
+
+
+def _options_behind(symptom: Symptom, report: Report, run: RunDirectory) -> Iterator[str]:
+    """The options that keep the pool of a symptom busy."""
+    for span in report.of(BUSY_BROKERS.table):
+        if span.start_ns == symptom.start_ns and symptom.text.startswith(f"{span.node}: its {span.pool} threads"):
+            text = options_behind(span, scenario_of(run.manifest["scenario"]))
+            if text:
+                yield text
 
 
 def _overlaps_behind(symptom: Symptom, report: Report) -> Iterator[str]:

@@ -40,6 +40,11 @@ class ProcessingTime:
     last_ns: int = 0
     """The longest one, of a uniform time."""
 
+    @property
+    def mean_ns(self) -> int:
+        """The mean time."""
+        return (self.first_ns + self.last_ns) // 2 if self.distribution is Distribution.UNIFORM else self.first_ns
+
     def draw_ns(self, draw: Callable[[], float]) -> int:
         """The time of one request, in ns; `draw` gives a number of 0 to below 1."""
         match self.distribution:

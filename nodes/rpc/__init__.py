@@ -1,4 +1,4 @@
-"""Requests and answers over channels: codec, client, server and its thread pools, the choice of the nameserver.
+"""Requests and answers over channels: codec, client, server, the choice of the nameserver.
 
 May import `nodes.host`, `nodes.threads`, `nodes.config` and `nodes.protocol`.
 """

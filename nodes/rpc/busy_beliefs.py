@@ -24,6 +24,8 @@ class BusyReason(StrEnum):
     """The queue of its pool is full."""
     TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
     """It has waited for too long."""
+    SYNCHRONIZED = "PC_SYNCHRONIZED"
+    """The page cache became busy while a thread was busy with it."""
     PAGE_CACHE_BUSY = "PCBUSY_CLEAN_QUEUE"
     """It waited when the page cache became busy."""
 

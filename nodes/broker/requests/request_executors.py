@@ -79,12 +79,14 @@ class RequestExecutors(ThreadPools):
         self._fast_failure.watch()
 
     def _after_processing(self, task: RequestTask) -> None:
-        if task.request.code not in _APPENDS or self.is_page_cache_busy():
+        append = partial(self._append, task)
+        if task.request.code not in _APPENDS:
             self._run(task)
-        else:
-            append = partial(self._append, task)
-            if self._lock.take(append, self._host.clock.now_ms()):
-                append()
+        elif self.is_page_cache_busy():
+            self._beliefs.on_refused(task.pool, BusyReason.SYNCHRONIZED)
+            self._run(task)
+        elif self._lock.take(append, self._host.clock.now_ms()):
+            append()
 
     def _append_ms(self) -> float:
         """How long an append has the lock: in the page cache until the disk has taken what was written before."""
