@@ -18,13 +18,16 @@ from nodes.config.options import ROUTE_QUEUES_MAX
 from nodes.protocol.java import as_int, java_compare, java_compare_key, java_hash, java_split
 from nodes.protocol.model import (
     MASTER_ID,
+    READ_WRITE,
     BrokerData,
     MessageQueue,
     QueueData,
+    TopicQueueMappingInfo,
     TopicRouteData,
     is_readable,
     is_writeable,
 )
+from nodes.protocol.static_topics import mock_broker_name, static_endpoints
 from nodes.values import frozen
 
 _INT = re.compile(r"[+-]?[0-9]{1,20}")
@@ -73,7 +76,7 @@ class _Itself:
 
 
 def topic_publish_info(topic: str, route: TopicRouteData) -> TopicPublishInfo:
-    """The queues to send to: those of writeable brokers that have a master.
+    """The queues to send to: those of writeable brokers that have a master, or the logical ones of a static topic.
 
     An order configuration in the route replaces these rules: permission, master and even the existence of the broker
     are not checked. Of two entries of one broker the first decides whether it has a master.
@@ -92,6 +95,8 @@ def _topic_publish_info(topic: str, itself: _Itself) -> TopicPublishInfo:
     route = itself.route
     if route.order_topic_conf:
         return TopicPublishInfo(_ordered_queues(topic, route.order_topic_conf), order_topic=True)
+    if route.order_topic_conf is None and route.topic_queue_mapping_by_broker:
+        return TopicPublishInfo(tuple(static_endpoints(topic, route)))
     firsts: dict[str, BrokerData] = {}
     for data in route.broker_datas:
         firsts.setdefault(data.broker_name, data)
@@ -125,7 +130,7 @@ def _ordered_queues(topic: str, conf: str) -> tuple[MessageQueue, ...]:
 
 
 def topic_subscribe_info(topic: str, route: TopicRouteData) -> tuple[MessageQueue, ...]:
-    """The queues to consume from: those of readable brokers, whether or not they have an address; sorted.
+    """The queues to consume from: those of readable brokers, with or without an address, or the logical ones; sorted.
 
     Mirrors:
         `MQClientInstance#topicRouteData2TopicSubscribeInfo`.
@@ -135,6 +140,8 @@ def topic_subscribe_info(topic: str, route: TopicRouteData) -> tuple[MessageQueu
 
 @lru_cache(maxsize=_ROUTES_MAX)
 def _topic_subscribe_info(topic: str, itself: _Itself) -> tuple[MessageQueue, ...]:
+    if itself.route.topic_queue_mapping_by_broker:
+        return tuple(sort_queues(static_endpoints(topic, itself.route)))
     queues = {
         MessageQueue(topic, data.broker_name, queue_id): None
         for data in itself.route.queue_datas
@@ -247,11 +254,13 @@ def route_in_brief(route: TopicRouteData) -> Json:
     """A route as recorded in the trace.
 
     Returns:
-        Mapping brokerName -> {"queues": [read, write, perm], "addrs": mapping broker id -> address}.
+        Mapping brokerName -> {"queues": [read, write, perm], "addrs": mapping broker id -> address}. The queues of a
+        static topic are the logical ones, which have a broker name of their own.
     """
     datas = {data.broker_name: data for data in route.broker_datas}
     ordered = sorted(route.queue_datas, key=_queue_data_fields)
-    return {queues.broker_name: _broker_in_brief(queues, datas.get(queues.broker_name)) for queues in ordered}
+    brief = {queues.broker_name: _broker_in_brief(queues, datas.get(queues.broker_name)) for queues in ordered}
+    return _with_logical_queues(brief, (route.topic_queue_mapping_by_broker or {}).values())
 
 
 class RouteBriefs:
@@ -260,9 +269,20 @@ class RouteBriefs:
     def __init__(self) -> None:
         self._reported: dict[str, dict[str, Json]] = {}
         """Topic -> broker name -> what is reported about it."""
+        self._mapped: dict[str, dict[str, TopicQueueMappingInfo]] = {}
+        """Static topic -> broker name -> its mapping."""
 
-    def change(self, topic: str, broker_name: str, part: tuple[QueueData, BrokerData] | None) -> bool:
+    def change(
+        self,
+        topic: str,
+        broker_name: str,
+        part: tuple[QueueData, BrokerData] | None,
+        mapping: TopicQueueMappingInfo | None = None,
+    ) -> bool:
         """Take what the route of a topic says about a broker now; None: nothing.
+
+        Args:
+            mapping: of the broker, if the topic is static.
 
         Returns:
             Whether something else is reported about it than before.
@@ -273,11 +293,30 @@ class RouteBriefs:
             reported[broker_name] = brief
         if not reported:
             del self._reported[topic]
-        return bool(brief != before)
+        return self._map(topic, broker_name, mapping) or bool(brief != before)
+
+    def _map(self, topic: str, broker_name: str, mapping: TopicQueueMappingInfo | None) -> bool:
+        known = self._mapped.get(topic, {}).get(broker_name)
+        if mapping is known:
+            return False
+        if mapping is None:
+            del self._mapped[topic][broker_name]
+        else:
+            self._mapped.setdefault(topic, {})[broker_name] = mapping
+        return mapping != known
 
     def route(self, topic: str) -> Json:
         """As `route_in_brief`, no one changes the result; None: the topic has no route."""
-        return dict(self._reported.get(topic, {})) or None
+        return _with_logical_queues(dict(self._reported.get(topic, {})), self._mapped.get(topic, {}).values()) or None
+
+
+def _with_logical_queues(brief: dict[str, Json], mappings: Iterable[TopicQueueMappingInfo]) -> dict[str, Json]:
+    """A route of a static topic: its brokers have no queues of their own, and the logical ones are there."""
+    total = {mock_broker_name(info.scope): info.total_queues for info in mappings}
+    if not total or not brief:
+        return brief
+    addressed = {name: {**found, "queues": [0, 0, found["queues"][2]]} for name, found in brief.items()}
+    return addressed | {name: {"queues": [number, number, READ_WRITE], "addrs": {}} for name, number in total.items()}
 
 
 def _broker_in_brief(queues: QueueData, data: BrokerData | None) -> Json:

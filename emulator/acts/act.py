@@ -101,6 +101,8 @@ class Concerned:
     """Nameservers by name."""
     nameservers: tuple[str, ...] = ()
     """Nameservers by name, or `HOST:PORT`."""
+    broker_names: tuple[str, ...] = ()
+    """Each a brokerName."""
     statefulset: str = ""
     """A StatefulSet."""
     address_server: bool = False

@@ -25,6 +25,7 @@ from emulator.acts.options import (
     WipeWritePerm,
 )
 from emulator.acts.statefulsets import RolloutRestart, RolloutUndo
+from emulator.acts.static_topics import RemappingStaticTopic, UpdateStaticTopic
 from emulator.acts.topics import DeleteTopic, UpdateTopic, UpdateTopicPerm
 from faults.words import Words, WordsError
 from nodes.fields import FieldError, shown
@@ -38,7 +39,7 @@ ACTS: Mapping[str, type[Act]] = MappingProxyType(
             *(ResetOffsetByTime, SkipAccumulatedMessage, ResetOffset, UpdateConsumeOffset, CloneGroupOffset),
             *(UpdateBrokerConfig, UpdateNamesrvConfig, UpdateControllerConfig),
             *(WipeWritePerm, AddWritePerm, UpdateKvConfig, DeleteKvConfig, UpdateAddressServer, UpdateDomain),
-            *(RolloutRestart, RolloutUndo, SendOneMessage),
+            *(UpdateStaticTopic, RemappingStaticTopic, RolloutRestart, RolloutUndo, SendOneMessage),
         )
     }
 )

@@ -27,6 +27,7 @@ from nodes.broker.ha.service import HaService
 from nodes.broker.messages.clean_commit_log import CleanCommitLog
 from nodes.broker.messages.escape_bridge import BrokerOuterApi, escape_bridge
 from nodes.broker.messages.foreign_messages import ForeignMessages
+from nodes.broker.messages.other_masters import OtherMasters
 from nodes.broker.messages.pull import PullMessage
 from nodes.broker.messages.put_message import MessageArrivals, PutMessage
 from nodes.broker.messages.query_message import QueryMessage
@@ -34,6 +35,7 @@ from nodes.broker.messages.reply_message import ReplyMessage
 from nodes.broker.messages.schedule_message import ScheduleMessageService
 from nodes.broker.messages.send import SendMessage
 from nodes.broker.messages.send_back import ConsumerSendMsgBack
+from nodes.broker.messages.static_topics import StaticTopics
 from nodes.broker.part import Part
 from nodes.broker.pop.pops import Pops
 from nodes.broker.registration.nameserver_list import NameserverList
@@ -224,6 +226,8 @@ class BrokerParts:
         self.controlled = self._controlled_replica(setup.controllers)
         """None: it is not in controller mode."""
         self._ports = BrokerPorts(broker, clients.server)
+        others = OtherMasters(broker, group.client, group.nameservers)
+        self.static_topics = StaticTopics(broker, tables.clients.offsets, group.registration, others)
         self.in_order = self._in_order()
         """All parts, in the order in which they load their files and start; those that only answer come last."""
         self._connect(arrivals)
@@ -233,6 +237,7 @@ class BrokerParts:
         pre_online = BrokerPreOnlineService(self._tables.core, self._membership, group.ha, group.slave)
         parts = (
             TopicAndGroupFiles(self._tables.core),
+            self.static_topics,
             messages.cleaning,
             group.ha,
             self.controlled,
@@ -281,9 +286,9 @@ class BrokerParts:
             RecallMessage(broker, messages.put),
             QueryMessage(broker),
             MetadataHandlers(broker, tables, timer),
-            AdminTopics(broker, tables.offsets, pop.in_flight, group.registration),
+            AdminTopics(broker, tables.offsets, pop.in_flight, group.registration, self.static_topics),
             AdminGroups(broker, tables.offsets, pop.in_flight),
-            AdminProgress(broker, tables),
+            AdminProgress(broker, tables, self.static_topics),
             AdminOffsets(broker, tables, pop, clients.to_clients),
             AdminClients(broker, tables, clients.manage, clients.to_clients),
             AdminStore(broker),

@@ -32,7 +32,7 @@ class Broker:
         self.master = Master(parts.messages.log, parts.messages.send_back.send_back_from)
         """This broker, if it is a master, as slaves in its container use it."""
         self._server = parts.clients.server
-        self._server.serve(*(part.handlers() for part in parts.in_order))
+        self._server.serve(*(parts.static_topics.around(part.handlers()) for part in parts.in_order))
 
     @property
     def replica_role(self) -> ReplicaRole | None:

@@ -242,7 +242,8 @@ class Nameserver:
         changed = []
         for topic in candidates:
             part = self.routes.part_of_route(topic, broker_name)
-            if self._briefs.change(topic, broker_name, part):
+            mapping = self.routes.topic_queue_mappings.get(topic, {}).get(broker_name)
+            if self._briefs.change(topic, broker_name, part, mapping):
                 changed.append(topic)
             if part is None:
                 topics.pop(topic, None)

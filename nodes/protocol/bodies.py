@@ -21,6 +21,7 @@ from nodes.protocol.model import (
     TopicConfig,
     TopicQueueMappingInfo,
 )
+from nodes.protocol.static_topics import TopicQueueMappingDetail
 from nodes.protocol.widths import Int32
 from nodes.protocol.wire_names import wire
 from nodes.values import frozen
@@ -35,6 +36,14 @@ class TopicConfigSerializeWrapper:
     data_version: DataVersion
     topic_queue_mapping_info_map: Mapping[str, TopicQueueMappingInfo] = attrs.field(factory=dict)
     """static topic -> mapping."""
+
+
+@frozen
+class TopicQueueMappingSerializeWrapper:
+    """A broker's static topics and their version: its file."""
+
+    topic_queue_mapping_info_map: Mapping[str, TopicQueueMappingDetail]
+    data_version: DataVersion
 
 
 @frozen

@@ -107,6 +107,8 @@ class PullMessageRequestHeader:
     expression_type: str | None = None
     max_msg_bytes: Int32 | None = None
     bname: str | None = None
+    lo: bool | None = None
+    """False: the queue is a physical one of a static topic, for which another broker asks."""
     fencing_token: int | None = None
     """Not RocketMQ's: the number of the sender's lock of the queue."""
 
@@ -119,6 +121,8 @@ class PullMessageResponseHeader:
     next_begin_offset: int
     min_offset: int
     max_offset: int
+    offset_delta: int | None = None
+    """Of a static topic: what is added to the offsets of messages."""
 
 
 @frozen
@@ -130,6 +134,7 @@ class QueryConsumerOffsetRequestHeader:
     queue_id: Int32
     set_zero_if_not_found: bool | None = None
     bname: str | None = None
+    lo: bool | None = None
 
 
 @frozen
@@ -148,6 +153,7 @@ class UpdateConsumerOffsetRequestHeader:
     queue_id: Int32 | None = None
     commit_offset: int | None = None
     bname: str | None = None
+    lo: bool | None = None
     fencing_token: int | None = None
     """As of a pull."""
 
@@ -161,6 +167,7 @@ class SearchOffsetRequestHeader:
     timestamp: int
     boundary_type: BoundaryType | None = None
     bname: str | None = None
+    lo: bool | None = None
 
 
 @frozen
@@ -171,6 +178,7 @@ class GetMaxOffsetRequestHeader:
     queue_id: Int32
     committed: bool = True
     bname: str | None = None
+    lo: bool | None = None
 
 
 @frozen
@@ -180,6 +188,7 @@ class GetMinOffsetRequestHeader:
     topic: str
     queue_id: Int32
     bname: str | None = None
+    lo: bool | None = None
 
 
 @frozen

@@ -59,6 +59,8 @@ class TopicHeader:
     """
 
     topic: str
+    lo: bool | None = None
+    """True, of 351: the mapping of a static topic is wanted, too."""
 
 
 @frozen

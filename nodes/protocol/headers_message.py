@@ -48,6 +48,7 @@ class GetEarliestMsgStoretimeRequestHeader:
     topic: str
     queue_id: Int32
     bname: str | None = None
+    lo: bool | None = None
 
 
 @frozen

@@ -6,8 +6,8 @@ from typing import Any
 from nodes.host import Host
 from nodes.protocol import headers, headers_admin, headers_message
 from nodes.protocol.bodies import ClusterInfo, SetMessageRequestModeRequestBody
-from nodes.protocol.bodies_admin import ConsumeStats
-from nodes.protocol.codes import RequestCode
+from nodes.protocol.bodies_admin import ConsumeStats, TopicStatsTable
+from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_address_server import NameserverListHeader
 from nodes.protocol.headers_statefulset import RolloutRequestHeader
@@ -23,6 +23,7 @@ from nodes.protocol.model import (
 )
 from nodes.protocol.names import retry_topic
 from nodes.protocol.registry import decode_body
+from nodes.protocol.static_topics import TopicConfigAndQueueMapping
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.typed import BrokerError, invoke, succeeded
@@ -134,6 +135,46 @@ class MQAdminExt:
             config.order,
         )
         await self._change(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+
+    async def create_static_topic(self, address: str, config: TopicConfigAndQueueMapping) -> None:
+        """Create or change a topic and its mapping at a broker (`createStaticTopic`)."""
+        header = headers_admin.CreateTopicRequestHeader(
+            config.topic_name,
+            AUTO_CREATE_TOPIC,
+            config.read_queue_nums,
+            config.write_queue_nums,
+            config.perm,
+            config.topic_filter_type,
+            config.topic_sys_flag,
+            config.order,
+            force=False,
+        )
+        code = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
+        await self._change(address, code, header, config.mapping_detail)
+
+    async def topic_config(self, address: str, topic: str) -> TopicConfigAndQueueMapping | None:
+        """A topic at a broker, with its mapping; None: the broker does not have it (`examineTopicConfig`).
+
+        Raises:
+            BrokerError: the broker refuses.
+            RemotingError: it does not answer.
+        """
+        header = headers_admin.TopicHeader(topic, lo=True)
+        answer = await invoke(self._rpc, address, RequestCode.GET_TOPIC_CONFIG, header, timeout_ms=TIMEOUT_MS)
+        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            return None
+        return decode_body(TopicConfigAndQueueMapping, succeeded(answer).body)
+
+    async def max_offsets(self, address: str, topic: str) -> Mapping[int, int]:
+        """Queue -> its end, at one broker (`examineTopicStats`).
+
+        Raises:
+            BrokerError, RemotingError: as above.
+        """
+        header = headers_admin.TopicHeader(topic)
+        answer = await invoke(self._rpc, address, RequestCode.GET_TOPIC_STATS_INFO, header, timeout_ms=TIMEOUT_MS)
+        table = decode_body(TopicStatsTable, succeeded(answer).body).offset_table
+        return {queue.queue_id: offsets.max_offset for queue, offsets in table.items()}
 
     async def delete_topic_in_brokers(self, addresses: Sequence[str], topic: str) -> None:
         """Delete a topic at brokers, one after the other."""

@@ -49,4 +49,4 @@ def test_queues_that_are_not_dropped_are_asked_for_broker_by_broker():
     dropped = MessageQueue("t", "c", 0)
     table = {b1: a_queue(), dropped: a_queue(dropped=True), a1: a_queue(locked=False), a0: a_queue()}
 
-    assert list(queues_by_broker(table).items()) == [("a", (a0, a1)), ("b", (b1,))]
+    assert list(queues_by_broker(table, lambda queue: queue.broker_name).items()) == [("a", (a0, a1)), ("b", (b1,))]

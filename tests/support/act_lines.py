@@ -23,6 +23,8 @@ ACT_LINES: Mapping[str, str] = {
     "delete_kv_config": "delete-kv-config ORDER_TOPIC_CONFIG orders",
     "update_address_server": "update-address-server ns-1 10.0.0.1:9876",
     "update_domain": "update-domain nameservers.example ns-1",
+    "update_static_topic": "update-static-topic orders queues 8 brokers broker-a,broker-b on DefaultCluster",
+    "remapping_static_topic": "remapping-static-topic orders brokers broker-b",
     "rollout_restart": "rollout-restart consumer",
     "rollout_undo": "rollout-undo consumer",
     "send_message": "send-message orders 'hello you' tags red keys k1 queue 0 on broker-a",

@@ -69,9 +69,11 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
         require_known(f"{key}.topic", "topic", concerns.topic, topics)
     if concerns.group and concerns.group not in groups:
         require_known(f"{key}.group", "group", concerns.group, groups)
+    broker_names = list(dict.fromkeys(spec.broker_name for spec in scenario.brokers))
     if concerns.broker:
-        names = list(dict.fromkeys(spec.broker_name for spec in scenario.brokers))
-        require_known(f"{key}.broker", "broker", concerns.broker, names)
+        require_known(f"{key}.broker", "broker", concerns.broker, broker_names)
+    for name in concerns.broker_names:
+        require_known(f"{key}.brokers", "broker", name, broker_names)
     if concerns.statefulset:
         names = [spec.name for spec in scenario.statefulsets]
         require_known(f"{key}.statefulset", "StatefulSet", concerns.statefulset, names, "statefulset")

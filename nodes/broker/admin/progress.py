@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.messages.static_topics import StaticTopics
 from nodes.broker.part import Part
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
@@ -38,9 +39,10 @@ class AdminProgress(Part):
         `#querySubscriptionByConsumer`.
     """
 
-    def __init__(self, broker: BrokerContext, clients: ClientTables) -> None:
+    def __init__(self, broker: BrokerContext, clients: ClientTables, static_topics: StaticTopics) -> None:
         self._broker = broker
         self._clients = clients
+        self._static_topics = static_topics
 
     def handlers(self) -> Handlers:
         """The requests that it answers."""
@@ -140,7 +142,9 @@ class AdminProgress(Part):
 
     def _offset_of(self, group: str, queue: MessageQueue) -> OffsetWrapper:
         offsets, store, topic, queue_id = self._clients.offsets, self._broker.store, queue.topic, queue.queue_id
-        committed = max(0, offsets.query_offset(group, topic, queue_id))
+        # Of a static topic it stays -1: whoever asks looks at an earlier broker of the logical queue then.
+        least = -1 if topic in self._static_topics.mappings else 0
+        committed = max(least, offsets.query_offset(group, topic, queue_id))
         pulled = max(committed, offsets.query_pull_offset(group, topic, queue_id))
         consumed_ms = max(0, store.store_timestamp(topic, queue_id, committed - 1))
         return OffsetWrapper(store.max_offset(topic, queue_id), committed, pulled, consumed_ms)

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
+import attrs
+
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_consumer_offsets, persist_topics
+from nodes.broker.messages.static_topics import StaticTopics
 from nodes.broker.part import Part
 from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
@@ -18,6 +21,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import TopicConfig
 from nodes.protocol.names import SYSTEM_TOPICS, is_system_topic, validate_topic
 from nodes.protocol.registry import decode_body, decode_header
+from nodes.protocol.static_topics import TopicConfigAndQueueMapping
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
@@ -38,11 +42,13 @@ class AdminTopics(Part):
         offsets: ConsumerOffsetManager,
         in_flight: PopInflightMessageCounter,
         registration: NameserverRegistration,
+        static_topics: StaticTopics,
     ) -> None:
         self._broker = broker
         self._offsets = offsets
         self._in_flight = in_flight
         self._registration = registration
+        self._static_topics = static_topics
 
     def handlers(self) -> Handlers:
         """The requests that it answers."""
@@ -102,6 +108,7 @@ class AdminTopics(Part):
             return request.answer(*_conflict(topic))
         broker = self._broker
         broker.topics.delete_topic_config(topic, now_ms=broker.host.clock.now_ms())
+        self._static_topics.forget(topic)
         self._offsets.clean_offset_by_topic(topic)
         self._in_flight.clear_topic(topic)
         broker.store.delete_topic(topic)
@@ -112,11 +119,14 @@ class AdminTopics(Part):
         return success(request)
 
     def _get_topic_config(self, _channel: Channel, request: Command) -> Command:
-        topic = decode_header(headers.TopicHeader, request.ext_fields).topic
-        config = self._broker.topics.select_topic_config(topic)
+        header = decode_header(headers.TopicHeader, request.ext_fields)
+        config = self._broker.topics.select_topic_config(header.topic)
         if config is None:
-            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"No topic in this broker. topic: {topic}")
-        return success(request, None, config)
+            return request.answer(ResponseCode.TOPIC_NOT_EXIST, f"No topic in this broker. topic: {header.topic}")
+        mapping = self._static_topics.mappings.get(header.topic) if header.lo else None
+        return success(
+            request, None, TopicConfigAndQueueMapping(**attrs.asdict(config, recurse=False), mapping_detail=mapping)
+        )
 
     def _get_system_topics(self, _channel: Channel, request: Command) -> Command:
         named = [*SYSTEM_TOPICS, *filter(is_system_topic, self._broker.topics.topics)]

@@ -1,7 +1,7 @@
 """Registrations of a broker with its nameservers, heartbeats between them, and the unregistration."""
 
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 import attrs
@@ -18,7 +18,7 @@ from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerial
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.java import hash_ordered
-from nodes.protocol.model import READ_WRITE, QueueData, TopicConfig, TopicRouteData
+from nodes.protocol.model import READ_WRITE, QueueData, TopicConfig, TopicQueueMappingInfo, TopicRouteData
 from nodes.protocol.names import dlq_topic
 from nodes.protocol.registry import decode_body, decode_header, encode_body, encode_header
 from nodes.protocol.retries import DLQ_NUMS_PER_GROUP
@@ -68,6 +68,8 @@ class NameserverRegistration(Part):
         self._group = group
         self.on_registered: OnRegistered = _nothing_follows
         """Called with the answers to each registration, in order of arrival; None for a nameserver without answer."""
+        self.mapping_infos: Callable[[Iterable[str]], Mapping[str, TopicQueueMappingInfo]] = lambda _: {}
+        """The mappings of the static ones among topics."""
         self.heartbeat_controllers: Callable[[], None] | None = None
         """Sends a heartbeat to the controllers; None: the broker is not in controller mode."""
         self._lock = trio.Lock()
@@ -221,7 +223,8 @@ class NameserverRegistration(Part):
             heartbeat_timeout_millis=config.broker_not_active_timeout_millis if acting else None,
             enable_acting_master=acting,
         )
-        body = encode_body(RegisterBrokerBody(TopicConfigSerializeWrapper(table, broker.topics.data_version)))
+        wrapper = TopicConfigSerializeWrapper(table, broker.topics.data_version, self.mapping_infos(table))
+        body = encode_body(RegisterBrokerBody(wrapper))
         if config.compressed_register:  # without a flag in the header, as in BrokerOuterAPI#registerBrokerAll
             body = zlib.compress(body, zlib.Z_BEST_COMPRESSION)
         try:

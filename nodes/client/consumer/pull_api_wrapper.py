@@ -31,13 +31,13 @@ class PullAPIWrapper:
         """The broker to pull from; the route of an unknown one is fetched once."""
         routes = self._instance.routes
         wanted = self._suggested.get(queue, MASTER_ID)
-        found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
+        found = routes.find_broker_address_in_subscribe(routes.broker_name_of(queue), wanted)
         if found is None:
             try:
                 await self._instance.update_topic_route(queue.topic)
             except RemotingError:
                 return None
-            found = routes.find_broker_address_in_subscribe(queue.broker_name, wanted)
+            found = routes.find_broker_address_in_subscribe(routes.broker_name_of(queue), wanted)
         return found
 
     def take_suggestion(self, queue: MessageQueue, answer: Command) -> headers.PullMessageResponseHeader:
@@ -51,6 +51,9 @@ class PullAPIWrapper:
     ) -> tuple[Message, ...]:
         """The messages of an answer with matching tags: a broker compares only hash codes."""
         messages = decode_body(PullMessageResponseBody, answer.body).messages
+        delta = decode_header(headers.PullMessageResponseHeader, answer.ext_fields).offset_delta
+        if delta is not None:
+            messages = _in_logical_queue(messages, queue, delta)
         if client_keeps_all(subscription):
             return messages
         retained: list[Message] = []
@@ -61,3 +64,10 @@ class PullAPIWrapper:
                 client_id = self._instance.client_id
                 self._instance.host.record(filtered_record(message, self._group, queue.broker_name, client_id))
         return tuple(retained)
+
+
+def _in_logical_queue(messages: tuple[Message, ...], queue: MessageQueue, delta: int) -> tuple[Message, ...]:
+    """Messages of a static topic, with their places in the logical queue."""
+    return tuple(
+        message._replace(queue_id=queue.queue_id, queue_offset=message.queue_offset + delta) for message in messages
+    )

@@ -9,6 +9,7 @@ from nodes.protocol.model import Message
 from nodes.protocol.names import retry_topic
 from nodes.protocol.properties import DELAY_TIME_LEVEL, RETRY_TOPIC
 from nodes.protocol.retries import retry_delay_level, retry_properties
+from nodes.protocol.static_topics import MOCK_BROKER_PREFIX
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError, invoke, succeeded
 
@@ -35,7 +36,7 @@ class SendMessageBack:
         self.max_reconsume_times = max_reconsume_times
 
     async def send_back(self, message: Message, delay_level: int, broker_name: str | None) -> bool:
-        """Send a message back to its broker; if that fails, to the retry topic of any broker.
+        """Send a message back to its broker; if that fails, or its queue is a logical one, to the retry topic of any.
 
         The first attempt may have been stored although its answer was lost: then the message is redelivered twice.
 
@@ -46,6 +47,8 @@ class SendMessageBack:
         Returns:
             Whether it will be redelivered.
         """
+        if broker_name is not None and broker_name.startswith(MOCK_BROKER_PREFIX):
+            return await self.send_to_retry_topic(message)
         try:
             await self._consumer_send_message_back(message, delay_level, broker_name)
         except (RemotingError, BrokerError, ClientError) as error:

@@ -51,10 +51,10 @@ class MQAdmin:
         header: headers.GetMaxOffsetRequestHeader | headers.SearchOffsetRequestHeader,
     ) -> int:
         routes = self._instance.routes
-        address = routes.find_broker_address_in_publish(queue.broker_name)
+        address = routes.find_broker_address_in_publish(routes.broker_name_of(queue))
         if address is None:
             await self._instance.update_topic_route(queue.topic)
-            address = routes.find_broker_address_in_publish(queue.broker_name)
+            address = routes.find_broker_address_in_publish(routes.broker_name_of(queue))
         if address is None:
             raise RemotingConnectError(f"no master of {queue.broker_name} is known")
         timeout_ms = self._instance.config.mq_client_api_timeout

@@ -103,7 +103,8 @@ class RemoteBrokerOffsetStore:
 
     def _send_commit(self, queue: MessageQueue, offset: int) -> bool:
         """Send a commit; False if the broker's address is unknown."""
-        found = self._instance.routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID)
+        routes = self._instance.routes
+        found = routes.find_broker_address_in_subscribe(routes.broker_name_of(queue), MASTER_ID)
         if found is None:
             return False
         token = None if self._exclusivity is None else self._exclusivity.fencing_token(queue)
@@ -115,10 +116,11 @@ class RemoteBrokerOffsetStore:
 
     async def _address_for_query(self, queue: MessageQueue) -> str:
         routes = self._instance.routes
-        found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID, only_this_broker=True)
+        name = routes.broker_name_of(queue)
+        found = routes.find_broker_address_in_subscribe(name, MASTER_ID, only_this_broker=True)
         if found is None:
             await self._instance.update_topic_route(queue.topic)
-            found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID)
+            found = routes.find_broker_address_in_subscribe(routes.broker_name_of(queue), MASTER_ID)
         if found is None:
             raise RemotingConnectError(f"no broker {queue.broker_name} is known")
         return found.address

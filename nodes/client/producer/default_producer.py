@@ -274,11 +274,11 @@ class DefaultProducer:
         return outcome
 
     async def _send_kernel(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:
-        find_address = self._instance.routes.find_broker_address_in_publish
-        address = find_address(queue.broker_name)
+        routes = self._instance.routes
+        address = routes.find_broker_address_in_publish(routes.broker_name_of(queue))
         if address is None:
             await self._try_to_find_topic_publish_info(queue.topic)
-            address = find_address(queue.broker_name)
+            address = routes.find_broker_address_in_publish(routes.broker_name_of(queue))
         if address is None:
             raise BrokerNotExistError(queue.broker_name)
         born_ms = self._host.clock.now_ms()

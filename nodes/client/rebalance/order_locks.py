@@ -1,6 +1,6 @@
 """Locks of ordered queues, as one client requests, renews and releases them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from nodes.beliefs import Ownership, OwnershipEvent
 from nodes.client.instance.client_instance import ClientInstance
@@ -40,7 +40,7 @@ class OrderLocks:
 
     async def lock(self, queue: MessageQueue) -> bool:
         """Lock a queue or renew its lock; returns whether this client holds it now."""
-        locked = await self._ask(queue.broker_name, (queue,)) or ()
+        locked = await self._ask(self._instance.routes.broker_name_of(queue), (queue,)) or ()
         for granted in locked:
             self._grant(granted)
         return queue in locked
@@ -50,7 +50,7 @@ class OrderLocks:
 
         A queue that is missing in the answer is marked as not locked; without an answer nothing changes.
         """
-        for broker_name, queues in queues_by_broker(self._process_queues).items():
+        for broker_name, queues in queues_by_broker(self._process_queues, self._instance.routes.broker_name_of).items():
             locked = await self._ask(broker_name, queues)
             if locked is None:
                 continue
@@ -63,14 +63,14 @@ class OrderLocks:
 
     def unlock(self, queue: MessageQueue) -> None:
         """Unlock a queue, without waiting for the answer."""
-        address = self._address(queue.broker_name)
+        address = self._address(self._instance.routes.broker_name_of(queue))
         if address is not None:
             invoke_oneway(self._instance.rpc, address, RequestCode.UNLOCK_BATCH_MQ, None, self._body((queue,)))
         self._lose(queue)
 
     async def unlock_all(self) -> None:
         """Unlock all queues that are not dropped, and wait for each broker's answer."""
-        for broker_name, queues in queues_by_broker(self._process_queues).items():
+        for broker_name, queues in queues_by_broker(self._process_queues, self._instance.routes.broker_name_of).items():
             address = self._address(broker_name)
             if address is None:
                 continue
@@ -139,11 +139,11 @@ class OrderLocks:
 
 
 def queues_by_broker(
-    process_queues: Mapping[MessageQueue, ProcessQueue],
+    process_queues: Mapping[MessageQueue, ProcessQueue], broker_name_of: Callable[[MessageQueue], str]
 ) -> Mapping[str, tuple[MessageQueue, ...]]:
     """The queues that are not dropped: brokerName -> its queues, both sorted."""
     found: dict[str, list[MessageQueue]] = {}
     for queue in sorted(process_queues):
         if not process_queues[queue].dropped:
-            found.setdefault(queue.broker_name, []).append(queue)
+            found.setdefault(broker_name_of(queue), []).append(queue)
     return {broker_name: tuple(found[broker_name]) for broker_name in sorted(found)}

@@ -10,8 +10,10 @@ from nodes.protocol.java import bucket_of, java_compare_key
 from nodes.protocol.model import (
     MASTER_ID,
     BrokerData,
+    MessageQueue,
     TopicRouteData,
 )
+from nodes.protocol.static_topics import static_endpoints
 from nodes.routes import topic_route_data_changed
 from nodes.values import frozen
 
@@ -45,6 +47,8 @@ class ClientRoutes:
     def __init__(self) -> None:
         self._routes: dict[str, TopicRouteData] = {}
         self._brokers: dict[str, Mapping[int, str]] = {}
+        self._endpoints: dict[str, Mapping[MessageQueue, str]] = {}
+        """Static topic -> logical queue -> the broker that leads it."""
         self._is_clean = True
         """Whether no route was installed since addresses were cleaned."""
 
@@ -73,7 +77,21 @@ class ClientRoutes:
         for data in route.broker_datas:
             self._brokers[data.broker_name] = dict(data.broker_addrs)
         self._routes[topic] = route
+        endpoints = static_endpoints(topic, route) if route.topic_queue_mapping_by_broker else None
+        if endpoints:
+            self._endpoints[topic] = endpoints
         self._is_clean = False
+
+    def broker_name_of(self, queue: MessageQueue) -> str:
+        """The broker of a queue; of a logical one, the broker that leads it: empty if the route has no such queue.
+
+        Once a topic was static it is so for this client, as in RocketMQ.
+
+        Mirrors:
+            `MQClientInstance#getBrokerNameFromMessageQueue`.
+        """
+        endpoints = self._endpoints.get(queue.topic)
+        return queue.broker_name if endpoints is None else endpoints.get(queue, "")
 
     def clean_offline_brokers(self) -> tuple[str, ...]:
         """Remove addresses that are in no cached route; returns them, sorted.

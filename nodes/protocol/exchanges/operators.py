@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nodes.protocol import bodies, bodies_admin, headers, headers_admin, headers_container, headers_message, model
+from nodes.protocol import (
+    bodies,
+    bodies_admin,
+    headers,
+    headers_admin,
+    headers_container,
+    headers_message,
+    model,
+    static_topics,
+)
 from nodes.protocol.admin_request import CHANGES_GROUP, CHANGES_TOPIC, AdminRequest, Changed, OtherReason, sets_readable
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.exchange import AclNeed, Exchange, NodeRole
@@ -30,9 +39,15 @@ OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         ),
         RequestCode.GET_TOPIC_CONFIG: Exchange(
             headers_admin.TopicHeader,
-            response_body=model.TopicConfig,
+            response_body=static_topics.TopicConfigAndQueueMapping,
             answered_by=NodeRole.BROKER,
             admin=OtherReason.READS,
+        ),
+        RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: Exchange(
+            headers_admin.CreateTopicRequestHeader,
+            request_body=static_topics.TopicQueueMappingDetail,
+            answered_by=NodeRole.BROKER,
+            admin=AdminRequest(CHANGES_TOPIC, topic="topic"),
         ),
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: Exchange(
             response_body=bodies.TopicList, answered_by=NodeRole.BROKER, admin=OtherReason.READS, is_wide=True
