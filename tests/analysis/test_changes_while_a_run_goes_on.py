@@ -57,6 +57,18 @@ def test_a_busy_pool_has_a_line_when_it_begins_when_it_refuses_and_when_it_ends(
     ]
 
 
+def test_the_line_of_a_broker_that_dies_while_it_is_busy_ends_with_it():
+    busy = {"waiting": 1, "waited_max_ms": 200, "refused": {}}
+    trace = HandMadeTrace().life("ba", "started", role="broker")
+    trace.at(1).believe("ba", busy, "sendMessage", "busy").at(4).life("ba", "killed")
+    trace.at(9).life("ba", "started").at(10).life("ba", "ready")
+
+    assert lines_of(trace) == [
+        "1.000  busy        ba sendMessage: requests wait for threads",
+        "4.000  busy        ba sendMessage: ended after 3.000 s, longest wait 200 ms, refused: none",
+    ]
+
+
 def a_view(*members):
     return {"cids": list(members), "queues": {"broker-a": 4}}
 

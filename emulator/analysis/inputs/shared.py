@@ -6,6 +6,7 @@ from enum import StrEnum
 from emulator.analysis.inputs.administrators import Administrators
 from emulator.analysis.inputs.agreement import Interval, first_agreement
 from emulator.analysis.inputs.blocked import Blocked
+from emulator.analysis.inputs.busy_pools import BusyPools
 from emulator.analysis.inputs.causes import Causes, Windows
 from emulator.analysis.inputs.disturbances import Disturbances
 from emulator.analysis.inputs.facts import RunFacts
@@ -52,6 +53,8 @@ class Input(StrEnum):
     """Faults, and what happened to processes."""
     ADMINISTRATORS = "administrators"
     """What administrators changed."""
+    BUSY_POOLS = "busy_pools"
+    """When thread pools of nodes were busy, and what came of it."""
     BLOCKED = "blocked"
     """When no member of a group could consume a queue, since faults that last kept all of them from its broker."""
 
@@ -79,6 +82,7 @@ class SharedInputs:
         self.keys = KeyedMessages(self.presence, self.messages, facts)
         self.offsets = Offsets(facts.bounds, self.presence, share)
         self.services = ServiceSpans(self.presence)
+        self.busy_pools = BusyPools(self.presence)
         self._windows: dict[str, Windows] = {}
         self._agreed_ns: int | None = None
 
@@ -87,7 +91,7 @@ class SharedInputs:
         """Those that read rows, in the order of `Feed`."""
         return (
             *(self.presence, self.messages, self.causes, self.disturbances, self.administrators),
-            *(self.owners, self.progress, self.offsets, self.keys, self.holdings, self.services),
+            *(self.owners, self.progress, self.offsets, self.keys, self.holdings, self.services, self.busy_pools),
         )
 
     def on_read(self) -> None:

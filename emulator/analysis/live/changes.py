@@ -19,10 +19,10 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
 
 import attrs
 
+from emulator.analysis.inputs.busy_pools import BusyPool, BusyPools
 from emulator.analysis.inputs.holdings import HeldSubject, HoldersOfValue, Holdings
 from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Presence
@@ -72,7 +72,7 @@ class WatchedDifference(StrEnum):
     LAG = "lag"
     """Messages of a group wait."""
     BUSY = "busy"
-    """Requests wait for threads of a broker, or are refused."""
+    """Requests wait for threads of a node, or are refused."""
 
 
 @attrs.frozen
@@ -104,15 +104,6 @@ class DifferenceChange:
 def line_of(change: DifferenceChange, text: str) -> str:
     """A line that begins with the time and the kind of a change."""
     return f"{change.t_ns / NS_PER_S:{_TIME_CHARS}.3f}  {change.what:<{_WHAT_CHARS}}  {text}"
-
-
-@attrs.define
-class _BusyPool:
-    """A thread pool that is busy."""
-
-    since_ns: int
-    refused: Counter[str] = attrs.field(factory=Counter)
-    waited_max_ms: int = 0
 
 
 @attrs.define
@@ -174,14 +165,13 @@ class LiveWatch:
         self._queues = QueueOwners(self._presence, TracedMessages(self._presence), share)
         self._progress = GroupProgress(self._presence, stored_max=0)
         self._views = Holdings(self._presence, BeliefKind.VIEW, share=share)
-        self._feed = RowFeed((self._presence, self._queues, self._progress, self._views))
+        self._pools = BusyPools(self._presence)
+        self._feed = RowFeed((self._presence, self._queues, self._progress, self._views, self._pools))
         self._lag_at_ns = LAG_EVERY_NS
         """When the lag is taken next: a multiple of `LAG_EVERY_NS`."""
         self._ends: dict[GroupQueue, int] = {}
         """Mapping queue -> its end when the lag was taken last."""
         self._lags: dict[str, _LiveLag] = {}
-        self._busy: dict[str, _BusyPool] = {}
-        """Mapping broker and pool -> what has happened since it is busy."""
         self._open: dict[tuple[WatchedDifference, str], DifferenceChange] = {}
         self.rows: Counter[str] = Counter({table.name: 0 for table in TABLES})
         """Mapping table -> number of rows that have been read."""
@@ -204,9 +194,7 @@ class LiveWatch:
         """
         self.rows[table] += 1
         yield from self.reach(reached_by(table, t_ns))
-        if row is not None and table == BELIEFS.name and row[_KIND] == BeliefKind.BUSY:
-            yield from self._look_at_pool(t_ns, f"{row[_NODE]} {row[_SUBJECT]}", json.loads(str(row[_VALUE])))
-        elif row is not None:
+        if row is not None:
             for _ in self._feed.read((_MAKERS[table](row),)):
                 pass  # it was settled above
 
@@ -239,7 +227,7 @@ class LiveWatch:
 
     def state(self) -> bytes:
         """What `restored` goes on with; only the same release can read it. What is over is forgotten."""
-        for item in (self._presence, self._queues, self._progress, self._views):
+        for item in (self._presence, self._queues, self._progress, self._views, self._pools):
             item.forget()
         return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
 
@@ -258,6 +246,8 @@ class LiveWatch:
     # --- after an instant -----------------------------------------------------------------
 
     def _look(self, t_ns: int) -> Iterator[DifferenceChange]:
+        for pool in self._pools.take_changed():
+            yield from self._look_at_pool(pool, t_ns)
         for about in self._views.changed:
             yield from self._look_at_views(about, t_ns)
         for queue in self._queues.changed:
@@ -270,16 +260,13 @@ class LiveWatch:
             then = f"now {owners}" if owners else "it needs none now"
             yield from self._reported(t_ns, WatchedDifference.ORPHAN, name, now.orphan_since_ns, "no owner", then)
 
-    def _look_at_pool(self, t_ns: int, about: str, value: Any) -> Iterator[DifferenceChange]:
-        """A broker records a busy pool every second; a line says that it begins, and another one what came of it."""
-        if value is not None:
-            pool = self._busy.setdefault(about, _BusyPool(t_ns))
-            pool.refused.update(value["refused"])
-            pool.waited_max_ms = max(pool.waited_max_ms, value["waited_max_ms"])
+    def _look_at_pool(self, pool: BusyPool, t_ns: int) -> Iterator[DifferenceChange]:
+        """A node records a busy pool every second; a line reports that it begins, and another one what came of it."""
+        about = f"{pool.node} {pool.pool}"
+        if pool.end_ns < 0:
             text = "requests wait for threads" if not pool.refused else "requests are refused"
-            yield from self._reported(t_ns, WatchedDifference.BUSY, about, pool.since_ns, text, "")
-        elif about in self._busy:
-            pool = self._busy.pop(about)
+            yield from self._reported(t_ns, WatchedDifference.BUSY, about, pool.start_ns, text, "")
+        else:
             refused = ", ".join(f"{count:,} x {reason}" for reason, count in sorted(pool.refused.items())) or "none"
             then = f"longest wait {pool.waited_max_ms:,} ms, refused: {refused}"
             yield from self._reported(t_ns, WatchedDifference.BUSY, about, -1, "", then)

@@ -1,7 +1,6 @@
 """V19: brokers, nameservers and controllers that are busy, and the members that brokers lose for it."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from emulator.analysis.findings.questions import Words, about_group, about_node,
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, seconds, span_words
+from emulator.analysis.inputs.busy_pools import BusyPool
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
@@ -52,41 +52,6 @@ class BusySpan(JudgedFinding):
     """The group that lost most of them."""
 
 
-@attrs.define
-class _OpenSpan:
-    """A pool that is busy."""
-
-    node: str
-    pool: str
-    start_ns: int
-    recorded_ns: int
-    refused: Counter[str] = attrs.field(factory=Counter)
-    refusing_ns: int = 0
-    waited_max_ms: int = 0
-
-    def add(self, row: BeliefRow, value: Mapping[str, Any]) -> None:
-        self.refused.update(value["refused"])
-        if value["refused"]:
-            self.refusing_ns += row.t_ns - self.recorded_ns
-        self.recorded_ns = row.t_ns
-        self.waited_max_ms = max(self.waited_max_ms, value["waited_max_ms"])
-
-    def closed(self, end_ns: int, *, censored: bool) -> BusySpan:
-        return BusySpan(
-            node=self.node,
-            pool=self.pool,
-            start_ns=self.start_ns,
-            end_ns=end_ns,
-            censored=censored,
-            refused=self.refused.total(),
-            reasons=tuple(sorted(self.refused)),
-            refusing_ns=self.refusing_ns,
-            waited_max_ms=self.waited_max_ms,
-            lost_members=0,
-            lost_group="",
-        )
-
-
 @attrs.frozen
 class _Removal:
     """A broker's list of members got shorter."""
@@ -97,56 +62,27 @@ class _Removal:
     listed: int
 
 
-class BusyPools(Watcher):
-    """Collects busy pools, and lists of members that got shorter.
+class ListedMembers(Watcher):
+    """Collects lists of members that got shorter."""
 
-    Args:
-        presence: has read the same rows before.
-    """
-
-    def __init__(self, presence: Presence) -> None:
-        self._presence = presence
-        self._open: dict[tuple[str, int, str], _OpenSpan] = {}
-        """Mapping node, incarnation and pool -> what has happened so far."""
+    def __init__(self) -> None:
         self._listed: dict[tuple[str, str], int] = {}
         """Mapping node and group -> members that the broker lists."""
-        self.spans: list[BusySpan] = []
         self.removals: list[_Removal] = []
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs of brokers."""
         return {BELIEFS: self._belief}
 
-    def settle(self, t_ns: int) -> None:
-        """A broker that has ended is not busy any more."""
-        for key, span in list(self._open.items()):
-            if self._presence.processes.has_ended(key[:2], t_ns):
-                self.spans.append(span.closed(t_ns, censored=False))
-                del self._open[key]
-
-    def finish(self, end_ns: int) -> None:
-        """Close what is open."""
-        self.spans += [span.closed(end_ns, censored=True) for span in self._open.values()]
-        self._open.clear()
-
     def _belief(self, row: BeliefRow) -> None:
-        if row.kind == BeliefKind.BUSY:
-            self._busy(row, json.loads(row.value))
-        elif row.kind == BeliefKind.CONSUMER_IDS:
+        if row.kind == BeliefKind.CONSUMER_IDS:
             listed = len(json.loads(row.value) or ())
             if listed < self._listed.get((row.node, row.subject), 0):
                 self.removals.append(_Removal(row.t_ns, row.node, row.subject, listed))
             self._listed[row.node, row.subject] = listed
 
-    def _busy(self, row: BeliefRow, value: Mapping[str, Any] | None) -> None:
-        key = row.node, row.incarnation, row.subject
-        if value is not None:
-            self._open.setdefault(key, _OpenSpan(row.node, row.subject, row.t_ns, row.t_ns)).add(row, value)
-        elif key in self._open:
-            self.spans.append(self._open.pop(key).closed(row.t_ns, censored=False))
 
-
-class BusyBrokers(Oracle[BusySpan, BusyPools]):
+class BusyBrokers(Oracle[BusySpan, ListedMembers]):
     """V19: a broker that is busy loses no member that lives."""
 
     id: ClassVar[str] = "V19"
@@ -157,16 +93,16 @@ class BusyBrokers(Oracle[BusySpan, BusyPools]):
         "violation, as long as it hits messages only. It is one where the broker refuses heartbeats, and removes a "
         "member from a group although its process runs and reaches the broker."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.BLOCKED,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.BUSY_POOLS, Input.BLOCKED)
     table = FindingTable("busy_brokers", BusySpan, "a thread pool of a node was busy")
 
-    def watch(self, inputs: SharedInputs) -> BusyPools:
-        """What collects them."""
-        return BusyPools(inputs.presence)
+    def watch(self, inputs: SharedInputs) -> ListedMembers:  # noqa: ARG002 - it reads rows only
+        """What collects members that were removed."""
+        return ListedMembers()
 
-    def find(self, inputs: SharedInputs, watched: BusyPools) -> Iterable[BusySpan]:
+    def find(self, inputs: SharedInputs, watched: ListedMembers) -> Iterable[BusySpan]:
         """Busy pools, those of heartbeats with the members that were lost."""
-        for span in watched.spans:
+        for span in map(_span, inputs.busy_pools.found):
             refuses_heartbeats = span.pool == PoolName.HEARTBEAT and span.refused > 0
             yield _with_lost(span, watched.removals, inputs) if refuses_heartbeats else span
 
@@ -208,6 +144,22 @@ class BusyBrokers(Oracle[BusySpan, BusyPools]):
                 severity = max(severity, 2.0 * limits.paging_times)
             text = self.describe(row, context).replace(span_words(row), f"for {seconds(row.end_ns - row.start_ns)}")
             yield Symptom(SymptomKind.BUSY, severity, row.start_ns, text, _question(row))
+
+
+def _span(busy: BusyPool) -> BusySpan:
+    return BusySpan(
+        node=busy.node,
+        pool=busy.pool,
+        start_ns=busy.start_ns,
+        end_ns=busy.end_ns,
+        censored=busy.censored,
+        refused=busy.refused.total(),
+        reasons=tuple(sorted(busy.refused)),
+        refusing_ns=busy.refusing_ns,
+        waited_max_ms=busy.waited_max_ms,
+        lost_members=0,
+        lost_group="",
+    )
 
 
 def _question(span: BusySpan) -> Words:
