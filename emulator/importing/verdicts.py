@@ -8,7 +8,6 @@ import attrs
 
 from emulator.base.text import alike
 from emulator.importing.settings import ConfiguredNode, Setting
-from emulator.spec.rocketmq.java_values import JavaValue, UnreadValueError, read_value
 from emulator.spec.rocketmq.known_options import (
     CLASSES_OF,
     RELEASE_OF_THE_TABLE,
@@ -20,16 +19,15 @@ from emulator.spec.rocketmq.known_options import (
     options_by_name,
     other_release_of,
 )
+from emulator.spec.rocketmq.option_values import read_value
 from nodes.config import BrokerConfig, Config, ConsumerConfig, ControllerConfig, NameserverConfig, options
 from nodes.config.client import ProducerConfig
+from nodes.config.java_values import JavaValue, UnreadValueError
 from nodes.config.nameserver import NameserverWithControllerConfig
 from nodes.fields import TEXT_MAP, FieldError, check_value, shown
 
 _BOOLEANS = ("true", "false")
 _SHOWN_MAX = 60
-
-_NAMESERVERS = ("namesrvAddr", "fetchNameSrvAddrByDnsLookup", "fetchNamesrvAddrByAddressServer")
-"""Emulated, but addresses and names of other machines mean nothing in an emulated cluster."""
 
 
 class Fate(StrEnum):
@@ -150,10 +148,8 @@ def _read(node: ConfiguredNode, setting: Setting, option: KnownOption, value: Ja
         return Verdict(setting, fate, note, printed=printed, is_warning=is_warning)
     if option.name == "brokerRole" and value == "SLAVE":
         return Verdict(setting, Fate.ELSEWHERE, "set elsewhere: a broker whose id is not 0 is a slave", value)
-    if option.name in _NAMESERVERS:
-        return Verdict(
-            setting, Fate.ELSEWHERE, "set elsewhere: where the nameservers are: nodes have all of [nameserver]"
-        )
+    if option.elsewhere:
+        return Verdict(setting, Fate.ELSEWHERE, f"{Fate.ELSEWHERE}: {option.elsewhere}")
     ours = class_of(node)
     if ours is not None and (problem := _problem(ours, option.name, value)):
         note = f"{shown(setting.value, _SHOWN_MAX)!r} cannot be emulated: {problem}; the default is used"

@@ -5,7 +5,6 @@ Mirrors:
     `org.apache.rocketmq.remoting.Configuration`.
 """
 
-import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeVar
@@ -13,12 +12,11 @@ from typing import Any, TypeVar
 import attrs
 
 from nodes.config.java_properties import read_properties
+from nodes.config.java_values import UnreadValueError, read_boolean, read_text, read_whole
 from nodes.config.options import Config, options
-from nodes.fields import INT_MAX, rule_of
+from nodes.fields import INT_MAX, LONG_MAX, rule_of
 
 _Config = TypeVar("_Config", bound=Config)
-_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
-"""A number as Java reads it: no blanks, no separators, no unit."""
 
 
 def to_lines(values: Mapping[str, object]) -> str:
@@ -69,14 +67,14 @@ def _value(field: "attrs.Attribute[Any]", text: str) -> object | None:
     """The value of an option; None if the text is none: of a switch every text but `true` is false."""
     default: object = field.default
     if isinstance(default, bool):
-        return text.lower() == "true"
+        return read_boolean(text)
     if isinstance(default, int):
-        number = int(text) if _WHOLE.fullmatch(text) else None
-        is_int = rule_of(field).limit == INT_MAX
-        return None if number is None or (is_int and not -INT_MAX <= number <= INT_MAX) else number
-    if isinstance(default, Enum):
-        return text.strip() if text.strip() in [item.value for item in type(default)] else None
-    return text.strip()
+        try:
+            return read_whole(text, INT_MAX if rule_of(field).limit == INT_MAX else LONG_MAX)
+        except UnreadValueError:
+            return None
+    value = read_text(text)
+    return value if not isinstance(default, Enum) or value in [item.value for item in type(default)] else None
 
 
 def _text(value: object) -> str:

@@ -81,6 +81,9 @@ class KnownOption:
     """Those of an enum."""
     status: OptionStatus
     meaning: str
+    elsewhere: str = ""
+    """Where a scenario has it, if its values are addresses of other machines, which mean nothing in an emulated
+    cluster, be the option emulated or not; empty: its values are none."""
 
     @property
     def is_read(self) -> bool:
@@ -171,6 +174,7 @@ def _option(kind: FileKind, row: Mapping[str, str]) -> KnownOption:
         values=_split(row["values"]),
         status=status,
         meaning=meaning,
+        elsewhere=_elsewhere(row["class"], row["field"]),
     )
 
 
@@ -178,10 +182,19 @@ def _status(kind: FileKind, of: str, name: str) -> tuple[OptionStatus, str]:
     for ours in _ours_of(kind, of):
         if name in options(ours) and name not in _IGNORED_BY_THE_RELEASE:
             return OptionStatus.EMULATED, _meaning(ours, options(ours)[name])
-    family = next((family for family in _families() if family.holds(of, name)), None)
+    family = _family(of, name)
     if family is None:
         raise AssertionError(f"no family of families.toml has {of}.{name}")
     return family.status, family.meaning
+
+
+def _elsewhere(of: str, name: str) -> str:
+    family = _family(of, name)
+    return family.meaning if family is not None and family.has_addresses else ""
+
+
+def _family(of: str, name: str) -> "_Family | None":
+    return next((family for family in _families() if family.holds(of, name)), None)
 
 
 def _ours_of(kind: FileKind, of: str) -> Iterator[type[Config]]:
@@ -214,6 +227,8 @@ class _Family:
     meaning: str
     names: tuple[re.Pattern[str], ...]
     classes: tuple[str, ...]
+    has_addresses: bool
+    """Whether its values are addresses of other machines."""
 
     def holds(self, of: str, name: str) -> bool:
         """Whether it has an option."""
@@ -229,6 +244,7 @@ def _families() -> tuple[_Family, ...]:
             family["meaning"],
             tuple(map(re.compile, family["names"])),
             tuple(family.get("classes", ())),
+            family.get("addresses", False),
         )
         for family in tomllib.loads(text)["family"]
     )
