@@ -9,14 +9,14 @@ from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import ControllerConfig
 from nodes.config.request_pools import controller_pool
 from nodes.config_requests import ConfigRequests
-from nodes.controller.dledger_server import DLedgerServer
 from nodes.controller.event_queue import EventQueue, Outcome
 from nodes.controller.leader_requests import LeaderRequests
-from nodes.controller.tables.dledger import MemberRole
 from nodes.controller.tables.events import DamagedEntryError, event_of
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, Liveness
 from nodes.controller.tables.replicas_info import ControllerResult, ReplicasInfoManager
 from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGroupError
+from nodes.dledger.member import MemberRole
+from nodes.dledger.server import DLedgerServer
 from nodes.host import Channel, Host
 from nodes.live_config import LiveConfig
 from nodes.protocol import headers_controller as headers

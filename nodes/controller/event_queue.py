@@ -14,9 +14,9 @@ import attrs
 import trio
 
 from nodes.cause import cause
-from nodes.controller.dledger_server import AppendCancelledError, DLedgerServer
 from nodes.controller.tables.events import to_log_entry
 from nodes.controller.tables.replicas_info import ControllerResult
+from nodes.dledger.server import AppendCancelledError, DLedgerServer
 from nodes.host import Host, Timer
 from nodes.protocol.errors import TableFullError
 from nodes.threads import WakeUp

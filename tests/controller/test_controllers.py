@@ -5,8 +5,8 @@ import json
 import pytest
 
 from controller.controller_world import CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS, executed, traced
-from nodes.controller.tables.dledger import HEARTBEAT_MS as LEADER_HEARTBEAT_MS
-from nodes.controller.tables.dledger import ROUND_MS, SILENCE_MS, VOTE_WAIT_MS, MemberRole
+from nodes.dledger.member import HEARTBEAT_MS as LEADER_HEARTBEAT_MS
+from nodes.dledger.member import ROUND_MS, SILENCE_MS, VOTE_WAIT_MS, MemberRole
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.codes import ResponseCode as Code

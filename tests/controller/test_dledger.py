@@ -2,7 +2,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from nodes.controller.tables.dledger import HEARTBEAT_MS, SILENCE_MS, DLedgerMember, MemberRole, StoredState
+from nodes.dledger.member import HEARTBEAT_MS, SILENCE_MS, DLedgerMember, MemberRole, StoredState
 from nodes.protocol.dledger import LogEntry, PushRequest, PushResponse, VoteRequest, VoteResponse
 
 PEERS = ("n0", "n1", "n2")

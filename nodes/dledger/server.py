@@ -1,4 +1,4 @@
-"""The replicated log of a controller as a flow: it asks for votes, sends heartbeats, and commits what is appended.
+"""A member of a group as a flow: it asks for votes, sends heartbeats, and commits what is appended.
 
 Mirrors:
     `io.openmessaging.storage.dledger.DLedgerServer`; `org.apache.rocketmq.controller.impl.DLedgerController`'s role
@@ -13,7 +13,15 @@ from typing import Any
 import attrs
 import trio
 
-from nodes.controller.tables.dledger import ROUND_MS, VOTE_WAIT_MS, DLedgerMember, MemberRole, Outgoing, StoredState
+from nodes.dledger.member import (
+    ROUND_MS,
+    VOTE_WAIT_MS,
+    DLedgerMember,
+    LogPosition,
+    MemberRole,
+    Outgoing,
+    StoredState,
+)
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import NO_FIELDS, Command
@@ -48,13 +56,14 @@ class DLedgerServer:
     """One member of the group, on its machine.
 
     Args:
-        host: of the controller.
+        host: of the member.
         client: to the other members.
         self_id: of this member.
         peers: id -> address of all members, this one included.
         apply: called with each entry that is committed, in order.
         on_serving_changed: called when this member begins or ceases to lead and serve.
         on_settled: called after each step.
+        position: of the log that an election compares; None: the log of this member.
     """
 
     def __init__(
@@ -67,6 +76,7 @@ class DLedgerServer:
         apply: Callable[[str], None],
         on_serving_changed: Callable[[], None],
         on_settled: Callable[[], None],
+        position: Callable[[], LogPosition] | None = None,
     ) -> None:
         self._host = host
         self._client = client
@@ -88,6 +98,7 @@ class DLedgerServer:
             draw_vote_wait_ms=partial(self._draw, VOTE_WAIT_MS),
             draw_round_ms=partial(self._draw, ROUND_MS),
             now_ms=host.clock.now_ms(),
+            position=position,
         )
 
     def start(self) -> None:
@@ -156,7 +167,7 @@ class DLedgerServer:
             else:
                 outgoing = self.member.on_push_response(peer, decode_body(PushResponse, reply.body), now_ms)
         except ProtocolError as error:
-            self._host.log.warning("the answer of another controller is unreadable", peer=peer, error=str(error))
+            self._host.log.warning("the answer of another member is unreadable", peer=peer, error=str(error))
             return
         self._send(outgoing)
 

@@ -1,6 +1,6 @@
-"""One member of the group of controllers: votes, terms and the replicated log.
+"""One member of a group: votes, terms and the replicated log.
 
-As much of DLedger as callers of a controller can see: how long there is no leader, who is refused meanwhile, that a
+As much of DLedger as callers of a member can see: how long there is no leader, who is refused meanwhile, that a
 leader without a majority goes on for some seconds, and which entries survive. Heartbeats are pushes without entries.
 
 Mirrors:
@@ -46,6 +46,8 @@ class StoredState:
     log: tuple[LogEntry, ...] = ()
 
 
+LogPosition = tuple[int, int]
+"""Term of the last entry of a log, and where the log ends; the greater one is that of the fresher log."""
 Outgoing = Sequence[tuple[str, VoteRequest | PushRequest]]
 """What is to be sent: (member, request)."""
 
@@ -56,10 +58,11 @@ class DLedgerMember:
     Args:
         self_id: of this member.
         peers: ids of all members, this one included.
-        kept: from its disk.
+        retained: from its disk.
         draw_vote_wait_ms: returns a pause between two rounds of votes.
         draw_round_ms: returns how long a round waits for answers.
         now_ms: wall clock.
+        position: of the log that an election compares, where that is not this log; None: it is.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class DLedgerMember:
         draw_vote_wait_ms: Callable[[], int],
         draw_round_ms: Callable[[], int],
         now_ms: int,
+        position: Callable[[], LogPosition] | None = None,
     ) -> None:
         self.self_id = self_id
         self._others = tuple(peer for peer in peers if peer != self_id)
@@ -82,6 +86,7 @@ class DLedgerMember:
         """The member that this one takes for the leader of its term; empty: none."""
         self._term, self._voted_for = retained.term, retained.voted_for
         self._log = list(retained.log)
+        self._position = position or self._end_of_log
         self.committed = 0
         """How many entries a majority has."""
         self._next_vote_ms = now_ms
@@ -155,7 +160,7 @@ class DLedgerMember:
         if requested.term > self._term:
             self._enter_term(requested.term, now_ms)
         has_leader = bool(self.leader_id)
-        is_fresh = (requested.last_term, requested.last_index) >= self._last
+        is_fresh = (requested.last_term, requested.last_index) >= self._position()
         is_mine = self._voted_for in ("", requested.candidate_id)
         granted = requested.term == self._term and not has_leader and is_fresh and is_mine
         if granted:
@@ -214,7 +219,7 @@ class DLedgerMember:
         self._vote_ends_ms = now_ms + self._draw_round_ms()
         if len(self._votes) >= self._majority:
             return self._lead(now_ms)
-        last_term, last_index = self._last
+        last_term, last_index = self._position()
         requested = VoteRequest(self._term, self.self_id, last_index, last_term)
         return [(peer, requested) for peer in self._others]
 
@@ -308,6 +313,5 @@ class DLedgerMember:
         if end > self.committed and self._log[end - 1].term == self._term:
             self.committed = end
 
-    @property
-    def _last(self) -> tuple[int, int]:
+    def _end_of_log(self) -> LogPosition:
         return (self._log[-1].term if self._log else 0, len(self._log))
