@@ -3,12 +3,13 @@
 from collections.abc import Mapping, MutableMapping
 from enum import Flag, auto
 from shlex import quote
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import attrs
 
 from faults.words import Wording, Words, WordsError, options
 from nodes.fields import Rule, checked, key_of, shown, span, text
+from nodes.protocol.headers_container import RemoveBrokerRequestHeader
 from nodes.protocol.model import NO_TEXTS
 from nodes.secret import SECRET_OPTIONS
 
@@ -33,6 +34,40 @@ class PlaceKind(Flag):
 BROKERS = PlaceKind.BROKER | PlaceKind.CLUSTER
 
 
+class Machines(Protocol):
+    """The machines of a cluster, for acts that start processes and shut them down."""
+
+    @property
+    def absent(self) -> Mapping[str, None]:
+        """Nodes without a process that an administrator has not started, or has shut down."""
+
+    async def start_node(self, name: str) -> None:
+        """Start the process of a node that is absent.
+
+        Raises:
+            AdminToolError: it is not.
+        """
+
+    async def shutdown_node(self, name: str) -> None:
+        """Shut the process of a node down, which is absent from then on; returns when it has ended.
+
+        Raises:
+            AdminToolError: it is absent already.
+        """
+
+
+@attrs.frozen
+class ContainedBroker:
+    """A broker that is a part of the process of a container."""
+
+    container: str
+    """Address of the container."""
+    path: str
+    """Its file on the machine of the container."""
+    removal: RemoveBrokerRequestHeader
+    """The request that has the container remove it."""
+
+
 @attrs.frozen
 class Places:
     """What an administrator knows of a cluster: names and addresses, in the order of the scenario."""
@@ -48,6 +83,10 @@ class Places:
     """Its address; empty: there is none."""
     statefulsets: Mapping[str, str] = attrs.field(factory=dict)
     """StatefulSet -> address of its API server."""
+    contained: Mapping[str, ContainedBroker] = attrs.field(factory=dict)
+    """Node -> the broker of a container."""
+    machines: Machines | None = attrs.field(default=None, eq=False)
+    """None: only names are needed."""
     domains: MutableMapping[str, tuple[str, ...]] = attrs.field(factory=dict, eq=False)
     """Domain name -> IP addresses: the name service of the run, which an act may change."""
 
@@ -66,8 +105,10 @@ class Places:
         return self.clusters[0] if place is None or place not in self.clusters else place
 
     def nameservers_of(self, place: str | None) -> tuple[str, ...]:
-        """The addresses of the nameserver that an act names, else of all."""
-        return tuple(self.nameservers.values()) if place is None else (self.nameservers[place],)
+        """The addresses of the nameserver that an act names, else of all that an administrator has not shut down."""
+        absent = {} if self.machines is None else self.machines.absent
+        names = [name for name in self.nameservers if name not in absent] if place is None else [place]
+        return tuple(self.nameservers[name] for name in names)
 
     async def brokers_of(self, admin: "MQAdminExt", place: str | None, *, slaves: bool = False) -> tuple[str, ...]:
         """The addresses that an act asks: of the broker that it names, else of the masters of its cluster.
@@ -95,6 +136,10 @@ class Concerned:
     """A group that it may create, or give offsets."""
     broker: str = ""
     """A brokerName."""
+    process: str = ""
+    """A nameserver, a broker or a container with a process of its own."""
+    contained: str = ""
+    """A broker of a container."""
     domain: str = ""
     """A domain name."""
     nodes: tuple[str, ...] = ()

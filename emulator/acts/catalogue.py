@@ -10,6 +10,7 @@ from emulator.acts.groups import DeleteSubGroup, SetMessageRequestMode, UpdateSu
 from emulator.acts.kv_config import DeleteKvConfig, UpdateKvConfig
 from emulator.acts.messages import SendOneMessage
 from emulator.acts.nameserver_lists import UpdateAddressServer, UpdateDomain
+from emulator.acts.nodes import AddBroker, RemoveBroker, ShutdownNode, StartNode
 from emulator.acts.offsets import (
     CloneGroupOffset,
     ResetOffset,
@@ -39,7 +40,8 @@ ACTS: Mapping[str, type[Act]] = MappingProxyType(
             *(ResetOffsetByTime, SkipAccumulatedMessage, ResetOffset, UpdateConsumeOffset, CloneGroupOffset),
             *(UpdateBrokerConfig, UpdateNamesrvConfig, UpdateControllerConfig),
             *(WipeWritePerm, AddWritePerm, UpdateKvConfig, DeleteKvConfig, UpdateAddressServer, UpdateDomain),
-            *(UpdateStaticTopic, RemappingStaticTopic, RolloutRestart, RolloutUndo, SendOneMessage),
+            *(UpdateStaticTopic, RemappingStaticTopic, RolloutRestart, RolloutUndo),
+            *(StartNode, ShutdownNode, AddBroker, RemoveBroker, SendOneMessage),
         )
     }
 )

@@ -3,7 +3,7 @@
 import attrs
 import trio
 
-from emulator.acts.act import Places, TimedAct
+from emulator.acts.act import Machines, Places, TimedAct
 from emulator.base.errors import one_line
 from emulator.machine.host import EmulatedHost
 from emulator.machine.process import HostProcess
@@ -80,13 +80,13 @@ class Administrator:
     The machine has an address, so links of it may have faults; no fault of processes hits it.
 
     Args:
-        nameservers: addresses of all nameservers.
+        machines: of the cluster.
         names: mapping IP address -> node, to which the machine is added with the first act.
     """
 
-    def __init__(self, world: World, scenario: Scenario, nameservers: tuple[str, ...], names: dict[str, str]) -> None:
+    def __init__(self, world: World, scenario: Scenario, machines: Machines, names: dict[str, str]) -> None:
         self._world = world
-        self._nameservers = nameservers
+        self._machines = machines
         self._names = names
         self._scenario = scenario
         self._turn = trio.Lock()
@@ -111,5 +111,5 @@ class Administrator:
 
     def _command(self, host: Host) -> AdminCommand:
         (timed,) = self._commands
-        known = attrs.evolve(places(self._scenario), domains=self._world.domains.ips)
-        return AdminCommand(host, timed, self._nameservers, known)
+        known = attrs.evolve(places(self._scenario), domains=self._world.domains.ips, machines=self._machines)
+        return AdminCommand(host, timed, known.nameservers_of(None), known)

@@ -9,7 +9,7 @@ import trio
 from emulator.base.errors import UserError
 from emulator.cluster.active_faults import ActiveFaults
 from emulator.cluster.administrator import Administrator
-from emulator.cluster.containers import broker_path, identity_of, inner_machine
+from emulator.cluster.containers import identity_of, inner_machine
 from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.plans import HostPlan, HostPlans, SlowBoot
 from emulator.cluster.pods import Pods
@@ -26,6 +26,7 @@ from faults.reconfigure import Value
 from nodes.broker.broker import Broker
 from nodes.container.tables.broker_file import write_broker_file
 from nodes.live_config import forget_changes
+from nodes.tools.errors import AdminToolError
 
 
 class NodeCrashedError(UserError):
@@ -65,10 +66,14 @@ class Cluster:
         self.faults = ActiveFaults(world.fabric.hits)
         """The active faults, which the operator begins and ends."""
         self._nameservers = tuple(
-            f"{self.addresses[spec.name]}:{spec.config.listen_port}" for spec in scenario.nameservers
+            f"{self.addresses[spec.name]}:{spec.config.listen_port}"
+            for spec in scenario.nameservers
+            if not spec.added_later
         )
+        self.absent = dict.fromkeys(scenario.added_later())
+        """Nodes without a process that an administrator has not started, or has shut down."""
         world.domains.ips.update(domain_addresses(scenario, self.addresses))
-        self.administrator = Administrator(world, scenario, self._nameservers, self.names)
+        self.administrator = Administrator(world, scenario, self, self.names)
         """Carries out acts, on a machine of its own that is no node of the scenario."""
         self._newcomers: dict[str, list[str]] = {}
         """Mapping group -> consumers that scaling has added."""
@@ -83,7 +88,7 @@ class Cluster:
     def _add_all(self) -> StartingHosts:
         """Add the machines of the scenario."""
         scenario, plans, addresses = self.scenario, self._plans, self._nameservers
-        nameservers = [self._add(plans.nameserver(spec)) for spec in scenario.nameservers]
+        nameservers = self._starting([self._add(plans.nameserver(spec)) for spec in scenario.nameservers])
         controllers = [self._add(plans.controller(spec)) for spec in scenario.controllers]
         brokers, after_ms = self._add_brokers()
         consumers = {
@@ -106,6 +111,10 @@ class Cluster:
             *(address_servers, nameservers, controllers, brokers, after_ms),
             *(lock_services, clients, client_after_ms, apis),
         )
+
+    def _starting(self, hosts: list[EmulatedHost]) -> list[EmulatedHost]:
+        """The machines whose processes start with the cluster."""
+        return [host for host in hosts if host.name not in self.absent]
 
     async def start(self) -> None:
         """Start every node at its planned instant; returns when all that run are ready. See `PlannedStart`."""
@@ -153,12 +162,40 @@ class Cluster:
         return name in self._retired
 
     def is_start_to_come(self, name: str) -> bool:
-        """Whether the planned start of a node has not come yet; a part of a process starts with it."""
-        return self._planned_start.is_to_come(self.hosts[name].machine.name)
+        """Whether what starts a node, its planned start or an act, has not come; a part of a process starts with it."""
+        host = self.hosts[name]
+        if host.machine is not host and host.process is not None:  # an administrator has added it
+            return self._planned_start.is_to_come(host.machine.name)
+        return name in self.absent or self._planned_start.is_to_come(host.machine.name)
 
     def _may_start(self, name: str) -> bool:
         """Whether a process may start now; a fault that keeps it down has hit it."""
         return not self.is_start_to_come(name) and not self.is_retired(name) and not self.faults.withhold(name)
+
+    async def start_node(self, name: str) -> None:
+        """Start the process of a node that is absent, unless a fault keeps it down: it starts when that ends.
+
+        Raises:
+            AdminToolError: it is not absent.
+        """
+        if name not in self.absent:
+            raise AdminToolError(f"{name} has been started already")
+        del self.absent[name]
+        host = self.hosts[name]
+        if host.power_state in (PowerState.DOWN, PowerState.POWERED_OFF) and self._may_start(name):
+            host.start()
+            await host.cpu.wait_for_turn()
+
+    async def shutdown_node(self, name: str) -> None:
+        """Shut the process of a node down, which is absent from then on; returns when it has ended.
+
+        Raises:
+            AdminToolError: it is absent already.
+        """
+        if name in self.absent:
+            raise AdminToolError(f"{name} has not been started")
+        self.absent[name] = None
+        await self.hosts[name].terminate()
 
     async def scale(self, group: str, members: int | None) -> int:
         """Scale a consumer group; the last members leave first, each with an orderly shutdown.
@@ -255,25 +292,25 @@ class Cluster:
     def _add_brokers(self) -> tuple[list[EmulatedHost], list[int]]:
         """(machines of brokers and containers, earliest start of each)."""
         machines: dict[str, EmulatedHost] = {}
-        after_ms: list[int] = []
         for spec in self.scenario.brokers:
             name = spec.container or spec.name
             if name not in machines:
-                after_ms.append(spec.start_after_ms)
                 inside = spec.container is not None
                 make = self._plans.container if inside else self._plans.broker
                 machines[name] = self._add(make(spec, self._nameservers))
             if spec.container is not None:
                 self.hosts[spec.name] = inner_machine(len(self.hosts), spec, machines[name])
                 self._write_broker_file(spec.name)
-        return list(machines.values()), after_ms
+        starting = self._starting(list(machines.values()))
+        first = {spec.container or spec.name: spec.start_after_ms for spec in reversed(self.scenario.brokers)}
+        return starting, [first[host.name] for host in starting]
 
     def _write_broker_file(self, name: str) -> None:
         """Write what a broker in a container starts with to the disk of its machine."""
         spec = next(broker for broker in self.scenario.brokers if broker.name == name)
         config = self._options.of(name, spec.config)
         text = write_broker_file(identity_of(spec), config)
-        self.hosts[name].machine.disk.write(broker_path(spec), text.encode())
+        self.hosts[name].machine.disk.write(spec.path, text.encode())
 
     def _add(self, plan: HostPlan) -> EmulatedHost:
         ip = self.addresses[plan.name]
@@ -309,4 +346,5 @@ def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
     return ";".join(
         host.dialable(f"{cluster.addresses[spec.name]}:{spec.config.listen_port}", LOOPBACK)
         for spec in cluster.scenario.nameservers
+        if spec.name not in cluster.absent
     )

@@ -11,11 +11,6 @@ from nodes.protocol.headers_container import AddBrokerRequestHeader, RemoveBroke
 from nodes.protocol.registry import encode_header
 
 
-def broker_path(spec: BrokerSpec) -> str:
-    """The file of a broker on the disk of its container."""
-    return f"conf/{spec.name}.conf"
-
-
 def identity_of(spec: BrokerSpec) -> BrokerOfContainer:
     """Who a broker is."""
     return BrokerOfContainer(spec.cluster, spec.broker_name, spec.broker_id)
@@ -30,7 +25,7 @@ def inner_machine(number: int, spec: BrokerSpec, container: EmulatedHost) -> Inn
             send(container.world, process, CONTAINER_PORT, request)
 
     identity = identity_of(spec)
-    added = AddBrokerRequestHeader(broker_path(spec))
+    added = AddBrokerRequestHeader(spec.path)
     removed = RemoveBrokerRequestHeader(identity.cluster_name, identity.broker_name, identity.broker_id)
     inner = InnerMachine(
         number,
@@ -40,5 +35,5 @@ def inner_machine(number: int, spec: BrokerSpec, container: EmulatedHost) -> Inn
         lambda: ask(RequestCode.ADD_BROKER, added),
         lambda: ask(RequestCode.REMOVE_BROKER, removed),
     )
-    container.inner_machines[broker_path(spec)] = inner
+    container.inner_machines[spec.path] = inner
     return inner

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from emulator.cluster.containers import broker_path, identity_of
+from emulator.cluster.containers import identity_of
 from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
@@ -198,7 +198,7 @@ class HostPlans:
         assert spec.container is not None
         name = spec.container
         inside = self._scenario.containers()[name]
-        paths = tuple(broker_path(broker) for broker in inside)
+        paths = tuple(broker.path for broker in inside if not broker.added_later)
         specs = {identity_of(broker): broker for broker in inside}
 
         def make(host: Host, file: BrokerFile, shared: Shared) -> Broker:

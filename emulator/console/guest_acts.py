@@ -14,6 +14,7 @@ import attrs
 from emulator.acts.act import Act, TimedAct
 from emulator.acts.groups import DeleteSubGroup, SetMessageRequestMode, UpdateSubGroup, different_options
 from emulator.acts.kv_config import DeleteKvConfig, UpdateKvConfig
+from emulator.acts.nodes import AddBroker, RemoveBroker
 from emulator.acts.offsets import ResetOffset, ResetOffsetByTime, SkipAccumulatedMessage, UpdateConsumeOffset
 from emulator.acts.options import (
     AddWritePerm,
@@ -29,7 +30,7 @@ from emulator.trace.recorder import Row
 from emulator.trace.schema import ADMIN, TraceTable
 from nodes.fields import FieldError
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.model import MessageRequestMode
+from nodes.protocol.model import MASTER_ID, MessageRequestMode
 from nodes.secret import MASK
 from nodes.units import NS_PER_MS
 
@@ -217,6 +218,17 @@ def _kv_entry(row: AdminRequestRow, _epoch_ms: int) -> Act:
     return UpdateKvConfig(namespace, entry, str(row.detail["value"]), row.node)
 
 
+def _add_broker(row: AdminRequestRow, _epoch_ms: int) -> Act | None:
+    path = str(row.detail["configPath"])
+    name = path.removeprefix("conf/").removesuffix(".conf")
+    return AddBroker(name) if path == f"conf/{name}.conf" else None
+
+
+def _remove_broker(row: AdminRequestRow, _epoch_ms: int) -> Act:
+    broker_id = int(row.detail["brokerId"])
+    return RemoveBroker(row.broker_name if broker_id == MASTER_ID else f"{row.broker_name}-s{broker_id}")
+
+
 def _options(row: AdminRequestRow) -> dict[str, str]:
     if MASK in map(str, row.detail.values()):
         raise ValueError("it sets a secret")
@@ -241,6 +253,8 @@ _ACTS: Mapping[str, Callable[[AdminRequestRow, int], Act | None]] = {
         (RequestCode.UPDATE_BROKER_CONFIG, lambda row, _: UpdateBrokerConfig(_options(row), on=row.node)),
         (RequestCode.UPDATE_NAMESRV_CONFIG, lambda row, _: UpdateNamesrvConfig(_options(row), row.node)),
         (RequestCode.UPDATE_CONTROLLER_CONFIG, lambda row, _: UpdateControllerConfig(_options(row), row.node)),
+        (RequestCode.ADD_BROKER, _add_broker),
+        (RequestCode.REMOVE_BROKER, _remove_broker),
         (RequestCode.WIPE_WRITE_PERM_OF_BROKER, lambda row, _: WipeWritePerm(row.broker_name, row.node)),
         (RequestCode.ADD_WRITE_PERM_OF_BROKER, lambda row, _: AddWritePerm(row.broker_name, row.node)),
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nodes.host import Host
-from nodes.protocol import headers, headers_admin, headers_message
+from nodes.protocol import headers, headers_admin, headers_container, headers_message
 from nodes.protocol.bodies import ClusterInfo, SetMessageRequestModeRequestBody
 from nodes.protocol.bodies_admin import ConsumeStats, TopicStatsTable
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -33,6 +33,7 @@ from nodes.tools.one_message import OneMessage
 TIMEOUT_MS = 5_000
 """Mirrors the time-out of `DefaultMQAdminExt`."""
 _CONSUME_STATS_TIMEOUT_MS = 3 * TIMEOUT_MS
+_CONTAINER_TIMEOUT_MS = 20_000
 
 
 class MQAdminExt:
@@ -266,6 +267,19 @@ class MQAdminExt:
         """Wipe or add the write permission of a broker at one nameserver."""
         await self._change(address, code, headers.WritePermRequestHeader(broker_name))
 
+    # --- brokers of containers --------------------------------------------------------
+
+    async def add_broker_to_container(self, address: str, path: str) -> None:
+        """Have a container start the broker of a file."""
+        header = headers_container.AddBrokerRequestHeader(path)
+        await self._change(address, RequestCode.ADD_BROKER, header, timeout_ms=_CONTAINER_TIMEOUT_MS)
+
+    async def remove_broker_from_container(
+        self, address: str, header: headers_container.RemoveBrokerRequestHeader
+    ) -> None:
+        """Have a container shut a broker down."""
+        await self._change(address, RequestCode.REMOVE_BROKER, header, timeout_ms=_CONTAINER_TIMEOUT_MS)
+
     # --- not of mqadmin -----------------------------------------------------------------
 
     async def put_nameserver_list(self, address: str, listed: str) -> None:
@@ -302,8 +316,10 @@ class MQAdminExt:
         if refusal is not None:
             raise refusal
 
-    async def _change(self, address: str, code: RequestCode, header: Any = None, body: Any = None) -> Command:
-        answer = succeeded(await invoke(self._rpc, address, code, header, body, timeout_ms=TIMEOUT_MS))
+    async def _change(
+        self, address: str, code: RequestCode, header: Any = None, body: Any = None, *, timeout_ms: int = TIMEOUT_MS
+    ) -> Command:
+        answer = succeeded(await invoke(self._rpc, address, code, header, body, timeout_ms=timeout_ms))
         self.done.append(address)
         return answer
 

@@ -25,6 +25,9 @@ nodes = ["ns-1", "ns-2"]
 name = "broker-a"
 [[broker]]
 name = "broker-b"
+[[broker]]
+name = "inner"
+container = "box"
 [[topic]]
 name = "orders"
 [[consumer]]

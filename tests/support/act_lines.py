@@ -27,5 +27,9 @@ ACT_LINES: Mapping[str, str] = {
     "remapping_static_topic": "remapping-static-topic orders brokers broker-b",
     "rollout_restart": "rollout-restart consumer",
     "rollout_undo": "rollout-undo consumer",
+    "start_node": "start-node ns-1",
+    "shutdown_node": "shutdown-node broker-b",
+    "add_broker": "add-broker inner",
+    "remove_broker": "remove-broker inner",
     "send_message": "send-message orders 'hello you' tags red keys k1 queue 0 on broker-a",
 }

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from emulator.acts.act import Places
+from emulator.acts.act import ContainedBroker, Places
 from emulator.spec.model.scenario import ADDRESS_SERVER, Scenario
 from emulator.spec.refusals.targets import ADMINISTRATOR
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
+from nodes.protocol.headers_container import RemoveBrokerRequestHeader
 from nodes.rpc.top_addressing import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME
 from nodes.statefulset.kubernetes import API_PORT
 
@@ -85,6 +86,15 @@ ADMINISTRATOR_ADDRESS = f"127.1.{_ADMINISTRATORS}.1"
 def places(scenario: Scenario) -> Places:
     """What an administrator knows of the cluster of a scenario."""
     ips = addresses(scenario)
+    contained = {
+        spec.name: ContainedBroker(
+            f"{ips[spec.container]}:{CONTAINER_PORT}",
+            spec.path,
+            RemoveBrokerRequestHeader(spec.cluster, spec.broker_name, spec.broker_id),
+        )
+        for spec in scenario.brokers
+        if spec.container is not None
+    }
     return Places(
         {spec.name: f"{ips[spec.name]}:{spec.config.listen_port}" for spec in scenario.brokers},
         {spec.name: f"{ips[spec.name]}:{spec.config.listen_port}" for spec in scenario.nameservers},
@@ -93,6 +103,7 @@ def places(scenario: Scenario) -> Places:
         {spec.name: spec.broker_name for spec in scenario.brokers},
         f"{ips[scenario.address_server.name]}:{ADDRESS_SERVER_PORT}" if scenario.address_server is not None else "",
         {spec.name: f"{ips[spec.api]}:{API_PORT}" for spec in scenario.statefulsets},
+        contained,
     )
 
 

@@ -92,6 +92,8 @@ class NameserverSpec:
     name: str = checked(NODE_NAME)
     """Name of the node."""
     config: NameserverConfig = attrs.field(default=NameserverConfig(), converter=with_options_of_controller)
+    added_later: bool = flag(default=False)
+    """It does not run at the start: `start-node` starts it. Nodes without `namesrvAddr` do not know it."""
 
 
 @attrs.frozen
@@ -144,6 +146,9 @@ class BrokerSpec:
     """Name of the node; needed for two brokers with the same brokerName and id."""
     not_emulated: Mapping[str, str] = checked(_TEXTS, NO_OPTIONS)
     """Options of RocketMQ that are not emulated: `getBrokerConfig` prints these texts, and nothing else reads them."""
+    added_later: bool = flag(default=False)
+    """It does not run at the start: `start-node` starts it, in a container `add-broker`. Topics that name no brokers do
+    not concern it."""
 
     @property
     def name(self) -> str:
@@ -151,6 +156,11 @@ class BrokerSpec:
         if self.node is not None:
             return self.node
         return self.broker_name if self.broker_id == 0 else f"{self.broker_name}-s{self.broker_id}"
+
+    @property
+    def path(self) -> str:
+        """The file of a broker of a container on the disk of its machine."""
+        return f"conf/{self.name}.conf"
 
 
 @attrs.frozen
@@ -350,6 +360,11 @@ class Scenario:
             if isinstance(spec.config, NameserverWithControllerConfig) and spec.config.enable_controller_in_namesrv
         )
         return (*self.controllers, *inside)
+
+    def added_later(self) -> tuple[str, ...]:
+        """Names of the nameservers and brokers that do not run at the start."""
+        specs: tuple[NameserverSpec | BrokerSpec, ...] = (*self.nameservers, *self.brokers)
+        return tuple(spec.name for spec in specs if spec.added_later)
 
     def scaler_names(self) -> tuple[str, ...]:
         """Names of the scalers."""

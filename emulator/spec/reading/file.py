@@ -281,7 +281,9 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "domains": read_domains(root),
         "controllers": read_controllers(root, preset, nameservers),
         "brokers": brokers,
-        "topics": read_topics(root, tuple(dict.fromkeys(broker.broker_name for broker in brokers))),
+        "topics": read_topics(
+            root, tuple(dict.fromkeys(broker.broker_name for broker in brokers if not broker.added_later))
+        ),
         "consumers": consumers,
         "producers": read_producers(root),
         "statefulsets": statefulsets,

@@ -276,7 +276,7 @@ def _on_port(section: Section, config: BrokerConfig, listen_port: int) -> Broker
 
 
 def read_topics(root: Section, broker_names: tuple[str, ...]) -> tuple[TopicSpec, ...]:
-    """The topics; without `brokers` a topic is on all of them."""
+    """The topics; without `brokers` a topic is on all of those that run at the start."""
     tables = root.tables("topic", keys_of(TopicSpec))
     names = broker_names or (_NO_BROKER,)
     return tuple(root.parts(tables, lambda table: table.build(TopicSpec, brokers=table.get("brokers", NAMES, names))))

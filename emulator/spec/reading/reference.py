@@ -74,7 +74,7 @@ _UNITS = {"_ms": "milliseconds", "_bytes": "bytes", "_percent": "percent", "_per
 _FILLED_IN: Mapping[tuple[type, str], str] = MappingProxyType(
     {
         (AddressServerSpec, "nameservers"): "all",
-        (TopicSpec, "brokers"): "all",
+        (TopicSpec, "brokers"): "all that run at the start",
         (ConsumerGroupSpec, "names"): "as count says",
         (ProducerSpec, "name"): "producer-1, ...",
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from emulator.acts.act import Act, PlaceKind
+from emulator.acts.act import Act, Concerned, PlaceKind
 from emulator.acts.options import NAMESRV_ADDR, UpdateBrokerConfig
 from emulator.spec.model.bounds import GROUP_NAME, TOPIC_NAME
 from emulator.spec.refusals.mistakes import SpecError, require_known
@@ -78,6 +78,7 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
         names = [spec.name for spec in scenario.statefulsets]
         require_known(f"{key}.statefulset", "StatefulSet", concerns.statefulset, names, "statefulset")
     _check_nameservers(scenario, key, act)
+    _check_node(scenario, key, concerns)
     _check_place(scenario, f"{key}.on", act)
 
 
@@ -94,6 +95,22 @@ def _check_nameservers(scenario: "Scenario", key: str, act: Act) -> None:
         require_known(f"{key}.nodes", "nameserver", node, known.nameservers, "node")
     for item in concerns.nameservers:
         check_item(f"{key}.nameservers", item, known)
+
+
+def _check_node(scenario: "Scenario", key: str, concerns: Concerned) -> None:
+    """Refuse to start, to shut down, to add or to remove what cannot be."""
+    contained = [spec.name for spec in scenario.brokers if spec.container is not None]
+    brokers = [spec.name for spec in scenario.brokers if spec.container is None]
+    if concerns.contained:
+        if concerns.contained in brokers:
+            raise SpecError(f"{key}.node", "expected a broker of a container: start-node and shutdown-node do this one")
+        require_known(f"{key}.node", "broker of a container", concerns.contained, contained)
+    if concerns.process:
+        if concerns.process in contained:
+            problem = "expected a process, not a part of one: add-broker and remove-broker do brokers of containers"
+            raise SpecError(f"{key}.node", problem)
+        known = [*(spec.name for spec in scenario.nameservers), *brokers, *scenario.containers()]
+        require_known(f"{key}.node", "nameserver, broker or container", concerns.process, known)
 
 
 def _require_name(key: str, rule: Rule, name: str) -> None:

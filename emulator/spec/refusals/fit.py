@@ -108,10 +108,14 @@ def _violations_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
 
 
 def _violations_of_names(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
-    if not scenario.nameservers:
-        yield SpecError("nameserver", "expected at least one")
-    if not scenario.brokers:
-        yield SpecError("broker", "expected at least one")
+    for key, specs in (("nameserver", scenario.nameservers), ("broker", scenario.brokers)):
+        if not specs:
+            yield SpecError(key, "expected at least one")
+        elif all(spec.added_later for spec in specs):
+            yield SpecError(f"{key}[0].added_later", f"expected a {key} that runs at the start: all are added later")
+    for i, broker in enumerate(scenario.brokers):
+        if broker.added_later and broker.start_after_ms:
+            yield SpecError(f"broker[{i}].start_after_ms", "expected only one of added_later and start_after_ms")
     topics = ((f"topic[{i}].name", topic.name) for i, topic in enumerate(scenario.topics))
     yield from _taken_twice(scenario.named_nodes(), "node", place)
     for key, name in scenario.named_nodes():

@@ -36,12 +36,21 @@ def earliest_starts_ms(scenario: "Scenario") -> dict[str, int]:
         machine = spec.container or spec.name
         after_ms.setdefault(machine, spec.start_after_ms)  # a container starts with the first of its brokers
         found[machine] = found[spec.name] = servers_ms + after_ms[machine]
+    found |= dict.fromkeys(scenario.added_later(), scenario.run_for_ms) | _started_by_acts_ms(scenario)
     window_ms = max(after_ms.values(), default=0) + scenario.broker_start_spread_ms + scenario.broker_boot_spread_ms
     clients_ms = servers_ms + window_ms
     late_ms = {name: spec.start_after_ms for spec in scenario.consumers for name in spec.names}
     late_ms |= {spec.name: spec.start_after_ms for spec in scenario.producers}
     others = (name for name in scenario.node_names() if name not in found)
     return found | {name: clients_ms + late_ms.get(name, 0) for name in others}
+
+
+def _started_by_acts_ms(scenario: "Scenario") -> dict[str, int]:
+    """Mapping node that is added later -> instant of the first act that starts it."""
+    later = scenario.added_later()
+    acts = sorted(scenario.acts, key=lambda timed: -timed.at_ms)
+    started = ((timed, timed.act.concerns()) for timed in acts if timed.act.kind in ("start_node", "add_broker"))
+    return {name: timed.at_ms for timed, of in started if (name := of.process or of.contained) in later}
 
 
 def faults_before_the_start(scenario: "Scenario") -> Iterator[SpecError]:

@@ -10,12 +10,13 @@ from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.fit import PORT
 from emulator.spec.refusals.mistakes import NameMistakeError, Reading, SpecError, UnknownKeyError, paths_to
 
-_NODES = ("nameserver", "controller", "broker", "consumer", "producer", "statefulset", "scenario")
+_NODES = ("nameserver", "controller", "broker", "consumer", "producer", "statefulset", "scenario", "address_server")
 _NAMED_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "node": _NODES,
         "broker": ("broker",),
         "topic": ("topic",),
+        "domain name": ("domain",),
         "group": ("consumer", "statefulset"),
         "statefulset": ("consumer", "statefulset"),
         PORT: ("broker", PORT),
