@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, Places, flag_of, option_table, options_of, place, placed
+from emulator.acts.act import Act, Concerned, Places, flag_of, named, option_table, options_of, place, placed
+from emulator.acts.attributes import attributes_field
 from emulator.acts.topics import delete_topic
 from faults.words import Wording, Words, is_whole, number
 from nodes.fields import INT_MAX, FieldError, choice, flag, shown, text, whole
+from nodes.protocol.attribute_parser import parse_to_map
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, SubscriptionGroupConfig
 from nodes.protocol.names import dlq_topic, retry_topic
@@ -45,13 +47,15 @@ class UpdateSubGroup(Act):
     kind: ClassVar[str] = "update_sub_group"
     wording: ClassVar[Wording] = Wording(
         "update-sub-group",
-        "GROUP [OPTION=VALUE...] [on BROKER|CLUSTER]",
+        "GROUP [OPTION=VALUE...] [attributes TEXT] [on BROKER|CLUSTER]",
         "create a consumer group, or replace its options; consumeEnable=false switches it off",
     )
     group: str = text()
     """Its name."""
     options: Mapping[str, str] = option_table(may_be_empty=True)
     """Options of RocketMQ's `SubscriptionGroupConfig`, such as `consumeEnable` and `retryMaxTimes`."""
+    attributes: str = attributes_field()
+    """Changes of its attributes; 5.3.3 knows none, and its brokers refuse every key."""
     on: str | None = place()
     """A broker, or a cluster; none: the only cluster."""
 
@@ -61,15 +65,17 @@ class UpdateSubGroup(Act):
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
-        """`update-sub-group GROUP [OPTION=VALUE...] [on BROKER|CLUSTER]`."""
-        rest, _, on = placed(words)
+        """`update-sub-group GROUP [OPTION=VALUE...] [attributes TEXT] [on BROKER|CLUSTER]`."""
+        rest, given, on = placed(words, ("attributes",))
         if not rest:
             raise cls.wording.mistake()
-        return cls(rest[0], options_of(rest[1:], cls.wording) if rest[1:] else {}, on)
+        options = options_of(rest[1:], cls.wording) if rest[1:] else {}
+        return cls(rest[0], options, given.get("attributes", ""), on)
 
     def words(self) -> Words:
         """Its words."""
-        return (self.group, *(f"{name}={value}" for name, value in self.options.items()))
+        options = (f"{name}={value}" for name, value in self.options.items())
+        return (self.group, *options, *named({"attributes": self.attributes or None}))
 
     def concerns(self) -> Concerned:
         """It may create its group."""
@@ -78,7 +84,7 @@ class UpdateSubGroup(Act):
     def config(self) -> SubscriptionGroupConfig:
         """The configuration that replaces what the brokers have."""
         given = {_OPTIONS[name]: _parsed(name, value) for name, value in self.options.items()}
-        return attrs.evolve(_DEFAULTS, group_name=self.group, **given)
+        return attrs.evolve(_DEFAULTS, group_name=self.group, attributes=parse_to_map(self.attributes), **given)
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the masters, one after the other; those of a cluster all, also if one fails."""

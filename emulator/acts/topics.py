@@ -4,11 +4,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, named, place, placed
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, flag_of, named, place, placed
+from emulator.acts.attributes import attributes_field
 from faults.words import Wording, Words, is_whole, number
 from nodes.config.options import TOPIC_QUEUES_MAX
-from nodes.fields import Rule, checked, text, whole
+from nodes.fields import Rule, checked, flag, text, whole
+from nodes.protocol.attribute_parser import parse_to_map
 from nodes.protocol.model import READ_WRITE, TopicConfig
+from nodes.protocol.names import ORDER_TOPIC_CONFIG
 
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt
@@ -26,7 +29,8 @@ class UpdateTopic(Act):
     """Creates a topic, or replaces its number of queues and its permission: grows it, shrinks it.
 
     At a cluster the masters are asked one after the other, and the first that does not answer ends the command: the
-    topic is then on some of the brokers only.
+    topic is then on some of the brokers only. An ordered topic also gets an entry in the configuration of nameservers,
+    after the brokers were asked.
 
     Mirrors:
         `org.apache.rocketmq.tools.command.topic.UpdateTopicSubCommand`.
@@ -35,8 +39,8 @@ class UpdateTopic(Act):
     kind: ClassVar[str] = "update_topic"
     wording: ClassVar[Wording] = Wording(
         "update-topic",
-        "TOPIC [queues N] [read N] [write N] [perm P] [on BROKER|CLUSTER]",
-        "create a topic, or change its queues and its permission (6: read and write)",
+        "TOPIC [queues N] [read N] [write N] [perm P] [order true|false] [attributes TEXT] [on BROKER|CLUSTER]",
+        "create a topic, or change its queues, permission (6: read and write), order or attributes (+KEY=VALUE,-KEY)",
     )
     topic: str = text()
     """Its name."""
@@ -48,22 +52,30 @@ class UpdateTopic(Act):
     """Write queues, where their number is another one."""
     perm: int = checked(_PERM, READ_WRITE)
     """RocketMQ's bits: 4 read, 2 write."""
+    order: bool = flag(default=False)
+    """Whether it is ordered: then nameservers get the number of its write queues at each broker (`orderConf`)."""
+    attributes: str = attributes_field()
+    """Changes of its attributes, such as `+message.type=FIFO`; a new topic can only get some."""
     on: str | None = place()
     """A broker, or a cluster; none: the only cluster."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
-        """`update-topic TOPIC [queues N] [read N] [write N] [perm P] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("queues", "read", "write", "perm"))
+        """`update-topic TOPIC [queues N] ... [order true|false] [attributes TEXT] [on BROKER|CLUSTER]`."""
+        rest, given, on = placed(words, ("queues", "read", "write", "perm", "order", "attributes"))
         if len(rest) != 1:
             raise cls.wording.mistake()
+        order = flag_of("order", given.pop("order", None), default=False)
+        attributes = given.pop("attributes", "")
         numbers = {name: number("queues" if name != "perm" else "permission", word) for name, word in given.items()}
-        return cls(rest[0], on=on, **numbers)
+        return cls(rest[0], on=on, order=order, attributes=attributes, **numbers)
 
     def words(self) -> Words:
         """Its words."""
         perm = None if self.perm == READ_WRITE else self.perm
-        return (self.topic, *named({"queues": self.queues, "read": self.read, "write": self.write, "perm": perm}))
+        numbers = {"queues": self.queues, "read": self.read, "write": self.write, "perm": perm}
+        others = {"order": "true" if self.order else None, "attributes": self.attributes or None}
+        return (self.topic, *named(numbers | others))
 
     def concerns(self) -> Concerned:
         """It may create its topic."""
@@ -73,9 +85,23 @@ class UpdateTopic(Act):
         """Ask the masters, one after the other, up to the first that fails."""
         read = self.queues if self.read is None else self.read
         write = self.queues if self.write is None else self.write
-        config = TopicConfig(self.topic, read, write, self.perm)
-        for address in await places.brokers_of(admin, self.on):
+        attributes = parse_to_map(self.attributes)
+        config = TopicConfig(self.topic, read, write, self.perm, order=self.order, attributes=attributes)
+        addresses = await places.brokers_of(admin, self.on)
+        for address in addresses:
             await admin.create_and_update_topic_config(address, config)
+        if self.order:
+            await self._set_order(admin, places, addresses[0] if self.on in places.brokers else None, write)
+
+    async def _set_order(self, admin: "MQAdminExt", places: Places, address: str | None, queues: int) -> None:
+        """Set the entry of the topic at the nameservers: with another value for one broker, or for all of the cluster."""
+        if address is None:
+            names = await admin.broker_names(places.cluster(self.on))
+            value = ";".join(f"{name}:{queues}" for name in names)
+            await admin.put_kv_config(places.nameservers_of(None), ORDER_TOPIC_CONFIG, self.topic, value)
+        else:
+            entry = f"{await admin.broker_name_of(address)}:{queues}"
+            await admin.add_order_conf(places.nameservers_of(None), self.topic, entry)
 
 
 @attrs.frozen

@@ -29,6 +29,7 @@ from emulator.spec.model.addresses import ADMINISTRATOR_ADDRESS
 from emulator.trace.recorder import Row
 from emulator.trace.schema import ADMIN, TraceTable
 from nodes.fields import FieldError
+from nodes.protocol.attribute_parser import parse_to_string
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import MASTER_ID, MessageRequestMode
 from nodes.secret import MASK
@@ -75,6 +76,11 @@ class AdminRequestRow:
         """A switch in the details."""
         value = self.detail.get(name)
         return default if value is None else str(value).lower() == "true"
+
+    def attributes(self) -> str:
+        """Changes of attributes in the details; a header has them as a text, a body as a table."""
+        value = self.detail.get("attributes") or ""
+        return parse_to_string(value) if isinstance(value, dict) else str(value)
 
 
 class GuestActs:
@@ -156,30 +162,21 @@ def act_of_row(row: AdminRequestRow, epoch_ms: int) -> Act | None:
 
 def _update_topic(row: AdminRequestRow, _epoch_ms: int) -> Act | None:
     read, write = (row.number(name, 8) or 0 for name in ("readQueueNums", "writeQueueNums"))
-    plain: Mapping[str, tuple[Any, ...]] = {
-        "topicFilterType": ("SINGLE_TAG",),
-        "order": (False, "false"),
-        "attributes": ("", {}, None),
-    }
-    if any(row.detail.get(name, values[0]) not in values for name, values in plain.items()):
+    if row.detail.get("topicFilterType", "SINGLE_TAG") != "SINGLE_TAG" or row.number("topicSysFlag", 0):
         return None
-    if row.number("topicSysFlag", 0):
-        return None
-    perm = row.number("perm", 6) or 0
+    perm, order, attributes = row.number("perm", 6) or 0, row.flag("order"), row.attributes()
     if read == write and read:
-        return UpdateTopic(row.topic, read, perm=perm, on=row.node)
-    return UpdateTopic(row.topic, max(read, write, 1), read, write, perm, row.node)
+        return UpdateTopic(row.topic, read, perm=perm, order=order, attributes=attributes, on=row.node)
+    return UpdateTopic(row.topic, max(read, write, 1), read, write, perm, order, attributes, row.node)
 
 
 def _delete_topic(row: AdminRequestRow, _epoch_ms: int) -> Act:
     return DeleteTopic(row.topic, row.node)
 
 
-def _update_group(row: AdminRequestRow, _epoch_ms: int) -> Act | None:
-    if row.detail.get("attributes"):
-        return None
+def _update_group(row: AdminRequestRow, _epoch_ms: int) -> Act:
     given = {name: value for name, value in row.detail.items() if isinstance(value, bool | int)}
-    return UpdateSubGroup(row.group, different_options(given), row.node)
+    return UpdateSubGroup(row.group, different_options(given), row.attributes(), row.node)
 
 
 def _delete_group(row: AdminRequestRow, _epoch_ms: int) -> Act:

@@ -11,7 +11,7 @@ import attrs
 
 from nodes.config import NameserverConfig
 from nodes.nameserver.tables.broker_groups import MinBrokerIdChange
-from nodes.nameserver.tables.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.tables.kv_config import KvConfigManager
 from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.codes import ResponseCode
@@ -19,6 +19,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.errors import require_few_queues
 from nodes.protocol.headers import RegisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion, QueueData, TopicConfig
+from nodes.protocol.names import ORDER_TOPIC_CONFIG
 from nodes.protocol.registry import ProtocolError, decode_body_cached, decode_header, encode_body, encode_header
 from nodes.values import frozen
 

@@ -5,13 +5,14 @@ Mirrors:
 """
 
 from nodes.config import NameserverConfig
-from nodes.nameserver.tables.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.tables.kv_config import KvConfigManager
 from nodes.nameserver.tables.route_answer import filter_by_zone
 from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command
 from nodes.protocol.headers import GetRouteInfoRequestHeader
 from nodes.protocol.model import TopicRouteData
+from nodes.protocol.names import ORDER_TOPIC_CONFIG
 from nodes.protocol.registry import decode_header, encode_body
 
 _FAQ = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."

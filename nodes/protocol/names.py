@@ -52,6 +52,8 @@ PREDEFINED_GROUPS = (
     "__MONITOR_CONSUMER",
 )
 """Groups of RocketMQ's own programs."""
+ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
+"""The namespace of ordered topics in the configuration of nameservers: topic -> `broker name:queues;...`."""
 TOPIC_MAX_LENGTH = 127
 GROUP_MAX_LENGTH = 255
 _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")

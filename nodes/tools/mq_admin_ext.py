@@ -5,6 +5,7 @@ from typing import Any
 
 from nodes.host import Host
 from nodes.protocol import headers, headers_admin, headers_container, headers_message
+from nodes.protocol.attribute_parser import parse_to_string
 from nodes.protocol.bodies import ClusterInfo, SetMessageRequestModeRequestBody
 from nodes.protocol.bodies_admin import ConsumeStats, TopicStatsTable
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -21,8 +22,8 @@ from nodes.protocol.model import (
     TopicConfig,
     TopicRouteData,
 )
-from nodes.protocol.names import retry_topic
-from nodes.protocol.registry import decode_body
+from nodes.protocol.names import ORDER_TOPIC_CONFIG, retry_topic
+from nodes.protocol.registry import decode_body, decode_header
 from nodes.protocol.static_topics import TopicConfigAndQueueMapping
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
@@ -103,6 +104,30 @@ class MQAdminExt:
         ]
         return tuple(hash_ordered(found))
 
+    async def broker_names(self, cluster: str) -> tuple[str, ...]:
+        """The names of the broker groups of a cluster, in the order of RocketMQ's hash set.
+
+        Raises:
+            AdminToolError: the nameserver knows no such cluster.
+            RemotingError: the nameserver in use does not answer.
+        """
+        names = (await self.cluster_info()).cluster_addr_table.get(cluster)
+        if names is None:
+            raise AdminToolError(f"the nameserver knows no cluster {cluster}")
+        return tuple(hash_ordered(names))
+
+    async def broker_name_of(self, address: str) -> str:
+        """The name of the group of a broker (`fetchBrokerNameByAddr`).
+
+        Raises:
+            AdminToolError: the nameserver knows no broker with this address.
+            RemotingError: the nameserver in use does not answer.
+        """
+        for name, group in (await self.cluster_info()).broker_addr_table.items():
+            if address in group.broker_addrs.values():
+                return name
+        raise AdminToolError(f"the nameserver knows no broker at {address}")
+
     async def topic_route(self, topic: str) -> TopicRouteData:
         """The route of a topic (`examineTopicRouteInfo`).
 
@@ -134,6 +159,7 @@ class MQAdminExt:
             config.topic_filter_type,
             config.topic_sys_flag,
             config.order,
+            parse_to_string(config.attributes) or None,
         )
         await self._change(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
 
@@ -257,6 +283,24 @@ class MQAdminExt:
         """Set an entry of the configuration of nameservers, as `update_config` does with options."""
         header = headers.PutKvConfigRequestHeader(namespace, key, value)
         await self._change_each(addresses, RequestCode.PUT_KV_CONFIG, header)
+
+    async def add_order_conf(self, addresses: Sequence[str], topic: str, entry: str) -> None:
+        """Set `BROKER:QUEUES` in the order configuration of a topic, and leave what it has of other brokers.
+
+        Mirrors:
+            `org.apache.rocketmq.tools.admin.DefaultMQAdminExtImpl#createOrUpdateOrderConf`, not of a whole cluster.
+
+        Raises:
+            RemotingError: a nameserver does not answer; those after it have not been asked.
+        """
+        header = headers.KvConfigRequestHeader(ORDER_TOPIC_CONFIG, topic)
+        answer = await self._asked.call(RequestCode.GET_KV_CONFIG, header, timeout_ms=TIMEOUT_MS)
+        known = ""
+        if answer.code == ResponseCode.SUCCESS:
+            known = decode_header(headers.GetKvConfigResponseHeader, answer.ext_fields).value or ""
+        entries = {item.partition(":")[0]: item for item in (*filter(None, known.split(";")), entry)}
+        value = ";".join(entries[name] for name in hash_ordered(entries))
+        await self.put_kv_config(addresses, ORDER_TOPIC_CONFIG, topic, value)
 
     async def delete_kv_config(self, addresses: Sequence[str], namespace: str, key: str) -> None:
         """Delete an entry of the configuration of nameservers, as `update_config` does with options."""

@@ -113,7 +113,7 @@ def test_the_prompt_offers_verbs_topics_and_places(tmp_path: Path):
     async def sitting(me: ConsoleUser) -> None:
         await me.at_ms(5_000)
         assert "update-topic" in completions(me.session, "upd")
-        assert completions(me.session, "update-topic o") == ("orders", "on")
+        assert completions(me.session, "update-topic o") == ("orders", "order", "on")
         assert completions(me.session, "update-topic orders on b") == ("broker-a", "broker-b")
         assert completions(me.session, "wipe-write-perm broker-a on n") == ("ns-1", "ns-2")
 

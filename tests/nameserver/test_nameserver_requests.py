@@ -8,13 +8,14 @@ from nodes.config import NameserverConfig
 from nodes.nameserver.admin_requests import AdminRequests
 from nodes.nameserver.register_request import body_crc32, register_broker
 from nodes.nameserver.route_request import RouteRequests
-from nodes.nameserver.tables.kv_config import ORDER_TOPIC_CONFIG, KvConfigManager
+from nodes.nameserver.tables.kv_config import KvConfigManager
 from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.bodies import KvTable, RegisterBrokerBody, TopicConfigSerializeWrapper, TopicList
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers import RegisterBrokerRequestHeader
 from nodes.protocol.model import DataVersion, TopicConfig, TopicRouteData, TopicSysFlag
+from nodes.protocol.names import ORDER_TOPIC_CONFIG
 from nodes.protocol.registry import decode_body, encode_body, encode_header
 
 LISTS = [

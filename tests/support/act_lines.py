@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 ACT_LINES: Mapping[str, str] = {
-    "update_topic": "update-topic orders read 8 write 4 queues 8 perm 4 on broker-a",
+    "update_topic": "update-topic orders read 8 write 4 perm 4 order true attributes +message.type=FIFO on broker-a",
     "update_topic_perm": "update-topic-perm orders 4 on DefaultCluster",
     "delete_topic": "delete-topic orders on ns-1",
-    "update_sub_group": "update-sub-group g consumeEnable=false retryMaxTimes=3 on broker-a",
+    "update_sub_group": "update-sub-group g consumeEnable=false retryMaxTimes=3 attributes +k=v on broker-a",
     "delete_sub_group": "delete-sub-group g removeOffset true",
     "set_consume_mode": "set-consume-mode g orders POP share 2 on broker-a",
     "reset_offset_by_time": "reset-offset-by-time g orders 30s force false",

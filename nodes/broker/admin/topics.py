@@ -1,7 +1,5 @@
 """Requests of operators that create, change and delete topics."""
 
-from collections.abc import Mapping
-
 import attrs
 
 from nodes.broker.context import BrokerContext
@@ -14,6 +12,7 @@ from nodes.broker.tables.metadata.attributes import AttributeRefusedError
 from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
+from nodes.protocol.attribute_parser import parse_to_map
 from nodes.protocol.bodies import TopicList
 from nodes.protocol.bodies_admin import CreateTopicListRequestBody
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -74,7 +73,7 @@ class AdminTopics(Part):
             header.topic_sys_flag or 0,
             header.order,
             header.topic_filter_type,
-            _attributes(header.attributes),
+            parse_to_map(header.attributes or ""),
         )
         return self._update(request, (config,))
 
@@ -148,13 +147,3 @@ def _mixed_refusal(config: TopicConfig) -> _Refusal | None:
 
 def _conflict(topic: str) -> _Refusal:
     return ResponseCode.INVALID_PARAMETER, f"The topic[{topic}] is conflict with system topic."
-
-
-def _attributes(text: str | None) -> Mapping[str, str]:
-    """`+key=value,-key` as a mapping, signs included.
-
-    Mirrors:
-        `org.apache.rocketmq.common.attribute.AttributeParser#parseToMap`.
-    """
-    pairs = (entry.partition("=") for entry in (text or "").split(",") if entry)
-    return {key: value for key, _, value in pairs}

@@ -8,9 +8,6 @@ from collections.abc import Mapping
 
 from nodes.protocol.json_text import from_json, to_json
 
-ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
-"""The namespace of ordered topics: topic -> `broker name:queues;...`."""
-
 
 class KvConfigManager:
     """Namespace -> key -> value."""
