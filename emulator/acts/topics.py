@@ -94,7 +94,7 @@ class UpdateTopic(Act):
             await self._set_order(admin, places, addresses[0] if self.on in places.brokers else None, write)
 
     async def _set_order(self, admin: "MQAdminExt", places: Places, address: str | None, queues: int) -> None:
-        """Set the entry of the topic at the nameservers: with another value for one broker, or for all of the cluster."""
+        """Set the entry of the topic at the nameservers: the entry of one broker changes, or that of all."""
         if address is None:
             names = await admin.broker_names(places.cluster(self.on))
             value = ";".join(f"{name}:{queues}" for name in names)

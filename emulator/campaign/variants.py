@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from emulator.acts.act import TimedAct
 from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
 from emulator.spec.model.bounds import SCENARIO_NAME
@@ -25,6 +26,7 @@ from emulator.spec.model.scenario import (
     ProducerSpec,
 )
 from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.reading.acts import read_acts
 from emulator.spec.reading.faults import read_nemeses, read_plan
 from emulator.spec.reading.options import with_options
 from emulator.spec.reading.section import Section, keys_of
@@ -33,7 +35,7 @@ from emulator.spec.refusals.mistakes import require_known
 from faults.plan import Plan, PlanError
 from nodes.fields import NAMES, TEXT
 
-CHANGES = ("preset", "options", "network", "service", "leave_out", "fault", "nemesis")
+CHANGES = ("preset", "options", "network", "service", "leave_out", "fault", "nemesis", "admin")
 VARIANT_KEYS = ("name", *CHANGES)
 CONDITION_KEYS = tuple(key for key in VARIANT_KEYS if key != "preset")
 """A preset would undo what the variant has changed."""
@@ -161,17 +163,33 @@ def _with_faults(section: Section, scenario: Scenario) -> Scenario:
     left_out = tuple(_left_out(section, scenario))
     added = read_plan(section, len(scenario.faults.faults) + 1)
     nemeses = read_nemeses(section, len(scenario.nemeses) + 1)
+    acts = _with_acts(section, scenario, left_out)
     retained = (timed for timed in scenario.faults.faults if timed.id not in left_out)
     try:
         plan = Plan((*retained, *added.faults))
     except PlanError as error:
         raise SpecError(section.at("fault"), f"{error.field}: {error.expected}; leave_out frees an id") from None
     remaining = tuple(nemesis for nemesis in scenario.nemeses if nemesis.id not in left_out)
-    return _made(lambda: attrs.evolve(scenario, faults=plan, nemeses=(*remaining, *nemeses)))
+    return _made(lambda: attrs.evolve(scenario, faults=plan, nemeses=(*remaining, *nemeses), acts=acts))
+
+
+def _with_acts(section: Section, scenario: Scenario, left_out: tuple[str, ...]) -> tuple[TimedAct, ...]:
+    """The acts of the administrator that stay, and those that the table adds."""
+    retained = tuple(timed for timed in scenario.acts if timed.id not in left_out)
+    taken = [timed.id for timed in retained]
+    added = read_acts(section, len(scenario.acts) + 1)
+    for index, timed in enumerate(added):
+        if timed.id in taken:
+            problem = f"expected an id of its own, {timed.id} is taken; leave_out frees an id"
+            raise SpecError(f"{section.at('admin')}[{index}].id", problem)
+    return (*retained, *added)
 
 
 def _left_out(section: Section, scenario: Scenario) -> Iterator[str]:
     known = [timed.id for timed in scenario.faults.faults] + [nemesis.id for nemesis in scenario.nemeses]
+    known += [timed.id for timed in scenario.acts]
     for index, fault_id in enumerate(section.get("leave_out", NAMES, ())):
-        require_known(f"{section.at('leave_out')}[{index}]", "fault", fault_id, known)
+        require_known(
+            f"{section.at('leave_out')}[{index}]", "fault or act" if scenario.acts else "fault", fault_id, known
+        )
         yield fault_id

@@ -30,7 +30,7 @@ class ShrinkRun:
     """Number of this run, from 1."""
     runs_max: int
     looks_at: str
-    """The parts that are being left out: `all` (none), `faults`, `durations`, `nodes`, `settings`, `length`."""
+    """The parts that are being left out: `all` (none), `faults`, `durations`, `acts`, `nodes`, `settings`, `length`."""
     failed: bool
     smallest: Scenario
     """The smallest scenario so far that fails."""

@@ -1,4 +1,4 @@
-"""Shrinking: first faults, then their durations, nodes, settings, and the length of the run, again and again."""
+"""Shrinking: faults, their durations, acts, nodes, settings, and the length of the run, again and again."""
 
 import copy
 from collections import Counter
@@ -18,7 +18,7 @@ RUNS_MAX = 300
 _SHORTEST_RUN_MS = 1_000
 _FINEST_PART = 16
 """A number is not lowered by less than this part of it."""
-_NODES = ("producer", "statefulset", "consumer", "topic", "broker", "nameserver")
+_NODES = ("producer", "statefulset", "consumer", "topic", "broker", "domain", "nameserver")
 """In this order, since each may be needed by those before it."""
 _LISTS = (("consumer", "names"), ("consumer", "topics"), ("topic", "brokers"))
 _NUMBERS = (("topic", "queues"), ("producer", "rate_per_s"), ("producer", "messages"), ("statefulset", "replicas"))
@@ -27,6 +27,8 @@ _NO_SETTINGS = (
     *("seed", "run_for_ms", "share_process_with", "replicas", "messages"),
 )
 """Keys whose absence would not make a scenario simpler, or would make it another one."""
+_NO_DETAILS = ("id", "kind", "at_ms")
+"""Keys of an act that make it what it is."""
 Path = tuple[str | int, ...]
 """Keys and positions that lead to a value inside tables."""
 
@@ -42,7 +44,7 @@ class Shrunk:
     runs: int
     """Number of scenarios that were run."""
     is_minimal: bool
-    """No single fault, node or setting can be left out; False: the search ended before that was known."""
+    """No single fault, act, node or setting can be left out; False: the search ended before that was known."""
 
 
 class ShrinkingInterrupted(KeyboardInterrupt):
@@ -118,6 +120,33 @@ def _shorter_faults(search: Search) -> None:
         _lower(search, ("fault", place, "for_ms"), timed.for_ms or search.smallest.run_for_ms - timed.at_ms)
 
 
+def _fewer_acts(search: Search) -> None:
+    """Leave acts out, have those that stay happen earlier, and simplify what they say."""
+    _fewer(search, ("admin",))
+    for place, table in enumerate(search.tables().get("admin", ())):
+        _lower(search, ("admin", place, "at_ms"), table["at_ms"])
+        for key, value in table.items():
+            if key not in _NO_DETAILS:
+                _simplify(search, ("admin", place, key), value)
+
+
+def _simplify(search: Search, path: Path, value: Any) -> None:
+    """Leave a value out, so that its default counts; else shorten a list or a table, or lower a number."""
+    tables = search.tables()
+    del _at(tables, path[:-1])[path[-1]]
+    if search.fails(tables):
+        return
+    if isinstance(value, list):
+        _fewer(search, path)
+    elif isinstance(value, dict):
+        for name in value:
+            smaller = search.tables()
+            del _at(smaller, path)[name]
+            search.fails(smaller)
+    elif type(value) is int and value > 1:
+        _lower(search, path, value)
+
+
 def _fewer_nodes(search: Search) -> None:
     for section, key in _LISTS:
         for place in range(len(search.tables()[section])):
@@ -125,6 +154,8 @@ def _fewer_nodes(search: Search) -> None:
                 _fewer(search, (section, place, key), minimum=1)
     for section in _NODES:
         _fewer(search, (section,))
+    if "address_server" in search.tables():
+        search.fails({section: table for section, table in search.tables().items() if section != "address_server"})
     for section, key in _NUMBERS:
         for place, table in enumerate(search.tables().get(section, ())):
             if key in table and not search.fails(_changed(search.tables(), (section, place, key), 1)):
@@ -203,6 +234,7 @@ def _at(tables: Tables, path: Path) -> Any:
 _STAGES: Mapping[str, Callable[[Search], None]] = {
     "faults": _fewer_faults,
     "durations": _shorter_faults,
+    "acts": _fewer_acts,
     "nodes": _fewer_nodes,
     "settings": _fewer_settings,
     "length": _shorter_run,
@@ -214,7 +246,7 @@ def _removed(given: Scenario, smallest: Scenario) -> tuple[str, ...]:
     found = differences(given, smallest)
     gone = Counter(item.section for item in found if not item.key)
     tables = to_dict(given)
-    sections = [section for section in ("fault", "nemesis", *_NODES) if gone[section]]
+    sections = [section for section in ("fault", "nemesis", "admin", *_NODES) if gone[section]]
     lines = [_gone(section, gone[section], len(tables[section]), found) for section in sections]
     return (*lines, *(item.became() for item in found if item.key))
 

@@ -208,3 +208,51 @@ def test_guests_cannot_be_repeated(tmp_path):
 
     with pytest.raises(SpecError, match=r"scenario\.guests: expected none in a campaign: guests live in real time"):
         read(tmp_path, **{"small.toml": "guests.toml"})
+
+
+ACTING = """
+[[admin]]
+id = "grow"
+do = "update-topic orders queues 8"
+at_s = 2
+"""
+
+
+def acting(folder, variants):
+    """A campaign of the small scenario with an act."""
+    read(folder)
+    tables = (folder / "small.toml").read_text() + ACTING
+    return read(folder, tables + variants, **{'scenario = "small.toml"': ""})
+
+
+def test_a_variant_leaves_acts_out_and_has_others_at_other_instants(tmp_path):
+    changes = 'leave_out = ["grow"]\n[[variant.admin]]\nid = "grow"\ndo = "update-topic orders queues 4"\nat_s = 3\n'
+    changes += '[[variant.admin]]\ndo = "delete-topic orders"\nat_s = 4'
+    campaign = acting(tmp_path, OTHER + changes)
+
+    baseline, other = (variant.scenario for variant in campaign.variants)
+    assert [timed.describe() for timed in baseline.acts] == ["2000 ms: update-topic orders queues 8"]
+    assert [(timed.id, timed.describe()) for timed in other.acts] == [
+        ("grow", "3000 ms: update-topic orders queues 4"),
+        ("delete-topic-3", "4000 ms: delete-topic orders"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "reported"),
+    [
+        ('leave_out = ["gro"]', 'variant[0].leave_out[0]: unknown fault or act "gro"; did you mean "grow"?'),
+        (
+            '[[variant.admin]]\nid = "grow"\ndo = "delete-topic orders"\nat_s = 3',
+            "variant[0].admin[0].id: expected an id of its own, grow is taken; leave_out frees an id",
+        ),
+        (
+            '[[variant.admin]]\ndo = "delete-topic order"\nat_s = 3',
+            'variant[0]: its scenario cannot be: admin[1].topic: unknown topic "order"',
+        ),
+    ],
+)
+def test_an_act_that_cannot_be_in_a_variant_is_one_line(tmp_path, table, reported):
+    with pytest.raises(SpecError) as caught:
+        acting(tmp_path, OTHER + table)
+    assert reported in str(caught.value)

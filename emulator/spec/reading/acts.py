@@ -41,16 +41,17 @@ _WHICH = ("kind", "do", "id", "at_s", "at_ms")
 _ALL_KEYS = tuple(dict.fromkeys((*_WHICH, *(key for act in ACTS.values() for key in keys_of_act(act)))))
 
 
-def read_acts(root: Section) -> tuple[TimedAct, ...]:
+def read_acts(root: Section, first: int = 1) -> tuple[TimedAct, ...]:
     """All acts of a scenario file, in the order of the file.
 
     Args:
         root: the table that has the array `admin`.
+        first: number of the first act in ids that are made up.
 
     Raises:
         SpecError: a table describes no act, or two acts have one id.
     """
-    read = tuple(root.parts(root.tables("admin", _ALL_KEYS), _read_timed))
+    read = tuple(root.parts(root.tables("admin", _ALL_KEYS), lambda section: _read_timed(section, first)))
     taken: dict[str, None] = {}
     for timed, path in zip(read, root.retained("admin"), strict=True):
         if timed.id in taken:
@@ -59,11 +60,11 @@ def read_acts(root: Section) -> tuple[TimedAct, ...]:
     return read
 
 
-def _read_timed(section: Section) -> TimedAct:
+def _read_timed(section: Section, first: int) -> TimedAct:
     at_ms = section.attempt(lambda: section.needed_span_ms("at"), 0)
     given = section.get("id", TEXT, "")
     act = _read_act(section)
-    number = 1 + int(section.path.rpartition("[")[2].removesuffix("]"))
+    number = first + int(section.path.rpartition("[")[2].removesuffix("]"))
     try:
         return TimedAct(given or f"{act.wording.verb}-{number}", act, at_ms)
     except FieldError as error:
