@@ -27,7 +27,7 @@ def _name(number: int, codes: type[RequestCode] | type[ResponseCode]) -> str:
 class Refuse(FrameFault):
     """The next requests of a code are answered with a response code, and the server never receives them.
 
-    A one-way request has no answer, so it is not refused.
+    A one-way request is not carried out, either, and nothing is answered.
     """
 
     kind: ClassVar[str] = "refuse"

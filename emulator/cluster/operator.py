@@ -14,6 +14,7 @@ from emulator.machine.host import PowerState
 from emulator.state.client_names import guest_of
 from emulator.state.owners import PresentOwners
 from faults.fault import Fault, Scope
+from faults.link import LinkFault
 from faults.plan import Phase, Step, TimedFault
 from faults.target import CONTROLLERS, ROLES, Lead, Leading, Names, group_of
 from nodes.broker.broker import Broker
@@ -130,13 +131,19 @@ class Operator:
         return attrs.evolve(timed, fault=attrs.evolve(timed.fault, scope=self._widened(timed.fault, scope)))
 
     def _widened(self, fault: Fault, scope: Scope) -> Scope:
-        """The scope with all brokers of each container that it names; or the machine of each broker as a whole."""
+        """The scope with all brokers of each container that it names; or the machine of each broker as a whole.
+
+        A broker of a container has the connections in common with its neighbours that its container opens, to
+        nameservers and other brokers: a fault of its links is one of those, too.
+        """
         containers = self._cluster.scenario.containers()
         if not containers:
             return scope
         wide = {name: (name, *(spec.name for spec in specs)) for name, specs in containers.items()}
         if fault.hits_machines:
             wide |= {spec.name: wide[name] for name, specs in containers.items() for spec in specs}
+        elif isinstance(fault, LinkFault):
+            wide |= {spec.name: (spec.name, name) for name, specs in containers.items() for spec in specs}
         changed = {
             field: ", ".join(dict.fromkeys(item for name in target.names for item in wide.get(name, (name,))))
             for field, target in scope.targets()

@@ -237,11 +237,15 @@ class Fabric:
             self.recorder.frame("dropped", sender, command, sent_ns, fault_id)
 
     def _refuse(self, sender: Endpoint, command: Command) -> bool:
-        """Answer a request in place of its receiver if a fault refuses it; returns whether one does."""
+        """Answer a request in place of its receiver if a fault refuses it; returns whether one does.
+
+        A one-way request is refused without an answer, as a server of RocketMQ that is busy does.
+        """
         rule = sender.link.refusal(sender, command)
         if rule is None:
             return False
-        sender.peer.send(command.answer(rule.response, f"refused by fault {rule.fault_id}"))
+        if not command.is_oneway:
+            sender.peer.send(command.answer(rule.response, f"refused by fault {rule.fault_id}"))
         return True
 
     def _break(self, endpoint: Endpoint, mistake: str) -> None:

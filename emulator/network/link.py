@@ -151,7 +151,7 @@ class Link:
 
     def refusal(self, sender: Sender, command: Command) -> LinkRule | None:
         """The rule that refuses an arriving request, if there is one; counts the hit."""
-        if command.is_response or command.is_oneway:
+        if command.is_response:
             return None
         for rule in self.refusals:
             if (

@@ -401,3 +401,39 @@ def test_the_example_loses_no_message_when_a_container_is_killed(tmp_path):
     assert sorted(trace.consumed()) == trace.stored()
     acting = trace.select("beliefs", node="broker-b-s1", kind="special_service", after_ms=120_000)
     assert [json.loads(row.value) for row in acting] == [True, False]
+
+
+@pytest.mark.parametrize("line", ["cut ba ns-1", "drop REGISTER_BROKER from ba to ns-1"])
+def test_a_fault_of_the_links_of_one_broker_hits_the_connections_of_its_container(line):
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(ONLINE_MS)
+        fault = await stage.begin(line)
+        await stage.for_ms(35_000)
+        await stage.end(fault)
+
+    trace = execute(in_containers(*crossed()), script)
+
+    (begin,) = trace.select("faults", event="begin")
+    assert "ba, box0" in begin.subject
+    (end,) = trace.select("faults", event="end")
+    assert end.hits > 1
+    # ba and the slave of bb share the connection of box0; the master of bb has that of box1.
+    assert [registrations(trace, name) for name in ("box0", "box1")] == [0, 2]
+
+
+def registrations(trace: Trace, src: str) -> int:
+    """How many reach the nameserver after the fault has begun."""
+    code = int(RequestCode.REGISTER_BROKER)
+    return len(trace.select("rpc", src=src, dst="ns-1", code=code, event="delivered", after_ms=ONLINE_MS + 100))
+
+
+def test_a_fault_of_links_to_one_broker_of_a_container_does_not_hit_what_its_neighbours_get():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(ONLINE_MS)
+        await stage.begin("cut p1 ba")
+        await stage.for_ms(20_000)
+
+    trace = execute(in_containers(*crossed(), rate_per_s=5), script)
+
+    stored = trace.select("messages", event="stored", topic="orders", after_ms=ONLINE_MS + 100)
+    assert {row.node for row in stored} == {"bb"}
