@@ -69,6 +69,12 @@ def test_a_one_way_request_is_not_carried_out_and_nothing_is_answered():
     (end,) = trace.select("faults", event="end")
     assert end.hits == len(commits) > 1
     # What a consumer commits with a pull still counts; what it commits alone does not.
+    arrived = dict.fromkeys(row.seq for row in commits)
+    assert not [row for row in trace.select("messages", event="committed") if row.cause in arrived]
+    others = executed("refuse UPDATE_CONSUMER_OFFSET with SYSTEM_ERROR next 1")
+    alone = others.select("rpc", code=int(RequestCode.UPDATE_CONSUMER_OFFSET), event="delivered")
+    arrived = dict.fromkeys(row.seq for row in alone)
+    assert [row for row in others.select("messages", event="committed") if row.cause in arrived]
     assert not trace.select("rpc", code=int(RequestCode.UPDATE_CONSUMER_OFFSET), kind="response")
 
 
