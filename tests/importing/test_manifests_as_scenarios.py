@@ -378,7 +378,7 @@ def test_a_value_that_kubernetes_or_the_design_does_not_know_is_one_line(given, 
         text_of_pods(**given)
 
 
-def test_beside_brokers_other_statefulsets_are_no_consumers():
+def test_in_a_chart_with_brokers_other_statefulsets_are_no_consumers():
     files = [
         ConfigurationFile("chart.yaml", CHART.encode()),
         ConfigurationFile("statefulset.yaml", CONSUMERS.format(policy="Parallel", count="3").encode()),

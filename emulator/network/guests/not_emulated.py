@@ -7,17 +7,10 @@ from nodes.wire.body_kinds import BODIES
 
 _ABOUT: tuple[tuple[range, str], ...] = (
     (range(301, 303), "filter servers"),
-    (range(513, 514), "static topics"),
     (range(1_001, 1_020), "controllers"),
     (range(3_001, 3_011), "users and rules of ACL 2.0"),
 )
 """Codes -> what they are for."""
-_WHY = {
-    RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: (
-        "no broker here maps logical queues to queues of other brokers; create an ordinary topic (updateTopic)"
-    ),
-}
-"""Request -> why it is not emulated, and what to do instead."""
 _KNOWN = tuple(RequestCode)
 
 
@@ -64,8 +57,7 @@ def is_answered(code: int) -> bool:
 def reason(code: int) -> str:
     """Why no node answers requests of a code, such as `users and rules of ACL 2.0 are not emulated`; empty: unknown."""
     about = next((subject for codes, subject in _ABOUT if code in codes), "")
-    why = f", because {_WHY[RequestCode(code)]}" if code in _WHY else ""
-    return f"{about} are not emulated{why}" if about else ""
+    return f"{about} are not emulated" if about else ""
 
 
 def remark_text(code: int, remark: str | None) -> str | None:

@@ -48,6 +48,7 @@ OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
             request_body=static_topics.TopicQueueMappingDetail,
             answered_by=NodeRole.BROKER,
             admin=AdminRequest(CHANGES_TOPIC, topic="topic"),
+            acl=AclNeed.ADMIN,
         ),
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: Exchange(
             response_body=bodies.TopicList, answered_by=NodeRole.BROKER, admin=OtherReason.READS, is_wide=True

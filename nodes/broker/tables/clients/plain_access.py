@@ -17,7 +17,6 @@ from enum import IntFlag
 from nodes.broker.tables.metadata.topics import TRACE_TOPIC
 from nodes.config.accounts import PlainAccessConfig
 from nodes.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
-from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import AclNeed, Exchange
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData
@@ -35,8 +34,8 @@ class AccountPermission(IntFlag):
     SUB = 8
 
 
-_NOT_ANSWERED = (RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC, 50, 51, 52)
-"""Requests that no node of the emulator answers: the last three changed and showed the accounts."""
+_NOT_ANSWERED = (50, 51, 52)
+"""Requests that no node of the emulator answers: they changed and showed the accounts."""
 ADMIN_CODES = codes_where(lambda exchange: exchange.acl is AclNeed.ADMIN).union(_NOT_ANSWERED)
 """Requests that only admins may send."""
 _NEEDING: Mapping[int, Exchange] = {
