@@ -5,8 +5,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import trio
@@ -183,23 +184,37 @@ def _filling(session: Session, word: str) -> Iterable[str]:
         yield from session.cluster.hosts
         yield from session.cluster.scenario.guests
         yield from ROLES if word == "NODES" else ()
-    elif word == "FAULT":
-        yield from session.operator.active
-    elif word == "SUBJECT":
-        yield from (subject for _, subject in shared_subjects(session))
-        yield ALL
-    elif word in ("GROUP", "G", "SOURCE", "DESTINATION"):
-        yield from (spec.group for spec in session.cluster.scenario.consumers)
-    elif word in ("TOPIC", "T"):
-        yield from (spec.name for spec in session.cluster.scenario.topics)
-    elif word == "CODE":
-        yield from (code.name for code in RequestCode)
-    elif word == "STAGE":
-        yield from ProcessStage
-    elif word == "NAME":
-        yield from CHAOS_NAMES
-    elif word == "VERB":
-        yield from session.verbs
+    elif word in _FILLINGS:
+        yield from _FILLINGS[word](session)
+
+
+def _subjects(session: Session) -> Iterable[str]:
+    yield from (subject for _, subject in shared_subjects(session))
+    yield ALL
+
+
+def _groups(session: Session) -> Iterable[str]:
+    return (spec.group for spec in session.cluster.scenario.consumers)
+
+
+def _topics(session: Session) -> Iterable[str]:
+    return (spec.name for spec in session.cluster.scenario.topics)
+
+
+_FILLINGS: Mapping[str, Callable[[Session], Iterable[str]]] = MappingProxyType(
+    {
+        "FAULT": lambda session: session.operator.active,
+        "SUBJECT": _subjects,
+        **dict.fromkeys(("GROUP", "G", "SOURCE", "DESTINATION"), _groups),
+        **dict.fromkeys(("TOPIC", "T"), _topics),
+        "DOMAIN": lambda session: (spec.name for spec in session.cluster.scenario.domains),
+        "CODE": lambda _: (code.name for code in RequestCode),
+        "STAGE": lambda _: ProcessStage,
+        "NAME": lambda _: CHAOS_NAMES,
+        "VERB": lambda session: session.verbs,
+    }
+)
+"""Placeholder in the usage of a verb -> what may stand there."""
 
 
 _HOLDER_COLOURS = ("green", "red", "yellow", "magenta", "cyan", "blue")

@@ -11,7 +11,7 @@ from emulator.console.prompt import completions
 from emulator.console.verbs import VERBS
 from emulator.run import run_scenario
 from emulator.run.run import BY_HAND_FILE
-from emulator.spec import load
+from emulator.spec import load, loads
 from emulator.testing import ConsoleUser, a_scenario, broker_groups, run_at_console
 from emulator.trace.run_directory import open_run
 
@@ -128,3 +128,58 @@ def test_an_act_is_a_method_of_notebooks(tmp_path: Path):
         assert done == "done at broker-a, broker-b"
         with pytest.raises(emulator.VerbError, match='unknown topic "order"'):
             cluster.delete_topic("order")
+
+
+GROWING = """
+[scenario]
+name = "growing"
+run_for_s = 200
+[[nameserver]]
+name = "ns-1"
+[[nameserver]]
+name = "ns-2"
+added_later = true
+[address_server]
+nameservers = ["ns-1"]
+[[domain]]
+name = "nameservers.example"
+nodes = ["ns-1"]
+[[broker]]
+name = "broker-a"
+options = { fetchNamesrvAddrByAddressServer = true }
+[[broker]]
+name = "broker-b"
+added_later = true
+options = { namesrvAddr = "nameservers.example:9876", fetchNameSrvAddrByDnsLookup = true }
+[[topic]]
+name = "orders"
+[[consumer]]
+group = "g"
+names = ["c1"]
+topics = ["orders"]
+start_after_s = 45
+"""
+
+
+def test_a_cluster_that_grew_and_shrank_at_the_console_does_so_again_with_the_same_rows(tmp_path: Path):
+    async def sitting(me: ConsoleUser) -> None:
+        assert completions(me.session, "start-node broker-") == ("broker-a", "broker-b")
+        assert completions(me.session, "update-domain n") == ("nameservers.example", "ns-1", "ns-2")
+        afternoon = {
+            50: "start-node broker-b",
+            60: "update-topic orders queues 2 on broker-b",
+            70: "start-node ns-2",
+            71: "update-address-server ns-1 ns-2",
+            72: "update-domain nameservers.example ns-1 ns-2",
+            120: "wipe-write-perm broker-a",
+            150: "shutdown-node broker-a",
+        }
+        for at_s, line in afternoon.items():
+            await me.at_ms(at_s * 1_000 + 137)
+            assert (await me.say(line))[-1].startswith("done at ")
+        assert (await me.say("shutdown-node broker-a"))[-1] == "failed: broker-a has not been started; done at no node"
+
+    path, _ = run_at_console(loads(GROWING, "growing.toml"), tmp_path, sitting)
+    replay = load(path / BY_HAND_FILE)
+    assert len(replay.acts) == 8
+    assert open_run(path).manifest["digest"] == run_scenario(replay, runs=tmp_path).manifest["digest"]
