@@ -14,6 +14,7 @@ from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.controller_checks import harmful_controllers
 from emulator.spec.warnings.first_offset_checks import late_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged
+from emulator.spec.warnings.nameserver_list_checks import harmful_nameserver_lists
 from emulator.spec.warnings.order_checks import harmful_orders
 from emulator.spec.warnings.strategy_checks import harmful_strategies
 from emulator.spec.warnings.unusual_values import unusual_values
@@ -40,6 +41,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
     found = [setting for members in groups.values() for look in _OF_A_GROUP for setting in look(tuple(members))]
     found += [
         *_nameservers_without_acting_master(scenario),
+        *harmful_nameserver_lists(scenario),
         *harmful_controllers(scenario),
         *harmful_strategies(scenario),
         *_statefulsets(scenario),
