@@ -18,6 +18,7 @@ from faults.link import LinkFault
 from faults.plan import Phase, Step, TimedFault
 from faults.target import CONTROLLERS, ROLES, Lead, Leading, Names, group_of
 from nodes.broker.broker import Broker
+from nodes.broker.group.dledger_replica import ElectedRole
 from nodes.broker.tables.group.replica_role import ReplicaRole
 from nodes.cause import cause
 from nodes.controller.controller import Controller
@@ -71,7 +72,7 @@ class ClusterTargets:
             return tuple(name for name in self._cluster.hosts if self._leads_controllers(name))
         members = [spec for spec in self._cluster.scenario.brokers if spec.broker_name == of]
         group = sorted((spec.broker_id, spec.name) for spec in members)
-        is_controlled = any(spec.config.enable_controller_mode for spec in members)
+        is_controlled = any(spec.config.is_elected for spec in members)
         masters = self._elected(group) if is_controlled else tuple(name for item, name in group if item == MASTER_ID)
         match lead:
             case Lead.MASTER:
@@ -87,7 +88,7 @@ class ClusterTargets:
         elected = [(role.master_epoch, name) for name, role in roles if role is not None and role.is_master]
         return tuple(name for _, name in sorted(elected)[-1:])
 
-    def _replica_role(self, name: str) -> ReplicaRole | None:
+    def _replica_role(self, name: str) -> ReplicaRole | ElectedRole | None:
         host = self._cluster.hosts[name]
         node = _loaded(host.node)
         return node.replica_role if isinstance(node, Broker) and host.power_state in _LIVES else None

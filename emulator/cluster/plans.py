@@ -33,7 +33,7 @@ from emulator.spec.rocketmq.printed_fields import printed_fields
 from faults.consume_mode import ConsumeMode
 from nodes.address_server.address_server import AddressServer
 from nodes.broker.broker import Broker
-from nodes.broker.broker_setup import BrokerSetup
+from nodes.broker.broker_setup import NO_PEERS, BrokerSetup
 from nodes.broker.shared import Shared
 from nodes.broker.tables.clients.plain_access import PlainPermissionManager
 from nodes.client.consumer.consumer_process import ConsumerProcess
@@ -179,6 +179,11 @@ class HostPlans:
         peers = dict(zip(ids, self._controllers(), strict=True))
         return ids[self._scenario.controller_names().index(name)], peers
 
+    def _dledger_peers(self, broker_name: str) -> dict[str, str]:
+        """Member of a group with a DLedger log -> address of the broker."""
+        group = [spec for spec in self._scenario.brokers if spec.broker_name == broker_name]
+        return {f"n{spec.broker_id}": f"{self._addresses[spec.name]}:{spec.config.listen_port}" for spec in group}
+
     def _controllers(self) -> tuple[str, ...]:
         return tuple(f"{self._addresses[name]}:{CONTROLLER_PORT}" for name in self._scenario.controller_names())
 
@@ -187,7 +192,7 @@ class HostPlans:
 
         def broker(host: Host) -> Node:
             config = self._with_addresses(self._options.of(spec.name, spec.config))
-            if spec.broker_id and not config.enable_controller_mode:
+            if spec.broker_id and not config.is_elected:
                 config = config.of_slave()
             return self._broker(host, identity_of(spec), _printing(config, spec), nameservers)
 
@@ -248,6 +253,7 @@ class HostPlans:
                 if consumer.mode is ConsumeMode.POP
             ),
             controllers=self._controllers(),
+            dledger_peers=self._dledger_peers(identity.broker_name) if config.enable_d_leger_commit_log else NO_PEERS,
             access=self._access,
         )
         return Broker(host, config, setup, shared)

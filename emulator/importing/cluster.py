@@ -15,7 +15,7 @@ from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS
 from emulator.spec.rocketmq.known_options import FileKind
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.config.java_values import UnreadValueError, read_whole
-from nodes.fields import LONG_MAX, TEXT, shown
+from nodes.fields import INT_MAX, LONG_MAX, TEXT, shown
 
 _ADDRESSES = re.compile(r"[;,]")
 _DEFAULT_CLUSTER = "DefaultCluster"
@@ -212,10 +212,12 @@ def _broker_id(node: ConfiguredNode, name: str, ids: Counter[str], notes: list[s
     Raises:
         ConfigurationError: RocketMQ does not start it.
     """
-    if _is_on(node, "enableControllerMode") or _is_on(node, "enableDLegerCommitLog"):
+    if _is_on(node, "enableDLegerCommitLog"):
+        return _member_number(node, notes)
+    if _is_on(node, "enableControllerMode"):
         given = ids[name]
         ids[name] += 1
-        notes.append(f"its id is given in the order of files: {_giver(node)} gives it, whatever brokerId is")
+        notes.append("its id is given in the order of files: the controller gives it, whatever brokerId is")
         return given
     text = node.text("brokerId")
     try:
@@ -231,8 +233,23 @@ def _broker_id(node: ConfiguredNode, name: str, ids: Counter[str], notes: list[s
     return read
 
 
-def _giver(node: ConfiguredNode) -> str:
-    return "the controller" if _is_on(node, "enableControllerMode") else "DLedger"
+def _member_number(node: ConfiguredNode, notes: list[str]) -> int:
+    """The number of a member of a group with a DLedger log, which is its id in a scenario.
+
+    Raises:
+        ConfigurationError: it has none, and RocketMQ does not start it.
+    """
+    self_id = (node.text("dLegerSelfId") or "").strip()
+    try:
+        number = read_whole(self_id[1:], INT_MAX)
+    except UnreadValueError:
+        number = -1
+    if number < 0:
+        problem = f"expected a letter and a number, such as n0, not {shown(self_id, 60)!r}"
+        raise ConfigurationError(*_place(node, "dLegerSelfId"), problem)
+    peers = _addresses(node, "dLegerPeers")
+    notes.append(f"its id is the number in dLegerSelfId = {self_id}, whatever brokerId is; {peers} members are peers")
+    return number
 
 
 def _place(node: ConfiguredNode, option: str) -> tuple[str, int]:

@@ -19,10 +19,12 @@ from nodes.broker.clients.query_assignment import QueryAssignment
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import TopicAndGroupFiles
 from nodes.broker.group.controlled_replica import ControlledReplica
+from nodes.broker.group.dledger_replica import DLedgerReplica
 from nodes.broker.group.membership import GroupMembership, SpecialServices, member_group
 from nodes.broker.group.pre_online_service import BrokerPreOnlineService
 from nodes.broker.group.slave_synchronize import MetadataHandlers, SlaveSynchronize
 from nodes.broker.ha.auto_switch_service import AutoSwitchHaService
+from nodes.broker.ha.dledger_service import DLedgerHaService
 from nodes.broker.ha.service import HaService
 from nodes.broker.messages.clean_commit_log import CleanCommitLog
 from nodes.broker.messages.escape_bridge import BrokerOuterApi, escape_bridge
@@ -94,7 +96,9 @@ class GroupParts:
     slave: SlaveSynchronize
 
 
-def group_parts(tables: BrokerTables, arrivals: MessageArrivals, shared: Shared | None) -> GroupParts:
+def group_parts(
+    tables: BrokerTables, arrivals: MessageArrivals, shared: Shared | None, dledger_members: int
+) -> GroupParts:
     """Make them; brokers of one container share the client and the nameserver that they follow."""
     broker = tables.core
     client = RpcClient(broker.host, broker.config) if shared is None else shared.client
@@ -103,9 +107,18 @@ def group_parts(tables: BrokerTables, arrivals: MessageArrivals, shared: Shared 
     members = member_group(broker)
     registration = NameserverRegistration(broker, client, members)
     nameserver_list = NameserverList(broker, nameservers if shared is None else None, registration.thread)
-    ha = (AutoSwitchHaService if broker.config.enable_controller_mode else HaService)(broker, arrivals.notify)
+    ha = ha_service(broker, arrivals, dledger_members)
     slave = SlaveSynchronize(broker, tables.clients, tables.timer, client, members, registration.thread)
     return GroupParts(client, nameservers, nameserver_list, routes, members, registration, ha, slave)
+
+
+def ha_service(broker: BrokerContext, arrivals: MessageArrivals, dledger_members: int) -> HaService:
+    """What replicates the log, according to what decides on the role of the broker."""
+    if broker.config.enable_d_leger_commit_log:
+        return DLedgerHaService(broker, arrivals.notify, dledger_members)
+    if broker.config.enable_controller_mode:
+        return AutoSwitchHaService(broker, arrivals.notify)
+    return HaService(broker, arrivals.notify)
 
 
 @frozen(eq=False)
@@ -209,7 +222,7 @@ class BrokerParts:
     def __init__(self, tables: BrokerTables, setup: BrokerSetup, shared: Shared | None) -> None:
         broker, arrivals = tables.core, MessageArrivals()
         self._tables = tables
-        self.group = group = group_parts(tables, arrivals, shared)
+        self.group = group = group_parts(tables, arrivals, shared, len(setup.dledger_peers))
         self.clients = clients = client_parts(tables, setup, group, shared)
         self.messages = messages = message_parts(tables, group, clients, arrivals, shared)
         self._special = messages.special_services()
@@ -223,8 +236,8 @@ class BrokerParts:
             self._special,
             clients.pulls.hold.on_master_online,
         )
-        self.controlled = self._controlled_replica(setup.controllers)
-        """None: it is not in controller mode."""
+        self.elected = self._elected_replica(setup)
+        """None: its role is fixed."""
         self._ports = BrokerPorts(broker, clients.server)
         others = OtherMasters(broker, group.client, group.nameservers)
         self.static_topics = StaticTopics(broker, tables.clients.offsets, group.registration, others)
@@ -240,7 +253,7 @@ class BrokerParts:
             self.static_topics,
             messages.cleaning,
             group.ha,
-            self.controlled,
+            self.elected,
             self._ports,
             messages.schedule,
             messages.timer,
@@ -296,12 +309,14 @@ class BrokerParts:
             AdminBroker(broker, runtime, group.registration, group.ha, group.nameserver_list, group.members),
         )
 
-    def _controlled_replica(self, controllers: tuple[str, ...]) -> ControlledReplica | None:
-        group = self.group
+    def _elected_replica(self, setup: BrokerSetup) -> ControlledReplica | DLedgerReplica | None:
+        group, broker, controllers = self.group, self._tables.core, setup.controllers
+        if isinstance(group.ha, DLedgerHaService):
+            return DLedgerReplica(broker, group.client, setup.dledger_peers, group.ha, self._membership, group.slave)
         if not isinstance(group.ha, AutoSwitchHaService):
             return None
         return ControlledReplica(
-            self._tables.core, group.client, controllers, group.ha, self._membership, group.registration, group.slave
+            broker, group.client, controllers, group.ha, self._membership, group.registration, group.slave
         )
 
     def _connect(self, arrivals: MessageArrivals) -> None:

@@ -5,6 +5,7 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.broker.assembly import BrokerParts
 from nodes.broker.broker_setup import BrokerSetup
+from nodes.broker.group.dledger_replica import ElectedRole
 from nodes.broker.shared import Master, Shared
 from nodes.broker.tables.group.replica_role import ReplicaRole
 from nodes.config import BrokerConfig
@@ -35,9 +36,9 @@ class Broker:
         self._server.serve(*(parts.static_topics.around(part.handlers()) for part in parts.in_order))
 
     @property
-    def replica_role(self) -> ReplicaRole | None:
-        """Its role as controllers decide it; None: not in controller mode."""
-        return None if self.parts.controlled is None else self.parts.controlled.role
+    def replica_role(self) -> ReplicaRole | ElectedRole | None:
+        """Its role as an election decided it; None: it is fixed."""
+        return None if self.parts.elected is None else self.parts.elected.role
 
     async def main(self) -> None:
         """Load the files, serve, register; then wait for the stop and shut down."""

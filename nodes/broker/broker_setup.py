@@ -22,6 +22,8 @@ from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MASTER_ID, DataVersion, TopicConfig
 from nodes.values import frozen
 
+NO_PEERS: Mapping[str, str] = {}
+
 
 @frozen
 class BrokerSetup:
@@ -39,6 +41,8 @@ class BrokerSetup:
     """Whether groups pull or pop, as an operator has set it before the first start."""
     controllers: tuple[str, ...] = ()
     """Addresses, for a broker in controller mode."""
+    dledger_peers: Mapping[str, str] = NO_PEERS
+    """Member, such as `n0` -> `ip:port` of the broker, for a broker with a DLedger log."""
     access: PlainPermissionManager = NO_ACCOUNTS
     """Which account has which permissions, with `aclEnable`."""
 
@@ -65,7 +69,7 @@ class BrokerSetup:
             config,
             self.cluster_name,
             self.broker_name,
-            self.broker_id,
+            self.broker_id + 1 if config.enable_d_leger_commit_log else self.broker_id,
             self._nameservers(host, config),
             TopicConfigManager(
                 now_ms=now_ms,
@@ -86,8 +90,8 @@ class BrokerSetup:
                 f"{host.ip}:{config.listen_port}",
                 host.disk.map_files(COMMIT_LOG_FILE),
                 config.commit_log_file_bytes,
-                # Only in controller mode a log may have an end that no one may read yet.
-                ReadableEnd(host.disk.map(CONSUME_QUEUE_FILE)) if config.enable_controller_mode else None,
+                # Only with elections a log may have an end that no one may read yet.
+                ReadableEnd(host.disk.map(CONSUME_QUEUE_FILE)) if config.is_elected else None,
             ),
         )
         for topic in self.topics:

@@ -1,4 +1,4 @@
-"""The options of a broker in controller mode."""
+"""The options of a broker whose role is elected: by controllers, or by its group with DLedger."""
 
 import attrs
 
@@ -8,7 +8,7 @@ from nodes.fields import INT_MAX, flag, whole
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class ReplicaConfig(Config):
-    """Options of a broker whose role controllers decide (RIP-44).
+    """Options of a broker whose role controllers decide (RIP-44), or its group.
 
     Mirrors:
         `org.apache.rocketmq.common.BrokerConfig`, `org.apache.rocketmq.store.config.MessageStoreConfig`, as far as
@@ -17,6 +17,9 @@ class ReplicaConfig(Config):
 
     enable_controller_mode: bool = flag(default=False)
     """Have controllers decide which replica of the group is its master."""
+    enable_d_leger_commit_log: bool = flag(default=False)
+    """Have the brokers of the group elect its master by DLedger; a message is stored when a majority has it. All
+    brokers of a name have this option, or none; their ids are the numbers of members, so `n0` has id 0."""
     sync_controller_metadata_period: int = period_millis(10_000)
     """Time between two searches for the leading controller."""
     sync_broker_metadata_period: int = period_millis(5_000)
@@ -35,3 +38,8 @@ class ReplicaConfig(Config):
     """Replicate, and never be a member of the SyncStateSet."""
     sync_from_last_file: bool = flag(default=False)
     """An empty log begins with the last file of the master, not with the first."""
+
+    @property
+    def is_elected(self) -> bool:
+        """Whether an election decides which broker of the group is its master."""
+        return self.enable_controller_mode or self.enable_d_leger_commit_log

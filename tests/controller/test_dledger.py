@@ -23,6 +23,25 @@ def member(self_id="n0", peers=PEERS, retained=None, now_ms=0, wait_ms=500):
     )
 
 
+def test_an_election_may_compare_another_log_than_that_of_the_member():
+    def granted(last_term, last_index):
+        voter = DLedgerMember(
+            "n0",
+            PEERS,
+            retained=StoredState(),
+            draw_vote_wait_ms=lambda: 500,
+            draw_round_ms=lambda: ROUND_MS,
+            now_ms=0,
+            position=lambda: (2, 500),
+        )
+        return voter.on_vote_request(VoteRequest(9, "n1", last_index, last_term), 0).granted
+
+    assert granted(2, 500)
+    assert granted(3, 100)
+    assert not granted(2, 499)
+    assert not granted(1, 900)
+
+
 def leader(now_ms=0):
     """n0 with the votes of n0 and n1."""
     n0 = member()

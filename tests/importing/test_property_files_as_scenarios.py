@@ -215,6 +215,22 @@ def test_brokers_in_controller_mode_have_ids_in_the_order_of_files_and_controlle
     assert [controller.name for controller in made.controllers] == ["controller-1", "controller-2", "controller-3"]
 
 
+def test_members_of_a_group_with_a_dledger_log_have_their_numbers_for_ids():
+    peers = "n0-127.0.0.1:40911;n1-127.0.0.1:40912;n2-127.0.0.1:40913"
+    member = f"brokerName=RaftNode00\nenableDLegerCommitLog=true\ndLegerGroup=RaftNode00\ndLegerPeers={peers}\n"
+    files = {f"{name}_conf": f"{member}dLegerSelfId=n{number}\n" for name, number in (("a", 2), ("b", 0), ("c", 1))}
+    made = scenario(**files)
+
+    assert sorted((broker.broker_id, broker.name) for broker in made.brokers) == [
+        (0, "RaftNode00"),
+        (1, "RaftNode00-s1"),
+        (2, "RaftNode00-s2"),
+    ]
+    assert all(broker.config.enable_d_leger_commit_log for broker in made.brokers)
+    with pytest.raises(ConfigurationError, match="expected a letter and a number, such as n0, not 'x'"):
+        scenario(a_conf=member + "dLegerSelfId=x\n")
+
+
 def test_controllers_have_as_many_peers_as_their_files_name():
     peers = "controllerDLegerGroup=g\ncontrollerDLegerPeers=n0-a:1;n1-b:1;n2-c:1\ncontrollerDLegerSelfId=n0\n"
     made = scenario(c_conf=peers + "electMasterMaxRetryCount=5\n", a_conf=CONTROLLED)

@@ -170,7 +170,9 @@ def test_every_option_has_a_status_and_a_meaning():
         ("putThreadPoolQueueCapacity", OptionStatus.NOT_EMULATED),
         ("metricsPromExporterPort", OptionStatus.NO_EFFECT),
         ("aclEnable", OptionStatus.NO_EFFECT),
-        ("enableDLegerCommitLog", OptionStatus.NOT_EMULATED),
+        ("enableDLegerCommitLog", OptionStatus.EMULATED),
+        ("dLegerPeers", OptionStatus.ELSEWHERE),
+        ("preferredLeaderId", OptionStatus.NOT_EMULATED),
     ],
 )
 def test_an_option_has_the_status_of_its_family(name, status):

@@ -115,7 +115,7 @@ def bounds_of(scenario: Scenario) -> Bounds:
     brokers = [broker.config for broker in scenario.brokers] or [BrokerConfig()]
     brokers += [config for config in later if isinstance(config, BrokerConfig)]
     beats = all(broker.enable_slave_acting_master for broker in brokers)
-    elected = all(broker.enable_controller_mode for broker in brokers)
+    elected = all(broker.is_elected for broker in brokers)
     scans = (spec.config.scan_not_active_broker_interval for spec in scenario.all_controllers())
     scan_ms = max(scans, default=NAMESERVER_SCAN_MS)
     return Bounds(

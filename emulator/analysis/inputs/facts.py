@@ -37,7 +37,7 @@ def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
         bounds_of(scenario),
         {broker.name: broker.broker_name for broker in scenario.brokers},
         all(broker.config.enable_slave_acting_master for broker in scenario.brokers),
-        all(broker.config.enable_controller_mode for broker in scenario.brokers),
+        all(broker.config.is_elected for broker in scenario.brokers),
         {group.group: group.consume_ms for group in scenario.consumers},
         tuple(item.group for item in pushing if item.config.consume_orderly),
         tuple(item.group for item in pushing if item.config.exclusivity is not Exclusivity.NONE),

@@ -18,6 +18,7 @@ from emulator.spec.model.bounds import (
 from emulator.spec.reading.options import require_supported
 from emulator.spec.refusals.account_checks import violations_of_accounts
 from emulator.spec.refusals.act_checks import violations_of_acts
+from emulator.spec.refusals.dledger_checks import violations_of_dledger
 from emulator.spec.refusals.groups import violations_of_groups
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
 from emulator.spec.refusals.nameserver_lists import violations_of_nameserver_lists
@@ -61,6 +62,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     yield from _violations_of_sizes(scenario)
     yield from _violations_of_names(scenario, place)
     yield from _violations_of_roles(scenario)
+    yield from violations_of_dledger(scenario)
     yield from _violations_of_addresses(scenario)
     yield from _violations_of_topics(scenario)
     yield from violations_of_groups(scenario.consumers)
@@ -141,7 +143,7 @@ def _taken_twice(keyed_names: Iterator[tuple[str, str]], subject: str, place: Pl
 def _violations_of_roles(scenario: "Scenario") -> Iterator[SpecError]:
     """A master that calls itself a slave; controllers decide for themselves what a broker is."""
     for i, broker in enumerate(scenario.brokers):
-        is_slave = broker.config.broker_role is BrokerRole.SLAVE and not broker.config.enable_controller_mode
+        is_slave = broker.config.broker_role is BrokerRole.SLAVE and not broker.config.is_elected
         if is_slave and broker.broker_id == MASTER_ID:
             yield SpecError(f"broker[{i}].options.brokerRole", "expected an id greater than 0 of a SLAVE")
 

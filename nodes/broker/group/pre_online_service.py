@@ -72,7 +72,7 @@ class BrokerPreOnlineService(Part):
                 self._membership.group, init_max_offset=self._broker.store.init_max_commit_log_offset
             )
             self._broker.host.start_soon(self._run, pre_online, name="BrokerPreOnlineService")
-        if not is_isolated and not config.enable_controller_mode:
+        if not is_isolated and not config.is_elected:
             await self._membership.start_without_isolation()
 
     async def _run(self, pre_online: PreOnline) -> None:

@@ -112,7 +112,7 @@ class SlaveSynchronize(Part):
 
     async def start(self) -> None:
         """Start the copies of a slave; in controller mode its role does."""
-        if self._broker.broker_id != MASTER_ID and not self._broker.config.enable_controller_mode:
+        if self._broker.broker_id != MASTER_ID and not self._broker.config.is_elected:
             self.schedule()
 
     def schedule(

@@ -28,6 +28,8 @@ class AutoSwitchHaService(HaService):
         `org.apache.rocketmq.store.ha.autoswitch.AutoSwitchHAService`.
     """
 
+    _client_class = AutoSwitchHaClient
+
     def __init__(self, broker: BrokerContext, on_replicated: Callable[[str, int], None]) -> None:
         super().__init__(broker, on_replicated)
         content = broker.host.disk.read(EPOCH_FILE)
@@ -97,7 +99,7 @@ class AutoSwitchHaService(HaService):
         if self._client is not None:
             self._client.shutdown()
         host, config, store = self._host, self._broker.config, self._broker.store
-        client = AutoSwitchHaClient(
+        client = self._client_class(
             host,
             config,
             store,

@@ -11,6 +11,7 @@ from nodes.broker.part import Part
 from nodes.broker.tables.ha.ha_frames import HAConnectionState
 from nodes.broker.tables.ha.ha_in_sync import STATE_CHECK_PERIOD_MS, HaWait, ack_nums_to_wait_for, need_handle_ha
 from nodes.host import Channel, ChannelHandler, Host
+from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message
 from nodes.threads import WakeUp
@@ -114,6 +115,16 @@ class HaService(ChannelHandler, Part):
         linked = self.in_sync_replicas(broker.store.max_commit_log_offset)
         return ack_nums_to_wait_for(broker.config, alive=self.alive_replicas, linked=linked)
 
+    @property
+    def late_answer(self) -> tuple[ResponseCode, str | None]:
+        """What a sender is answered if its message is not on enough replicas in time; it is stored all the same."""
+        return ResponseCode.FLUSH_SLAVE_TIMEOUT, None
+
+    @property
+    def ack_timeout_ms(self) -> int:
+        """How long a sender waits for replicas."""
+        return self._broker.config.slave_timeout
+
     async def wait_for_acks(self, next_offset: int, ack_nums: int) -> bool:
         """Send the log now, and wait until `ack_nums` replicas have it up to an offset; False: not in time.
 
@@ -122,8 +133,7 @@ class HaService(ChannelHandler, Part):
         """
         for connection in self._connections.values():
             connection.transfer_now()
-        timeout_ms = self._broker.config.slave_timeout
-        return await self._group_transfer.wait_for_acks(next_offset, ack_nums, timeout_ms)
+        return await self._group_transfer.wait_for_acks(next_offset, ack_nums, self.ack_timeout_ms)
 
     @property
     def acks(self) -> tuple[tuple[str, int], ...]:

@@ -51,7 +51,7 @@ def escape_bridge(
     """The bridge of a broker, according to its role and its options."""
     way = escape_way(
         # In controller mode only the master writes of its own accord, which may be another broker by then.
-        is_master=broker.broker_id == MASTER_ID or broker.config.enable_controller_mode,
+        is_master=broker.broker_id == MASTER_ID or broker.config.is_elected,
         enable_slave_acting_master=broker.config.enable_slave_acting_master,
         enable_remote_escape=broker.config.enable_remote_escape,
     )

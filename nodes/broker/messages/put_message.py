@@ -129,8 +129,8 @@ class PutMessage:
         self, messages: Sequence[Message], put_aside: Callable[[Message], Message]
     ) -> tuple[PutMessageResult, ...]:
         broker = self._broker
-        role, by_controllers = broker.config.broker_role, broker.config.enable_controller_mode
-        is_named_slave = role is BrokerRole.SLAVE and not by_controllers
+        role, is_elected = broker.config.broker_role, broker.config.is_elected
+        is_named_slave = role is BrokerRole.SLAVE and not is_elected
         if broker.broker_id != MASTER_ID or broker.is_fenced or is_named_slave:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
         refusal = None if self._room is None else self._room.before_append()

@@ -138,11 +138,12 @@ class SendMessage(Part):
         cause.set(began)
         end = self._broker.store.max_commit_log_offset
         acked = ack_nums <= 1 or await self._ha.wait_for_acks(end, ack_nums)
-        code = ResponseCode.SUCCESS if await flush.wait() else ResponseCode.FLUSH_DISK_TIMEOUT
+        code: ResponseCode = ResponseCode.SUCCESS if await flush.wait() else ResponseCode.FLUSH_DISK_TIMEOUT
+        remark: str | None = None
         if not acked:
-            code = ResponseCode.FLUSH_SLAVE_TIMEOUT
+            code, remark = self._ha.late_answer
         if not request.is_oneway and not channel.closed:
-            channel.send(request.answer(code, None, encode_header(header)))
+            channel.send(request.answer(code, remark, encode_header(header)))
 
     def _accepted(
         self, channel: Channel, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes

@@ -44,7 +44,7 @@ class PopBufferMergeService:
         self._locks = locks
         self._buffer = buffer
         config = broker.config
-        may_write = config.enable_slave_acting_master or config.enable_controller_mode
+        may_write = config.enable_slave_acting_master or config.is_elected
         self._should_run = broker.broker_id == MASTER_ID or may_write
         period_ms = SCAN_INTERVAL_MS if self._should_run else _PLAIN_SLAVE_INTERVAL_MS
         self._thread = ScanThread(broker.host, "PopBufferMergeService", period_ms, self._scan_or_clear)

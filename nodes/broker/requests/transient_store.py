@@ -94,5 +94,6 @@ def transient_store(broker: BrokerContext) -> TransientStore | None:
         `org.apache.rocketmq.store.DefaultMessageStore#isTransientStorePoolEnable`.
     """
     config = broker.config
-    is_possible = config.enable_controller_mode or broker.broker_id == MASTER_ID
+    is_master = config.enable_controller_mode or broker.broker_id == MASTER_ID
+    is_possible = is_master and not config.enable_d_leger_commit_log  # which has a log of its own
     return TransientStore(broker) if config.transient_store_pool_enable and is_possible else None
