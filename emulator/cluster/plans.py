@@ -255,6 +255,7 @@ class HostPlans:
             controllers=self._controllers(),
             dledger_peers=self._dledger_peers(identity.broker_name) if config.enable_d_leger_commit_log else NO_PEERS,
             access=self._access,
+            accounts=self._scenario.accounts,
         )
         return Broker(host, config, setup, shared)
 

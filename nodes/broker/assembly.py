@@ -1,5 +1,8 @@
 """The parts of one broker: each family is made of those before it, and all are connected at the end."""
 
+from functools import partial
+
+from nodes.broker.admin.auth import AdminAuth
 from nodes.broker.admin.broker import AdminBroker
 from nodes.broker.admin.clients import AdminClients
 from nodes.broker.admin.groups import AdminGroups
@@ -9,7 +12,7 @@ from nodes.broker.admin.runtime_info import RuntimeInfo
 from nodes.broker.admin.store import AdminStore
 from nodes.broker.admin.topics import AdminTopics
 from nodes.broker.broker_setup import BrokerSetup, BrokerTables
-from nodes.broker.clients.access import AclHook
+from nodes.broker.clients.access import AclHook, AuthPipeline, Refusal
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.clients.client_manage import ClientManage
@@ -53,7 +56,8 @@ from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
 from nodes.broker.timer.recall_message import RecallMessage
 from nodes.broker.timer.timer_message_store import TimerMessageStore
 from nodes.broker.transactions.transactions import Transactions
-from nodes.rpc.client import RpcClient
+from nodes.protocol.acl_signature import signed
+from nodes.rpc.client import RpcClient, Sign
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import RpcServer, Wake
 from nodes.values import frozen
@@ -97,17 +101,17 @@ class GroupParts:
 
 
 def group_parts(
-    tables: BrokerTables, arrivals: MessageArrivals, shared: Shared | None, dledger_members: int
+    tables: BrokerTables, setup: BrokerSetup, arrivals: MessageArrivals, shared: Shared | None
 ) -> GroupParts:
     """Make them; brokers of one container share the client and the nameserver that they follow."""
     broker = tables.core
-    client = RpcClient(broker.host, broker.config) if shared is None else shared.client
+    client = RpcClient(broker.host, broker.config, sign=_sign(tables, setup)) if shared is None else shared.client
     nameservers = Nameservers(broker.host, client, broker.nameservers) if shared is None else shared.nameservers
     routes = TopicRouteInfoManager(broker, nameservers)
     members = member_group(broker)
     registration = NameserverRegistration(broker, client, members)
     nameserver_list = NameserverList(broker, nameservers if shared is None else None, registration.thread)
-    ha = ha_service(broker, arrivals, dledger_members)
+    ha = ha_service(broker, arrivals, len(setup.dledger_peers))
     slave = SlaveSynchronize(broker, tables.clients, tables.timer, client, members, registration.thread)
     return GroupParts(client, nameservers, nameserver_list, routes, members, registration, ha, slave)
 
@@ -119,6 +123,14 @@ def ha_service(broker: BrokerContext, arrivals: MessageArrivals, dledger_members
     if broker.config.enable_controller_mode:
         return AutoSwitchHaService(broker, arrivals.notify)
     return HaService(broker, arrivals.notify)
+
+
+def _sign(tables: BrokerTables, setup: BrokerSetup) -> Sign | None:
+    """What signs requests to other nodes; None: they are not signed."""
+    access_key = tables.auth.config.inner_client_authentication_credentials
+    if not access_key:
+        return None
+    return partial(signed, access_key=access_key, secret_key=setup.account(access_key).secret_key.reveal())
 
 
 @frozen(eq=False)
@@ -150,7 +162,7 @@ def client_parts(tables: BrokerTables, setup: BrokerSetup, group: GroupParts, sh
         broker.host,
         broker.config,
         on_channel_closed=manage.on_channel_closed,
-        refusal=AclHook(broker.host.log, setup.access).refusal if broker.config.acl_enable else None,
+        refusal=_refusal(tables, setup),
         broker_name=setup.broker_name,
         executors=executors,
     )
@@ -161,6 +173,17 @@ def client_parts(tables: BrokerTables, setup: BrokerSetup, group: GroupParts, sh
     tracked_min = None if shared is None else lambda: group.members.min_broker_id
     pulls = PullMessage(broker, clients, offsets, tracked_min, None if executors is None else executors.wake)
     return ClientParts(manage, executors, server, to_clients, offsets, assigner, assignments, pulls)
+
+
+def _refusal(tables: BrokerTables, setup: BrokerSetup) -> Refusal | None:
+    """What refuses requests; None: nothing does."""
+    host, config = tables.core.host, tables.core.config
+    if config.acl_enable and config.knows_plain_acl:
+        return AclHook(host.log, setup.access).refusal
+    auth = tables.auth.config
+    return (
+        AuthPipeline(host, tables.auth).refusal if auth.authentication_enabled or auth.authorization_enabled else None
+    )
 
 
 @frozen(eq=False)
@@ -221,8 +244,8 @@ class BrokerParts:
 
     def __init__(self, tables: BrokerTables, setup: BrokerSetup, shared: Shared | None) -> None:
         broker, arrivals = tables.core, MessageArrivals()
-        self._tables = tables
-        self.group = group = group_parts(tables, arrivals, shared, len(setup.dledger_peers))
+        self._tables, self._setup = tables, setup
+        self.group = group = group_parts(tables, setup, arrivals, shared)
         self.clients = clients = client_parts(tables, setup, group, shared)
         self.messages = messages = message_parts(tables, group, clients, arrivals, shared)
         self._special = messages.special_services()
@@ -306,6 +329,7 @@ class BrokerParts:
             AdminClients(broker, tables, clients.manage, clients.to_clients),
             AdminStore(broker),
             group.nameserver_list,
+            AdminAuth(broker, self._tables.auth, self._setup.accounts),
             AdminBroker(broker, runtime, group.registration, group.ha, group.nameserver_list, group.members),
         )
 

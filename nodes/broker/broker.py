@@ -27,7 +27,7 @@ class Broker:
         self._host = host
         self._shared = shared
         self._stopping = trio.Event()
-        self.tables = setup.tables(host, with_stored_changes(host.disk, config))
+        self.tables = setup.tables(host, with_stored_changes(host.disk, config), in_container=shared is not None)
         self.context = self.tables.core
         self.parts = parts = BrokerParts(self.tables, setup, shared)
         self.master = Master(parts.messages.log, parts.messages.send_back.send_back_from)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from nodes.broker.context import BrokerContext, VersionedTable
 from nodes.broker.files import CONSUME_QUEUE_FILE, TIMER_LOG_FILE
 from nodes.broker.registration.nameserver_list import nameservers_of
+from nodes.broker.tables.auth.auth_tables import AuthTables, auth_tables
 from nodes.broker.tables.clients.client_tables import ClientTables, client_tables
 from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
@@ -17,6 +18,8 @@ from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoin
 from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.broker.tables.timer.timer_tables import TimerTables
 from nodes.config import BrokerConfig
+from nodes.config.accounts import PlainAccessConfig
+from nodes.config.auth import AuthConfig
 from nodes.host import Host
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MASTER_ID, DataVersion, TopicConfig
@@ -44,15 +47,26 @@ class BrokerSetup:
     dledger_peers: Mapping[str, str] = NO_PEERS
     """Member, such as `n0` -> `ip:port` of the broker, for a broker with a DLedger log."""
     access: PlainPermissionManager = NO_ACCOUNTS
-    """Which account has which permissions, with `aclEnable`."""
+    """Which account has which permissions by ACL 1.0."""
+    accounts: tuple[PlainAccessConfig, ...] = ()
+    """Those that options of ACL 2.0 name, and that may become users."""
 
-    def tables(self, host: Host, config: BrokerConfig) -> "BrokerTables":
-        """All tables of a process that starts now, as configured."""
+    def account(self, access_key: str) -> PlainAccessConfig:
+        """The account of an access key.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return {account.access_key: account for account in self.accounts}[access_key]
+
+    def tables(self, host: Host, config: BrokerConfig, *, in_container: bool = False) -> "BrokerTables":
+        """All tables of a process that starts now, as configured; brokers of a container have no ACL 2.0."""
         core, now_ms = self._context(host, config), host.clock.now_ms()
         clients = client_tables(config, single_active_groups=self.single_active_groups, now_ms=now_ms)
         for request_mode in self.request_modes:
             clients.request_modes.set_mode(request_mode)
-        tables = BrokerTables(core, clients, pop_tables(config, now_ms=now_ms), _timer_tables(core))
+        auth = auth_tables(AuthConfig() if in_container else config, self.cluster_name)
+        tables = BrokerTables(core, clients, pop_tables(config, now_ms=now_ms), _timer_tables(core), auth)
         core.versions.follow(tables.versions())
         return tables
 
@@ -110,6 +124,7 @@ class BrokerTables:
     clients: ClientTables
     pop: PopTables
     timer: TimerTables
+    auth: AuthTables
 
     def versions(self) -> Mapping[VersionedTable, Callable[[], DataVersion | None]]:
         """The versions of the tables that other brokers copy."""

@@ -1,4 +1,4 @@
-"""The accounts of ACL 1.0: who may send and consume what, with which key and from where."""
+"""The accounts of ACL 1.0: what may be sent and consumed with which key, and from where."""
 
 import re
 
@@ -32,7 +32,7 @@ WHITE_ADDRESSES = Rule(
     f"a list, each {_ADDRESSES}", lambda value: isinstance(value, tuple) and all(map(is_white_address, value))
 )
 _WHITE_ADDRESS = Rule(f"{_ADDRESSES}, or empty", lambda value: value == "" or is_white_address(value))
-_PERM = Rule(f"one of {', '.join(PERMS)}", lambda value: value in PERMS)
+_DEFAULT_PERM = Rule(f"one of {', '.join(PERMS)}, or empty", lambda value: value == "" or value in PERMS)
 _RESOURCES = Rule(
     f'a list of texts such as "orders=PUB|SUB", each with one of {", ".join(PERMS)}',
     lambda value: isinstance(value, tuple) and all(map(_is_resource, value)),
@@ -46,11 +46,14 @@ def _is_resource(value: object) -> bool:
 
 @frozen
 class PlainAccessConfig:
-    """One account, known to all brokers with `aclEnable`.
+    """One account of ACL 1.0, an entry of `plain_acl.yml`.
+
+    Brokers of releases that have ACL 1.0 know it with `aclEnable`. 5.3.3 makes a user and policies of it, with
+    `migrateAuthFromV1Enabled`.
 
     Mirrors:
-        `org.apache.rocketmq.common.PlainAccessConfig`, an entry of `plain_acl.yml`, in 5.3.2: 5.3.3 has no ACL 1.0 any
-        more.
+        `org.apache.rocketmq.common.PlainAccessConfig` in 5.3.2;
+        `org.apache.rocketmq.auth.migration.v1.PlainAccessConfig` in 5.3.3.
     """
 
     access_key: str = checked(_KEY)
@@ -62,9 +65,9 @@ class PlainAccessConfig:
     """Requests with this access key from these addresses need no signature, and may do everything."""
     admin: bool = flag(default=False)
     """May do everything, and alone what changes topics, groups and options."""
-    default_topic_perm: str = checked(_PERM, "DENY")
-    """What it may do with topics that `topic_perms` does not name."""
-    default_group_perm: str = checked(_PERM, "DENY")
+    default_topic_perm: str = checked(_DEFAULT_PERM, "")
+    """What it may do with topics that `topic_perms` does not name; empty: nothing."""
+    default_group_perm: str = checked(_DEFAULT_PERM, "")
     """The same for consumer groups, of which SUB is needed."""
     topic_perms: tuple[str, ...] = checked(_RESOURCES, ())
     """What it may do with a topic: `orders=PUB|SUB`."""

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import attrs
 
+from nodes.config.auth import AuthConfig
 from nodes.config.options import (
     PAUSE_MS,
     TOPIC_QUEUES_MAX,
@@ -49,6 +50,7 @@ class BrokerConfig(
     PopConfig,
     ReplicaConfig,
     RequestConfig,
+    AuthConfig,
 ):
     """Options of a broker.
 
@@ -116,7 +118,9 @@ class BrokerConfig(
     broker_permission: int = count(6, maximum=7)
     """Permission of the broker: 4 read, 2 write. Without write only send-backs and ordered topics are refused."""
     acl_enable: bool = flag(default=False)
-    """Refuse requests that no `[[account]]` allows: ACL 1.0 of the releases up to 5.3.2. 5.3.3 ignores this option."""
+    """Refuse requests that no `[[account]]` allows: ACL 1.0, of brokers with `knows_plain_acl`. 5.3.3 ignores it."""
+    knows_plain_acl: bool = flag(default=False)
+    """Whether the broker has ACL 1.0, which 5.3.3 has not; release 4.9 sets it; not RocketMQ's."""
     channel_expired_timeout: int = millis(120_000)
     """Silence after which a consumer's channel is removed from its groups; for producers it is always 120 s."""
     notify_consumer_ids_changed_enable: bool = flag(default=True)

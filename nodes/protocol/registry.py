@@ -8,6 +8,7 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import Exchange
 from nodes.protocol.exchanges.address_server import ADDRESS_SERVER_EXCHANGES
+from nodes.protocol.exchanges.auth import AUTH_EXCHANGES
 from nodes.protocol.exchanges.controllers import CONTROLLER_EXCHANGES
 from nodes.protocol.exchanges.groups import GROUP_EXCHANGES
 from nodes.protocol.exchanges.locks import LOCK_EXCHANGES
@@ -41,6 +42,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         **STATEFULSET_EXCHANGES,
         **LOCK_EXCHANGES,
         **ADDRESS_SERVER_EXCHANGES,
+        **AUTH_EXCHANGES,
     }
 )
 """All requests of the emulator."""

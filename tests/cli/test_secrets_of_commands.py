@@ -21,7 +21,7 @@ run_for_s = 20
 count = 1
 [[broker]]
 name = "broker-a"
-options = {{ aclEnable = true }}
+options = {{ aclEnable = true, knowsPlainAcl = true }}
 [[topic]]
 name = "orders"
 [[consumer]]

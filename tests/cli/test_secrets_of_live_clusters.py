@@ -19,7 +19,7 @@ run_for_s = 600
 count = 1
 [[broker]]
 name = "broker-a"
-options = {{ aclEnable = true }}
+options = {{ aclEnable = true, knowsPlainAcl = true }}
 [[topic]]
 name = "orders"
 [[producer]]

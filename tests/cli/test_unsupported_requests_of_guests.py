@@ -25,12 +25,12 @@ count = 1
 [[broker]]
 name = "broker-a"
 """
-LIST_USERS, NO_NODE_KNOWS, SUSPEND_CONSUMER, STATIC_TOPIC = 3_005, 4_711, 209, 513
+FILTER_SERVER, NO_NODE_KNOWS, SUSPEND_CONSUMER, STATIC_TOPIC = 301, 4_711, 209, 513
 CLIENT_HELLO, GRPC = b"\x16\x03\x01\x02\x00\x01\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ANSWERED = "answered REQUEST_CODE_NOT_SUPPORTED"
-USERS = f"AUTH_LIST_USER (3005) to broker-a, for users and rules of ACL 2.0: not emulated; {ANSWERED}"
+FILTERS = f"REGISTER_FILTER_SERVER (301) to broker-a, for filter servers: not emulated; {ANSWERED}"
 REPORTED = (
-    USERS,
+    FILTERS,
     f"request 4711 to broker-a: no request of RocketMQ 5.3.3; {ANSWERED}",
     f"UPDATE_AND_CREATE_STATIC_TOPIC (513) to broker-a, for static topics: not emulated; {ANSWERED}",
     "SUSPEND_CONSUMER (209) to broker-a: not emulated; dropped",
@@ -62,9 +62,9 @@ def requested(tmp_path_factory):
     """What was printed, what `nodes` and `why` said, and the run."""
     cluster = LiveCluster(tmp_path_factory.mktemp("vain"), SCENARIO)
     caller = Caller(cluster.broker, BROKER_PORT)
-    answers = [caller.ask_raw(code, {}, b"") for code in (LIST_USERS, NO_NODE_KNOWS, LIST_USERS, STATIC_TOPIC)]
+    answers = [caller.ask_raw(code, {}, b"") for code in (FILTER_SERVER, NO_NODE_KNOWS, FILTER_SERVER, STATIC_TOPIC)]
     caller.send_raw(SUSPEND_CONSUMER, {}, b"", oneway=True)
-    caller.ask_raw(LIST_USERS, {}, b"")
+    caller.ask_raw(FILTER_SERVER, {}, b"")
     closed = [closed_after(cluster.broker, answer) for answer in (CLIENT_HELLO, GRPC, GRPC)]
     until(lambda: "gRPC" in rmqemu("ctl", "--run", cluster.run, "nodes"))
     nodes = rmqemu("ctl", "--run", cluster.run, "nodes")
@@ -80,9 +80,9 @@ def test_the_node_answers_or_closes_the_connection(requested):
 
 def test_the_answer_says_what_is_not_emulated_and_why(requested):
     assert [answer.remark for answer in requested["answers"]] == [
-        "request type 3005 not supported: users and rules of ACL 2.0 are not emulated",
+        "request type 301 not supported: filter servers are not emulated",
         "request type 4711 not supported",
-        "request type 3005 not supported: users and rules of ACL 2.0 are not emulated",
+        "request type 301 not supported: filter servers are not emulated",
         (
             "request type 513 not supported: static topics are not emulated, because no broker here maps logical "
             "queues to queues of other brokers; create an ordinary topic (updateTopic)"

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from conformance import client_route_answers, offset_store_answers, rebalance_answers, rebalance_push_answers
 from conformance.allocation_answers import allocate, ring
 from conformance.asking import Answerer, Json
+from conformance.auth_adapter import AuthMigration, AuthSession
+from conformance.auth_contexts_answers import auth_contexts
+from conformance.auth_names_answers import auth_names
 from conformance.broker_config_answers import broker_config
 from conformance.configuration_answers import configuration
 from conformance.consumers_adapter import Consumers
@@ -59,6 +62,10 @@ from conformance.wire_header_answers import wire_header, without_java_alone, wit
 from conformance.wire_json_adapter import WireJson
 
 ADAPTERS: dict[str, type[Adapter]] = {
+    "auth_authentication": AuthSession,
+    "auth_decisions": AuthSession,
+    "auth_metadata": AuthSession,
+    "auth_migration": AuthMigration,
     "consumers": Consumers,
     "container": Container,
     "data_version": DataVersions,
@@ -106,6 +113,8 @@ ADAPTERS: dict[str, type[Adapter]] = {
 ANSWERERS: dict[str, Answerer] = {
     "alloc": allocate,
     "alloc4pop": alloc4pop,
+    "auth_contexts": auth_contexts,
+    "auth_names": auth_names,
     "broker_addr": broker_addr,
     "broker_config": broker_config,
     "client_route": client_route_answers.client_route,
@@ -155,6 +164,10 @@ EXCEPTED: dict[tuple[str, str], str] = {
     ): "consumeThreadMax, which RocketMQ never uses, and a wait at the end are no options here",
     ("wire_command", "wire_command/edge/versions"): "names of versions are for people; on the wire they are numbers",
     ("wire_header", "wire_header/EndTransactionRequestHeader"): "one without a decision is refused by its handler",
+    ("auth_contexts", "auth_contexts/1002/key-alone"): "controllers answer it, which have no ACL 2.0",
+    ("auth_contexts", "auth_contexts/41/no-group"): "a group that is missing is an empty one in our bodies",
+    ("auth_contexts", "auth_contexts/42/no-group"): "the same",
+    ("auth_metadata", "initial/type"): "the first user comes from an account, which has no status",
     ("route", "route/edge/clone"): "our routes are frozen: no copy shares what anybody could change",
 }
 """Family and case that cannot agree by design -> reason."""

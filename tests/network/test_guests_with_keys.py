@@ -21,7 +21,7 @@ count = 1
 
 [[broker]]
 name = "broker-a"
-options = { aclEnable = true }
+options = { aclEnable = true, knowsPlainAcl = true }
 
 [[topic]]
 name = "orders"

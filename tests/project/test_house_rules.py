@@ -9,8 +9,8 @@ from project.house import PACKAGES, ROOT, modules, parsed, where
 
 PURE_STDLIB = (
     "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses",
-    "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "hmac", "itertools", "json", "math", "operator",
-    "re", "reprlib", "string", "struct", "types", "typing", "zlib",
+    "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "hmac", "ipaddress", "itertools", "json", "math",
+    "operator", "re", "reprlib", "string", "struct", "types", "typing", "zlib",
 )  # fmt: skip
 ALLOWED = {
     "nodes": (

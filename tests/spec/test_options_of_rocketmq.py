@@ -48,6 +48,7 @@ NO_FIELDS = {
     "knowsMemberGroups": "stands for a release",
     "fetchNamesrvAddrByAddressServer": "a client of RocketMQ fetches whenever it has no namesrvAddr",
     "leavesRemovedNameserver": "stands for a release",
+    "knowsPlainAcl": "stands for a release",
     "rebalanceWaitIntervalMs": "a system property",
     "rebalanceMinIntervalMs": "a system property",
     "maxTimeConsumeContinuouslyMs": "a system property",
@@ -63,6 +64,11 @@ NO_FIELDS = {
     "clientChannelMaxIdleTimeSeconds": "a client of RocketMQ makes its NettyClientConfig itself",
 }
 """Options of ours that no class has as a field -> why."""
+AUTH_TEXTS = (
+    *("authenticationProvider", "authenticationMetadataProvider", "authenticationStrategy", "authenticationWhitelist"),
+    *("authorizationProvider", "authorizationMetadataProvider", "authorizationStrategy", "authorizationWhitelist"),
+    *("initAuthenticationUser", "innerClientAuthenticationCredentials"),
+)
 OTHER_DEFAULTS = {
     ("BrokerConfig", "listenPort"): "BrokerStartup sets 10911",
     ("NettyServerConfig", "listenPort"): "the startup class of each node sets its port",
@@ -74,6 +80,7 @@ OTHER_DEFAULTS = {
     ("ClientConfig", "namesrvAddr"): "empty in place of null",
     ("MessageStoreConfig", "flushDiskType"): "ours is the strict one, which loses no message with the power",
     ("MessageStoreConfig", "haMasterAddress"): "empty in place of null",
+    **dict.fromkeys([("AuthConfig", name) for name in AUTH_TEXTS], "empty in place of null"),
 }
 OF_LITE_PULL = ("brokerSuspendMaxTimeMillis", "pullBatchSize", "pullMaxIdleTimeMs")
 

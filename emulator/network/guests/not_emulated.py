@@ -8,7 +8,6 @@ from nodes.wire.body_kinds import BODIES
 _ABOUT: tuple[tuple[range, str], ...] = (
     (range(301, 303), "filter servers"),
     (range(1_001, 1_020), "controllers"),
-    (range(3_001, 3_011), "users and rules of ACL 2.0"),
 )
 """Codes -> what they are for."""
 _KNOWN = tuple(RequestCode)
@@ -55,7 +54,7 @@ def is_answered(code: int) -> bool:
 
 
 def reason(code: int) -> str:
-    """Why no node answers requests of a code, such as `users and rules of ACL 2.0 are not emulated`; empty: unknown."""
+    """Why no node answers requests of a code, such as `filter servers are not emulated`; empty: unknown."""
     about = next((subject for codes, subject in _ABOUT if code in codes), "")
     return f"{about} are not emulated" if about else ""
 

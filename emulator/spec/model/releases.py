@@ -45,6 +45,7 @@ _OLD: Mapping[type[Config], Mapping[str, Any]] = MappingProxyType(
             "use_server_side_reset_offset": False,
             "register_broker_timeout_mills": 6_000,
             "transaction_check_interval": 60_000,
+            "knows_plain_acl": True,
         },
     }
 )

@@ -319,9 +319,9 @@ class Scenario:
     guests: tuple[str, ...] = checked(NODE_NAMES, ())
     """Names of guests, which are real programs on hosts of their own; only in mode `live`."""
     global_white_remote_addresses: tuple[str, ...] = checked(WHITE_ADDRESSES, ())
-    """Addresses whose requests brokers with `aclEnable` accept from anybody, such as those of slaves."""
+    """Addresses whose requests brokers with ACL 1.0 accept without a signature, such as those of slaves."""
     accounts: tuple[PlainAccessConfig, ...] = ()
-    """Accounts that brokers with `aclEnable` know."""
+    """Accounts of ACL 1.0, and those that options of ACL 2.0 name."""
     faults: Plan = Plan()
     nemeses: tuple[Nemesis, ...] = ()
     """Faults that come again and again, in addition to the plan; the seed decides what is random about them."""

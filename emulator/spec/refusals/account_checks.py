@@ -1,12 +1,13 @@
-"""The accounts of a scenario: what cannot stand together, and which emulated nodes its brokers will refuse."""
+"""The accounts of a scenario: what does not fit together, and which emulated nodes its brokers will refuse."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
+from nodes.broker.tables.auth.errors import AuthError
 from nodes.broker.tables.clients.plain_access import AccessRequest, AclError, PlainPermissionManager
 from nodes.config.client import ClientConfig
 from nodes.protocol.acl_signature import signed
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _Client = TypeVar("_Client", "ConsumerGroupSpec", "ProducerSpec")
 _UNKNOWN = "not known yet"
+Validate = Callable[[str, int, Mapping[str, str]], None]
 
 
 def violations_of_accounts(scenario: "Scenario") -> Iterator[SpecError]:
@@ -43,19 +45,17 @@ def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterato
     Args:
         ips: mapping node -> IP address.
     """
-    strict = [broker for broker in scenario.brokers if broker.config.acl_enable]
+    strict = [broker for broker in scenario.brokers if broker.config.acl_enable and broker.config.knows_plain_acl]
     if not strict:
         return
-    scenario = _with_known_secrets(scenario)
+    scenario = with_known_secrets(scenario)
     access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
+
+    def validate(ip: str, code: int, fields: Mapping[str, str]) -> None:
+        access.validate(AccessRequest(ip, code, fields))
+
     by = f"{', '.join(broker.name for broker in strict)} with aclEnable"
-    for group in scenario.consumers:
-        for topic in group.topics:
-            fields = {"topic": topic, "consumerGroup": group.group}
-            yield from _refused(access, group.names, ips, RequestCode.PULL_MESSAGE, fields, group.config, by)
-    for producer in scenario.producers:
-        names, fields = (producer.name,), {"b": producer.topic}
-        yield from _refused(access, names, ips, RequestCode.SEND_MESSAGE_V2, fields, producer.config, by)
+    yield from refused_clients(scenario, ips, validate, by)
     for broker in strict:
         peers = [
             item.name
@@ -73,7 +73,7 @@ def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterato
             )
 
 
-def _with_known_secrets(scenario: "Scenario") -> "Scenario":
+def with_known_secrets(scenario: "Scenario") -> "Scenario":
     """The scenario in which each secret has a value; what is not known yet counts as the key of the account."""
     keys = {
         account.access_key: account.secret_key if account.secret_key.is_known else Secret(_UNKNOWN)
@@ -96,8 +96,28 @@ def _with_known_secrets(scenario: "Scenario") -> "Scenario":
     )
 
 
+def refused_clients(
+    scenario: "Scenario", ips: Mapping[str, str], validate: Validate, by: str
+) -> Iterator[HarmfulSetting]:
+    """Warnings about clients whose pulls or sends are refused.
+
+    Args:
+        scenario: with a value for each secret.
+        ips: mapping node -> IP address.
+        validate: raises an error for a request that is refused: of an address, its code, its header.
+        by: the brokers that refuse it.
+    """
+    for group in scenario.consumers:
+        for topic in group.topics:
+            fields = {"topic": topic, "consumerGroup": group.group}
+            yield from _refused(validate, group.names, ips, RequestCode.PULL_MESSAGE, fields, group.config, by)
+    for producer in scenario.producers:
+        names, fields = (producer.name,), {"b": producer.topic}
+        yield from _refused(validate, names, ips, RequestCode.SEND_MESSAGE_V2, fields, producer.config, by)
+
+
 def _refused(
-    access: PlainPermissionManager,
+    validate: Validate,
     names: tuple[str, ...],
     ips: Mapping[str, str],
     code: RequestCode,
@@ -111,8 +131,8 @@ def _refused(
     why: dict[str, list[str]] = {}
     for name in names:
         try:
-            access.validate(AccessRequest(ips[name], int(code), fields))
-        except AclError as error:
+            validate(ips[name], int(code), fields)
+        except (AclError, AuthError) as error:
             why.setdefault(str(error), []).append(name)
     for problem, refused in why.items():
         yield HarmfulSetting(

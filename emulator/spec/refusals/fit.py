@@ -18,6 +18,7 @@ from emulator.spec.model.bounds import (
 from emulator.spec.reading.options import require_supported
 from emulator.spec.refusals.account_checks import violations_of_accounts
 from emulator.spec.refusals.act_checks import violations_of_acts
+from emulator.spec.refusals.auth_checks import violations_of_auth
 from emulator.spec.refusals.dledger_checks import violations_of_dledger
 from emulator.spec.refusals.groups import violations_of_groups
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
@@ -69,6 +70,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     yield from _violations_of_subscriptions(scenario)
     yield from _violations_of_producers(scenario)
     yield from violations_of_accounts(scenario)
+    yield from violations_of_auth(scenario)
     for i, consumers in enumerate(scenario.consumers):
         yield from refusals(require_supported, f"consumer[{i}].options", consumers.config)
     yield from violations_of_statefulsets(scenario)

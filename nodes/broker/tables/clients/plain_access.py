@@ -230,7 +230,7 @@ NO_ACCOUNTS = PlainPermissionManager((), ())
 
 
 def _permission(text: str) -> AccountPermission:
-    if text == "DENY":
+    if text in ("", "DENY"):
         return AccountPermission.DENY
     made = AccountPermission(0)
     for word in text.split("|"):

@@ -1,0 +1,99 @@
+"""ACL 2.0 in a scenario: what keeps a broker from its start, what has no effect, and who is refused at the start."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from emulator.spec.refusals.account_checks import refused_clients, with_known_secrets
+from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.warnings.harmful_setting import HarmfulSetting
+from nodes.broker.tables.auth.auth_tables import auth_tables
+from nodes.broker.tables.auth.contexts import AuthRequest
+from nodes.config.auth import AUTHENTICATION_METADATA, AuthConfig
+from nodes.protocol.command import VERSION
+
+if TYPE_CHECKING:
+    from emulator.spec.model.scenario import BrokerSpec, Scenario
+
+
+def violations_of_auth(scenario: "Scenario") -> Iterator[SpecError]:
+    """What keeps a broker with ACL 2.0 from its start."""
+    known = {account.access_key for account in scenario.accounts}
+    for i, broker in enumerate(scenario.brokers):
+        if broker.container:
+            continue
+        config, path = broker.config, f"broker[{i}].options"
+        named = {
+            "initAuthenticationUser": config.init_authentication_user,
+            "innerClientAuthenticationCredentials": config.inner_client_authentication_credentials,
+        }
+        for option, access_key in named.items():
+            if access_key and access_key not in known:
+                yield SpecError(f"{path}.{option}", "expected the access_key of an [[account]]")
+        needs_users = any(named.values()) or (config.migrate_auth_from_v1_enabled and known)
+        if needs_users and not config.authentication_metadata_provider:
+            yield SpecError(
+                f"{path}.authenticationMetadataProvider", f"missing; expected {AUTHENTICATION_METADATA} to store users"
+            )
+
+
+def _without_effect(scenario: "Scenario") -> Iterator[HarmfulSetting]:
+    """Options of ACL that their brokers ignore."""
+    ignoring = [b.name for b in scenario.brokers if b.config.acl_enable and not b.config.knows_plain_acl]
+    if ignoring:
+        yield HarmfulSetting(
+            "acl-enable-without-effect",
+            ", ".join(ignoring),
+            "5.3.3 has no ACL 1.0 and ignores aclEnable; use authenticationEnabled and authorizationEnabled, or a "
+            'broker with release = "4.9"',
+        )
+    inside = [b.name for b in scenario.brokers if b.container and _has_auth(b.config)]
+    if inside:
+        yield HarmfulSetting(
+            "auth-without-effect",
+            ", ".join(inside),
+            "brokers of a container ignore the options of ACL 2.0, in RocketMQ, too: every request passes",
+        )
+
+
+def _has_auth(config: AuthConfig) -> bool:
+    return config.authentication_enabled or config.authorization_enabled
+
+
+def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+    """Warnings about clients and brokers that brokers with ACL 2.0 refuse, and about options without effect.
+
+    Users and policies are those of the start: an administrator may create others later.
+
+    Args:
+        ips: mapping node -> IP address.
+    """
+    yield from _without_effect(scenario)
+    scenario = with_known_secrets(scenario)
+    for broker in scenario.brokers:
+        if broker.container is None and _has_auth(broker.config):
+            yield from _refused_by(broker, scenario, ips)
+
+
+def _refused_by(broker: "BrokerSpec", scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+    tables = auth_tables(broker.config, broker.cluster)
+    for _ in tables.begin(scenario.accounts):
+        pass
+
+    def validate(ip: str, code: int, fields: Mapping[str, str]) -> None:
+        tables.evaluate(AuthRequest(ip, ip, code, fields, version=VERSION), 0)
+
+    yield from refused_clients(scenario, ips, validate, f"{broker.name} with ACL 2.0")
+    unsigned = [
+        peer.name
+        for peer in scenario.brokers
+        if peer.broker_name == broker.broker_name
+        and peer.name != broker.name
+        and not (peer.container is None and peer.config.inner_client_authentication_credentials)
+    ]
+    if unsigned:
+        yield HarmfulSetting(
+            "brokers-refused-by-accounts",
+            ", ".join(unsigned),
+            f"without innerClientAuthenticationCredentials they sign nothing: {broker.name} with ACL 2.0 gives them no "
+            "topics, groups and offsets as its slaves, no locks and messages as its peers",
+        )

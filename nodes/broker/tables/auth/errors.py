@@ -1,0 +1,17 @@
+"""Why a request about users and policies, or any request, is refused; the texts are RocketMQ's."""
+
+
+class AuthError(Exception):
+    """A request is refused."""
+
+
+class AuthenticationError(AuthError):
+    """The sender of a request is not who it claims to be, or a change of users is refused."""
+
+
+class AuthorizationError(AuthError):
+    """A request is not allowed, or a change of policies is refused."""
+
+
+class AuthFaultError(Exception):
+    """RocketMQ fails with an exception of Java: a metadata provider or a subject is missing; the text has its name."""
