@@ -217,6 +217,12 @@ def test_a_node_starts_when_the_last_of_the_faults_that_keep_it_down_ends(tmp_pa
     assert ends == {"early": 0, "stop": 1, "dark": 1}
 
 
+def test_a_machine_without_power_before_its_planned_start_may_lose_it_again(tmp_path):
+    off = timed("first", "power-off c1", 1_000, 30_000), timed("second", "power-off c1", 2_000, 40_000)
+    outcome = run(tmp_path, cold_cluster(), *off)
+    assert started_ms(outcome, "c1") == [42_000]
+
+
 def test_the_rounds_of_a_nemesis_keep_their_instants(tmp_path):
     nemesis = Nemesis("n", fault_of("kill one of brokers"), 8_000, 2_000, 2_000, periodic=True, until_ms=40_000)
     outcome = run(tmp_path, cold_cluster(), nemeses=(nemesis,))

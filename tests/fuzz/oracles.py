@@ -8,6 +8,7 @@ import attrs
 
 from emulator.cluster import Cluster
 from emulator.spec import Scenario
+from emulator.spec.refusals.targets import ADMINISTRATOR
 from faults.plan import TimedFault
 from fuzz.timeouts import invented_timeouts
 from nodes.beliefs import LifecycleEvent
@@ -131,8 +132,8 @@ def _leftover_states(evidence: Evidence) -> Iterator[str]:
             gave_up[name] = row["detail"].startswith(_GAVE_UP)
     pods = [name for name in last for spec in evidence.scenario.statefulsets if spec.is_pod(name)]
     for name, event in last.items():
-        if name in pods:
-            continue  # Kubernetes decides when a pod runs
+        if name in pods or name == ADMINISTRATOR or name in cluster.absent:
+            continue  # Kubernetes decides when a pod runs, an act when it ends, an administrator what is absent
         if event == LifecycleEvent.STOPPING and at_ns[name] > evidence.scenario.run_for_ms * 1_000_000 - _STOP_NS:
             continue
         if event not in _RUNS and not cluster.is_retired(name) and not gave_up[name]:

@@ -32,7 +32,10 @@ _PERIOD_MIN_MS = 200
 _ASSIGNED = tuple(strategy.value for strategy in AllocateStrategy if strategy is not AllocateStrategy.ORDINAL)
 """Strategies of a pinned assigner."""
 _POD_ALLOCATES = {"clientRebalance": True, "pinnedAssigner": False, "revokeBeforeAssign": False}
-_RETAINED = ("listenPort", "maxMessageSize", "totalPhysicalMemorySize", "brokerPermission", "namesrvAddr")
+_RETAINED = (
+    *("listenPort", "maxMessageSize", "totalPhysicalMemorySize", "brokerPermission", "namesrvAddr"),
+    *("fetchNameSrvAddrByDnsLookup", "fetchNamesrvAddrByAddressServer"),
+)
 """Options that change what the other parts of a scenario mean."""
 
 
@@ -98,7 +101,37 @@ class _Drawing:
         }
         if chance.randrange(6) == 0:
             tables["nemesis"] = [self._nemesis()]
+        if chance.randrange(4) == 0:
+            self._learn_of_nameservers(tables)
         return tables
+
+    def _learn_of_nameservers(self, tables: Tables) -> None:
+        """An address server and a domain name, nodes that use them, and acts that change both or restart a broker."""
+        chance = self._chance
+        tables["address_server"] = {"nameservers": self._some_nameservers()}
+        tables["domain"] = [{"name": "names", "nodes": self._some_nameservers()}]
+        fetches = {"fetchNamesrvAddrByAddressServer": True}
+        looks_up = {
+            "namesrvAddr": "names:9876",
+            "fetchNameSrvAddrByDnsLookup": True,
+            "updateNameServerAddrPeriod": 3_000,
+        }
+        connects = {"namesrvAddr": "names:9876"}
+        for table in self._brokers:
+            table["options"] |= chance.choice(({}, fetches, looks_up, connects))
+        for table in (*self._consumers, *self._producers):
+            table.setdefault("options", {}).update(chance.choice(({}, fetches, connects)))
+        broker = self._brokers[-1]["name"]
+        lines = [
+            *(f"update-address-server {' '.join(self._some_nameservers())}" for _ in range(2)),
+            *(f"update-domain names {' '.join(self._some_nameservers())}" for _ in range(2)),
+            *(f"shutdown-node {broker}", f"start-node {broker}", f"wipe-write-perm {broker}"),
+        ]
+        chosen = chance.sample(lines, chance.randint(0, len(lines)))
+        tables["admin"] = [{"do": line, "at_ms": chance.randrange(self._run_for_ms - 1)} for line in chosen]
+
+    def _some_nameservers(self) -> list[str]:
+        return self._chance.sample(self._nameservers, self._chance.randint(0, len(self._nameservers)))
 
     def _size(self, small: int, big: int) -> int:
         return self._chance.randint(1, big if self._big else small)

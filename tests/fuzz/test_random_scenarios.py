@@ -66,6 +66,8 @@ def test_all_kinds_of_faults_and_both_transports_are_drawn():
     assert set(faults) & set(CHAOS_NAMES)
     assert any("nemesis" in random_tables(seed) for seed in range(50))
     assert random_tables(7) == random_tables(7) != random_tables(8)
+    acts = [act["do"].split()[0] for seed in range(100) for act in random_tables(seed).get("admin", ())]
+    assert {"update-address-server", "update-domain", "shutdown-node", "start-node", "wipe-write-perm"} == set(acts)
 
 
 def test_assigners_pods_and_single_owners_are_drawn():

@@ -29,6 +29,7 @@ from nodes.config.broker import BrokerRole
 from nodes.protocol.codes import RequestCode as Code
 from nodes.protocol.exchange import Movement
 from nodes.protocol.registry import codes_where
+from nodes.rpc.top_addressing import WS_DOMAIN_NAME
 
 if TYPE_CHECKING:
     from fuzz.oracles import Evidence
@@ -186,14 +187,19 @@ def invented_timeouts(evidence: Evidence) -> Iterator[str]:
     if not timed_out and not connects:
         return
     case = _Case(evidence)
-    names = evidence.manifest["addresses"]
+    names = {WS_DOMAIN_NAME: "address-server", **evidence.manifest["addresses"]}
+    domains = [spec.name for spec in evidence.scenario.domains]
     for row in connects:
+        if row["t_ns"] == row["sent_ns"]:
+            continue  # the domain name is unknown
         # Where no machine answers, the row has the address.
         node = _node_at(evidence, names, row["dst"]) if ":" in row["dst"] else row["dst"]
         if problem := _never_connected(case, row["src"], node, row["sent_ns"], row["t_ns"]):
             yield f"{row['src']} -> {node} at {row['t_ns'] / 1e9:.3f} s: {problem}"
     of_calls = _frames_of(rows, timed_out)
     for row in timed_out:
+        if row["dst"].partition(":")[0] in domains:
+            continue  # it may be any of the nameservers
         if row["t_ns"] - case.begin_of(row) <= _WAYS * case.normal_ns:
             continue  # the rest of the time of a call that was repeated: nothing comes back so soon
         node = _node_at(evidence, names, row["dst"])

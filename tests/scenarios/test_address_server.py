@@ -57,6 +57,8 @@ def test_a_broker_has_no_nameserver_until_its_first_fetch_and_registers_40_s_aft
     first = trace.select("rpc", src="broker-a", code=REGISTER, kind="request")[0]
     assert 40_000 <= first.at_ms < 40_100
     assert asked(trace, REGISTER, "broker-a") == ["ns-1", "ns-2"]
+    # The same text again is no news: the broker leaves no nameserver, and chooses none.
+    assert not trace.select("beliefs", kind=BeliefKind.NAMESERVER, node="broker-a")
 
 
 def test_a_client_fetches_before_it_asks_for_routes_and_then_every_two_minutes():

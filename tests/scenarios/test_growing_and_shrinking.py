@@ -118,6 +118,18 @@ def test_what_a_fault_keeps_down_starts_when_the_fault_ends():
     assert events(trace, "broker-b")[0] == (70, "started")
 
 
+def test_a_machine_of_a_node_that_is_added_later_may_lose_its_power_twice():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(10_000)
+        offs = [await stage.begin("power-off broker-b") for _ in range(2)]
+        await stage.at_ms(40_000)
+        for off in offs:
+            await stage.end(off)
+        await stage.at_ms(50_000)
+
+    assert events(execute(growing("start-node broker-b"), script), "broker-b")[0] == (40, "started")
+
+
 def test_a_nameserver_that_starts_is_asked_by_acts_and_one_that_was_shut_down_is_not():
     wipe = "wipe-write-perm broker-a"
     trace = execute(growing(wipe, "start-node ns-2", wipe, "shutdown-node ns-1", wipe), for_ms=200_000)

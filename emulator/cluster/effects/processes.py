@@ -108,7 +108,8 @@ class PowerOffEffect(ProcessEffect):
     async def begin_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:
         """Switch the machine off."""
         await super().begin_on(host, fault_id, fault)
-        if self.scene.cluster.is_start_to_come(host.name):
+        is_off = host.power_state is PowerState.POWERED_OFF  # by another fault
+        if self.scene.cluster.is_start_to_come(host.name) and not is_off:
             await self.stop(host)
 
     async def end_on(self, host: EmulatedHost, fault_id: str, fault: NodeFault) -> None:
