@@ -2,7 +2,8 @@
 
 That class constructs its servers itself, so it cannot run next to the emulator. Two of its six tests are missing: one
 changes the address of a broker, which has one here, and one deletes a file of a log before a broker joins that has
-never been there; here all brokers start before a script does. So a broker that is added stops here before the first message.
+never been there; here all brokers start before a script does. So a broker that is added stops here before the first
+message.
 """
 
 from collections.abc import Awaitable, Callable
