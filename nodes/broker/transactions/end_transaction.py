@@ -139,7 +139,7 @@ class TransactionalOpBatchService:
             self._last_write_ns = broker.host.clock.monotonic_ns()
         self._waiting.append(f"{half.queue_offset}{OFFSET_SEPARATOR}")
         if sum(map(len, self._waiting)) > broker.config.transaction_op_msg_max_size:
-            self._write()
+            self._messages.put(self._take_op())
         elif not self._running:
             self._running = True
             broker.host.start_soon(self._write_later, name="TransactionalOpBatchService")
@@ -150,7 +150,7 @@ class TransactionalOpBatchService:
             await host.sleep_until_ns(self._next_check_ns())
             if self._waiting and self._is_time_to_write():
                 host.begin_cause("TransactionalOpBatchService")
-                self._write()
+                await self._messages.put_in_turn(self._take_op())
         self._running = False
 
     def _next_check_ns(self) -> int:
@@ -165,8 +165,9 @@ class TransactionalOpBatchService:
     def _interval_ns(self) -> int:
         return self._broker.config.transaction_op_batch_interval * NS_PER_MS
 
-    def _write(self) -> None:
+    def _take_op(self) -> Message:
+        """The op message of all that wait; they do not wait any more."""
         broker = self._broker
         offsets, self._waiting = self._waiting, []
         self._last_write_ns = broker.host.clock.monotonic_ns()
-        self._messages.put(op_message(offsets, now_ms=broker.host.clock.now_ms(), broker=broker.address))
+        return op_message(offsets, now_ms=broker.host.clock.now_ms(), broker=broker.address)
