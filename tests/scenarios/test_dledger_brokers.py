@@ -12,6 +12,7 @@ from emulator.spec.refusals.mistakes import SpecError
 from emulator.testing import Stage, Trace, execute
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import MASTER_ID
+from support.popping_guest import popping_guest
 
 NODES = ("ba", "ba-s1", "ba-s2")
 _SCENARIO = """
@@ -107,6 +108,25 @@ def test_a_leader_that_dies_is_replaced_and_no_message_that_was_acknowledged_is_
     consumed = {(row.queue_id, row.offset) for row in trace.select("messages", event="consumed", topic="orders")}
     stored = {(row.queue_id, row.offset) for row in trace.select("messages", event="stored", topic="orders")}
     assert len(stored - consumed) < 5, "all but the last ones"
+
+
+def test_a_follower_learns_within_a_second_what_is_committed():
+    behind: list[bool] = []
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        guest = await popping_guest(stage)
+        await stage.kill("p1")
+        await stage.for_ms(2_000)
+        leader = master(stage)
+        assert (await guest.send(leader)).code == ResponseCode.SUCCESS
+        end = stage.node(leader).context.store.max_commit_log_offset
+        for wait_ms in (10, 1_100):
+            await stage.for_ms(wait_ms)
+            behind.append(stage.node(followers(stage)[0]).parts.group.ha.confirm_offset < end)
+
+    run(script)
+    assert behind == [True, False]
 
 
 def test_without_a_majority_a_send_fails_after_two_and_a_half_seconds_and_the_leader_steps_down():

@@ -10,6 +10,7 @@ from nodes.broker.ha.connection import HaConnection
 from nodes.broker.ha.service import HaService
 from nodes.broker.tables.ha.epoch_file import EpochFile
 from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet
+from nodes.config import BrokerConfig
 from nodes.host import Channel
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.properties import WAIT_STORE_MSG_OK
@@ -161,11 +162,16 @@ class AutoSwitchHaService(HaService):
 
     # Links
 
+    @property
+    def _link_config(self) -> BrokerConfig:
+        """The options of links to slaves."""
+        return self._broker.config
+
     def _connection(self, channel: Channel) -> HaConnection:
         broker = self._broker
         return AutoSwitchHaConnection(
             self._host,
-            broker.config,
+            self._link_config,
             broker.store,
             channel,
             self.epochs,

@@ -2,17 +2,22 @@
 
 from collections.abc import Callable, Mapping
 
+import attrs
+
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.auto_switch_client import AutoSwitchHaClient
 from nodes.broker.ha.auto_switch_service import AutoSwitchHaService
 from nodes.broker.tables.ha.auto_switch_link import MasterHandshake
 from nodes.broker.tables.ha.quorum_acks import QuorumAcks
+from nodes.config import BrokerConfig
 from nodes.host import Channel
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import MASTER_ID
 
 _ACK_TIMEOUT_MS = 2_500
 """How long an append waits for a majority (`maxWaitAckTimeMs`)."""
+_COMMIT_PERIOD_MS = 1_000
+"""Time between two reports of what is committed to a follower that gets no messages (`EntryDispatcher#doCommit`)."""
 
 
 class DLedgerHaClient(AutoSwitchHaClient):
@@ -46,6 +51,11 @@ class DLedgerHaService(AutoSwitchHaService):
     def __init__(self, broker: BrokerContext, on_replicated: Callable[[str, int], None], members: int) -> None:
         super().__init__(broker, on_replicated)
         self.quorum = self.in_sync = QuorumAcks(self.epochs, members)
+
+    @property
+    def _link_config(self) -> BrokerConfig:
+        """A follower learns what is committed with the next message, or a second later."""
+        return attrs.evolve(self._broker.config, ha_send_heartbeat_interval=_COMMIT_PERIOD_MS)
 
     @property
     def late_answer(self) -> tuple[ResponseCode, str | None]:
