@@ -10,6 +10,7 @@ from emulator.analysis.judge import broken
 from emulator.spec import loads
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.testing import Stage, Trace, execute
+from nodes.broker.group.dledger_replica import dledger_port
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import MASTER_ID
 from support.popping_guest import popping_guest
@@ -189,6 +190,16 @@ def test_a_member_that_is_behind_is_not_elected(seed):
 
     run(script, seed)
     assert elected == [False, True]
+
+
+def test_any_port_of_a_broker_leaves_one_for_its_dledger():
+    assert [dledger_port(port) for port in (1, 10_911, 35_535, 35_536, 65_535)] == [
+        30_001,
+        40_911,
+        65_535,
+        5_536,
+        35_535,
+    ]
 
 
 @pytest.mark.parametrize(

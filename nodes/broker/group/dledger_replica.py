@@ -4,7 +4,7 @@ Mirrors:
     `org.apache.rocketmq.broker.dledger.DLedgerRoleChangeHandler`, `org.apache.rocketmq.store.dledger.DLedgerCommitLog`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from nodes.beliefs import Belief, BeliefKind, Json
@@ -26,8 +26,8 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.server import RpcServer
 from nodes.values import frozen
 
-PORT_DISTANCE = 30_000
-"""From the port of a broker to that of its DLedger: 10911 and 40911, as in RocketMQ's sample."""
+_PORT_DISTANCE, _PORT_MAX = 30_000, 65_535
+"""From the port of a broker to that of its DLedger: 10911 and 40911. In RocketMQ `dLegerPeers` has the ports."""
 _LOOK_MS = 100
 """Time between two looks of a new leader whether its log is committed."""
 
@@ -75,12 +75,12 @@ class DLedgerReplica(Part):
         self._membership = membership
         self._slave = slave
         self._slave_id = broker.broker_id
-        self._port = broker.config.listen_port + PORT_DISTANCE
+        self._port = dledger_port(broker.config.listen_port)
         self.dledger = DLedgerServer(
             broker.host,
             client,
             f"n{broker.broker_id - 1}",
-            {peer: _moved(address, PORT_DISTANCE) for peer, address in peers.items()},
+            {peer: _with_port(address, dledger_port) for peer, address in peers.items()},
             apply=lambda _: None,
             on_serving_changed=self._on_serving_changed,
             on_settled=self._on_settled,
@@ -157,7 +157,7 @@ class DLedgerReplica(Part):
     def _follow(self, term: int, leader: str) -> None:
         self._serve_as_slave()
         self._ha.change_to_slave(term, self._slave_id)
-        self._ha.update_master_address(_moved(self._peers[leader], 1))
+        self._ha.update_master_address(_with_port(self._peers[leader], lambda port: port + 1))
 
     def _serve_as_slave(self) -> None:
         self._led_term = None
@@ -194,7 +194,13 @@ class DLedgerReplica(Part):
             self._host.record(Belief(BeliefKind.BROKER_ROLE, broker.broker_name, value))
 
 
-def _moved(address: str, distance: int) -> str:
-    """An address with a port further up."""
+def dledger_port(listen_port: int) -> int:
+    """The port of the DLedger of a broker: 30,000 above its own, or below it."""
+    above = listen_port + _PORT_DISTANCE
+    return above if above <= _PORT_MAX else listen_port - _PORT_DISTANCE
+
+
+def _with_port(address: str, port_of: Callable[[int], int]) -> str:
+    """The address of another port of a broker."""
     ip, _, port = address.rpartition(":")
-    return f"{ip}:{int(port) + distance}"
+    return f"{ip}:{port_of(int(port))}"
