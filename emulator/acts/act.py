@@ -9,9 +9,10 @@ import attrs
 
 from faults.words import Wording, Words, WordsError, options
 from nodes.fields import Rule, checked, key_of, shown, span, text
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.headers_container import RemoveBrokerRequestHeader
 from nodes.protocol.model import NO_TEXTS
-from nodes.secret import SECRET_OPTIONS
+from nodes.secret import SECRET_OPTIONS, Secret
 
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt
@@ -89,6 +90,10 @@ class Places:
     """None: only names are needed."""
     domains: MutableMapping[str, tuple[str, ...]] = attrs.field(factory=dict, eq=False)
     """Domain name -> IP addresses: the name service of the run, which an act may change."""
+    secrets: Mapping[str, Secret] = attrs.field(factory=dict, repr=False)
+    """Access key of an account -> its secret."""
+    credentials: SessionCredentials | None = None
+    """With which requests are signed; None: they are not."""
 
     def of(self, kind: PlaceKind) -> tuple[str, ...]:
         """The names of all places of these kinds."""
@@ -152,6 +157,8 @@ class Concerned:
     """A StatefulSet."""
     address_server: bool = False
     """Whether there must be an address server."""
+    account: str = ""
+    """Access key of an account."""
 
 
 @attrs.frozen

@@ -46,7 +46,7 @@ class AdminCommand:
         self._host = host
         self._timed = timed
         self._known = known
-        self._admin = MQAdminExt(host, nameservers)
+        self._admin = MQAdminExt(host, nameservers, known.credentials)
         self.result = ActResult((), "the process has ended")
 
     async def main(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from emulator.acts.access import DeleteUser, UpdateUser
 from emulator.acts.act import Act, TimedAct
 from emulator.acts.groups import DeleteSubGroup, SetMessageRequestMode, UpdateSubGroup, different_options
 from emulator.acts.kv_config import DeleteKvConfig, UpdateKvConfig
@@ -232,6 +233,18 @@ def _options(row: AdminRequestRow) -> dict[str, str]:
     return {name: str(value) for name, value in row.detail.items()}
 
 
+def _user_status(row: AdminRequestRow, _epoch_ms: int) -> Act:
+    password = row.detail.get("password")
+    if password is not None:
+        raise ValueError("it sets a secret")
+    kind, status = (str(row.detail.get(name) or "") for name in ("userType", "userStatus"))
+    return UpdateUser(str(row.detail["username"]), "", kind, status, row.node)
+
+
+def _delete_user(row: AdminRequestRow, _epoch_ms: int) -> Act:
+    return DeleteUser(str(row.detail["username"]), row.node)
+
+
 _ACTS: Mapping[str, Callable[[AdminRequestRow, int], Act | None]] = {
     code.name: make
     for code, make in (
@@ -252,6 +265,8 @@ _ACTS: Mapping[str, Callable[[AdminRequestRow, int], Act | None]] = {
         (RequestCode.UPDATE_CONTROLLER_CONFIG, lambda row, _: UpdateControllerConfig(_options(row), row.node)),
         (RequestCode.ADD_BROKER, _add_broker),
         (RequestCode.REMOVE_BROKER, _remove_broker),
+        (RequestCode.AUTH_UPDATE_USER, _user_status),
+        (RequestCode.AUTH_DELETE_USER, _delete_user),
         (RequestCode.WIPE_WRITE_PERM_OF_BROKER, lambda row, _: WipeWritePerm(row.broker_name, row.node)),
         (RequestCode.ADD_WRITE_PERM_OF_BROKER, lambda row, _: AddWritePerm(row.broker_name, row.node)),
     )

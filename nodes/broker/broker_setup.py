@@ -66,6 +66,7 @@ class BrokerSetup:
         for request_mode in self.request_modes:
             clients.request_modes.set_mode(request_mode)
         auth = auth_tables(AuthConfig() if in_container else config, self.cluster_name)
+        core.is_authorizing = auth.config.authorization_enabled
         tables = BrokerTables(core, clients, pop_tables(config, now_ms=now_ms), _timer_tables(core), auth)
         core.versions.follow(tables.versions())
         return tables

@@ -11,11 +11,25 @@ from collections.abc import Mapping
 from typing import Self
 
 from nodes.protocol.command import VERSION
+from nodes.secret import Secret
+from nodes.values import frozen
 
 ACCESS_KEY, SIGNATURE = "AccessKey", "Signature"
 _UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 _V4_9_3 = 399
 """Clients up to this version mark a query by a unique key after they have signed it."""
+
+
+@frozen
+class SessionCredentials:
+    """The keys with which a process signs its requests."""
+
+    access_key: str
+    secret_key: Secret
+
+    def sign(self, fields: Mapping[str, str], body: bytes | None) -> dict[str, str]:
+        """The header of a request with the signature."""
+        return signed(fields, body, access_key=self.access_key, secret_key=self.secret_key.reveal())
 
 
 class TranslatedBody(bytes):

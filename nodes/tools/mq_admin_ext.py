@@ -5,12 +5,15 @@ from typing import Any
 
 from nodes.host import Host
 from nodes.protocol import headers, headers_admin, headers_container, headers_message
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.attribute_parser import parse_to_string
 from nodes.protocol.bodies import ClusterInfo, SetMessageRequestModeRequestBody
 from nodes.protocol.bodies_admin import ConsumeStats, TopicStatsTable
+from nodes.protocol.bodies_auth import AclInfo, UserInfo
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_address_server import NameserverListHeader
+from nodes.protocol.headers_auth import SubjectHeader
 from nodes.protocol.headers_statefulset import RolloutRequestHeader
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import (
@@ -45,17 +48,19 @@ class MQAdminExt:
     Args:
         host: of the process.
         nameservers: addresses, as in the option `-n`.
+        credentials: with which all requests are signed, as in `tools.yml`; None: they are not.
 
     Mirrors:
         `org.apache.rocketmq.tools.admin.DefaultMQAdminExtImpl`, `org.apache.rocketmq.tools.command.CommandUtil`.
     """
 
-    def __init__(self, host: Host, nameservers: tuple[str, ...]) -> None:
+    def __init__(self, host: Host, nameservers: tuple[str, ...], credentials: SessionCredentials | None = None) -> None:
         self.host = host
+        self._credentials = credentials
         self.nameservers = nameservers
         self.done: list[str] = []
         """Addresses of the nodes that have carried out a change, in order; the same one for each change."""
-        self._rpc = RpcClient(host)
+        self._rpc = RpcClient(host, sign=None if credentials is None else credentials.sign)
         self._asked = Nameservers(host, self._rpc, nameservers)
         self._draw = host.rng("selectBrokerAddr").randrange
 
@@ -307,6 +312,14 @@ class MQAdminExt:
         header = headers.KvConfigRequestHeader(namespace, key)
         await self._change_each(addresses, RequestCode.DELETE_KV_CONFIG, header)
 
+    async def change_access(self, address: str, code: RequestCode, header: Any, user: UserInfo | None = None) -> None:
+        """Change or delete a user, or delete policies of one, at a broker."""
+        await self._change(address, code, header, user)
+
+    async def change_acl(self, address: str, code: RequestCode, acl: AclInfo) -> None:
+        """Create or update policies of a user at a broker."""
+        await self._change(address, code, SubjectHeader(acl.subject), acl)
+
     async def write_perm(self, address: str, code: RequestCode, broker_name: str) -> None:
         """Wipe or add the write permission of a broker at one nameserver."""
         await self._change(address, code, headers.WritePermRequestHeader(broker_name))
@@ -346,7 +359,7 @@ class MQAdminExt:
             BrokerError: the broker refused.
             ClientError: there is no queue to send to.
         """
-        result = await OneMessage(self.host, self.nameservers).send(topic, body, properties, queue)
+        result = await OneMessage(self.host, self.nameservers, self._credentials).send(topic, body, properties, queue)
         self.done.append(f"{result.queue.broker_name} q{result.queue.queue_id}")
 
     async def _change_each(self, addresses: Sequence[str], code: RequestCode, header: Any, body: Any = None) -> None:

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 
+import attrs
+
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.producer.default_producer import DefaultProducer, OutgoingMessage, SendResult
 from nodes.config import ProducerConfig
 from nodes.host import Host
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.model import ConsumerData, MessageQueue, ProducerData, TopicRouteData
 
 
@@ -19,8 +22,9 @@ class OneMessage:
         `org.apache.rocketmq.tools.command.message.SendMessageCommand`.
     """
 
-    def __init__(self, host: Host, nameservers: tuple[str, ...]) -> None:
-        config = ProducerConfig()
+    def __init__(self, host: Host, nameservers: tuple[str, ...], credentials: SessionCredentials | None = None) -> None:
+        keys = {} if credentials is None else attrs.asdict(credentials, recurse=False)
+        config = ProducerConfig(**keys)
         self._group = str(host.clock.now_ms())
         self._instance = ClientInstance(host, config, nameservers)
         self._producer = DefaultProducer(self._instance, config, self._group)

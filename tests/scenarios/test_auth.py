@@ -2,87 +2,10 @@
 
 import pytest
 
-from emulator.spec import loads
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import execute
-from nodes.config.auth import (
-    AUTHENTICATION_METADATA,
-    AUTHORIZATION_METADATA,
-)
 from nodes.protocol.codes import RequestCode, ResponseCode
-
-SCENARIO = """
-[scenario]
-name = "auth"
-run_for_s = 60
-
-[nameserver]
-count = 1
-
-[[broker]]
-name = "broker-a"
-{place}
-[broker.options]
-authenticationEnabled = true
-authorizationEnabled = {authorization}
-authenticationMetadataProvider = "{users}"
-authorizationMetadataProvider = "{acls}"
-migrateAuthFromV1Enabled = true
-initAuthenticationUser = "rocketmq-root"
-innerClientAuthenticationCredentials = "rocketmq-inner"
-{broker}
-
-[[topic]]
-name = "orders"
-
-[[consumer]]
-group = "billing"
-topics = ["orders"]
-mode = "{mode}"
-options = {{ {consumer} }}
-
-[[producer]]
-group = "shop"
-topic = "orders"
-options = {{ {producer} }}
-
-[[account]]
-access_key = "rocketmq-shop"
-secret_key = "secret-of-shop"
-topic_perms = ["orders=PUB"]
-
-[[account]]
-access_key = "rocketmq-billing"
-secret_key = "secret-of-billing"
-default_topic_perm = "SUB"
-group_perms = ["billing=SUB"]
-
-[[account]]
-access_key = "rocketmq-root"
-secret_key = "secret-of-root"
-
-[[account]]
-access_key = "rocketmq-inner"
-secret_key = "secret-of-inner"
-"""
-SHOP = 'accessKey = "rocketmq-shop", secretKey = "secret-of-shop"'
-BILLING = 'accessKey = "rocketmq-billing", secretKey = "secret-of-billing"'
-
-ROOT = 'accessKey = "rocketmq-root", secretKey = "secret-of-root"'
-
-
-def scenario(consumer=BILLING, producer=SHOP, broker="", mode="pull", place="", authorization="true"):
-    text = SCENARIO.format(
-        consumer=consumer,
-        producer=producer,
-        broker=broker,
-        mode=mode,
-        place=place,
-        authorization=authorization,
-        users=AUTHENTICATION_METADATA,
-        acls=AUTHORIZATION_METADATA,
-    )
-    return loads(text, "auth")
+from support.auth_cluster import BILLING, ROOT, SHOP, scenario
 
 
 def executed(item):

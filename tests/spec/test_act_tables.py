@@ -40,6 +40,10 @@ topics = ["orders"]
 [[statefulset]]
 name = "consumer"
 group = "billing"
+[[account]]
+access_key = "rocketmq-shop"
+[account.secret_key]
+env = "SHOP_KEY"
 """
 AT = "\nat_s = 30\n"
 

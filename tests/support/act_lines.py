@@ -1,4 +1,7 @@
-"""A line for each act of administrators, at a cluster with ns-1, broker-a, broker-b, group g and topic orders."""
+"""A line for each act of administrators.
+
+The cluster has ns-1, broker-a, broker-b, group g, topic orders and the account rocketmq-shop.
+"""
 
 from collections.abc import Mapping
 
@@ -32,4 +35,10 @@ ACT_LINES: Mapping[str, str] = {
     "add_broker": "add-broker inner",
     "remove_broker": "remove-broker inner",
     "send_message": "send-message orders 'hello you' tags red keys k1 queue 0 on broker-a",
+    "create_user": "create-user shop account rocketmq-shop type Super on broker-a",
+    "update_user": "update-user shop status disable",
+    "delete_user": "delete-user shop on DefaultCluster",
+    "create_acl": "create-acl shop 'Topic:orders,Group:bill*' Pub,Sub Allow from 10.0.0.0/8 on broker-a",
+    "update_acl": "update-acl shop '*' All Deny",
+    "delete_acl": "delete-acl shop resource Topic:orders on broker-a",
 }

@@ -11,6 +11,7 @@ from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.headers_container import RemoveBrokerRequestHeader
 from nodes.rpc.top_addressing import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME
 from nodes.statefulset.kubernetes import API_PORT
@@ -104,7 +105,16 @@ def places(scenario: Scenario) -> Places:
         f"{ips[scenario.address_server.name]}:{ADDRESS_SERVER_PORT}" if scenario.address_server is not None else "",
         {spec.name: f"{ips[spec.api]}:{API_PORT}" for spec in scenario.statefulsets},
         contained,
+        secrets={account.access_key: account.secret_key for account in scenario.accounts},
+        credentials=_credentials(scenario),
     )
+
+
+def _credentials(scenario: Scenario) -> SessionCredentials | None:
+    """The keys of the first user of the first broker that has one, as the `tools.yml` of an administrator has them."""
+    secrets = {account.access_key: account.secret_key for account in scenario.accounts}
+    first = next((name for spec in scenario.brokers if (name := spec.config.init_authentication_user)), "")
+    return SessionCredentials(first, secrets[first]) if first in secrets else None
 
 
 def newcomer_address(ordinal: int) -> str:

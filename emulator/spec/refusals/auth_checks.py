@@ -29,8 +29,7 @@ def violations_of_auth(scenario: "Scenario") -> Iterator[SpecError]:
         for option, access_key in named.items():
             if access_key and access_key not in known:
                 yield SpecError(f"{path}.{option}", "expected the access_key of an [[account]]")
-        needs_users = any(named.values()) or (config.migrate_auth_from_v1_enabled and known)
-        if needs_users and not config.authentication_metadata_provider:
+        if any(named.values()) and not config.authentication_metadata_provider:
             yield SpecError(
                 f"{path}.authenticationMetadataProvider", f"missing; expected {AUTHENTICATION_METADATA} to store users"
             )

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 
 from nodes.broker.tables.auth.acls import Acls
 from nodes.broker.tables.auth.contexts import AuthRequest
-from nodes.broker.tables.auth.errors import AuthError
 from nodes.broker.tables.auth.evaluators import (
     AuthenticationEvaluator,
     AuthorizationEvaluator,
@@ -47,7 +46,7 @@ class AuthTables:
         if self.config.authorization_enabled:
             self.authorization.evaluate(request, now_ms)
 
-    def begin(self, accounts: Iterable[PlainAccessConfig]) -> Iterator[tuple[str, AuthError]]:
+    def begin(self, accounts: Iterable[PlainAccessConfig]) -> Iterator[tuple[str, Exception]]:
         """Create the users that the options name, unless a file had them.
 
         Returns:

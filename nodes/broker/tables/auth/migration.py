@@ -9,7 +9,7 @@ Mirrors:
 from collections.abc import Callable, Iterable, Iterator
 
 from nodes.broker.tables.auth.acls import Acls
-from nodes.broker.tables.auth.errors import AuthError
+from nodes.broker.tables.auth.errors import AuthError, AuthFaultError
 from nodes.broker.tables.auth.policies import Policy, PolicyEntry
 from nodes.broker.tables.auth.resources import Resource
 from nodes.broker.tables.auth.users import Users
@@ -25,7 +25,7 @@ _ACTIONS = {
 }
 
 
-def migrate(accounts: Iterable[PlainAccessConfig], users: Users, acls: Acls) -> Iterator[tuple[str, AuthError]]:
+def migrate(accounts: Iterable[PlainAccessConfig], users: Users, acls: Acls) -> Iterator[tuple[str, Exception]]:
     """Make users of accounts whose names no user has.
 
     Returns:
@@ -34,7 +34,7 @@ def migrate(accounts: Iterable[PlainAccessConfig], users: Users, acls: Acls) -> 
     for account in accounts:
         try:
             _migrate_one(account, users, acls)
-        except AuthError as error:
+        except (AuthError, AuthFaultError) as error:
             yield account.access_key, error
 
 

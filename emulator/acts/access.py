@@ -1,0 +1,266 @@
+"""Acts on users and policies of ACL 2.0; none has a password: that is the secret of an account of the scenario."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import attrs
+
+from emulator.acts.act import Act, Concerned, Places, named, place, placed
+from faults.words import Wording, Words
+from nodes.fields import Rule, checked, choice, text
+from nodes.protocol.auth import Decision, UserStatus, UserType
+from nodes.protocol.bodies_auth import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.headers_auth import DeleteAclRequestHeader, UserHeader
+
+if TYPE_CHECKING:
+    from nodes.tools.mq_admin_ext import MQAdminExt
+
+_AT = "[on BROKER|CLUSTER]"
+_USER_TYPE = Rule(f"{' or '.join(UserType)}, or empty", lambda value: value == "" or value in list(UserType))
+_USER_STATUS = Rule(f"{' or '.join(UserStatus)}, or empty", lambda value: value == "" or value in list(UserStatus))
+
+
+async def _brokers(admin: "MQAdminExt", places: Places, on: str | None) -> tuple[str, ...]:
+    """The broker that an act names, else masters and slaves of its cluster, which do not copy users of each other."""
+    return await places.brokers_of(admin, on, slaves=True)
+
+
+@attrs.frozen
+class CreateUser(Act):
+    """Creates a user, whose password is the secret of an account.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.CreateUserSubCommand`.
+    """
+
+    kind: ClassVar[str] = "create_user"
+    wording: ClassVar[Wording] = Wording(
+        "create-user",
+        f"USER account ACCOUNT [type Super|Normal] {_AT}",
+        "create a user at brokers, with the secret_key of an account of the scenario as password",
+        3,
+    )
+    user: str = text()
+    """Its name."""
+    account: str = text()
+    """Access key of the `[[account]]` whose secret is the password."""
+    type: str = checked(_USER_TYPE, "")
+    """Whether it may do everything; empty: Normal."""
+    on: str | None = place()
+    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`create-user USER account ACCOUNT [type Super|Normal] [on BROKER|CLUSTER]`."""
+        rest, given, on = placed(words, ("account", "type"))
+        if len(rest) != 1 or "account" not in given:
+            raise cls.wording.mistake()
+        return cls(rest[0], given["account"], given.get("type", ""), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return (self.user, *named({"account": self.account, "type": self.type or None}))
+
+    def concerns(self) -> Concerned:
+        """The scenario has its account."""
+        return Concerned(account=self.account)
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the brokers, one after the other, up to the first that fails."""
+        user = UserInfo(self.user, places.secrets[self.account].reveal(), self.type or None)
+        for address in await _brokers(admin, places, self.on):
+            await admin.change_access(address, RequestCode.AUTH_CREATE_USER, UserHeader(self.user), user)
+
+
+@attrs.frozen
+class UpdateUser(Act):
+    """Changes one thing of a user: its password, its type or its status.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.UpdateUserSubCommand`.
+    """
+
+    kind: ClassVar[str] = "update_user"
+    wording: ClassVar[Wording] = Wording(
+        "update-user",
+        f"USER account ACCOUNT|type Super|Normal|status enable|disable {_AT}",
+        "change the password, the type or the status of a user at brokers",
+        3,
+    )
+    user: str = text()
+    """Its name."""
+    account: str = text("", empty=True)
+    """Access key of the `[[account]]` whose secret is the new password; empty: the password stays."""
+    type: str = checked(_USER_TYPE, "")
+    """Whether it may do everything; empty: it stays."""
+    status: str = checked(_USER_STATUS, "")
+    """Whether its requests can be authentic; empty: it stays."""
+    on: str | None = place()
+    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`update-user USER account ACCOUNT|type Super|Normal|status enable|disable [on BROKER|CLUSTER]`."""
+        rest, given, on = placed(words, ("account", "type", "status"))
+        if len(rest) != 1 or len(given) != 1:
+            raise cls.wording.mistake()
+        return cls(rest[0], given.get("account", ""), given.get("type", ""), given.get("status", ""), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        changed = {"account": self.account, "type": self.type, "status": self.status}
+        return (self.user, *named({name: value or None for name, value in changed.items()}))
+
+    def concerns(self) -> Concerned:
+        """The scenario has its account, if it names one."""
+        return Concerned(account=self.account)
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the brokers, one after the other, up to the first that fails."""
+        password = places.secrets[self.account].reveal() if self.account else None
+        user = UserInfo(self.user, password, self.type or None, self.status or None)
+        for address in await _brokers(admin, places, self.on):
+            await admin.change_access(address, RequestCode.AUTH_UPDATE_USER, UserHeader(self.user), user)
+
+
+@attrs.frozen
+class DeleteUser(Act):
+    """Deletes a user and its policies.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.DeleteUserSubCommand`.
+    """
+
+    kind: ClassVar[str] = "delete_user"
+    wording: ClassVar[Wording] = Wording("delete-user", f"USER {_AT}", "delete a user and its policies at brokers")
+    user: str = text()
+    """Its name."""
+    on: str | None = place()
+    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`delete-user USER [on BROKER|CLUSTER]`."""
+        rest, _, on = placed(words)
+        if len(rest) != 1:
+            raise cls.wording.mistake()
+        return cls(rest[0], on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return (self.user,)
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the brokers, one after the other, up to the first that fails."""
+        for address in await _brokers(admin, places, self.on):
+            await admin.change_access(address, RequestCode.AUTH_DELETE_USER, UserHeader(self.user))
+
+
+@attrs.frozen
+class CreateAcl(Act):
+    """Gives a user entries of its custom policy, one for each resource; each replaces the entry about the same one.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.CreateAclSubCommand`.
+    """
+
+    kind: ClassVar[str] = "create_acl"
+    wording: ClassVar[Wording] = Wording(
+        "create-acl",
+        f"USER RESOURCES ACTIONS Allow|Deny [from ADDRESSES] {_AT}",
+        "allow or deny a user actions on resources such as Topic:orders,Group:bill* at brokers",
+        4,
+    )
+    code: ClassVar[RequestCode] = RequestCode.AUTH_CREATE_ACL
+    user: str = text()
+    """The name of the user."""
+    resources: str = text()
+    """Resources, separated by `,`: `Topic:orders`, `Group:bill*`, `Cluster:*`, `*`."""
+    actions: str = text()
+    """Actions, separated by `,`: All, Pub, Sub, Create, Update, Delete, Get, List."""
+    decision: Decision = choice(Decision)
+    """Whether they are allowed."""
+    source_ips: str = text("", empty=True, key="from")
+    """Addresses and ranges from which the entries count, separated by `,`; empty: from anywhere."""
+    on: str | None = place()
+    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`create-acl USER RESOURCES ACTIONS Allow|Deny [from ADDRESSES] [on BROKER|CLUSTER]`."""
+        rest, given, on = placed(words, ("from",))
+        if len(rest) != 4:
+            raise cls.wording.mistake()
+        decision: Any = rest[3].capitalize()
+        return cls(rest[0], rest[1], rest[2], decision, given.get("from", ""), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return (self.user, self.resources, self.actions, self.decision.value, *named({"from": self.source_ips or None}))
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the brokers, one after the other, up to the first that fails."""
+        actions, ips = tuple(self.actions.split(",")), tuple(filter(None, self.source_ips.split(",")))
+        entries = (
+            PolicyEntryInfo(resource.strip(), actions, ips or None, self.decision.value)
+            for resource in self.resources.split(",")
+        )
+        acl = AclInfo(f"User:{self.user}", (PolicyInfo(None, tuple(entries)),))
+        for address in await _brokers(admin, places, self.on):
+            await admin.change_acl(address, self.code, acl)
+
+
+@attrs.frozen
+class UpdateAcl(CreateAcl):
+    """Does what `create-acl` does, under the other name that RocketMQ has for it.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.UpdateAclSubCommand`.
+    """
+
+    kind: ClassVar[str] = "update_acl"
+    wording: ClassVar[Wording] = Wording(
+        "update-acl",
+        f"USER RESOURCES ACTIONS Allow|Deny [from ADDRESSES] {_AT}",
+        "as create-acl: a user that has no policy gets one",
+        4,
+    )
+    code: ClassVar[RequestCode] = RequestCode.AUTH_UPDATE_ACL
+
+
+@attrs.frozen
+class DeleteAcl(Act):
+    """Deletes the entry about a resource from the custom policy of a user, or all of its policies.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.DeleteAclSubCommand`.
+    """
+
+    kind: ClassVar[str] = "delete_acl"
+    wording: ClassVar[Wording] = Wording(
+        "delete-acl", f"USER [resource RESOURCE] {_AT}", "delete what policies of a user decide at brokers"
+    )
+    user: str = text()
+    """The name of the user."""
+    resource: str = text("", empty=True)
+    """The resource; empty, or none of RocketMQ's: all policies go."""
+    on: str | None = place()
+    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`delete-acl USER [resource RESOURCE] [on BROKER|CLUSTER]`."""
+        rest, given, on = placed(words, ("resource",))
+        if len(rest) != 1:
+            raise cls.wording.mistake()
+        return cls(rest[0], given.get("resource", ""), on)
+
+    def words(self) -> Words:
+        """Its words."""
+        return (self.user, *named({"resource": self.resource or None}))
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the brokers, one after the other, up to the first that fails."""
+        header = DeleteAclRequestHeader(f"User:{self.user}", None, self.resource or None)
+        for address in await _brokers(admin, places, self.on):
+            await admin.change_access(address, RequestCode.AUTH_DELETE_ACL, header)
