@@ -2,6 +2,7 @@
 
 import json
 
+import attrs
 import pytest
 
 from emulator.acts.act import TimedAct
@@ -34,8 +35,7 @@ def answers(*requests, item=None):
     async def script(stage):
         await stage.for_ms(5_000)
         caller = await stage.probe()
-        for request in requests:
-            found.append(await ask(caller, **request))
+        found.extend([await ask(caller, **sent) for sent in requests])
 
     trace = execute(item or scenario(), script)
     return found, trace
@@ -159,14 +159,9 @@ def test_users_survive_a_restart_and_the_first_user_keeps_a_changed_password():
         await stage.kill("broker-a")
         stage.start("broker-a")
         await stage.for_ms(5_000)
-        found.extend(
-            (
-                await ask(
-                    caller, RequestCode.AUTH_LIST_USER, signs=SessionCredentials("rocketmq-root", Secret(password))
-                )
-            ).code
-            for password in ("secret-of-root", "another-secret")
-        )
+        for password in ("secret-of-root", "another-secret"):
+            keys = SessionCredentials("rocketmq-root", Secret(password))
+            found.append((await ask(caller, RequestCode.AUTH_LIST_USER, signs=keys)).code)
 
     execute(scenario(), script)
     assert found == [NO_PERMISSION, SUCCESS]
@@ -180,8 +175,6 @@ def test_acts_create_a_user_and_policies_and_no_row_of_the_trace_has_a_password(
         "delete-acl alice resource Topic:orders",
         "delete-user alice",
     )
-    import attrs
-
     acts = tuple(TimedAct(f"act-{at}", act_of(line), 5_000 + at * 1_000) for at, line in enumerate(lines))
 
     async def script(stage):
