@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from emulator.importing.accounts import ImportedAccount
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
 from emulator.importing.statefulsets import ImportedStatefulSet
 from emulator.importing.verdicts import Fate, Verdict, has_controller, verdicts_of
@@ -50,6 +51,10 @@ class ImportedCluster:
     """How many have processes of their own."""
     statefulsets: tuple[ImportedStatefulSet, ...] = ()
     """Those whose pods are consumers."""
+    accounts: tuple[ImportedAccount, ...] = ()
+    """Of ACL 1.0."""
+    white_addresses: tuple[str, ...] = ()
+    """That need no account, by ACL 1.0."""
 
     def of(self, kind: FileKind) -> tuple[ImportedNode, ...]:
         """The nodes of a kind."""

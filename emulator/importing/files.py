@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
+from emulator.importing.accounts import accounts_of, is_plain_acl, white_addresses_of
 from emulator.importing.cluster import ImportedCluster, cluster_of
 from emulator.importing.compose import is_compose, nodes_of_compose
 from emulator.importing.manifests import Manifests, resources_of
@@ -48,9 +49,13 @@ def read_configuration(
     """
     configured: list[ConfiguredNode] = []
     resources: list[YamlValue] = []
+    accounts: list[YamlValue] = []
     for file in files:
         if file.source.lower().endswith(YAML_SUFFIXES):
             documents = read_yaml(file.content, file.source)
+            if documents and all(map(is_plain_acl, documents)):
+                accounts += documents
+                continue
             found = list(_of_compose(documents, file.source, read_next))
             known = resources_of(documents)
             if not found and not known:
@@ -69,7 +74,9 @@ def read_configuration(
         if statefulsets:
             return ImportedCluster((), nameservers=1, controllers=0, statefulsets=statefulsets)
         raise ConfigurationError(files[0].source, 0, "expected a node of RocketMQ, and no resource starts one")
-    return cluster_of(configured)
+    return attrs.evolve(
+        cluster_of(configured), accounts=accounts_of(accounts), white_addresses=white_addresses_of(accounts)
+    )
 
 
 def _of_compose(documents: Sequence[YamlValue], source: str, read_next: ReadNext) -> Iterator[ConfiguredNode]:

@@ -46,15 +46,31 @@ def scenario_text(cluster: ImportedCluster, name: str, sources: Sequence[str]) -
         "[scenario]",
         f"name = {_value(name)}",
         "run_for_s = 60",
+        *_white_addresses(cluster),
         *_nameservers(cluster),
         *_controllers(cluster),
         *_brokers(cluster),
         *_clients(cluster),
+        *_accounts(cluster),
         *_proxies(cluster),
         *_statefulsets(cluster),
     ]
     example = "" if cluster.of(FileKind.CLIENT) or cluster.statefulsets else _EXAMPLE
     return "\n".join(lines) + "\n" + example
+
+
+def _white_addresses(cluster: ImportedCluster) -> Iterator[str]:
+    if cluster.white_addresses:
+        yield from _comment("These need no account by ACL 1.0; 5.3.3 does not migrate them.")
+        yield _pair("global_white_remote_addresses", list(cluster.white_addresses))
+
+
+def _accounts(cluster: ImportedCluster) -> Iterator[str]:
+    for account in cluster.accounts:
+        yield from ("", "[[account]]")
+        yield from (line for note in account.notes for line in _comment(note))
+        for key, value in account.table.items():
+            yield '{} = {{ env = "{}" }}'.format(key, value["env"]) if isinstance(value, Mapping) else _pair(key, value)
 
 
 def _nameservers(cluster: ImportedCluster) -> Iterator[str]:

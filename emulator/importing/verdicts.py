@@ -116,7 +116,10 @@ def _known(node: ConfiguredNode, name: str) -> tuple[KnownOption, ...]:
 def _verdict(node: ConfiguredNode, setting: Setting, *, is_last: bool) -> Verdict:
     known = _known(node, setting.name)
     if setting.is_secret and known:
-        return Verdict(setting, Fate.SECRET, "a secret, which is not copied", is_warning=True)
+        note = "a secret, which is not copied"
+        if known[0].status is OptionStatus.EMULATED:
+            note = f"{note}; name an [[account]] that has it"
+        return Verdict(setting, Fate.SECRET, note, is_warning=True)
     if not is_last:
         return Verdict(setting, Fate.REPLACED, "set again below: the last line counts")
     if not known:

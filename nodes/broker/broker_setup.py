@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+import attrs
+
 from nodes.broker.context import BrokerContext, VersionedTable
 from nodes.broker.files import CONSUME_QUEUE_FILE, TIMER_LOG_FILE
 from nodes.broker.registration.nameserver_list import nameservers_of
@@ -61,12 +63,13 @@ class BrokerSetup:
 
     def tables(self, host: Host, config: BrokerConfig, *, in_container: bool = False) -> "BrokerTables":
         """All tables of a process that starts now, as configured; brokers of a container have no ACL 2.0."""
+        if in_container:
+            config = attrs.evolve(config, **attrs.asdict(AuthConfig(), recurse=False))
         core, now_ms = self._context(host, config), host.clock.now_ms()
         clients = client_tables(config, single_active_groups=self.single_active_groups, now_ms=now_ms)
         for request_mode in self.request_modes:
             clients.request_modes.set_mode(request_mode)
-        auth = auth_tables(AuthConfig() if in_container else config, self.cluster_name)
-        core.is_authorizing = auth.config.authorization_enabled
+        auth = auth_tables(config, self.cluster_name)
         tables = BrokerTables(core, clients, pop_tables(config, now_ms=now_ms), _timer_tables(core), auth)
         core.versions.follow(tables.versions())
         return tables

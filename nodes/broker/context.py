@@ -157,8 +157,6 @@ class BrokerContext:
     store: MessageStore
     is_fenced: bool = attrs.field(init=False, default=False)
     """Whether it refuses all messages, since no controller has said yet what it is."""
-    is_authorizing: bool = attrs.field(init=False, default=False)
-    """Whether it checks what a user may do, for which it decodes the header of a request before the handler does."""
     stats: BrokerStatsManager = attrs.field(init=False, factory=BrokerStatsManager)
     versions: DataVersionBeliefs = attrs.field(
         init=False, default=attrs.Factory(lambda broker: DataVersionBeliefs(broker.host), takes_self=True)

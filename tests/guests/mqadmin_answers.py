@@ -6,6 +6,8 @@ from pathlib import Path
 
 RECORDED = Path(__file__).with_name("mqadmin_answers.json")
 """Mapping of lines to what a real cluster let mqadmin print; `about` says which cluster, when and where."""
+RECORDED_WITH_USERS = Path(__file__).with_name("mqadmin_users_answers.json")
+"""The same of a broker with authentication and authorization; pairs, since the order of the lines counts."""
 _REPLACED = (
     # Of logging, of Java's stack traces, and of what depends on the machine and the moment.
     (re.compile(r"(?m)^\d\d:\d\d:\d\d,\d{3} \|-.*\n?"), ""),
@@ -40,3 +42,8 @@ def recorded() -> dict[str, list[str]]:
     """Line of a subcommand -> what a real cluster let it print."""
     answers: dict[str, list[str]] = json.loads(RECORDED.read_text())["answers"]
     return answers
+
+
+def recorded_with_users() -> list[tuple[str, list[str]]]:
+    """(line, what a real broker with users let it print), in the order in which they were run."""
+    return [(line, printed) for line, printed in json.loads(RECORDED_WITH_USERS.read_text())["answers"]]

@@ -165,7 +165,11 @@ def test_a_master_has_id_0_whatever_its_file_has():
             "known, no effect: statistics, metrics and logs; its value is the default",
         ),
         ("aclEnable=true", Fate.NO_EFFECT, None),
-        ("innerClientAuthenticationCredentials={}", Fate.SECRET, "a secret, which is not copied"),
+        (
+            "innerClientAuthenticationCredentials={}",
+            Fate.SECRET,
+            "a secret, which is not copied; name an [[account]] that has it",
+        ),
         ("accessKey=x", Fate.SECRET, "RocketMQ 5.3.3 does not read it; a secret, which is not copied"),
     ],
 )

@@ -2,18 +2,20 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from guests.mqadmin_answers import RECORDED
-from guests.mqadmin_table import DIFFERENCES, SUBCOMMANDS
+from guests.mqadmin_answers import RECORDED, RECORDED_WITH_USERS, recorded_with_users
+from guests.mqadmin_table import DIFFERENCES, DIFFERENCES_WITH_USERS, SUBCOMMANDS
 
 PAGE = Path(__file__).parents[2] / "examples" / "guests" / "MQADMIN.md"
 
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([*_head(), *_rows()]) + "\n"
+    without_users = _rows((line for line, _ in SUBCOMMANDS), DIFFERENCES)
+    with_users = _rows((line for line, _ in recorded_with_users()), DIFFERENCES_WITH_USERS)
+    return "\n".join([*_head(), *without_users, *_head_with_users(), *with_users]) + "\n"
 
 
 def _head() -> Iterator[str]:
@@ -35,11 +37,23 @@ def _head() -> Iterator[str]:
     yield ""
 
 
-def _rows() -> Iterator[str]:
+def _head_with_users() -> Iterator[str]:
+    about = json.loads(RECORDED_WITH_USERS.read_text())["about"]
+    lines = recorded_with_users()
+    yield ""
+    yield "## Users and policies"
+    yield ""
+    yield f"{len(lines)} more lines were run on a real broker with ACL 2.0, one after the other. There were"
+    yield f"{about['cluster']}."
+    yield f"mqadmin signed as that user. Of the lines {len(lines) - len(DIFFERENCES_WITH_USERS)} print the same."
+    yield ""
+
+
+def _rows(lines: Iterable[str], differences: Mapping[str, str]) -> Iterator[str]:
     yield "| line | prints the same | else why not |"
     yield "|---|---|---|"
-    for line, _ in SUBCOMMANDS:
-        reason = DIFFERENCES.get(line)
+    for line in lines:
+        reason = differences.get(line)
         yield f"| `{line}` | {'no' if reason else 'yes'} | {reason or ''} |"
 
 

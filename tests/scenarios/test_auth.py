@@ -1,11 +1,17 @@
 """ACL 2.0 in a whole cluster: brokers refuse what no user has signed, and what no policy of the user allows."""
 
-import pytest
+import json
 
+import pytest
+from structlog.testing import capture_logs
+
+from emulator.spec import SpecError
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import execute
+from nodes.protocol.bodies_auth import UserInfo
 from nodes.protocol.codes import RequestCode, ResponseCode
-from support.auth_cluster import BILLING, ROOT, SHOP, scenario
+from nodes.protocol.headers_auth import UserHeader
+from support.auth_cluster import BILLING, ROOT, SHOP, ask, scenario
 
 
 def executed(item):
@@ -80,3 +86,88 @@ def test_a_consumer_without_a_key_is_refused_its_heartbeats_and_pulls():
 def test_authentication_alone_lets_every_user_send():
     item = scenario(producer=BILLING, authorization="false")
     assert consumed(executed(item)) > 200
+
+
+def test_brokers_of_a_group_sign_what_they_send_each_other():
+    item = scenario(consumer=ROOT, place="replicas = 2")
+    trace = executed(item)
+    copied = trace.select("rpc", event="delivered", kind="response", code=int(RequestCode.GET_TIMER_CHECK_POINT))
+    assert {row["status"] for row in copied} == {ResponseCode.SUCCESS}
+    assert all_refused(trace) == []
+    assert check_names(item) == []
+
+
+def test_without_inner_credentials_a_slave_is_refused_and_named_before_the_run():
+    item = scenario(consumer=ROOT, place="replicas = 2", inner="")
+    assert remarks(executed(item), RequestCode.GET_TIMER_CHECK_POINT) == {"username cannot be null."}
+    assert [name for name in check_names(item) if name == "brokers-refused-by-accounts"]
+
+
+def check_names(item):
+    return [element.name for element in check(item) if "refused" in element.name]
+
+
+def test_slaves_have_the_users_of_their_own_options_and_copy_no_others():
+    changed, found = UserInfo("alice", "secret-of-alice"), []
+
+    async def script(stage):
+        await stage.for_ms(5_000)
+        caller = await stage.probe()
+        await ask(caller, RequestCode.AUTH_CREATE_USER, UserHeader("alice"), changed)
+        await stage.for_ms(25_000)
+        for node in ("broker-a", "broker-a-s1"):
+            answer = await ask(caller, RequestCode.AUTH_LIST_USER, node=node)
+            found.append([user["username"] for user in json.loads(answer.body)])
+
+    execute(scenario(consumer=ROOT, place="replicas = 2"), script)
+    own = ["rocketmq-billing", "rocketmq-inner", "rocketmq-root", "rocketmq-shop"]
+    assert found == [["alice", *own], own]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            {"broker": 'authenticationProvider = "org.example.None"'},
+            "broker[0].options.authenticationProvider: expected org.apache.rocketmq.auth.authentication.provider.",
+        ),
+        (
+            {"broker": 'authorizationStrategy = "Stateful"'},
+            "broker[0].options.authorizationStrategy: expected org.apache.rocketmq.auth.authorization.strategy.",
+        ),
+        ({"broker": "statefulAuthorizationCacheExpiredSecond = 0"}, "expected a whole number of seconds >= 1, not 0"),
+        ({"inner": 'innerClientAuthenticationCredentials = "{}"\n'}, "expected the access_key of an [[account]]"),
+        ({"users": ""}, "broker[0].options.authenticationMetadataProvider: missing; expected"),
+    ],
+)
+def test_an_option_with_which_rocketmq_would_not_start_is_one_line(given, problem):
+    with pytest.raises(SpecError) as caught:
+        scenario(**given)
+    assert problem in str(caught.value)
+
+
+def test_options_without_effect_are_named():
+    inside = check(scenario(place='container = "pod"'))
+    assert [element.name for element in inside if "effect" in element.name] == ["auth-without-effect"]
+    old = check(scenario(broker="aclEnable = true"))
+    assert [element.name for element in old if "effect" in element.name] == ["acl-enable-without-effect"]
+
+
+def test_a_broker_writes_a_line_for_what_it_refuses_without_secrets():
+    with capture_logs() as lines:
+        executed(scenario(producer=BILLING))
+    denied = [line for line in lines if line["event"] == "request denied"]
+    assert {(line["check"], line["user"], line["code"]) for line in denied} >= {
+        ("authorization", "rocketmq-billing", RequestCode.SEND_MESSAGE_V2)
+    }
+    assert "secret-of" not in repr(lines)
+
+
+def test_a_controller_and_nameservers_answer_brokers_with_users():
+    text = "replicas = 2\n"
+    item = scenario(
+        consumer=ROOT, place=text, broker="enableControllerMode = true", controllers="[controller]\ncount = 1"
+    )
+    trace = executed(item)
+    assert all_refused(trace) == []
+    assert consumed(trace) > 100

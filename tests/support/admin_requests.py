@@ -13,8 +13,10 @@ from nodes.protocol import headers, headers_admin, headers_controller
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.bodies_admin import CreateTopicListRequestBody, SubscriptionGroupList
+from nodes.protocol.bodies_auth import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
 from nodes.protocol.codes import RequestCode as Code
 from nodes.protocol.command import Command
+from nodes.protocol.headers_auth import DeleteAclRequestHeader, SubjectHeader, UserHeader
 from nodes.protocol.headers_container import AddBrokerRequestHeader, RemoveBrokerRequestHeader
 from nodes.protocol.headers_message import ResetOffsetRequestHeader, ResumeCheckHalfMessageRequestHeader
 from nodes.protocol.model import MessageRequestMode, QueueData, SubscriptionGroupConfig, TopicConfig, TopicRouteData
@@ -33,8 +35,15 @@ seed = 1
 run_for_s = 120
 [nameserver]
 count = 1
+[[account]]
+access_key = "rocketmq-root"
+secret_key = "secret-of-root"
 [[broker]]
 name = "broker-a"
+[broker.options]
+authenticationMetadataProvider = "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider"
+authorizationMetadataProvider = "org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider"
+initAuthenticationUser = "rocketmq-root"
 [[broker]]
 name = "inner"
 container = "box"
@@ -114,6 +123,15 @@ async def _half_message(admin: Administrator) -> ResumeCheckHalfMessageRequestHe
     answer = await admin.change(BROKER, Code.SEND_MESSAGE_V2, header, b"x")
     stored = decode_header(headers.SendMessageResponseHeader, answer.ext_fields)
     return ResumeCheckHalfMessageRequestHeader(stored.msg_id, TOPIC)
+
+
+_ROOT, _OF_ROOT = UserHeader("rocketmq-root"), SubjectHeader("User:rocketmq-root")
+_ACL = AclInfo("User:rocketmq-root", (PolicyInfo(None, (PolicyEntryInfo("Topic:orders", ("Pub",), None, "Allow"),)),))
+
+
+async def _after_policies(admin: Administrator) -> DeleteAclRequestHeader:
+    await admin.change(BROKER, Code.AUTH_CREATE_ACL, _OF_ROOT, _ACL)
+    return DeleteAclRequestHeader("User:rocketmq-root")
 
 
 _REMOVE = RemoveBrokerRequestHeader(CLUSTER, "inner", 0)
@@ -216,6 +234,12 @@ EXAMPLES: tuple[AdminExample, ...] = (
     AdminExample(BROKER, Code.CLEAN_UNUSED_TOPIC, named=(_AT_BROKER,)),
     AdminExample(BROKER, Code.DELETE_EXPIRED_COMMITLOG, named=(_AT_BROKER,)),
     AdminExample(BROKER, Code.RESUME_CHECK_HALF_MESSAGE, named=(_OF_TOPIC,), prepare=_half_message),
+    AdminExample(BROKER, Code.AUTH_CREATE_USER, UserHeader("shop"), UserInfo("shop", "secret"), named=(_AT_BROKER,)),
+    AdminExample(BROKER, Code.AUTH_UPDATE_USER, _ROOT, UserInfo("rocketmq-root", "secret"), named=(_AT_BROKER,)),
+    AdminExample(BROKER, Code.AUTH_DELETE_USER, _ROOT, named=(_AT_BROKER,)),
+    AdminExample(BROKER, Code.AUTH_CREATE_ACL, _OF_ROOT, _ACL, named=(_AT_BROKER,)),
+    AdminExample(BROKER, Code.AUTH_UPDATE_ACL, _OF_ROOT, _ACL, named=(_AT_BROKER,)),
+    AdminExample(BROKER, Code.AUTH_DELETE_ACL, named=(_AT_BROKER,), prepare=_after_policies),
     AdminExample(NS, Code.PUT_KV_CONFIG, headers.PutKvConfigRequestHeader("ORDER_TOPIC_CONFIG", TOPIC, "broker-a:4")),
     AdminExample(NS, Code.DELETE_KV_CONFIG, headers.KvConfigRequestHeader("ORDER_TOPIC_CONFIG", TOPIC)),
     AdminExample(NS, Code.WIPE_WRITE_PERM_OF_BROKER, headers.WritePermRequestHeader(BROKER), named=(_AT_BROKER,)),

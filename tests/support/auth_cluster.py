@@ -14,6 +14,8 @@ run_for_s = 60
 [nameserver]
 count = 1
 
+{controllers}
+
 [[broker]]
 name = "broker-a"
 {place}
@@ -24,8 +26,7 @@ authenticationMetadataProvider = "{users}"
 authorizationMetadataProvider = "{acls}"
 migrateAuthFromV1Enabled = {migrates}
 initAuthenticationUser = "rocketmq-root"
-innerClientAuthenticationCredentials = "rocketmq-inner"
-{broker}
+{inner}{broker}
 
 [[topic]]
 name = "orders"
@@ -61,6 +62,7 @@ access_key = "rocketmq-inner"
 secret_key = "secret-of-inner"
 """
 SHOP = 'accessKey = "rocketmq-shop", secretKey = "secret-of-shop"'
+INNER = 'innerClientAuthenticationCredentials = "rocketmq-inner"\n'
 BILLING = 'accessKey = "rocketmq-billing", secretKey = "secret-of-billing"'
 
 ROOT = 'accessKey = "rocketmq-root", secretKey = "secret-of-root"'
@@ -83,6 +85,8 @@ def scenario(consumer=BILLING, producer=SHOP, **given):
         "users": AUTHENTICATION_METADATA,
         "acls": AUTHORIZATION_METADATA,
         "migrates": "true",
+        "controllers": "",
+        "inner": INNER,
     }
     return loads(SCENARIO.format(**{**defaults, **given}, consumer=consumer, producer=producer), "auth")
 

@@ -66,7 +66,7 @@ class PopMessage:
         header = decode_header(headers.PopMessageRequestHeader, request.ext_fields)
         # The broker adds what a proxy left out to the fields, and uses the header that was decoded for the check of
         # permissions: such a pop is refused as too late (issue 9518 of RocketMQ, mended in 5.4.0).
-        if not header.born_time and not self._broker.is_authorizing:
+        if not header.born_time and not self._broker.config.authorization_enabled:
             header = attrs.evolve(header, born_time=self._broker.host.clock.now_ms())
         return await self._carry_out(HeldRequest(channel, request, header))
 
