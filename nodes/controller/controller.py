@@ -1,6 +1,6 @@
 """A controller process: who elects a new master when a broker group has lost its own (RIP-44)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import trio
@@ -9,7 +9,7 @@ from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import ControllerConfig
 from nodes.config.request_pools import controller_pool
 from nodes.config_requests import ConfigRequests
-from nodes.controller.event_queue import EventQueue, Outcome
+from nodes.controller.event_queue import EventQueue, Operation, Outcome
 from nodes.controller.leader_requests import LeaderRequests
 from nodes.controller.tables.events import DamagedEntryError, event_of
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity, Liveness
@@ -26,7 +26,7 @@ from nodes.protocol.command import NO_FIELDS, Command
 from nodes.protocol.headers import BrokerHeartbeatRequestHeader
 from nodes.protocol.registry import decode_header, encode_body, encode_header
 from nodes.rpc.client import RpcClient
-from nodes.rpc.server import Handlers, RpcServer
+from nodes.rpc.server import Handler, Handlers, InTask, RpcServer
 from nodes.rpc.thread_pools import ThreadPools
 from nodes.rpc.typed import invoke_oneway, success
 from nodes.threads import ScheduledThread
@@ -97,7 +97,7 @@ class Controller:
         self._stopping = trio.Event()
 
     def _thread_pools(self) -> ThreadPools:
-        """Requests of the DLedger wait for none of these threads, and no thread waits for the event queue."""
+        """Requests of the DLedger wait for none of these threads; a thread waits until an entry is committed."""
         sizes = self._config.controller_pool_sizes().items()
         return ThreadPools(self._host, sizes, lambda: self._config.times, controller_pool)
 
@@ -123,8 +123,10 @@ class Controller:
         self._stopping.set()
 
     def _handlers(self) -> Handlers:
+        threads = self._config.processing_times
+        of_leader: Handler | InTask = InTask(self._wait_for_leader) if threads else self._on_leaders_request
         return {
-            **dict.fromkeys(self._requests, self._on_leaders_request),
+            **dict.fromkeys(self._requests, of_leader),
             RequestCode.CONTROLLER_GET_METADATA_INFO: self._on_get_metadata,
             RequestCode.BROKER_HEARTBEAT: self._on_heartbeat,
         }
@@ -132,14 +134,25 @@ class Controller:
     # Requests
 
     def _on_leaders_request(self, channel: Channel, request: Command) -> Command | None:
+        operation = self._operation(request)
+        if isinstance(operation, Command):
+            return operation
+        reply = self._server.reply_to(channel, request)
+        self._queue.submit(operation, lambda outcome: reply(_answer(request, outcome)))
+        return None
+
+    async def _wait_for_leader(self, _channel: Channel, request: Command) -> Command:
+        """The same, where a thread waits for the answer."""
+        operation = self._operation(request)
+        return operation if isinstance(operation, Command) else _answer(request, await self._queue.ask(operation))
+
+    def _operation(self, request: Command) -> Operation | Command:
+        """What a request asks of the leader, or the answer of a member that does not lead."""
         if not self.dledger.serving:
             remark = "The controller is not in leader state"
             return request.answer(ResponseCode.CONTROLLER_NOT_LEADER, remark)
         operation = self._requests[RequestCode(request.code)](request)
-        if operation is None:
-            return request.answer(ResponseCode.SYSTEM_ERROR, "not set any response code")
-        self._queue.submit(operation, partial(_answer, self._server.reply_to(channel, request), request))
-        return None
+        return operation or request.answer(ResponseCode.SYSTEM_ERROR, "not set any response code")
 
     def _on_get_metadata(self, _channel: Channel, request: Command) -> Command:
         leader = self.dledger.member.leader_id
@@ -278,10 +291,9 @@ class Controller:
                 invoke_oneway(self._client, address, RequestCode.NOTIFY_BROKER_ROLE_CHANGED, notified, members)
 
 
-def _answer(reply: Callable[[Command], None], request: Command, outcome: Outcome) -> None:
+def _answer(request: Command, outcome: Outcome) -> Command:
     if isinstance(outcome, str):
-        reply(request.answer(ResponseCode.SYSTEM_ERROR, outcome))
-        return
+        return request.answer(ResponseCode.SYSTEM_ERROR, outcome)
     fields = NO_FIELDS if outcome.header is None else encode_header(outcome.header)
     body = None if outcome.body is None else encode_body(outcome.body)
-    reply(request.answer(outcome.code, outcome.remark, fields, body))
+    return request.answer(outcome.code, outcome.remark, fields, body)

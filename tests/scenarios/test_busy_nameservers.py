@@ -4,7 +4,7 @@ import json
 
 from analysis.executed_rows import found_in_executed
 from emulator.spec import loads
-from emulator.testing import Trace, execute
+from emulator.testing import Stage, Trace, execute
 from nodes.protocol.codes import RequestCode, ResponseCode
 
 _SCENARIO = """
@@ -105,3 +105,19 @@ def test_heartbeats_that_wait_for_a_controller_cost_a_master_that_lives_its_role
     options = 'processingTimes = "BROKER_HEARTBEAT {time}", controllerThreadPoolNums = 1'
     assert max(epochs(options.format(time="10ms"))) == 1
     assert max(epochs(options.format(time="6s"))) > 1
+
+
+def test_a_thread_of_a_controller_waits_for_the_majority_that_an_entry_needs():
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(60_000)
+        names = [f"controller-{number}" for number in (1, 2, 3)]
+        (leader,) = (name for name in names if stage.node(name).dledger.serving)
+        for name in (*names, "ba-s1"):
+            if name != leader:
+                await stage.kill(name)
+        await stage.at_ms(70_000)
+
+    text = _CONTROLLED.format(options='processingTimes = "controller 1ms", controllerThreadPoolNums = 1')
+    trace = execute(loads(text, "busy-controller"), script)
+    values = [json.loads(row.value) for row in trace.select("beliefs", kind="busy", subject="controller")]
+    assert max(value["waited_max_ms"] for value in values if value) > 1_000
