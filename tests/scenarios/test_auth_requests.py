@@ -186,3 +186,16 @@ def test_acts_create_a_user_and_policies_and_no_row_of_the_trace_has_a_password(
     ]
     assert "secret-of" not in repr(trace.rows)
     assert trace.select("lifecycle", event="command_failed") == []
+
+
+def test_options_of_acl_are_printed_where_they_are_set_and_a_change_waits_for_the_next_start():
+    changed = request(RequestCode.UPDATE_BROKER_CONFIG, None, b"authenticationEnabled=false\nmaxMessageSize=9\n")
+    found, _ = answers(
+        changed,
+        request(RequestCode.GET_BROKER_CONFIG),
+        create(ALICE, signs=None),
+    )
+    printed = dict(line.split("=", 1) for line in found[1].body.decode().splitlines())
+    assert (printed["authorizationEnabled"], printed["maxMessageSize"]) == ("true", "9")
+    assert "authorizationStrategy" not in printed
+    assert found[2].code == NO_PERMISSION

@@ -1,5 +1,7 @@
 """Requests of operators about the broker itself: runtime information, options, replication, statistics."""
 
+import attrs
+
 from nodes.broker.admin.runtime_info import RuntimeInfo
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.service import HaService
@@ -10,7 +12,8 @@ from nodes.broker.tables.group.member_group import MemberGroup
 from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsItem
 from nodes.cause import cause
 from nodes.config import BrokerConfig
-from nodes.config.text import to_lines
+from nodes.config.auth import AuthConfig
+from nodes.config.text import to_lines, values_of
 from nodes.config_requests import update_config
 from nodes.host import Channel
 from nodes.live_config import LiveConfig
@@ -34,6 +37,8 @@ from nodes.rpc.typed import success
 
 _SLAVE = "SLAVE"
 """What `brokerRole` is at a slave."""
+_AUTH_DEFAULTS = values_of(AuthConfig())
+"""Options of ACL 2.0, which are printed only where they are set."""
 
 
 class AdminBroker(Part):
@@ -109,11 +114,14 @@ class AdminBroker(Part):
             "namesrvAddr": broker.config.namesrv_addr or ";".join(broker.nameservers),
             **({"brokerRole": _SLAVE} if broker.broker_id != MASTER_ID else {}),
         }
-        printed = {**self._config.values(), **broker.config.other_fields, **identity}
+        values = {name: value for name, value in self._config.values().items() if _AUTH_DEFAULTS.get(name) != value}
+        printed = {**values, **broker.config.other_fields, **identity}
         return success(request, version, to_lines(printed).encode())
 
     def _apply(self, config: BrokerConfig) -> None:
-        self._broker.config = config
+        # RocketMQ does not register AuthConfig among what it changes: its options wait for the next start.
+        started_with = {field.name: getattr(self._broker.config, field.name) for field in attrs.fields(AuthConfig)}
+        self._broker.config = attrs.evolve(config, **started_with)
         self._nameserver_list.on_config_changed()
 
     def _update_config(self, _channel: Channel, request: Command) -> Command:
