@@ -13,7 +13,7 @@ OF_THE_FILE = ("mappedFileSizeCommitLog",)
 """Set to save space when the real broker was asked."""
 OF_OURS = (
     *("assignerGracePeriodMs", "maxGroups", "maxQueues", "maxQueuesPerTopic", "maxTopics", "storeMaxBytes"),
-    *("processingTimes", "totalPhysicalMemorySize"),
+    *("knowsPlainAcl", "processingTimes", "totalPhysicalMemorySize"),
 )
 
 

@@ -46,6 +46,7 @@ def test_users_whose_policies_allow_it_send_and_consume():
     assert check(item) == ()
 
 
+@pytest.mark.trap("A11")
 def test_a_user_that_may_only_subscribe_is_refused_the_end_of_an_empty_queue():
     # Subscribers that were migrated have the action Sub, and GET_MAX_OFFSET requires Get: the round fails, the next
     # one finds messages and begins with the first.
@@ -107,6 +108,7 @@ def check_names(item):
     return [element.name for element in check(item) if "refused" in element.name]
 
 
+@pytest.mark.trap("A9")
 def test_slaves_have_the_users_of_their_own_options_and_copy_no_others():
     changed, found = UserInfo("alice", "secret-of-alice"), []
 

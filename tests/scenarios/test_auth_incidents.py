@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.testing import execute
-from nodes.config.auth import STATEFUL_AUTHORIZATION
+from nodes.config.auth import STATEFUL_AUTHENTICATION, STATEFUL_AUTHORIZATION
 from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.bodies_auth import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -11,7 +11,7 @@ from nodes.protocol.headers import GetMaxOffsetRequestHeader, GetMinOffsetReques
 from nodes.protocol.headers_auth import SubjectHeader, UserHeader
 from nodes.protocol.headers_pop import PopMessageRequestHeader
 from nodes.secret import Secret
-from support.auth_cluster import ROOT, ask, scenario
+from support.auth_cluster import ROOT, SIGNS_AS_ROOT, ask, scenario
 
 ALICE = SessionCredentials("alice", Secret("secret-of-alice"))
 
@@ -47,6 +47,7 @@ async def read_orders(caller, *, signs=ALICE):
     return (await ask(caller, RequestCode.GET_MIN_OFFSET, header, signs=signs)).code
 
 
+@pytest.mark.trap("A7")
 @pytest.mark.parametrize(
     ("authorization", "code"), [("true", ResponseCode.POLLING_TIMEOUT), ("false", ResponseCode.SUCCESS)]
 )
@@ -71,6 +72,7 @@ def test_9518_consumers_that_send_the_time_pop_where_permissions_are_checked():
 ALLOWS_ORDERS, DENIES_ORD = entry("Topic:orders", "Allow"), entry("Topic:ord*", "Deny")
 
 
+@pytest.mark.trap("A1")
 @pytest.mark.parametrize(
     ("entries", "code"),
     [
@@ -99,6 +101,7 @@ def test_9539_one_entry_for_a_topic_decides_alone():
     assert with_a_caller(scenario(), questions) == ResponseCode.SUCCESS
 
 
+@pytest.mark.trap("A2")
 def test_9784_of_two_entries_of_one_weight_the_one_that_allows_decides():
     async def questions(caller):
         await create_alice(caller)
@@ -108,6 +111,7 @@ def test_9784_of_two_entries_of_one_weight_the_one_that_allows_decides():
     assert with_a_caller(scenario(), questions) == ResponseCode.SUCCESS
 
 
+@pytest.mark.trap("A3")
 @pytest.mark.parametrize(
     ("authentication", "code"), [("false", ResponseCode.SUCCESS), ("true", ResponseCode.NO_PERMISSION)]
 )
@@ -121,6 +125,7 @@ def test_9763_a_user_that_is_disabled_goes_on_where_it_is_not_authenticated(auth
     assert with_a_caller(scenario(authentication=authentication), questions) == code
 
 
+@pytest.mark.trap("A4")
 @pytest.mark.parametrize(
     ("authentication", "code"), [("false", ResponseCode.SUCCESS), ("true", ResponseCode.NO_PERMISSION)]
 )
@@ -133,6 +138,7 @@ def test_11178_without_authentication_the_name_of_a_super_user_is_enough(authent
     assert with_a_caller(scenario(authentication=authentication), questions) == code
 
 
+@pytest.mark.trap("A8")
 @pytest.mark.parametrize(("acls", "code"), [("", ResponseCode.SYSTEM_ERROR), (None, ResponseCode.SUCCESS)])
 def test_9561_without_a_provider_of_policies_a_user_is_deleted_and_the_answer_is_an_error(acls, code):
     async def questions(caller):
@@ -145,6 +151,7 @@ def test_9561_without_a_provider_of_policies_a_user_is_deleted_and_the_answer_is
     assert with_a_caller(item, questions) == (code, None)
 
 
+@pytest.mark.trap("A6")
 @pytest.mark.parametrize(
     ("strategy", "code"),
     [(STATEFUL_AUTHORIZATION, ResponseCode.SUCCESS), ("", ResponseCode.NO_PERMISSION)],
@@ -159,3 +166,27 @@ def test_11182_what_a_white_list_lets_pass_lets_others_pass_over_the_connection(
         return (await ask(caller, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader("orders", 0), signs=ALICE)).code
 
     assert with_a_caller(scenario(broker=broker), questions) == code
+
+
+@pytest.mark.trap("A5")
+@pytest.mark.parametrize(
+    ("strategy", "code"),
+    [(STATEFUL_AUTHENTICATION, ResponseCode.SUCCESS), ("", ResponseCode.NO_PERMISSION)],
+    ids=["stateful", "stateless"],
+)
+def test_a_wrong_signature_passes_after_a_right_one_over_the_connection(strategy, code):
+    async def questions(caller):
+        await read_orders(caller, signs=SIGNS_AS_ROOT)
+        return await read_orders(caller, signs=SessionCredentials("rocketmq-root", Secret("no-secret-of-root")))
+
+    assert with_a_caller(scenario(broker=f'authenticationStrategy = "{strategy}"'), questions) == code
+
+
+@pytest.mark.trap("A12")
+def test_a_user_without_policies_changes_options_and_reads_no_topic():
+    async def questions(caller):
+        await create_alice(caller)
+        changed = await ask(caller, RequestCode.UPDATE_BROKER_CONFIG, None, b"maxMessageSize=9", signs=ALICE)
+        return changed.code, await read_orders(caller)
+
+    assert with_a_caller(scenario(), questions) == (ResponseCode.SUCCESS, ResponseCode.NO_PERMISSION)

@@ -138,6 +138,7 @@ def test_only_a_super_user_makes_and_changes_super_users():
     assert {answer.remark for answer in found[3:]} == {"The super user can only be update by super user"}
 
 
+@pytest.mark.trap("A10")
 def test_a_broker_of_a_container_has_no_users_and_refuses_nothing():
     item = scenario(place='container = "pod"', producer="")
     (answer,), trace = answers(create(ALICE), item=item)
