@@ -17,8 +17,13 @@ MASK = "***"
 """What stands for a secret; a number behind it marks which of several."""
 SECRET_OPTIONS = ("secretKey", "secret_key")
 """All options and keys whose values are secrets, under both names."""
-_SECRET_FIELDS = (*(name.lower() for name in SECRET_OPTIONS), "securitytoken", "signature", "password")
-"""Fields of requests of guests and administrators; a signature would let one try keys out."""
+_SECRET_FIELDS = (
+    *(name.lower() for name in SECRET_OPTIONS),
+    *("securitytoken", "signature", "password"),
+    *("initauthenticationuser", "innerclientauthenticationcredentials"),
+)
+"""Fields of requests of guests and administrators, and options of RocketMQ whose texts have a password; a signature
+would let one try keys out."""
 _MARK = re.compile(r"\*{3}\d*")
 _REFERENCE = re.compile(r"(env|file):\s*(\S.*)")
 _NAMED = re.compile(

@@ -200,3 +200,17 @@ def test_options_of_acl_are_printed_where_they_are_set_and_a_change_waits_for_th
     assert (printed["authorizationEnabled"], printed["maxMessageSize"]) == ("true", "9")
     assert "authorizationStrategy" not in printed
     assert found[2].code == NO_PERMISSION
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        b'initAuthenticationUser={"username":"root","password":"canary-1"}',
+        b'innerClientAuthenticationCredentials={"accessKey":"root","secretKey":"canary-1"}',
+    ],
+)
+def test_a_user_in_an_option_that_is_changed_is_in_no_row_of_the_trace(option):
+    (answer,), trace = answers(request(RequestCode.UPDATE_BROKER_CONFIG, None, option))
+    assert answer.code == SUCCESS
+    assert len(trace.rows["admin"]) == 1
+    assert "canary" not in repr(trace.rows)
