@@ -221,6 +221,7 @@ MEASURED = (
     Measured("examples/README.md", "a minute and a half; prints what became", "mvn test -Dtest=ShopTest"),
     Measured("examples/guests/README.md", "It counts what became of each message", "python -m studies.shop"),
     Measured("examples/campaigns/who_decides.md", "campaign", "rmqemu campaign who-decides; rmqemu compare"),
+    Measured("examples/campaigns/who_locks.md", "campaign", "rmqemu campaign who-locks; rmqemu compare"),
     Measured("examples/campaigns/who_survives.md", "campaign", "rmqemu campaign who-survives; rmqemu compare"),
     Measured("tests/README.md", "on two cores", "make test"),
     Measured("tests/studies/README.md", "make bench", "make bench timelines sources special kills soak many-runs"),
