@@ -347,3 +347,19 @@ def test_what_cannot_be_imported_is_one_line(files, problem):
 def test_a_scenario_is_named_after_its_only_file():
     assert scenario_name([ConfigurationFile("conf/broker a.conf", b"")]) == "imported-broker-a"
     assert scenario_name([ConfigurationFile("a.conf", b""), ConfigurationFile("b.conf", b"")]) == "imported"
+
+
+def test_where_a_broker_learns_of_nameservers_is_set_elsewhere_and_how_often_is_taken():
+    lists = (
+        "brokerName=broker-a\nfetchNamesrvAddrByAddressServer=true\nrmqAddressServerDomain=config.example:8080\n"
+        "fetchNameSrvAddrByDnsLookup=true\nfetchNamesrvAddrInterval=5000\nupdateNameServerAddrPeriod=60000\n"
+    )
+    assert fates(a_conf=lists) == {
+        "brokerName": Fate.ELSEWHERE,
+        "fetchNamesrvAddrByAddressServer": Fate.ELSEWHERE,
+        "rmqAddressServerDomain": Fate.ELSEWHERE,
+        "fetchNameSrvAddrByDnsLookup": Fate.ELSEWHERE,
+        "fetchNamesrvAddrInterval": Fate.TAKEN,
+        "updateNameServerAddrPeriod": Fate.TAKEN,
+    }
+    assert scenario(a_conf=lists).brokers[0].config.fetch_namesrv_addr_interval == 5_000
