@@ -1,20 +1,28 @@
 """Files with accounts of ACL 1.0, `plain_acl.yml`: tables `[[account]]` without their secrets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from emulator.importing.settings import ConfigurationError
+from emulator.importing.settings import ConfigurationError, Setting
 from emulator.importing.yaml_files import YamlValue
 from nodes.config.accounts import PlainAccessConfig
 from nodes.config.options import option_name
-from nodes.fields import FieldError, key_of, shown
+from nodes.fields import FieldError, key_of, rule_of, shown
 
 _ACCOUNTS, _WHITE = "accounts", "globalWhiteRemoteAddresses"
 _DATA_VERSION = "dataVersion"
 _KNOWN: Mapping[str, str] = {option_name(field.name): key_of(field) for field in attrs.fields(PlainAccessConfig)}
 """Key of RocketMQ -> key of an `[[account]]`."""
+_OF_USERS: Mapping[str, str] = {
+    "initAuthenticationUser": "username",
+    "innerClientAuthenticationCredentials": "accessKey",
+}
+"""Option -> the key in its JSON text that names the user."""
+USER_OPTIONS = tuple(_OF_USERS)
+_NOT_COPIED = "its secret is not copied; set the environment variable that stands for it"
 _LISTS = ("topicPerms", "groupPerms")
 _SHOWN_MAX = 60
 
@@ -49,6 +57,28 @@ def accounts_of(documents: Sequence[YamlValue]) -> tuple[ImportedAccount, ...]:
     return tuple(found.values())
 
 
+def access_key_of(setting: Setting) -> str | None:
+    """The name in an option with the name and the secret of a user; None: it is another option, or has none of ours."""
+    key = _OF_USERS.get(setting.name)
+    if key is None:
+        return None
+    try:
+        read = json.loads(setting.value)
+    except ValueError:
+        return None
+    name = read.get(key) if isinstance(read, Mapping) else None
+    return name if isinstance(name, str) and rule_of(attrs.fields(PlainAccessConfig).access_key).holds(name) else None
+
+
+def with_users(accounts: Sequence[ImportedAccount], access_keys: Iterable[str]) -> tuple[ImportedAccount, ...]:
+    """The accounts, and those of users that options name."""
+    made = {account.table["access_key"]: account for account in accounts}
+    for access_key in access_keys:
+        if access_key not in made:
+            made[access_key] = ImportedAccount({"access_key": access_key, **_secret(len(made) + 1)}, (_NOT_COPIED,))
+    return tuple(made.values())
+
+
 def white_addresses_of(documents: Sequence[YamlValue]) -> tuple[str, ...]:
     """The addresses that need no account; the migration of 5.3.3 leaves them out."""
     every = (item.text for document in documents for item in document.get(_WHITE).items())
@@ -63,13 +93,16 @@ def _account(value: YamlValue, number: int) -> ImportedAccount:
             raise ConfigurationError(value.source, item.line, problem)
         if not item.is_null:
             table[_KNOWN[name]] = _read(name, item)
-    secret = {"env": f"SECRET_OF_ACCOUNT_{number}"}
-    table = {"access_key": "", **table, "secret_key": secret}
+    table = {"access_key": "", **table, **_secret(number)}
     try:
         PlainAccessConfig(**{**table, **{name: tuple(item) for name, item in table.items() if isinstance(item, list)}})
     except FieldError as error:
         raise ConfigurationError(value.source, value.line, f"{error.field}: {error.problem}") from None
     return ImportedAccount(table, tuple(_notes(value, table)))
+
+
+def _secret(number: int) -> dict[str, Any]:
+    return {"secret_key": {"env": f"SECRET_OF_ACCOUNT_{number}"}}
 
 
 def _read(name: str, item: YamlValue) -> Any:
@@ -79,6 +112,6 @@ def _read(name: str, item: YamlValue) -> Any:
 
 
 def _notes(value: YamlValue, table: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{value.source}:{value.line}: its secret is not copied; set the environment variable that stands for it"
+    yield f"{value.source}:{value.line}: {_NOT_COPIED}"
     if table.get("white_remote_address"):
         yield "5.3.3 does not migrate white_remote_address: requests from there need a signature, too"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
-from emulator.importing.accounts import accounts_of, is_plain_acl, white_addresses_of
+from emulator.importing.accounts import USER_OPTIONS, accounts_of, is_plain_acl, white_addresses_of, with_users
 from emulator.importing.cluster import ImportedCluster, cluster_of
 from emulator.importing.compose import is_compose, nodes_of_compose
 from emulator.importing.manifests import Manifests, resources_of
@@ -74,8 +74,13 @@ def read_configuration(
         if statefulsets:
             return ImportedCluster((), nameservers=1, controllers=0, statefulsets=statefulsets)
         raise ConfigurationError(files[0].source, 0, "expected a node of RocketMQ, and no resource starts one")
+    cluster = cluster_of(configured)
+    brokers = cluster.of(FileKind.BROKER)
+    named = (str(node.options[name]) for node in brokers for name in USER_OPTIONS if name in node.options)
     return attrs.evolve(
-        cluster_of(configured), accounts=accounts_of(accounts), white_addresses=white_addresses_of(accounts)
+        cluster,
+        accounts=with_users(accounts_of(accounts), named),
+        white_addresses=white_addresses_of(accounts),
     )
 
 

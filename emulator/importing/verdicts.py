@@ -7,6 +7,7 @@ from itertools import chain
 import attrs
 
 from emulator.base.text import alike
+from emulator.importing.accounts import access_key_of
 from emulator.importing.settings import ConfiguredNode, Setting
 from emulator.spec.rocketmq.known_options import (
     CLASSES_OF,
@@ -116,6 +117,9 @@ def _known(node: ConfiguredNode, name: str) -> tuple[KnownOption, ...]:
 def _verdict(node: ConfiguredNode, setting: Setting, *, is_last: bool) -> Verdict:
     known = _known(node, setting.name)
     if setting.is_secret and known:
+        access_key = access_key_of(setting)
+        if access_key is not None and is_last:
+            return Verdict(setting, Fate.TAKEN, "taken: an [[account]] has the secret", access_key)
         note = "a secret, which is not copied"
         if known[0].status is OptionStatus.EMULATED:
             note = f"{note}; name an [[account]] that has it"

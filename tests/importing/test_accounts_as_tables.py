@@ -53,6 +53,35 @@ def test_the_first_account_of_each_access_key_is_a_table_and_no_secret_is_copied
     assert read.brokers[0].config.migrate_auth_from_v1_enabled
 
 
+USERS = """initAuthenticationUser={"username":"rocketmq2","password":"canary-1"}
+innerClientAuthenticationCredentials={"accessKey":"inner-client","secretKey":"canary-2"}
+"""
+
+
+def test_users_that_options_of_a_broker_name_become_accounts_without_their_secrets():
+    files = [ConfigurationFile("broker.conf", (BROKER + USERS).encode())]
+    text = scenario_text(read_configuration(files, None, lambda *_: None), "imported", ["broker.conf"])
+    read = loads(text, "imported")
+    config = read.brokers[0].config
+    assert "canary" not in text
+    assert (config.init_authentication_user, config.inner_client_authentication_credentials) == (
+        "rocketmq2",
+        "inner-client",
+    )
+    assert [account.access_key for account in read.accounts] == ["rocketmq2", "inner-client"]
+    assert all(account.secret_key.env for account in read.accounts)
+
+
+@pytest.mark.parametrize("user", ['{"username":"root","password":"canary"}', "root:canary", '["canary"]', "{}"])
+def test_a_user_that_no_account_can_be_is_left_out_with_a_warning(user):
+    files = [ConfigurationFile("broker.conf", f"{BROKER}initAuthenticationUser={user}\n".encode())]
+    cluster = read_configuration(files, None, lambda *_: None)
+    assert cluster.accounts == ()
+    assert [verdict.note for verdict in cluster.nodes[0].verdicts if verdict.is_warning] == [
+        "a secret, which is not copied; name an [[account]] that has it"
+    ]
+
+
 @pytest.mark.parametrize(
     ("accounts", "problem"),
     [
