@@ -1,11 +1,12 @@
 """ACL 2.0 in a whole cluster: brokers refuse what no user has signed, and what no policy of the user allows."""
 
 import json
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from emulator.spec import SpecError
+from emulator.spec import SpecError, load
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import execute
 from nodes.protocol.bodies_auth import UserInfo
@@ -173,3 +174,25 @@ def test_a_controller_and_nameservers_answer_brokers_with_users():
     trace = executed(item)
     assert all_refused(trace) == []
     assert consumed(trace) > 100
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "users_and_policies.toml"
+
+
+def test_the_example_sends_while_the_user_has_a_policy_that_decides_for_it():
+    item = load(EXAMPLE)
+
+    async def script(stage):
+        await stage.for_ms(145_000)
+
+    trace = execute(item, script)
+    sent = dict.fromkeys(row["t_ns"] // 30_000_000_000 for row in trace.select("messages", event="stored"))
+    assert list(sent) == [2, 4]
+    no_user, no_policy, denied = (
+        "User:shop-user is not found.",
+        "User:shop-user has no permission to access Topic:orders from 127.1.100.1, no matched policies.",
+        "User:shop-user has no permission to access Topic:orders from 127.1.100.1, the decision is deny.",
+    )
+    refusals = trace.select("rpc", kind="response", event="delivered", code=int(RequestCode.SEND_MESSAGE_V2))
+    at_s = {row["detail"]: row["t_ns"] // 30_000_000_000 for row in refusals if row["detail"]}
+    assert at_s == {no_user: 0, no_policy: 1, denied: 3}
