@@ -47,7 +47,7 @@ class CreateUser(Act):
     type: str = checked(_USER_TYPE, "")
     """Whether it may do everything; empty: Normal."""
     on: str | None = place()
-    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+    """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -96,7 +96,7 @@ class UpdateUser(Act):
     status: str = checked(_USER_STATUS, "")
     """Whether its requests can be authentic; empty: it stays."""
     on: str | None = place()
-    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+    """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -136,7 +136,7 @@ class DeleteUser(Act):
     user: str = text()
     """Its name."""
     on: str | None = place()
-    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+    """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -183,7 +183,7 @@ class CreateAcl(Act):
     source_ips: str = text("", empty=True, key="from")
     """Addresses and ranges from which the entries count, separated by `,`; empty: from anywhere."""
     on: str | None = place()
-    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+    """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
@@ -245,7 +245,7 @@ class DeleteAcl(Act):
     resource: str = text("", empty=True)
     """The resource; empty, or none of RocketMQ's: all policies go."""
     on: str | None = place()
-    """A broker, or a cluster, whose masters and slaves are asked; none: the only cluster."""
+    """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

@@ -1,4 +1,4 @@
-"""ACL 2.0 in a scenario: what keeps a broker from its start, what has no effect, and who is refused at the start."""
+"""ACL 2.0 in a scenario: what keeps a broker from its start, what has no effect, and what is refused at the start."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING

@@ -65,12 +65,12 @@ class AuthPipeline:
         if address.endswith(_LOCAL):
             return None
         ip = address.rpartition(":")[0]
-        asked = AuthRequest(str(channel.id), ip, request.code, request.ext_fields, request.body, request.version)
+        sent = AuthRequest(str(channel.id), ip, request.code, request.ext_fields, request.body, request.version)
         try:
-            self._auth.evaluate(asked, self._host.clock.now_ms())
+            self._auth.evaluate(sent, self._host.clock.now_ms())
         except AuthError as error:
             check = "authentication" if isinstance(error, AuthenticationError) else "authorization"
-            user = asked.username or ""
+            user = sent.username or ""
             self._host.log.info(
                 "request denied", check=check, user=user, code=request.code, address=address, error=str(error)
             )

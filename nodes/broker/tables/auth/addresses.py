@@ -33,13 +33,13 @@ def is_in_range(ip: str, own: str) -> bool:
     network, prefix = _address(parts[0]), _integer(parts[1])
     if network is None:
         raise ValueError(f"{parts[0]}: unknown host")
-    asked = _address(ip)
-    if asked is None:
+    address = _address(ip)
+    if address is None:
         raise ValueError(f"{ip}: unknown host")
     host_bits = network.max_prefixlen - prefix
     mask = -1 << host_bits if host_bits >= 0 else -1
     lower = int(network) & mask
-    return lower <= int(asked) <= lower + ~mask
+    return lower <= int(address) <= lower + ~mask
 
 
 def _split(text: str) -> list[str]:

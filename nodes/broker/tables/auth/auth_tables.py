@@ -35,7 +35,7 @@ class AuthTables:
     authorization: AuthorizationEvaluator
 
     def evaluate(self, request: AuthRequest, now_ms: int) -> None:
-        """Check a request: who sends it, then whether that user may.
+        """Check a request: its user, then whether that user may send it.
 
         Raises:
             AuthenticationError: it is not authentic.

@@ -1,4 +1,4 @@
-"""What a request does to which resources, and who sends it.
+"""What a request does to which resources, and its user.
 
 Mirrors:
     `org.apache.rocketmq.auth.authorization.builder.DefaultAuthorizationContextBuilder` and

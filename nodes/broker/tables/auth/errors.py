@@ -6,7 +6,7 @@ class AuthError(Exception):
 
 
 class AuthenticationError(AuthError):
-    """The sender of a request is not who it claims to be, or a change of users is refused."""
+    """A request is not of the user that it names, or a change of users is refused."""
 
 
 class AuthorizationError(AuthError):

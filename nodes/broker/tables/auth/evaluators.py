@@ -118,7 +118,7 @@ class AuthenticationEvaluator:
 
 
 class AuthorizationEvaluator:
-    """Whether the user of a request may do what it does; who that is was checked before, or by no one.
+    """Whether the user that a request names may do what it does; the name was checked before, or was not.
 
     A user that is disabled is not refused here.
 

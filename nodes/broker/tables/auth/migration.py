@@ -1,6 +1,6 @@
 """The accounts of ACL 1.0 as users and policies of ACL 2.0.
 
-White lists of addresses are not migrated: who was let in by an address needs a signature from now on.
+White lists of addresses are not migrated: requests from such an address need a signature, too.
 
 Mirrors:
     `org.apache.rocketmq.auth.migration.AuthMigrator`.

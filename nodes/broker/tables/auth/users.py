@@ -35,7 +35,7 @@ def subject_key(username: str) -> str:
 
 
 def username_of(subject: str | None) -> str | None:
-    """The user whom the key of a subject names; None: it names no subject."""
+    """The name of the user in the key of a subject; None: it is no key."""
     kind, _, name = (subject or "").partition(":")
     return None if by_name(SubjectType, kind) is None else name
 
