@@ -1,8 +1,8 @@
 """The policies of a user, how they change, and which of their entries decides about a request.
 
-Three rules of 5.3.3 are not what its comments announce, and later releases have others: of two entries with prefixes
-the *shorter* prefix decides, an entry that allows precedes one that denies the same, and whether a literal name precedes
-a prefix depends on the order of the entries.
+Three rules of 5.3.3 are not what its comments announce, and later releases have others. Of two entries with prefixes
+the *shorter* prefix decides. An entry that allows precedes one that denies the same. Whether a literal name precedes a
+prefix depends on the order of the entries.
 
 Mirrors:
     `org.apache.rocketmq.auth.authorization.model.Acl`, `Policy`, `PolicyEntry` and `Environment`;
