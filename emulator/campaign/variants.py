@@ -24,6 +24,7 @@ from emulator.spec.model.scenario import (
     ConsumerGroupSpec,
     NameserverSpec,
     ProducerSpec,
+    StatefulSetSpec,
 )
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.acts import read_acts
@@ -39,9 +40,10 @@ CHANGES = ("preset", "options", "network", "service", "leave_out", "fault", "nem
 VARIANT_KEYS = ("name", *CHANGES)
 CONDITION_KEYS = tuple(key for key in VARIANT_KEYS if key != "preset")
 """A preset would undo what the variant has changed."""
-_Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ConsumerGroupSpec, ProducerSpec)
+_Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ConsumerGroupSpec, ProducerSpec, StatefulSetSpec)
 _Part = TypeVar("_Part", Network, ServiceLimits)
-ROLES = (NAMESERVER, CONTROLLER, BROKER, CONSUMER, PRODUCER)
+STATEFULSET = "statefulset"
+ROLES = (NAMESERVER, CONTROLLER, BROKER, CONSUMER, PRODUCER, STATEFULSET)
 
 
 def read_variant(section: Section, tables: Mapping[str, Any], base: Scenario) -> Variant:
@@ -124,6 +126,7 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
         BROKER: [spec.name for spec in scenario.brokers],
         CONSUMER: [spec.group for spec in scenario.consumers],
         PRODUCER: [spec.name for spec in scenario.producers],
+        STATEFULSET: [spec.name for spec in scenario.statefulsets],
     }
     known = [*ROLES, *(name for names in by_name.values() for name in names)]
     options = section.table("options", known)
@@ -140,13 +143,14 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
         "brokers": of(BROKER, scenario.brokers),
         "consumers": of(CONSUMER, scenario.consumers),
         "producers": of(PRODUCER, scenario.producers),
+        "statefulsets": of(STATEFULSET, scenario.statefulsets),
     }
     return _made(lambda: with_user_functions(attrs.evolve(scenario, **parts)))
 
 
 def _optioned(options: Section, role: str, name: str, spec: _Spec) -> _Spec:
-    """A node or group with the options for its role, and then those for itself."""
-    for key in dict.fromkeys((role, name)):
+    """A node or group with the options for its role, and then those for itself, unless it has the name of a role."""
+    for key in (role,) if name in ROLES else (role, name):
         if key in options.values:
             spec = attrs.evolve(spec, config=with_options(options, key, spec.config))
     return spec

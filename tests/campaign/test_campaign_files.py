@@ -63,6 +63,38 @@ def test_options_are_for_a_role_or_for_nodes_and_groups(tmp_path):
     assert scenario.consumers[0].config.poll_name_server_interval == 5_000
 
 
+STATEFULSET = """
+[scenario]
+name = "pods"
+run_for_s = 60
+[[nameserver]]
+name = "ns-1"
+[[broker]]
+name = "broker-a"
+[[topic]]
+name = "orders"
+[[consumer]]
+group = "billing"
+topics = ["orders"]
+[[statefulset]]
+name = "consumer"
+group = "billing"
+"""
+
+
+def test_options_of_a_statefulset_are_not_those_of_the_role_whose_name_it_has(tmp_path):
+    changes = """
+        [variant.options.statefulset]
+        partition = 5
+        [variant.options.consumer]
+        pollNameServerInterval = 5000
+        """
+    scenario = only_variant(tmp_path, changes + STATEFULSET, **{'scenario = "small.toml"': ""})
+
+    assert scenario.statefulsets[0].config.partition == 5
+    assert scenario.consumers[0].config.poll_name_server_interval == 5_000
+
+
 def test_a_preset_gives_way_to_options_of_the_scenario(tmp_path):
     write_campaign(tmp_path)
     text = (tmp_path / "small.toml").read_text()
