@@ -1,8 +1,9 @@
 """RocketMQ's codes of requests and responses."""
 
-from enum import IntEnum
+from enum import IntEnum, unique
 
 
+@unique
 class RequestCode(IntEnum):
     """The kind of a request.
 
@@ -193,8 +194,8 @@ class RequestCode(IntEnum):
     SELECT_1 = 900_053
 
     # Nor has it these: it reads the list of nameservers with HTTP.
-    GET_NAMESERVER_LIST = 900_031
-    PUT_NAMESERVER_LIST = 900_032
+    GET_NAMESERVER_LIST = 900_061
+    PUT_NAMESERVER_LIST = 900_062
 
 
 class ResponseCode(IntEnum):

@@ -8,7 +8,7 @@ from nodes.values import frozen
 
 @frozen
 class NameserverListHeader:
-    """The list of nameservers: the header of PUT_NAMESERVER_LIST (900032), and of an answer to GET_NAMESERVER_LIST."""
+    """The list of nameservers: the header of PUT_NAMESERVER_LIST (900062), and of an answer to GET_NAMESERVER_LIST."""
 
     addresses: str
     """`HOST:PORT`, separated by `;`; may be empty."""

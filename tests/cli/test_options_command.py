@@ -111,7 +111,7 @@ def test_in_a_terminal_it_is_a_table_with_the_meaning_below_each_option():
     status, reported = in_a_terminal("statefulset")
 
     assert status == 0
-    assert b"statefulset: 12 options" in reported
+    assert b"statefulset: 15 options" in reported
     assert b"From SIGTERM to SIGKILL." in reported
     assert b"\t" not in reported
 

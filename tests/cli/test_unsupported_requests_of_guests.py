@@ -25,14 +25,13 @@ count = 1
 [[broker]]
 name = "broker-a"
 """
-FILTER_SERVER, NO_NODE_KNOWS, SUSPEND_CONSUMER, STATIC_TOPIC = 301, 4_711, 209, 513
+FILTER_SERVER, NO_NODE_KNOWS, SUSPEND_CONSUMER = 301, 4_711, 209
 CLIENT_HELLO, GRPC = b"\x16\x03\x01\x02\x00\x01\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ANSWERED = "answered REQUEST_CODE_NOT_SUPPORTED"
 FILTERS = f"REGISTER_FILTER_SERVER (301) to broker-a, for filter servers: not emulated; {ANSWERED}"
 REPORTED = (
     FILTERS,
     f"request 4711 to broker-a: no request of RocketMQ 5.3.3; {ANSWERED}",
-    f"UPDATE_AND_CREATE_STATIC_TOPIC (513) to broker-a, for static topics: not emulated; {ANSWERED}",
     "SUSPEND_CONSUMER (209) to broker-a: not emulated; dropped",
     (
         "TLS to broker-a: not emulated, the connection was closed; start the program without it "
@@ -62,7 +61,7 @@ def requested(tmp_path_factory):
     """What was printed, what `nodes` and `why` said, and the run."""
     cluster = LiveCluster(tmp_path_factory.mktemp("vain"), SCENARIO)
     caller = Caller(cluster.broker, BROKER_PORT)
-    answers = [caller.ask_raw(code, {}, b"") for code in (FILTER_SERVER, NO_NODE_KNOWS, FILTER_SERVER, STATIC_TOPIC)]
+    answers = [caller.ask_raw(code, {}, b"") for code in (FILTER_SERVER, NO_NODE_KNOWS, FILTER_SERVER)]
     caller.send_raw(SUSPEND_CONSUMER, {}, b"", oneway=True)
     caller.ask_raw(FILTER_SERVER, {}, b"")
     closed = [closed_after(cluster.broker, answer) for answer in (CLIENT_HELLO, GRPC, GRPC)]
@@ -74,7 +73,7 @@ def requested(tmp_path_factory):
 
 
 def test_the_node_answers_or_closes_the_connection(requested):
-    assert [answer.code for answer in requested["answers"]] == [3, 3, 3, 3]
+    assert [answer.code for answer in requested["answers"]] == [3, 3, 3]
     assert requested["closed"] == [True, True, True]
 
 
@@ -83,10 +82,6 @@ def test_the_answer_says_what_is_not_emulated_and_why(requested):
         "request type 301 not supported: filter servers are not emulated",
         "request type 4711 not supported",
         "request type 301 not supported: filter servers are not emulated",
-        (
-            "request type 513 not supported: static topics are not emulated, because no broker here maps logical "
-            "queues to queues of other brokers; create an ordinary topic (updateTopic)"
-        ),
     ]
 
 

@@ -13,10 +13,13 @@ from nodes.address_server.address_server import AddressServer
 from nodes.broker.broker import Broker
 from nodes.client.consumer.pod import ConsumerPod
 from nodes.client.instance.client_requests import ClientRequests
-from nodes.config import Exclusivity
+from nodes.config import Exclusivity, LockServiceKind
 from nodes.container.container import BrokerContainer
 from nodes.controller.controller import Controller
+from nodes.lease_service.advisory_locks import AdvisoryLocks
+from nodes.lease_service.item_store import ItemStore
 from nodes.lease_service.lease_service import LeaseService
+from nodes.lease_service.session_service import SessionService
 from nodes.nameserver.nameserver import Nameserver
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -35,7 +38,7 @@ ROLES = {
     Kubernetes: NodeRole.KUBERNETES,
     Scaler: NodeRole.SCALER,
     ConsumerPod: NodeRole.POD,
-    LeaseService: NodeRole.LEASE_SERVICE,
+    **dict.fromkeys((LeaseService, ItemStore, SessionService, AdvisoryLocks), NodeRole.LEASE_SERVICE),
     AddressServer: NodeRole.ADDRESS_SERVER,
 }
 SERVERS = """
@@ -78,19 +81,23 @@ def handled_in(scenario: Scenario) -> dict[NodeRole, dict[int, None]]:
 @pytest.fixture(scope="module")
 def handled() -> dict[NodeRole, dict[int, None]]:
     found: dict[NodeRole, dict[int, None]] = {}
-    leases = a_statefulset(1, consumer=attrs.evolve(ORDINAL, exclusivity=Exclusivity.LEASE), scaler="scaler")
+    lent = attrs.evolve(ORDINAL, exclusivity=Exclusivity.LEASE)
+    services = [
+        a_statefulset(1, consumer=attrs.evolve(lent, lock_service=service), scaler="scaler")
+        for service in LockServiceKind
+    ]
     for scenario in (
         servers("rip32", "", "replicas = 2"),
         servers("controller", "[controller]\ncount = 1", "replicas = 2"),
         servers("classic", "[address_server]", 'container = "box"'),
-        leases,
+        *services,
     ):
         for role, codes in handled_in(scenario).items():
             found.setdefault(role, {}).update(codes)
     return found
 
 
-@pytest.mark.parametrize("role", ROLES.values(), ids=lambda role: role.name.lower())
+@pytest.mark.parametrize("role", dict.fromkeys(ROLES.values()), ids=lambda role: role.name.lower())
 def test_a_node_has_handlers_for_the_requests_that_name_its_kind_and_for_no_others(
     role: NodeRole, handled: dict[NodeRole, dict[int, None]]
 ) -> None:

@@ -21,6 +21,7 @@ from nodes.protocol.headers_container import AddBrokerRequestHeader, RemoveBroke
 from nodes.protocol.headers_message import ResetOffsetRequestHeader, ResumeCheckHalfMessageRequestHeader
 from nodes.protocol.model import MessageRequestMode, QueueData, SubscriptionGroupConfig, TopicConfig, TopicRouteData
 from nodes.protocol.registry import decode_header
+from nodes.protocol.static_topics import LogicQueueMappingItem, TopicQueueMappingDetail
 from support.administrator import Administrator
 
 CLUSTER, BROKER, NS, CONTAINER, CONTROLLER = "DefaultCluster", "broker-a", "ns-1", "box", "controller-1"
@@ -158,6 +159,13 @@ EXAMPLES: tuple[AdminExample, ...] = (
         Code.UPDATE_AND_CREATE_TOPIC_LIST,
         body=CreateTopicListRequestBody((TopicConfig("one", 2, 2), TopicConfig("two", 2, 2))),
         named=(("one", "", BROKER), ("two", "", BROKER)),
+    ),
+    AdminExample(
+        BROKER,
+        Code.UPDATE_AND_CREATE_STATIC_TOPIC,
+        _topic("static", 1),
+        TopicQueueMappingDetail("static", 1, BROKER, 1, hosted_queues={0: (LogicQueueMappingItem(0, 0, BROKER, 0),)}),
+        named=(("static", "", BROKER),),
     ),
     AdminExample(BROKER, Code.DELETE_TOPIC_IN_BROKER, headers_admin.TopicHeader(TOPIC), named=(_OF_TOPIC,)),
     AdminExample(

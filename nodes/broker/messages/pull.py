@@ -77,9 +77,10 @@ class PullMessage(Part):
 
     def _pull(self, channel: Channel, request: Command) -> Command | None:
         header = decode_header(headers.PullMessageRequestHeader, request.ext_fields)
-        refused = self._offsets.fencing.refusal(request, header)
-        if refused is not None:
-            return refused
+        if header.fencing_token is not None:
+            refused = self._offsets.fencing.refusal(request, header)
+            if refused is not None:
+                return refused
         answer = self._answer(channel, request, header, may_hold=bool(header.sys_flag & PullSysFlag.SUSPEND))
         if header.sys_flag & PullSysFlag.COMMIT_OFFSET:
             self._offsets.commit_of(channel, header.consumer_group, header.topic, header.queue_id, header.commit_offset)

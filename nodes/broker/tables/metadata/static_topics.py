@@ -4,8 +4,6 @@ Mirrors:
     `org.apache.rocketmq.broker.topic.TopicQueueMappingManager`.
 """
 
-from collections.abc import Mapping
-
 import attrs
 
 from nodes.protocol.bodies import TopicQueueMappingSerializeWrapper
@@ -58,13 +56,9 @@ class TopicQueueMappingManager:
 
     def __init__(self, broker_name: str, *, now_ms: int) -> None:
         self._broker_name = broker_name
-        self._table: dict[str, TopicQueueMappingDetail] = {}
+        self.table: dict[str, TopicQueueMappingDetail] = {}
+        """Topic -> mapping; only this class changes it. No property: each request looks whether there are any."""
         self.data_version = DataVersion(timestamp=now_ms)
-
-    @property
-    def table(self) -> Mapping[str, TopicQueueMappingDetail]:
-        """Topic -> mapping."""
-        return self._table
 
     def update(self, new: TopicQueueMappingDetail, *, force: bool, now_ms: int) -> None:
         """Take a mapping over; queues that it does not have stay as they were, unless the epochs are equal.
@@ -74,12 +68,12 @@ class TopicQueueMappingManager:
         """
         for items in new.hosted_queues.values():
             check_items(items)
-        old = self._table.get(new.topic)
+        old = self.table.get(new.topic)
         if old is not None:
             if not force:
                 self._check(old, new)
             new = attrs.evolve(new, hosted_queues={**old.hosted_queues, **new.hosted_queues})
-        self._table[new.topic] = new
+        self.table[new.topic] = new
         self.data_version = self.data_version.next_version(now_ms)
 
     def _check(self, old: TopicQueueMappingDetail, new: TopicQueueMappingDetail) -> None:
@@ -96,7 +90,7 @@ class TopicQueueMappingManager:
 
     def delete(self, topic: str, *, now_ms: int) -> bool:
         """Forget a mapping; returns whether there was one."""
-        if self._table.pop(topic, None) is None:
+        if self.table.pop(topic, None) is None:
             return False
         self.data_version = self.data_version.next_version(now_ms)
         return True
@@ -110,7 +104,7 @@ class TopicQueueMappingManager:
             is_logical: False: another broker asks for a physical queue of a static topic.
             selects: whether a negative id stands for any queue: the smallest one here.
         """
-        detail = self._table.get(topic)
+        detail = self.table.get(topic)
         if detail is None or is_logical is False:
             return None
         if queue_id < 0 and selects and detail.hosted_queues:
@@ -119,10 +113,10 @@ class TopicQueueMappingManager:
 
     def encode(self) -> bytes:
         """The file `topicQueueMapping.json`."""
-        return encode_body(TopicQueueMappingSerializeWrapper(dict(self._table), self.data_version))
+        return encode_body(TopicQueueMappingSerializeWrapper(dict(self.table), self.data_version))
 
     def decode(self, content: bytes) -> None:
         """Read the file of an earlier process."""
         loaded = decode_body(TopicQueueMappingSerializeWrapper, content)
-        self._table.update(loaded.topic_queue_mapping_info_map)
+        self.table.update(loaded.topic_queue_mapping_info_map)
         self.data_version = loaded.data_version
