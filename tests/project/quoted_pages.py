@@ -218,6 +218,7 @@ MEASURED = (
     ),
     Measured("emulator/statistics/README.md", "it covers 80 to 90 % with 10 seeds", "tests/statistics"),
     Measured("nodes/README.md", "medians of 20 seeds", "make special"),
+    Measured("nodes/README.md", "of 10 seeds beyond", "rmqemu campaign rollouts; rmqemu compare"),
     Measured("examples/README.md", "a minute and a half; prints what became", "mvn test -Dtest=ShopTest"),
     Measured("examples/guests/README.md", "It counts what became of each message", "python -m studies.shop"),
     Measured("examples/campaigns/who_decides.md", "campaign", "rmqemu campaign who-decides; rmqemu compare"),
