@@ -240,7 +240,8 @@ def choice(kind: type[_Choice], default: Any = attrs.NOTHING) -> Any:
         # An unknown text is left for the check, which knows the key.
         return kind(value) if isinstance(value, str) and value in known else value
 
-    rule = Rule(f"one of {', '.join(known)}", lambda value: isinstance(value, kind))
+    # A file is checked before its texts are converted.
+    rule = Rule(f"one of {', '.join(known)}", lambda value: isinstance(convert(value), kind))
     return checked(rule, default, converter=convert)
 
 

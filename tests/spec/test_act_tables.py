@@ -1,5 +1,7 @@
 """Acts of administrators in scenario files: as keys or in words, there and back for every act, and one line each."""
 
+import json
+
 import attrs
 import pytest
 
@@ -76,7 +78,8 @@ def test_a_scenario_with_an_act_is_the_same_after_it_was_written(kind):
     made = scenario(f"do = {ACT_LINES[kind]!r}{AT}" if "'" not in ACT_LINES[kind] else f'do = "{ACT_LINES[kind]}"{AT}')
     (timed,) = made.acts
     assert (timed.id, timed.at_ms) == (f"{timed.act.wording.verb}-1", 30_000)
-    assert from_dict(to_dict(made)) == made
+    # A manifest is JSON, which has texts where the act has an enum.
+    assert from_dict(json.loads(json.dumps(to_dict(made)))) == made
     assert to_dict(made)["admin"][0]["kind"] == kind
 
 
