@@ -207,7 +207,7 @@ class StaticTopics(Part):
         if item is None or header.commit_offset is None:
             return request.answer(ResponseCode.SYSTEM_ERROR, None)
         offset = item.physical_offset(header.commit_offset)
-        physical = attrs.evolve(header, queue_id=item.queue_id, commit_offset=offset, lo=False, bname=item.bname)
+        physical = attrs.evolve(_of_part(header, item), commit_offset=offset)
         if item.bname == queue.broker_name:
             return _handled(handler, channel, request, physical, lambda answer: answer)
 
@@ -244,7 +244,7 @@ class StaticTopics(Part):
     ) -> int:
         if item.bname == queue.broker_name:
             return self._offsets.query_offset(header.consumer_group, queue.topic, item.queue_id)
-        asked = attrs.evolve(header, queue_id=item.queue_id, bname=item.bname, lo=False, set_zero_if_not_found=False)
+        asked = attrs.evolve(_of_part(header, item), set_zero_if_not_found=False)
         answer = await self._others.ask(item.bname, RequestCode.QUERY_CONSUMER_OFFSET, asked)
         return -1 if answer.code == ResponseCode.QUERY_NOT_FOUND else _offset(answer)
 
@@ -286,7 +286,7 @@ class StaticTopics(Part):
             return request.answer(ResponseCode.SYSTEM_ERROR, None)
 
         async def ask() -> Command:
-            asked = attrs.evolve(header, queue_id=item.queue_id, bname=item.bname, lo=False)
+            asked = _of_part(header, item)
             if item.bname == queue.broker_name:
                 offset = self._broker.store.min_offset(queue.topic, item.queue_id)
             else:
@@ -312,7 +312,7 @@ class StaticTopics(Part):
                         offset = item.static_offset(offset)
                         break
                 else:
-                    asked = attrs.evolve(header, queue_id=item.queue_id, bname=item.bname, lo=False)
+                    asked = _of_part(header, item)
                     found = _offset(await self._others.ask(item.bname, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, asked))
                     if found >= 0 and not (item.has_end and found >= item.end_offset):
                         # The search goes on: a later item may replace it.
@@ -340,6 +340,11 @@ class StaticTopics(Part):
             return request.answer(answer.code, answer.remark, answer.ext_fields)
 
         return _in_task(request, ask)
+
+
+def _of_part(header: Any, item: LogicQueueMappingItem) -> Any:
+    """The header of a request for a physical queue, which no broker takes for a logical one again."""
+    return attrs.evolve(header, queue_id=item.queue_id, bname=item.bname, lo=False)
 
 
 def _offset(answer: Command) -> int:

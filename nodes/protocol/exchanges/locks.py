@@ -1,6 +1,7 @@
 """Requests to lock services, which RocketMQ does not have."""
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 from nodes.protocol import headers_locks
@@ -8,77 +9,52 @@ from nodes.protocol.admin_request import OtherReason
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.exchange import Exchange, NodeRole
 
+_asked = partial(Exchange, answered_by=NodeRole.LEASE_SERVICE, admin=OtherReason.STATEFULSET)
+
 LOCK_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     {
-        RequestCode.ACQUIRE_LEASE: Exchange(
+        RequestCode.ACQUIRE_LEASE: _asked(
             headers_locks.AcquireLeaseRequestHeader,
             response_header=headers_locks.LeaseHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.RENEW_LEASE: Exchange(
+        RequestCode.RENEW_LEASE: _asked(
             headers_locks.RenewLeaseRequestHeader,
             response_header=headers_locks.LeaseHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.RELEASE_LEASE: Exchange(
+        RequestCode.RELEASE_LEASE: _asked(
             headers_locks.ReleaseLeaseRequestHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.GET_ITEM: Exchange(
+        RequestCode.GET_ITEM: _asked(
             headers_locks.ItemKeyHeader,
             response_header=headers_locks.ItemHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.PUT_ITEM: Exchange(
+        RequestCode.PUT_ITEM: _asked(
             headers_locks.PutItemRequestHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.OPEN_SESSION: Exchange(
+        RequestCode.OPEN_SESSION: _asked(
             headers_locks.OpenSessionRequestHeader,
             response_header=headers_locks.SessionHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.PING_SESSION: Exchange(
+        RequestCode.PING_SESSION: _asked(
             headers_locks.SessionIdHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.CREATE_NODE: Exchange(
+        RequestCode.CREATE_NODE: _asked(
             headers_locks.NodeRequestHeader,
             response_header=headers_locks.NodeHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.DELETE_NODE: Exchange(
+        RequestCode.DELETE_NODE: _asked(
             headers_locks.NodeRequestHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.CLOSE_SESSION: Exchange(
+        RequestCode.CLOSE_SESSION: _asked(
             headers_locks.SessionIdHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.TRY_ADVISORY_LOCK: Exchange(
+        RequestCode.TRY_ADVISORY_LOCK: _asked(
             headers_locks.AdvisoryLockRequestHeader,
             response_header=headers_locks.AdvisoryLockHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.ADVISORY_UNLOCK: Exchange(
+        RequestCode.ADVISORY_UNLOCK: _asked(
             headers_locks.AdvisoryLockRequestHeader,
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
         ),
-        RequestCode.SELECT_1: Exchange(
-            answered_by=NodeRole.LEASE_SERVICE,
-            admin=OtherReason.STATEFULSET,
-        ),
+        RequestCode.SELECT_1: _asked(),
     }
 )
