@@ -5,7 +5,7 @@ Sets travel as sorted lists. Numbers that exceed the width of their field are re
 """
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
+from enum import Enum, IntEnum, StrEnum
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -162,8 +162,8 @@ def _shown(value: Any) -> str:
     return repr(value)[:_SHOWN_CHARS]
 
 
-def _choice(value: Any, kind: type[StrEnum]) -> StrEnum:
-    # Without this an enum would be read as a plain text, and comparisons with `is` would fail.
+def _choice(value: Any, kind: type[Enum]) -> Enum:
+    # Without this an enum would be read as a plain text or number, and comparisons with `is` would fail.
     return kind(value)
 
 
@@ -358,6 +358,7 @@ for _kind_of_value in (str, bool, bytes):
 _converter.register_structure_hook(int, _number(int))
 _converter.register_structure_hook_factory(lambda annotation: annotation == Int32, _number)
 _converter.register_structure_hook(StrEnum, _choice)
+_converter.register_structure_hook(IntEnum, _choice)
 _converter.register_structure_hook_factory(attrs.has, _body_decoder)
 _converter.register_unstructure_hook_factory(attrs.has, _body_encoder)
 _converter.register_structure_hook_factory(_is_tuple, _list_decoder)

@@ -197,6 +197,20 @@ class RequestCode(IntEnum):
     GET_NAMESERVER_LIST = 900_061
     PUT_NAMESERVER_LIST = 900_062
 
+    # Calls of RocketMQ 5 clients to a proxy, which have no numbers: they are methods of gRPC.
+    V2_QUERY_ROUTE = 900_071
+    V2_HEARTBEAT = 900_072
+    V2_SEND_MESSAGE = 900_073
+    V2_QUERY_ASSIGNMENT = 900_074
+    V2_RECEIVE_MESSAGE = 900_075
+    V2_ACK_MESSAGE = 900_076
+    V2_FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE = 900_077
+    V2_END_TRANSACTION = 900_078
+    V2_TELEMETRY = 900_079
+    V2_NOTIFY_CLIENT_TERMINATION = 900_080
+    V2_CHANGE_INVISIBLE_DURATION = 900_081
+    V2_RECALL_MESSAGE = 900_082
+
 
 class ResponseCode(IntEnum):
     """The result of a request.
@@ -262,3 +276,5 @@ class ResponseCode(IntEnum):
     CONTROLLER_BROKER_LIVE_INFO_NOT_EXISTS = 2016
     FENCED = 900_101
     """Not RocketMQ's: a later holder of the queue's lock has sent a greater fencing token."""
+    GRPC_ERROR = 900_102
+    """A call to a proxy fails as a call of gRPC; the header of the answer has the status."""

@@ -34,6 +34,8 @@ class NodeRole(Flag):
     LEASE_SERVICE = auto()
     ADDRESS_SERVER = auto()
     """It has the list of nameservers."""
+    PROXY = auto()
+    """It stands between clients of RocketMQ 5 and brokers."""
 
 
 class Movement(StrEnum):

@@ -16,6 +16,7 @@ from nodes.protocol.exchanges.messages import MESSAGE_EXCHANGES
 from nodes.protocol.exchanges.nameservers import NAMESERVER_EXCHANGES
 from nodes.protocol.exchanges.operators import OPERATOR_EXCHANGES
 from nodes.protocol.exchanges.pop import POP_EXCHANGES
+from nodes.protocol.exchanges.proxies import PROXY_EXCHANGES
 from nodes.protocol.exchanges.statefulset import STATEFULSET_EXCHANGES
 from nodes.protocol.header_codec import decode_header, encode_header
 
@@ -42,6 +43,7 @@ EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         **STATEFULSET_EXCHANGES,
         **LOCK_EXCHANGES,
         **ADDRESS_SERVER_EXCHANGES,
+        **PROXY_EXCHANGES,
         **AUTH_EXCHANGES,
     }
 )
