@@ -123,6 +123,24 @@ class BeliefKind(StrEnum):
     """
     REPLICAS = "replicas"
     """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: its sender."""
+    TOPIC_TYPE = "topic_type"
+    """Proxy: the type of a topic. Subject: topic; value: a type such as FIFO; UNSPECIFIED: it could not be loaded."""
+    GROUP_CONFIG = "group_config"
+    """Proxy: the configuration of a consumer group.
+
+    Subject: group; value: {"orderly": true or false, "retry_max_times": number}; null: it could not be loaded.
+    """
+    PROXY_MEMBERS = "proxy_members"
+    """Proxy: members of a consumer group, which no broker knows.
+
+    Subject: group; value: {client id: "local", or the proxy that has reported it}.
+    """
+    CLIENT_SETTINGS = "client_settings"
+    """Proxy: what it knows about a client.
+
+    Subject: client id; value: {"group": text or null, "topics": [topic, ...]}, sorted; source: the proxy that has
+    reported it, if another one has.
+    """
     PODS = "pods"
     """Kubernetes: the pods of a StatefulSet.
 

@@ -6,12 +6,18 @@ Mirrors:
 
 from collections.abc import Mapping
 
+BORN_HOST = "__BORNHOST"
+"""The host of a client behind a proxy."""
+BORN_TIMESTAMP = "BORN_TIMESTAMP"
+"""When such a client made a message."""
 CHECK_IMMUNITY_TIME_IN_SECONDS = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 """How long a half message is not checked."""
 CLUSTER = "CLUSTER"
 CORRELATION_ID = "CORRELATION_ID"
 """What a request and its reply have in common."""
 DELAY_TIME_LEVEL = "DELAY"
+DLQ_ORIGIN_MESSAGE_ID = "DLQ_ORIGIN_MESSAGE_ID"
+DLQ_ORIGIN_TOPIC = "DLQ_ORIGIN_TOPIC"
 FIRST_POP_TIME = "1ST_POP_TIME"
 """When a message that was revived was popped for the first time."""
 KEYS = "KEYS"
@@ -26,9 +32,14 @@ ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 PRODUCER_GROUP = "PGROUP"
 REAL_QUEUE_ID = "REAL_QID"
 REAL_TOPIC = "REAL_TOPIC"
+RECONSUME_TIME = "RECONSUME_TIME"
+"""How often a message was delivered before, as its sender says."""
 RETRY_TOPIC = "RETRY_TOPIC"
 """The topic of a message before it was sent back for the first time."""
+SHARDING_KEY = "__SHARDINGKEY"
+"""The message group: messages with the same one stay in order."""
 TAGS = "TAGS"
+TRACE_CONTEXT = "TRACE_CONTEXT"
 TRANSACTION_CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
 TRANSACTION_ID = "__transactionId__"
 TRANSACTION_PREPARED = "TRAN_MSG"
@@ -47,9 +58,65 @@ TIMER_OUT_MS = "TIMER_OUT_MS"
 """The slot of a timed message."""
 TIMER_ROLL_TIMES = "TIMER_ROLL_TIMES"
 """How often a timed message was stored again because it was too far away."""
+TRANSFER_FLAG = "TRANSFER_FLAG"
 UNIQ_KEY = "UNIQ_KEY"
 """The unique id that a producer gives a message."""
 WAIT_STORE_MSG_OK = "WAIT"
+
+SYSTEM_PROPERTIES = (
+    "1ST_POP_TIME",
+    "ARRIVE_TIME",
+    "BORN_TIMESTAMP",
+    "BUYER_ID",
+    "CLUSTER",
+    "CONSUME_START_TIME",
+    "CORRECTION_FLAG",
+    "CORRELATION_ID",
+    "DELAY",
+    "DLQ_ORIGIN_MESSAGE_ID",
+    "DLQ_ORIGIN_TOPIC",
+    "DUP_INFO",
+    "EXTEND_UNIQ_INFO",
+    "INNER_MULTI_QUEUE_OFFSET",
+    "INSTANCE_ID",
+    "KEYS",
+    "MAX_OFFSET",
+    "MAX_RECONSUME_TIMES",
+    "MIN_OFFSET",
+    "MQ2_FLAG",
+    "MSG_REGION",
+    "MSG_TYPE",
+    "ORIGIN_MESSAGE_ID",
+    "PGROUP",
+    "POP_CK",
+    "POP_CK_OFFSET",
+    "PUSH_REPLY_TIME",
+    "REAL_QID",
+    "REAL_TOPIC",
+    "RECONSUME_TIME",
+    "REPLY_TO_CLIENT",
+    "RETRY_TOPIC",
+    "TAGS",
+    "TIMER_DELAY_LEVEL",
+    "TIMER_DELAY_MS",
+    "TIMER_DELAY_SEC",
+    "TIMER_DELIVER_MS",
+    "TIMER_DEL_UNIQKEY",
+    "TIMER_DEQUEUE_MS",
+    "TIMER_ENQUEUE_MS",
+    "TIMER_OUT_MS",
+    "TIMER_ROLL_TIMES",
+    "TRACE_ON",
+    "TRANSFER_FLAG",
+    "TRAN_MSG",
+    "TRAN_PREPARED_QUEUE_OFFSET",
+    "TTL",
+    "UNIQ_KEY",
+    "WAIT",
+    "__BORNHOST",
+    "__CRC32#",
+)
+"""Names that no client may give its own properties (`MessageConst.STRING_HASH_SET`)."""
 
 _NAME_END = "\x01"
 _VALUE_END = "\x02"

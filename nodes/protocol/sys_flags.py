@@ -24,6 +24,7 @@ class MessageSysFlag:
         `org.apache.rocketmq.common.sysflag.MessageSysFlag`.
     """
 
+    COMPRESSED_FLAG: Final = 0x1
     TRANSACTION_NOT_TYPE: Final = 0
     TRANSACTION_PREPARED_TYPE: Final = 0x4
     TRANSACTION_COMMIT_TYPE: Final = 0x8

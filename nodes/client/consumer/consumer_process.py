@@ -37,6 +37,7 @@ class ConsumerProcess:
         for consumer in self.consumers.values():
             if not await consumer.start():
                 return
+            consumer.on_ready()
         await self._stopping.wait()
         for consumer in self.consumers.values():
             await consumer.shutdown()

@@ -1,12 +1,23 @@
 """The application: a listener with a configured duration and configured failures."""
 
 from collections.abc import Awaitable
+from typing import Protocol
 
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import Message, MessageQueue
 from nodes.protocol.properties import KEYS
+
+
+class Listener(Protocol):
+    """Consumes messages."""
+
+    def consume_message(self, queue: MessageQueue, messages: tuple[Message, ...]) -> Awaitable[bool]:
+        """Consume a batch of one queue; returns whether it succeeded."""
+
+    async def consume_popped(self, places: tuple[MessageQueue, ...], messages: tuple[Message, ...]) -> bool:
+        """As `consume_message`, of messages from different queues."""
 
 
 class MessageListener:

@@ -12,7 +12,7 @@ from nodes.client.consumer.consume_concurrently import ConsumeMessageConcurrentl
 from nodes.client.consumer.consume_orderly import ConsumeMessageOrderlyService
 from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
 from nodes.client.consumer.consumer_setup import ConsumerSetup
-from nodes.client.consumer.listener import MessageListener
+from nodes.client.consumer.listener import Listener, MessageListener
 from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
@@ -73,6 +73,7 @@ class PushConsumer:
     Args:
         instance: that of another consumer of the same process and client id; None: a new one.
         replicas: allocates queues among the pods of a StatefulSet; None: among the members that brokers list.
+        listener: consumes the messages; None: one with the duration and the failures of the set-up.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
@@ -85,6 +86,7 @@ class PushConsumer:
         *,
         instance: ClientInstance | None = None,
         replicas: ReplicaCount | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self._host, self._setup, self._config = host, setup, setup.config
         self.group, config, now_ms = setup.group, setup.config, host.clock.now_ms()
@@ -102,7 +104,7 @@ class PushConsumer:
             self.instance, config, self.group, self._offsets, self, self._stats, self._exclusivity
         )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
-        self._listener = MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
+        self._listener = listener or MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
         self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit
         """Passes messages to the listener."""
@@ -195,6 +197,7 @@ class PushConsumer:
     async def main(self) -> None:
         """Start in RocketMQ's order, consume, shut down."""
         if await self.start():
+            self.on_ready()
             await self._stopping.wait()
             await self.shutdown()
 
@@ -219,8 +222,11 @@ class PushConsumer:
         if await self.instance.heartbeat_all():
             self.instance.rebalance_immediately()
         self.is_started = True
-        self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
         return True
+
+    def on_ready(self) -> None:
+        """Record that the application of the process is ready."""
+        self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
 
     def request_shutdown(self) -> None:
         """Start the orderly shutdown."""

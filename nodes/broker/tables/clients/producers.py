@@ -4,7 +4,7 @@ Mirrors:
     `org.apache.rocketmq.broker.client.ProducerManager`.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -13,6 +13,11 @@ from nodes.protocol.errors import require_room
 
 CHANNEL_EXPIRED_TIMEOUT_MS = 120_000
 """Fixed: the option `channelExpiredTimeout` is about consumers."""
+_TRIES_MAX = 3
+
+
+def _always(_channel: Hashable) -> bool:
+    return True
 
 
 class ProducerGroupEvent(StrEnum):
@@ -76,13 +81,15 @@ class ProducerManager:
         """The channel of a client."""
         return self._clients.get(client_id)
 
-    def available_channel(self, group: str) -> Hashable | None:
-        """The next channel of the group in turn."""
+    def available_channel(self, group: str, is_usable: Callable[[Hashable], bool] = _always) -> Hashable | None:
+        """The next channel of the group in turn; of one that is not usable the next two are tried."""
         channels = list(self._groups.get(group, {}))
         if not channels:
             return None
         self._next_available += 1
-        return channels[self._next_available % len(channels)]
+        first = self._next_available
+        tried = (channels[index % len(channels)] for index in range(first, first + _TRIES_MAX))
+        return next(filter(is_usable, tried), None)
 
     def register_producer(self, group: str, channel: Hashable, client_id: str, now_ms: int) -> None:
         """Register one group of a heartbeat.

@@ -1,0 +1,84 @@
+"""The options of a proxy."""
+
+import attrs
+
+from nodes.config.options import DELAY_S, Config, count, millis, name_options, period_millis, port, seconds
+from nodes.fields import flag, text
+
+GRPC_SERVER_PORT = 8_081
+REMOTING_LISTEN_PORT = 8_080
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class ProxyConfig(Config):
+    """Options of a proxy in cluster mode, as in `rmq-proxy.json`.
+
+    Mirrors:
+        `org.apache.rocketmq.proxy.config.ProxyConfig`.
+    """
+
+    rocket_m_q_cluster_name: str = text("DefaultCluster")
+    """The cluster of its brokers; nameservers know a cluster as a topic."""
+    grpc_server_port: int = port(GRPC_SERVER_PORT)
+    """Where clients of RocketMQ 5 connect."""
+    use_endpoint_port_from_request: bool = flag(default=True)
+    """Routes name the ports that the client has asked with, not the proxy's own. RocketMQ's default is false."""
+    local_serve_addr: str = text("", empty=True)
+    """A part of its identity among proxies; empty: its IP address."""
+    heartbeat_syncer_topic_name: str = text("DefaultHeartBeatSyncerTopic")
+    """The topic by which proxies report their consumers to each other."""
+    heartbeat_syncer_topic_cluster_name: str = text("", empty=True)
+    """Where that topic is; empty: in the cluster of its brokers."""
+    rocketmq_m_q_client_num: int = count(6, minimum=1, maximum=64)
+    """Clients, each with its connections, that carry messages; each call takes one at random."""
+    topic_route_service_cache_refresh_seconds: int = seconds(20)
+    """From this age on the next use of a route starts a reload, and still returns the old one."""
+    topic_route_service_cache_expired_seconds: int = seconds(300)
+    """A route that was not used for this long is forgotten."""
+    topic_config_cache_refresh_seconds: int = seconds(20)
+    topic_config_cache_expired_seconds: int = seconds(300)
+    subscription_group_config_cache_refresh_seconds: int = seconds(20)
+    subscription_group_config_cache_expired_seconds: int = seconds(300)
+    channel_expired_timeout: int = millis(120_000, minimum=1)
+    """A consumer that was silent for this long is forgotten; a producer after 120 s in any case."""
+    default_invisible_time_mills: int = millis(60_000, minimum=1)
+    """How long messages are hidden that the proxy is to renew."""
+    min_invisible_time_mills_for_recv: int = millis(10_000)
+    max_invisible_time_mills: int = millis(43_200_000)
+    invisible_time_millis_when_clear: int = millis(1_000)
+    """How long messages stay hidden that a client has not acknowledged when it leaves."""
+    enable_proxy_auto_renew: bool = flag(default=True)
+    renews_receipt_handles: bool = flag(default=False)
+    """Whether handles are renewed at all: 5.1.4 to 5.3.3 never start the thread; `release = "5.4.0"` does."""
+    renew_ahead_time_millis: int = millis(10_000)
+    """A handle is renewed when it has this long left."""
+    renew_schedule_period_millis: int = period_millis(5_000)
+    renew_max_time_millis: int = millis(10_800_000)
+    """Handles are renewed for this long at most."""
+    max_renew_retry_times: int = count(3)
+    grpc_client_consumer_min_long_polling_timeout_millis: int = millis(5_000)
+    grpc_client_consumer_max_long_polling_timeout_millis: int = millis(20_000)
+    grpc_client_consumer_long_polling_batch_size: int = count(32, minimum=1)
+    grpc_client_producer_max_attempts: int = count(3, minimum=1)
+    grpc_client_producer_backoff_initial_millis: int = millis(10)
+    grpc_client_producer_backoff_max_millis: int = millis(1_000)
+    grpc_client_producer_backoff_multiplier: int = count(2, minimum=1)
+    max_message_size: int = count(4 * 1024 * 1024)
+    """Of a body, in bytes; 0: no limit."""
+    enable_message_body_empty_check: bool = flag(default=True)
+    max_user_property_size: int = count(16 * 1024)
+    """Of all properties, in bytes."""
+    user_property_max_num: int = count(128)
+    max_message_group_size: int = count(64)
+    """A message group is shorter than this, in bytes; 0: no limit."""
+    max_delay_time_mills: int = millis(86_400_000)
+    max_transaction_recovery_second: int = seconds(3_600, minimum=0, usual=DELAY_S)
+    enable_topic_message_type_check: bool = flag(default=True)
+    transaction_heartbeat_period_second: int = seconds(20)
+    transaction_heartbeat_batch_num: int = count(100, minimum=1)
+    transaction_data_expire_millis: int = millis(30_000)
+    transaction_data_expire_scan_period_millis: int = period_millis(10_000)
+    transaction_data_max_wait_clear_millis: int = millis(30_000)
+    transaction_data_max_num: int = count(15, minimum=1)
+    grpc_shutdown_time_seconds: int = seconds(30, minimum=0, usual=DELAY_S)
+    """How long a proxy that ends waits for the streams of its clients."""

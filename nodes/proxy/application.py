@@ -1,0 +1,102 @@
+"""The calls of a proxy: which part answers each, and what becomes of errors.
+
+Mirrors:
+    `org.apache.rocketmq.proxy.grpc.v2.GrpcMessagingApplication`.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from nodes.host import Channel, Host
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
+from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_header
+from nodes.protocol.v2.enums import Code
+from nodes.protocol.v2.service import TelemetryCommand
+from nodes.proxy.ack_message_activity import AckMessageActivity
+from nodes.proxy.client_activity import ClientActivity, GrpcError
+from nodes.proxy.receive_message_activity import ReceiveMessageActivity
+from nodes.proxy.route_activity import RouteActivity
+from nodes.proxy.send_message_activity import SendMessageActivity
+from nodes.proxy.tables.context import ProxyContext
+from nodes.proxy.tables.errors import CallError
+from nodes.rpc.server import Handlers, InTask
+from nodes.rpc.typed import success
+
+UNAVAILABLE = 14
+"""The status of gRPC for a server that ends."""
+_Method = Callable[[ProxyContext, Any], Awaitable[Any]]
+
+
+class GrpcMessagingApplication:
+    """The methods of `MessagingService`; each call runs in a task of its own."""
+
+    def __init__(
+        self,
+        host: Host,
+        routes: RouteActivity,
+        clients: ClientActivity,
+        senders: SendMessageActivity,
+        receivers: ReceiveMessageActivity,
+        settlers: AckMessageActivity,
+    ) -> None:
+        self._host = host
+        self._clients = clients
+        self._methods: dict[RequestCode, _Method] = {
+            RequestCode.V2_QUERY_ROUTE: routes.query_route,
+            RequestCode.V2_QUERY_ASSIGNMENT: routes.query_assignment,
+            RequestCode.V2_HEARTBEAT: clients.heartbeat,
+            RequestCode.V2_NOTIFY_CLIENT_TERMINATION: clients.notify_client_termination,
+            RequestCode.V2_SEND_MESSAGE: senders.send_message,
+            RequestCode.V2_RECALL_MESSAGE: senders.recall_message,
+            RequestCode.V2_END_TRANSACTION: senders.end_transaction,
+            RequestCode.V2_RECEIVE_MESSAGE: receivers.receive_message,
+            RequestCode.V2_ACK_MESSAGE: settlers.ack_message,
+            RequestCode.V2_CHANGE_INVISIBLE_DURATION: settlers.change_invisible_duration,
+            RequestCode.V2_FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE: settlers.forward_message_to_dead_letter_queue,
+        }
+
+    def handlers(self) -> Handlers:
+        """The handlers of all calls."""
+        methods = {code: InTask(partial(self._call, code, method)) for code, method in self._methods.items()}
+        return {**methods, RequestCode.V2_TELEMETRY: InTask(self._telemetry)}
+
+    async def _call(self, code: RequestCode, method: _Method, channel: Channel, request: Command) -> Command:
+        exchange = EXCHANGES[code]
+        assert exchange.request_body is not None
+        assert exchange.response_body is not None
+        context = _context(channel, request)
+        try:
+            _require_client_id(context)
+            response = await method(context, decode_body(exchange.request_body, request.body))
+        except CallError as error:
+            response = exchange.response_body(error.status)
+        return success(request, body=response)
+
+    async def _telemetry(self, channel: Channel, request: Command) -> Command | None:
+        context = _context(channel, request)
+        command = decode_body(TelemetryCommand, request.body)
+        try:
+            _require_client_id(context)
+            answer = await self._clients.telemetry(context, command, channel)
+        except CallError as error:
+            answer = TelemetryCommand(error.status)
+        except GrpcError as error:
+            return grpc_error(request, error.grpc_status, str(error))
+        return None if answer is None else success(request, body=answer)
+
+
+def grpc_error(request: Command, grpc_status: int, description: str) -> Command:
+    """The answer of a call that fails as a call of gRPC."""
+    return request.answer(ResponseCode.GRPC_ERROR, description, encode_header(GrpcErrorHeader(grpc_status)))
+
+
+def _context(channel: Channel, request: Command) -> ProxyContext:
+    return ProxyContext.of(decode_header(CallMetadataHeader, request.ext_fields), channel.remote_address)
+
+
+def _require_client_id(context: ProxyContext) -> None:
+    if not context.client_id.strip():
+        raise CallError(Code.CLIENT_ID_REQUIRED, "client id cannot be empty")
