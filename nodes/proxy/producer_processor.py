@@ -14,7 +14,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_message import RecallMessageRequestHeader, RecallMessageResponseHeader
 from nodes.protocol.message_id import decode_message_id
 from nodes.protocol.model import AUTO_CREATE_TOPIC, DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
-from nodes.protocol.properties import TRANSFER_FLAG, UNIQ_KEY, properties_to_text
+from nodes.protocol.properties import BORN_TIMESTAMP, TRANSFER_FLAG, UNIQ_KEY, properties_to_text
 from nodes.protocol.recall_handle import RecallHandle
 from nodes.protocol.registry import decode_header
 from nodes.protocol.sys_flags import MessageSysFlag
@@ -94,7 +94,7 @@ class ProducerProcessor:
             _QUEUES_OF_NEW_TOPIC,
             queue.queue_id,
             sys_flag,
-            self._host.clock.now_ms(),
+            int(first.properties[BORN_TIMESTAMP]),
             0,
             properties_to_text(first.properties),
             0,

@@ -1,0 +1,241 @@
+"""A producer process of RocketMQ 5: an application that sends at a steady rate, one message at a time.
+
+Mirrors:
+    `org.apache.rocketmq.client.java.impl.producer.ProducerImpl`.
+"""
+
+import attrs
+import trio
+
+from nodes.beliefs import Lifecycle, LifecycleEvent, MessageEvent, MessageRecord, attempt_key
+from nodes.client.producer.keys import KeyDraws, MessageKeys
+from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.producer.transactions import UniqIds
+from nodes.client5.client import Client5, StatusError
+from nodes.client5.grpc_channel import CallFailedError
+from nodes.client5.tables.publishing import take_message_queues, writeable
+from nodes.config.client5 import Producer5Config
+from nodes.host import Host
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.v2.definition import (
+    Endpoints,
+    Message,
+    MessageQueue,
+    Publishing,
+    Resource,
+    RetryPolicy,
+    Settings,
+    SystemProperties,
+)
+from nodes.protocol.v2.enums import ClientType, Code, Encoding, MessageType, TransactionResolution, TransactionSource
+from nodes.protocol.v2.service import (
+    EndTransactionRequest,
+    EndTransactionResponse,
+    RecoverOrphanedTransactionCommand,
+    SendMessageRequest,
+    SendMessageResponse,
+    TelemetryCommand,
+)
+from nodes.threads import ScheduledThread
+from nodes.values import frozen
+
+_INT_RANGE = 2**31
+_RESOLUTIONS = {
+    LocalTransactionState.COMMIT: TransactionResolution.COMMIT,
+    LocalTransactionState.ROLLBACK: TransactionResolution.ROLLBACK,
+    LocalTransactionState.UNKNOWN: TransactionResolution.TRANSACTION_RESOLUTION_UNSPECIFIED,
+}
+
+
+@frozen
+class Producer5Setup:
+    """The proxies, the options and the messages of a producer."""
+
+    endpoints: tuple[str, ...]
+    config: Producer5Config
+    topic: str
+    rate_per_s: int
+    tags: tuple[str, ...] = ()
+    keys: MessageKeys | None = None
+    """Keys of the messages; with `is_fifo` they are the message groups, too."""
+    is_fifo: bool = False
+    transactions: LocalTransactions | None = None
+    messages: int = 0
+    """After so many that a broker has accepted it sends no more; 0: without end."""
+    timer_ms: int = 0
+    """How much later each message shall be delivered; 0: at once."""
+
+
+class Producer5:
+    """Sends a message to a topic every `1 / rate_per_s` seconds."""
+
+    def __init__(self, host: Host, setup: Producer5Setup) -> None:
+        self._host = host
+        self._setup = setup
+        self._client = Client5(
+            host,
+            setup.endpoints,
+            setup.config.request_timeout,
+            None,
+            ClientType.PRODUCER,
+            self._settings,
+            self._on_command,
+            self._take_settings,
+        )
+        self._backoff = RetryPolicy(setup.config.max_attempts)
+        self._keys = None if setup.keys is None else KeyDraws(setup.keys, host.rng("keys"))
+        self._ids = UniqIds(host)
+        self._index = host.rng("publishing").randrange(_INT_RANGE)
+        self._isolated: dict[Endpoints, None] = {}
+        self._sent = self._accepted = 0
+        self._timer = ScheduledThread(host, "application")
+        self._stopping = trio.Event()
+
+    async def main(self) -> None:
+        """Start, send, shut down."""
+        if not await self._client.start((self._setup.topic,)):
+            return
+        self._timer.at_fixed_rate("send", self._send_one, 0, 1_000 / self._setup.rate_per_s)
+        self._timer.start()
+        self._host.record(Lifecycle(LifecycleEvent.READY))
+        await self._stopping.wait()
+        self._timer.stop()
+        await self._client.shutdown()
+
+    def request_shutdown(self) -> None:
+        """Start the orderly shutdown."""
+        self._stopping.set()
+
+    def _settings(self) -> Settings:
+        return Settings(
+            client_type=ClientType.PRODUCER,
+            access_point=self._client.endpoints,
+            backoff_policy=self._backoff,
+            request_timeout_ms=self._setup.config.request_timeout,
+            publishing=Publishing((Resource(self._setup.topic),)),
+        )
+
+    def _take_settings(self, settings: Settings) -> None:
+        if settings.backoff_policy is not None:
+            self._backoff = settings.backoff_policy
+
+    # --- sending -----------------------------------------------------------------------
+
+    async def _send_one(self) -> None:
+        self._sent += 1
+        message = self._message()
+        try:
+            transaction_id = await self._send(message)
+        except (CallFailedError, StatusError) as error:
+            self._host.log.warning("send failed", topic=self._setup.topic, error=str(error))
+            return
+        self._accepted += 1
+        if self._accepted == self._setup.messages:
+            self._timer.stop()
+        if self._setup.transactions is not None:
+            does = self._setup.transactions
+            if does.duration_ms:
+                await self._host.sleep_ms(does.duration_ms)
+            await self._end_transaction(message, transaction_id, does.state, TransactionSource.SOURCE_CLIENT)
+
+    def _message(self) -> Message:
+        setup, now_ms = self._setup, self._host.clock.now_ms()
+        key = "" if self._keys is None else self._keys.draw()
+        system = SystemProperties(
+            tag=setup.tags[(self._sent - 1) % len(setup.tags)] if setup.tags else None,
+            keys=(key,) if key else (),
+            message_id=self._ids.create(),
+            body_encoding=Encoding.IDENTITY,
+            message_type=self._message_type(),
+            born_timestamp_ms=now_ms,
+            born_host=self._host.ip,
+            delivery_timestamp_ms=now_ms + setup.timer_ms if setup.timer_ms else None,
+            message_group=key if setup.is_fifo else None,
+        )
+        return Message(Resource(setup.topic), system_properties=system, body=str(self._sent).encode())
+
+    def _message_type(self) -> MessageType:
+        if self._setup.transactions is not None:
+            return MessageType.TRANSACTION
+        if self._setup.timer_ms:
+            return MessageType.DELAY
+        return MessageType.FIFO if self._setup.is_fifo else MessageType.NORMAL
+
+    async def _send(self, message: Message) -> str:
+        """Send with attempts at different brokers, at once unless the proxy is busy; returns the transaction id.
+
+        Raises:
+            CallFailedError: the last attempt got no answer.
+            StatusError: the last attempt was refused.
+        """
+        queues = writeable(self._client.routes.get(self._setup.topic, ()))
+        attempts = 1 if self._setup.transactions is not None else max(1, self._backoff.max_attempts)
+        candidates = take_message_queues(queues, self._index, self._isolated, attempts) if queues else ()
+        self._index += 1
+        for attempt in range(1, attempts + 1):
+            queue = candidates[(attempt - 1) % len(candidates)] if candidates else None
+            try:
+                return await self._attempt(message, queue)
+            except (CallFailedError, StatusError) as error:
+                if isinstance(error, CallFailedError) and queue is not None:
+                    self._isolated[queue.broker.endpoints] = None
+                self._record_unacknowledged(message, queue)
+                if attempt == attempts:
+                    raise
+                if isinstance(error, StatusError) and error.status.code is Code.TOO_MANY_REQUESTS:
+                    await self._host.sleep_ms(self._pause_ms(attempt))
+        raise AssertionError(attempts)
+
+    async def _attempt(self, message: Message, queue: MessageQueue | None) -> str:
+        sent = message
+        if queue is not None:
+            sent = attrs.evolve(message, system_properties=attrs.evolve(message.system_properties, queue_id=queue.id))
+        answer = await self._client.call(RequestCode.V2_SEND_MESSAGE, SendMessageRequest((sent,)), SendMessageResponse)
+        if answer.status.code is not Code.OK:
+            raise StatusError(answer.status)
+        self._isolated.clear()
+        return answer.entries[0].transaction_id
+
+    def _pause_ms(self, attempt: int) -> int:
+        backoff = self._backoff.exponential_backoff
+        if backoff is None:
+            return 0
+        return int(min(backoff.initial_ms * backoff.multiplier ** (attempt - 1), backoff.max_ms))
+
+    def _record_unacknowledged(self, message: Message, queue: MessageQueue | None) -> None:
+        """An attempt without OK: a broker knows it by the address of the proxy."""
+        ip = (self._client.channel.address or "").rpartition(":")[0]
+        key = attempt_key(ip, message.system_properties.born_timestamp_ms)
+        name, queue_id = ("", -1) if queue is None else (queue.broker.name, queue.id)
+        place = (self._setup.topic, name, queue_id, -1)
+        self._host.record(MessageRecord(MessageEvent.UNACKNOWLEDGED, "", *place, key=key))
+
+    # --- transactions --------------------------------------------------------------------
+
+    def _on_command(self, command: TelemetryCommand) -> None:
+        recover = command.recover_orphaned_transaction_command
+        if recover is not None and self._setup.transactions is not None:
+            self._host.start_soon(self._check, recover, name="checkTransaction")
+
+    async def _check(self, command: RecoverOrphanedTransactionCommand) -> None:
+        does = self._setup.transactions
+        assert does is not None
+        state = does.check_state or does.state
+        source = TransactionSource.SOURCE_SERVER_CHECK
+        await self._end_transaction(command.message, command.transaction_id, state, source)
+
+    async def _end_transaction(
+        self, message: Message, transaction_id: str, state: LocalTransactionState, source: TransactionSource
+    ) -> None:
+        """Send the end of a transaction; OK says that the proxy knew it, not that the broker hears of it."""
+        message_id = message.system_properties.message_id
+        place = (message.topic.name, "", message.system_properties.queue_id, -1)
+        self._host.record(MessageRecord(MessageEvent.DECIDED, "", *place, "", -1, state.value, message_id))
+        request = EndTransactionRequest(message.topic, message_id, transaction_id, _RESOLUTIONS[state], source)
+        try:
+            answer = await self._client.call(RequestCode.V2_END_TRANSACTION, request, EndTransactionResponse)
+        except CallFailedError as error:
+            self._host.log.warning("end of a transaction failed", error=str(error))
+            return
+        if answer.status.code is not Code.OK:
+            self._host.log.warning("end of a transaction refused", error=answer.status.message)

@@ -1,0 +1,50 @@
+"""What an application sets a consumer of RocketMQ 5 up with."""
+
+from collections.abc import Mapping
+
+from nodes.protocol.model import NO_TEXTS
+from nodes.protocol.v2.definition import (
+    Endpoints,
+    FilterExpression,
+    Resource,
+    Settings,
+    Subscription,
+    SubscriptionEntry,
+)
+from nodes.protocol.v2.enums import ClientType, FilterType
+from nodes.values import frozen
+
+_ALL = "*"
+
+
+@frozen
+class Consumer5Setup:
+    """The group, the subscriptions and the application of a consumer."""
+
+    endpoints: tuple[str, ...]
+    """`ip:port` of the proxies."""
+    group: str
+    topics: tuple[str, ...]
+    consume_ms: int = 0
+    """How long the application works on a message."""
+    fail_times: int = 0
+    """How often the application fails for each message before it succeeds."""
+    expressions: Mapping[str, str] = NO_TEXTS
+    """Mapping topic -> expression of tags; `*` by default."""
+
+    def expression(self, topic: str) -> FilterExpression:
+        """The expression of a topic."""
+        return FilterExpression(FilterType.TAG, self.expressions.get(topic, _ALL))
+
+
+def subscription_settings(
+    client_type: ClientType, access_point: Endpoints, request_timeout_ms: int, setup: Consumer5Setup
+) -> Settings:
+    """The settings that a consumer reports."""
+    entries = tuple(SubscriptionEntry(Resource(topic), setup.expression(topic)) for topic in setup.topics)
+    return Settings(
+        client_type=client_type,
+        access_point=access_point,
+        request_timeout_ms=request_timeout_ms,
+        subscription=Subscription(Resource(setup.group), entries),
+    )

@@ -1,0 +1,1 @@
+"""The rules of RocketMQ 5 clients, without tasks, clocks or calls."""
