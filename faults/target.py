@@ -4,8 +4,8 @@ broker-a                    one node
 broker-a, broker-b          these nodes
 *                           all of them
 brokers                     all of a role: nameservers, brokers, consumers, producers,
-                            apiservers, scalers, lease-services, address-servers, containers,
-                            controllers
+                            proxies, apiservers, scalers, lease-services, address-servers,
+                            containers, controllers
 members of GROUP            the consumers of a group
 minor brokers               fewer than half of them, drawn when the fault begins
 major brokers               more than half
@@ -35,11 +35,12 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "nodes": (
             *("nameserver", "container", "broker", "consumer", "producer"),
-            *("apiserver", "scaler", "lease-service", "address-server"),
+            *("apiserver", "scaler", "lease-service", "address-server", "proxy"),
         ),
         "servers": ("nameserver", "broker"),
         "nameservers": ("nameserver",),
         "brokers": ("broker",),
+        "proxies": ("proxy",),
         "consumers": ("consumer",),
         "producers": ("producer",),
         "apiservers": ("apiserver",),

@@ -103,13 +103,14 @@ class Cluster:
         late_ms |= {spec.name: spec.start_after_ms for spec in scenario.producers}
         client_after_ms = [late_ms[host.name] for host in clients]
         lock_services = [self._add(plans.lock_service(name)) for name in scenario.lock_services()]
+        proxies = [self._add(plans.proxy(spec, addresses)) for spec in scenario.proxies]
         apis = [self._add(plans.api(name)) for name in scenario.api_names()]
         apis += [self._add(plans.scaler(name)) for name in scenario.scaler_names()]
         address_server = scenario.address_server
         address_servers = [] if address_server is None else [self._add(plans.address_server(address_server))]
         return StartingHosts(
             *(address_servers, nameservers, controllers, brokers, after_ms),
-            *(lock_services, clients, client_after_ms, apis),
+            *(lock_services, proxies, clients, client_after_ms, apis),
         )
 
     def _starting(self, hosts: list[EmulatedHost]) -> list[EmulatedHost]:

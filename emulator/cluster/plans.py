@@ -19,18 +19,22 @@ from emulator.spec.model.scenario import (
     LEASE_SERVICE,
     NAMESERVER,
     PRODUCER,
+    PROXY,
     SCALER,
     AddressServerSpec,
     BrokerSpec,
     ConsumerGroupSpec,
+    ConsumerMode,
     ControllerSpec,
+    MessageTypeName,
     NameserverSpec,
     ProducerSpec,
+    ProxySpec,
     Scenario,
     StatefulSetSpec,
+    TopicSpec,
 )
 from emulator.spec.rocketmq.printed_fields import printed_fields
-from faults.consume_mode import ConsumeMode
 from nodes.address_server.address_server import AddressServer
 from nodes.broker.broker import Broker
 from nodes.broker.broker_setup import NO_PEERS, BrokerSetup
@@ -42,6 +46,10 @@ from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.client.producer.steady_producer import ProducerSetup, SteadyProducer
+from nodes.client5.producer import Producer5, Producer5Setup
+from nodes.client5.push_consumer import PushConsumer5
+from nodes.client5.simple_consumer import SimpleConsumer5
+from nodes.client5.subscriptions import Consumer5Setup
 from nodes.config import (
     BrokerConfig,
     ClientConfig,
@@ -50,6 +58,7 @@ from nodes.config import (
     LockServiceKind,
     NameserverWithControllerConfig,
 )
+from nodes.config.client5 import Consumer5Config, Producer5Config, PushConsumer5Config, SimpleConsumer5Config
 from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.container.container import BrokerContainer
@@ -65,6 +74,7 @@ from nodes.nameserver.nameserver import Nameserver
 from nodes.namesrv_startup import NameserverWithController
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, TopicConfig
+from nodes.proxy.proxy import Proxy
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
@@ -239,10 +249,11 @@ class HostPlans:
             broker_id=identity.broker_id,
             nameservers=nameservers,
             topics=tuple(
-                TopicConfig(topic.name, topic.queues, topic.queues)
+                TopicConfig(topic.name, topic.queues, topic.queues, attributes=attributes_of(topic))
                 for topic in self._scenario.topics
                 if identity.broker_name in topic.brokers and not topic.created_later
             ),
+            orderly_groups=tuple(consumer.group for consumer in consumers if consumer.orderly),
             single_active_groups=tuple(single_active),
             request_modes=tuple(
                 SetMessageRequestModeRequestBody(
@@ -250,7 +261,7 @@ class HostPlans:
                 )
                 for consumer in consumers
                 for topic in consumer.topics
-                if consumer.mode is ConsumeMode.POP
+                if consumer.mode is ConsumerMode.POP
             ),
             controllers=self._controllers(),
             dledger_peers=self._dledger_peers(identity.broker_name) if config.enable_d_leger_commit_log else NO_PEERS,
@@ -258,6 +269,52 @@ class HostPlans:
             accounts=self._scenario.accounts,
         )
         return Broker(host, config, setup, shared)
+
+    def proxy(self, spec: ProxySpec, nameservers: tuple[str, ...]) -> HostPlan:
+        """A proxy."""
+        return HostPlan(
+            spec.name, PROXY, "", lambda host: Proxy(host, self._options.of(spec.name, spec.config), nameservers)
+        )
+
+    def _endpoints(self, named: tuple[str, ...]) -> tuple[str, ...]:
+        """`ip:port` of proxies; of all if none is named."""
+        specs = {spec.name: spec for spec in self._scenario.proxies}
+        return tuple(f"{self._addresses[name]}:{specs[name].config.grpc_server_port}" for name in named or specs)
+
+    def _consumer5(self, spec: ConsumerGroupSpec, config: Consumer5Config, name: str) -> HostPlan:
+        """A consumer of RocketMQ 5."""
+        endpoints = self._endpoints(spec.endpoints)
+        setup = Consumer5Setup(endpoints, spec.group, spec.topics, spec.consume_ms, spec.fail_times, spec.expressions)
+
+        def consumer(host: Host) -> Node:
+            options = self._options.of(name, config, spec.group)
+            if isinstance(options, PushConsumer5Config):
+                return PushConsumer5(host, setup, options)
+            assert isinstance(options, SimpleConsumer5Config)
+            return SimpleConsumer5(host, setup, options)
+
+        return HostPlan(name, CONSUMER, spec.group, consumer)
+
+    def _producer5(self, spec: ProducerSpec, config: Producer5Config) -> HostPlan:
+        """A producer of RocketMQ 5."""
+        endpoints = self._endpoints(spec.endpoints)
+
+        def producer(host: Host) -> Node:
+            setup = Producer5Setup(
+                endpoints,
+                self._options.of(spec.name, config),
+                spec.topic,
+                spec.rate_per_s,
+                tags=spec.tags,
+                keys=spec.keys,
+                is_fifo=spec.fifo,
+                transactions=spec.transactions,
+                messages=spec.messages,
+                timer_ms=spec.timer_ms,
+            )
+            return Producer5(host, setup)
+
+        return HostPlan(spec.name, PRODUCER, "", producer)
 
     def consumer(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> HostPlan:
         """A consumer, or a process with the consumers of several groups."""
@@ -271,6 +328,8 @@ class HostPlans:
                 return ConsumerProcess(host, tuple(self._setup(group, name, nameservers) for group in groups))
 
             return HostPlan(name, CONSUMER, spec.group, process)
+        if spec.config5 is not None:
+            return self._consumer5(spec, spec.config5, name)
         statefulset = self._scenario.statefulset_of(spec.group)
         if statefulset is not None:
             return self._pod(spec, statefulset, name, nameservers)
@@ -357,6 +416,8 @@ class HostPlans:
 
     def producer(self, spec: ProducerSpec, nameservers: tuple[str, ...]) -> HostPlan:
         """A producer."""
+        if spec.config5 is not None:
+            return self._producer5(spec, spec.config5)
 
         def producer(host: Host) -> Node:
             options = self._options.of(spec.name, spec.config)
@@ -377,6 +438,13 @@ class HostPlans:
             return SteadyProducer(host, setup)
 
         return HostPlan(spec.name, PRODUCER, "", producer)
+
+
+def attributes_of(topic: TopicSpec) -> Mapping[str, str]:
+    """The attributes of a topic."""
+    if topic.message_type is MessageTypeName.NORMAL:
+        return {}
+    return {"message.type": topic.message_type.value}
 
 
 def _printing(config: BrokerConfig, spec: BrokerSpec | None) -> BrokerConfig:

@@ -26,6 +26,7 @@ class StartingHosts:
     broker_after_ms: Sequence[int]
     """Earliest start of each of them, in ms after the kinds before are ready."""
     lock_services: Sequence[EmulatedHost]
+    proxies: Sequence[EmulatedHost]
     clients: Sequence[EmulatedHost]
     """Consumers without pods, and producers."""
     client_after_ms: Sequence[int]
@@ -36,11 +37,13 @@ class StartingHosts:
     def all(self) -> list[EmulatedHost]:
         """All of them."""
         servers = [*self.address_servers, *self.nameservers, *self.controllers, *self.brokers, *self.lock_services]
-        return [*servers, *self.clients, *self.apis]
+        return [*servers, *self.proxies, *self.clients, *self.apis]
 
 
 class PlannedStart:
-    """Starts an address server, nameservers, controllers, brokers, clients, each kind when the previous one is ready.
+    """Starts an address server, nameservers, controllers, brokers, proxies, clients, kind by kind.
+
+    Each kind starts when the previous one is ready.
 
     Nodes of a kind start within the scenario's spread, at instants that depend on the seed. The API servers of
     StatefulSets come last, and then start the pods. The cluster does not wait for clients that are to start later.
@@ -87,6 +90,8 @@ class PlannedStart:
         await self._start_all(hosts.brokers, offsets_ms, latest_ms + scenario.broker_boot_spread_ms)
         if hosts.lock_services:
             await self._start_all(hosts.lock_services, [0] * len(hosts.lock_services), 0)
+        if hosts.proxies:
+            await self._start_all(hosts.proxies, [0] * len(hosts.proxies), 0)
         await self._start_clients(self._offsets_ms("start", hosts.clients, scenario.start_spread_ms))
         await self._start_all(hosts.apis, [0] * len(hosts.apis), 0)
 

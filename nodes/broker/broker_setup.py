@@ -24,7 +24,7 @@ from nodes.config.accounts import PlainAccessConfig
 from nodes.config.auth import AuthConfig
 from nodes.host import Host
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
-from nodes.protocol.model import MASTER_ID, DataVersion, TopicConfig
+from nodes.protocol.model import MASTER_ID, DataVersion, SubscriptionGroupConfig, TopicConfig
 from nodes.values import frozen
 
 NO_PEERS: Mapping[str, str] = {}
@@ -40,6 +40,8 @@ class BrokerSetup:
     nameservers: tuple[str, ...]
     topics: tuple[TopicConfig, ...] = ()
     """Served from the first start on; later starts read them from the broker's files."""
+    orderly_groups: tuple[str, ...] = ()
+    """Groups that consume in order from the first start on (`consumeMessageOrderly`)."""
     single_active_groups: tuple[str, ...] = ()
     """Groups of whose consumers only one gets the messages of a queue; RocketMQ has none."""
     request_modes: tuple[SetMessageRequestModeRequestBody, ...] = ()
@@ -114,6 +116,9 @@ class BrokerSetup:
         )
         for topic in self.topics:
             context.topics.update_topic_config(topic, now_ms=now_ms)
+        for group in self.orderly_groups:
+            orderly = SubscriptionGroupConfig(group, consume_message_orderly=True)
+            context.groups.update_subscription_group_config(orderly, now_ms=now_ms)
         return context
 
 

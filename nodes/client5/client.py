@@ -55,7 +55,7 @@ class Client5:
         on_settings: called with the settings that the proxy has merged.
 
     Emits:
-        ROUTE whenever it takes another route over.
+        PROXY_ROUTE whenever it takes another route over.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Client5:
         if self.routes.get(topic) != answer.message_queues:
             self.routes[topic] = answer.message_queues
             brief = _in_brief(answer.message_queues)
-            self.host.record(Belief(BeliefKind.ROUTE, topic, brief, self.channel.address or ""))
+            self.host.record(Belief(BeliefKind.PROXY_ROUTE, topic, brief, self.channel.address or ""))
 
     async def _update_routes(self) -> None:
         for topic in self._topics:

@@ -8,6 +8,7 @@ Mirrors:
 from collections.abc import Awaitable
 from enum import StrEnum
 
+from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.config import ConsumerConfig
@@ -73,6 +74,9 @@ class HeartbeatSyncer:
 
     Args:
         operations: creates the topic, and sends.
+
+    Emits:
+        CONSUMED for each report, also for its own, which it skips.
     """
 
     def __init__(
@@ -194,9 +198,13 @@ class HeartbeatSyncer:
         """Register or forget the consumers that messages report."""
         return self.consume_popped((queue,) * len(messages), messages)
 
-    async def consume_popped(self, _places: tuple[MessageQueue, ...], messages: tuple[Message, ...]) -> bool:
+    async def consume_popped(self, places: tuple[MessageQueue, ...], messages: tuple[Message, ...]) -> bool:
         """As `consume_message`; a message that cannot be read is skipped."""
-        for message in messages:
+        for queue, message in zip(places, messages, strict=True):
+            place = (queue.topic, queue.broker_name, queue.queue_id, message.queue_offset)
+            consumer = self._consumer.instance.client_id
+            group = self._consumer.group
+            self._host.record(MessageRecord(MessageEvent.CONSUMED, group, *place, consumer, message.store_timestamp))
             try:
                 self._on_report(decode_body(HeartbeatSyncerData, message.body))
             except ProtocolError as error:

@@ -43,7 +43,9 @@ class ConsumeModeEffect(Effect[SetConsumeMode]):
         active = [item for item in self.scene.active.values() if isinstance(item, SetConsumeMode)]
         active = [item for item in active if (item.scope.group, item.broker) == about]
         spec = self._spec(fault)
-        return (active[-1].mode, active[-1].share) if active else (spec.mode, spec.pop_share_queue_num)
+        return (
+            (active[-1].mode, active[-1].share) if active else (ConsumeMode(spec.mode.value), spec.pop_share_queue_num)
+        )
 
     def _masters(self, fault: SetConsumeMode) -> list[BrokerSpec]:
         """The brokers that the mode is sent to."""

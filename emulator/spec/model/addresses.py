@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from emulator.acts.act import ContainedBroker, Places
-from emulator.spec.model.scenario import ADDRESS_SERVER, Scenario
+from emulator.spec.model.scenario import ADDRESS_SERVER, PROXY, Scenario
 from emulator.spec.refusals.targets import ADMINISTRATOR
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
@@ -18,7 +18,7 @@ from nodes.statefulset.kubernetes import API_PORT
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
 _ADMINISTRATORS, _ADDRESS_SERVERS = 193, 194
-_CONTAINERS, _CONTROLLERS = 180, 185
+_CONTAINERS, _CONTROLLERS, _PROXIES = 180, 185, 187
 """Third byte of the first address of a role."""
 _HOSTS_PER_SUBNET = 250
 
@@ -46,6 +46,7 @@ def addresses(scenario: Scenario) -> dict[str, str]:
         **_in_subnets(_SCALERS, scenario.scaler_names()),
         **_in_subnets(_APIS, scenario.api_names()),
         **_in_subnets(_LEASES, scenario.lock_services()),
+        **_in_subnets(_PROXIES, scenario.by_role()[PROXY]),
         **_in_subnets(_ADDRESS_SERVERS, scenario.by_role()[ADDRESS_SERVER]),
         **({ADMINISTRATOR: ADMINISTRATOR_ADDRESS} if scenario.acts else {}),
     }

@@ -111,6 +111,7 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _ScenarioPart]:
         "nameserver": [(nameserver.name, nameserver) for nameserver in scenario.nameservers],
         "domain": [(domain.name, domain) for domain in scenario.domains],
         "controller": [(controller.name, controller) for controller in scenario.controllers],
+        "proxy": [(proxy.name, proxy) for proxy in scenario.proxies],
         "broker": [(broker.name, broker) for broker in scenario.brokers],
         "topic": [(topic.name, topic) for topic in scenario.topics],
         "consumer": [

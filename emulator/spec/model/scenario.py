@@ -1,6 +1,7 @@
 """A scenario as frozen values: nodes, topics, groups, and faults."""
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from types import MappingProxyType
 
 import attrs
@@ -23,7 +24,6 @@ from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.user_code import UserCode
 from emulator.spec.refusals.fit import violations
-from faults.consume_mode import ConsumeMode
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.scale import MEMBERS_MAX
@@ -47,12 +47,15 @@ from nodes.config import (
     with_options_of_controller,
 )
 from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
+from nodes.config.client5 import Consumer5Config, Producer5Config
+from nodes.config.proxy import ProxyConfig
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MAX_MS, Rule, Usual, checked, choice, flag, span, text, whole
 from nodes.values import frozen
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
 CONTAINER, CONTROLLER = "container", "controller"
 APISERVER, SCALER, LEASE_SERVICE, ADDRESS_SERVER = "apiserver", "scaler", "lease-service", "address-server"
+PROXY = "proxy"
 """The roles of nodes."""
 LEASES = "leases"
 """Name of the node with the lock service, which every scenario has in which a group takes leases."""
@@ -126,6 +129,44 @@ class ControllerSpec:
 
 
 @attrs.frozen
+class ProxySpec:
+    """A proxy, which stands between clients of RocketMQ 5 and brokers."""
+
+    name: str = checked(NODE_NAME)
+    """Name of the node."""
+    config: ProxyConfig = ProxyConfig()
+
+
+class MessageTypeName(StrEnum):
+    """The type of a topic, which proxies look at."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    NORMAL = "NORMAL"
+    FIFO = "FIFO"
+    DELAY = "DELAY"
+    TRANSACTION = "TRANSACTION"
+    MIXED = "MIXED"
+
+
+class ConsumerMode(StrEnum):
+    """How the consumers of a group get their messages."""
+
+    PULL = "pull"
+    """They own queues, which they pull."""
+    POP = "pop"
+    """Brokers hand messages of any queue to any of them, and hide them for a while."""
+    PUSH5 = "push5"
+    """Push consumers of RocketMQ 5, which receive from a proxy."""
+    SIMPLE = "simple"
+    """Simple consumers of RocketMQ 5."""
+
+    @property
+    def is_of_proxies(self) -> bool:
+        """Whether such consumers know proxies alone."""
+        return self in (ConsumerMode.PUSH5, ConsumerMode.SIMPLE)
+
+
+@attrs.frozen
 class BrokerSpec:
     """One broker: a master (id 0) or a slave of its group."""
 
@@ -173,6 +214,8 @@ class TopicSpec:
     """brokerNames of the broker groups that have the topic."""
     queues: int = whole(8, minimum=1, limit=QUEUES_MAX)
     """Read queues and write queues in each broker group."""
+    message_type: MessageTypeName = choice(MessageTypeName, MessageTypeName.NORMAL)
+    """Its attribute `message.type`: proxies refuse messages of other types."""
     created_later: bool = flag(default=False)
     """No broker has it at the start: the first message creates it where brokers may (`autoCreateTopicEnable`), at the
     broker that gets this message, or an administrator does; `queues` and `brokers` mean nothing then."""
@@ -200,9 +243,17 @@ class ConsumerGroupSpec:
     """An earlier group whose processes also consume for this group. The option `instanceName` decides what the two
     consumers of a process share: with the same name they are one client, with one id and one thread each for
     heartbeats and rebalance; by default each consumer has its own name."""
-    mode: ConsumeMode = choice(ConsumeMode, ConsumeMode.PULL)
-    """How they get their messages, as an operator has set it at all brokers before the start; `pop` needs
-    `clientRebalance = false`, which it brings along in a file."""
+    mode: ConsumerMode = choice(ConsumerMode, ConsumerMode.PULL)
+    """How they get their messages: `pull` or `pop` as an operator has set it at all brokers before the start, where
+    `pop` needs `clientRebalance = false`, which it brings along in a file; `push5` and `simple` are clients of
+    RocketMQ 5, with options of their own."""
+    endpoints: tuple[str, ...] = checked(TEXTS, ())
+    """With `mode = "push5"` or `"simple"`: the proxies of their access point; empty: all, in the order of the file."""
+    orderly: bool = flag(default=False)
+    """With `mode = "push5"` or `"simple"`: all brokers have the group with `consumeMessageOrderly`, so that its
+    messages are received in order."""
+    config5: Consumer5Config | None = None
+    """The options of clients of RocketMQ 5; None: these are others."""
     pop_share_queue_num: int = whole(0, minimum=-1)
     """With `mode = "pop"`: of how many following members each pops the queues, too; 0 or -1: all pop all queues."""
     start_after_ms: int = span(0)
@@ -274,6 +325,12 @@ class ProducerSpec:
     """Delay level of its messages; 0: none."""
     timer_ms: int = 0
     """How much later its messages are delivered, as timed messages; 0: at once."""
+    endpoints: tuple[str, ...] = checked(TEXTS, ())
+    """The proxies of its access point, which makes it a client of RocketMQ 5; empty: it is none."""
+    fifo: bool = flag(default=False)
+    """With `endpoints`: the key of each message is its message group, too."""
+    config5: Producer5Config | None = None
+    """The options of a client of RocketMQ 5; None: it is none."""
     start_after_ms: int = span(0)
     """Start this much later than the other clients, in ms after brokers are ready; the start spread comes on top."""
 
@@ -311,6 +368,7 @@ class Scenario:
     """None: there is none."""
     domains: tuple[DomainSpec, ...] = ()
     controllers: tuple[ControllerSpec, ...] = ()
+    proxies: tuple[ProxySpec, ...] = ()
     brokers: tuple[BrokerSpec, ...]
     topics: tuple[TopicSpec, ...] = ()
     consumers: tuple[ConsumerGroupSpec, ...] = ()
@@ -393,6 +451,7 @@ class Scenario:
         """(path of the name, name) of each node and guest; paths are positions in this scenario."""
         yield from ((f"nameserver[{i}].name", spec.name) for i, spec in enumerate(self.nameservers))
         yield from ((f"controller[{i}].name", spec.name) for i, spec in enumerate(self.controllers))
+        yield from ((f"proxy[{i}].name", spec.name) for i, spec in enumerate(self.proxies))
         for i, broker in enumerate(self.brokers):
             yield f"broker[{i}].{'name' if broker.node is None else 'node'}", broker.name
         in_container = {spec.container: i for i, spec in reversed(list(enumerate(self.brokers)))}
@@ -415,6 +474,7 @@ class Scenario:
             CONTROLLER: self.controller_names(),
             BROKER: tuple(spec.name for spec in self.brokers),
             CONTAINER: tuple(self.containers()),
+            PROXY: tuple(spec.name for spec in self.proxies),
             CONSUMER: tuple(name for group in self.consumers for name in group.names),
             PRODUCER: tuple(spec.name for spec in self.producers),
             APISERVER: self.api_names(),
@@ -429,14 +489,14 @@ class Scenario:
 
     def configs_of(self, node: str) -> tuple[tuple[str, Config], ...]:
         """(group, options) of each consumer of a process; of a server or a producer the group is empty."""
-        servers: tuple[NameserverSpec | ControllerSpec | BrokerSpec | ProducerSpec, ...]
-        servers = (*self.nameservers, *self.controllers, *self.brokers, *self.producers)
-        found = tuple(("", spec.config) for spec in servers if spec.name == node)
+        servers: tuple[NameserverSpec | ControllerSpec | BrokerSpec | ProducerSpec | ProxySpec, ...]
+        servers = (*self.nameservers, *self.controllers, *self.brokers, *self.producers, *self.proxies)
+        found = tuple(("", options_of_spec(spec)) for spec in servers if spec.name == node)
         groups = [spec.group for spec in self.consumers if self._may_be_of(node, spec)]
         sharing = (
             consumer for consumer in self.consumers if consumer.group in groups or consumer.share_process_with in groups
         )
-        return (*found, *((item.group, item.config) for item in sharing if not found))
+        return (*found, *((item.group, options_of_spec(item)) for item in sharing if not found))
 
     def _may_be_of(self, node: str, group: ConsumerGroupSpec) -> bool:
         """Whether a node is a consumer of a group, which scaling may add."""
@@ -451,6 +511,14 @@ class Draft(Scenario):
 
     def __attrs_post_init__(self) -> None:
         """Accept what a scenario refuses, so that one can ask for all its violations."""
+
+
+def options_of_spec(
+    spec: NameserverSpec | ControllerSpec | ProxySpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
+) -> Config:
+    """The options that a node has: those of clients of RocketMQ 5 are others."""
+    config5 = spec.config5 if isinstance(spec, ConsumerGroupSpec | ProducerSpec) else None
+    return config5 or spec.config
 
 
 def numbered(stem: str, count: int, start: int = 1) -> tuple[str, ...]:

@@ -21,8 +21,10 @@ from emulator.spec.model.scenario import (
     NameserverSpec,
     Network,
     ProducerSpec,
+    ProxySpec,
     Scenario,
     StatefulSetSpec,
+    options_of_spec,
 )
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.acts import read_acts, write_acts
@@ -40,6 +42,7 @@ from emulator.spec.reading.node_tables import (
     read_nameservers,
     read_preset,
     read_producers,
+    read_proxies,
     read_statefulsets,
     read_topics,
 )
@@ -57,6 +60,7 @@ _ARRAYS = (
     "nameserver",
     "domain",
     "controller",
+    "proxy",
     "broker",
     "topic",
     "consumer",
@@ -198,6 +202,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
             if scenario.controllers
             else {}
         ),
+        **({"proxy": [_with_options(proxy) for proxy in scenario.proxies]} if scenario.proxies else {}),
         "broker": [_with_options(broker) for broker in scenario.brokers],
         "topic": [written(topic) for topic in scenario.topics],
         "consumer": [_consumers(consumer, scenario.statefulset_of(consumer.group)) for consumer in scenario.consumers],
@@ -215,9 +220,9 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
 
 
 def _with_options(
-    spec: NameserverSpec | ControllerSpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
+    spec: NameserverSpec | ControllerSpec | ProxySpec | BrokerSpec | ConsumerGroupSpec | ProducerSpec | StatefulSetSpec,
 ) -> dict[str, Any]:
-    return {**written(spec), "options": write_options(spec.config)}
+    return {**written(spec), "options": write_options(options_of_spec(spec))}
 
 
 def _consumers(group: ConsumerGroupSpec, statefulset: StatefulSetSpec | None) -> dict[str, Any]:
@@ -280,6 +285,7 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "address_server": read_address_server(root, nameservers),
         "domains": read_domains(root),
         "controllers": read_controllers(root, preset, nameservers),
+        "proxies": read_proxies(root),
         "brokers": brokers,
         "topics": read_topics(
             root, tuple(dict.fromkeys(broker.broker_name for broker in brokers if not broker.added_later))

@@ -22,10 +22,12 @@ from emulator.spec.model.scenario import (
     AddressServerSpec,
     BrokerSpec,
     ConsumerGroupSpec,
+    ConsumerMode,
     ControllerSpec,
     DomainSpec,
     NameserverSpec,
     ProducerSpec,
+    ProxySpec,
     StatefulSetSpec,
     TopicSpec,
     numbered,
@@ -36,7 +38,6 @@ from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.refusals.mistakes import SpecError, require_known
 from emulator.spec.rocketmq.known_options import is_emulated_at_brokers
 from emulator.spec.rocketmq.secret_names import is_secret_name
-from faults.consume_mode import ConsumeMode
 from nodes.config import (
     BrokerConfig,
     ConsumerConfig,
@@ -49,6 +50,8 @@ from nodes.config import (
     options,
 )
 from nodes.config.accounts import PlainAccessConfig
+from nodes.config.client5 import Consumer5Config, Producer5Config, PushConsumer5Config, SimpleConsumer5Config
+from nodes.config.proxy import ProxyConfig
 from nodes.fields import NAMES, SWITCH, TEXT, TEXTS, FieldError, Rule, checked, choice, flag, rule_of, shown, whole
 
 _HAS_CONTROLLER = ("enableControllerInNamesrv", "enable_controller_in_namesrv")
@@ -65,6 +68,10 @@ _NO_BROKER = "none"
 """Where a topic is if no broker could be read, which is a mistake of its own."""
 _OPTIONS = Rule("a table of options", lambda value: isinstance(value, Mapping))
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+_OF_CLIENTS5: Mapping[str, type[Consumer5Config]] = MappingProxyType(
+    {ConsumerMode.PUSH5: PushConsumer5Config, ConsumerMode.SIMPLE: SimpleConsumer5Config}
+)
+"""Mode of consumers of RocketMQ 5 -> the class of their options."""
 
 
 @attrs.frozen
@@ -200,6 +207,12 @@ def read_controllers(
     return tuple(ControllerSpec(name, config) for name in numbered("controller", section.get("count", _CONTROLLERS, 3)))
 
 
+def read_proxies(root: Section) -> tuple[ProxySpec, ...]:
+    """The proxies."""
+    tables = root.tables("proxy", (*keys_of(ProxySpec), *keys_of(OptionsKeys)))
+    return tuple(root.parts(tables, lambda table: table.build(ProxySpec, config=read_options(table, ProxyConfig))))
+
+
 def read_brokers(root: Section, preset: Preset) -> list[tuple[BrokerSpec, ...]]:
     """The brokers of each table that can be read.
 
@@ -322,18 +335,21 @@ def _read_consumer(
             raise SpecError(table.at(key), f"expected only one of {key} and share_process_with")
     shares = "share_process_with" in table.values
     names = () if shares else table.attempt(lambda: _consumer_names(table, first, pods), ())
+    mode = table.get("mode", TEXT, ConsumerMode.PULL)
+    if mode in _OF_CLIENTS5:
+        config5 = read_options(table, _OF_CLIENTS5[mode])
+        return table.build(ConsumerGroupSpec, names=names, mode=mode, config5=config5)
     config = (
         read_options(table, LitePullConsumerConfig)
         if table.get("lite_pull", SWITCH, default=False)
         else read_options(table, ConsumerConfig, _consumer_options(table, preset))
     )
-    mode = table.get("mode", TEXT, ConsumeMode.PULL)
     return table.build(ConsumerGroupSpec, names=names, config=config, mode=mode)
 
 
 def _consumer_options(section: Section, preset: Preset) -> Mapping[str, Any]:
     """Options that the table need not set: a group that pops asks a broker for its queues."""
-    pops = section.values.get("mode") == ConsumeMode.POP
+    pops = section.values.get("mode") == ConsumerMode.POP
     return {**preset.consumer_options(), **({"client_rebalance": False, "pinned_assigner": False} if pops else {})}
 
 
@@ -362,9 +378,8 @@ def read_producers(root: Section) -> tuple[ProducerSpec, ...]:
 
 def _read_producer(table: Section) -> ProducerSpec:
     number = int(table.path.rpartition("[")[2].removesuffix("]")) + 1
-    return table.build(
-        ProducerSpec,
-        name=table.get("name", NODE_NAME, f"producer-{number}"),
-        config=read_options(table, ProducerConfig),
-        **read_application(table),
-    )
+    name = table.get("name", NODE_NAME, f"producer-{number}")
+    if table.values.get("endpoints"):
+        config5 = read_options(table, Producer5Config)
+        return table.build(ProducerSpec, name=name, config5=config5, **read_application(table))
+    return table.build(ProducerSpec, name=name, config=read_options(table, ProducerConfig), **read_application(table))

@@ -22,6 +22,7 @@ from emulator.spec.model.scenario import (
     NameserverSpec,
     Network,
     ProducerSpec,
+    ProxySpec,
     Scenario,
     StatefulSetSpec,
     TopicSpec,
@@ -55,16 +56,22 @@ from nodes.config import (
     options,
 )
 from nodes.config.accounts import PlainAccessConfig
+from nodes.config.client5 import Producer5Config, PushConsumer5Config, SimpleConsumer5Config
+from nodes.config.proxy import ProxyConfig
 from nodes.fields import key_of, rule_of, unit_of
 
 ROLES: Mapping[str, type[Config]] = MappingProxyType(
     {
         "nameserver": NameserverConfig,
         "controller": ControllerConfig,
+        "proxy": ProxyConfig,
         "broker": BrokerConfig,
         "consumer": ConsumerConfig,
         "lite-pull-consumer": LitePullConsumerConfig,
+        "push5-consumer": PushConsumer5Config,
+        "simple-consumer": SimpleConsumer5Config,
         "producer": ProducerConfig,
+        "producer5": Producer5Config,
         "statefulset": StatefulSetConfig,
     }
 )
@@ -133,6 +140,7 @@ def sections() -> Mapping[str, tuple[ReferenceEntry, ...]]:
         "[[domain]]": _entries(DomainSpec),
         "[controller]": _entries(ControllerKeys),
         "[[controller]]": (*_entries(ControllerSpec), *_entries(OptionsKeys)),
+        "[[proxy]]": (*_entries(ProxySpec), *_entries(OptionsKeys)),
         "[[broker]]": (*_entries(BrokerSpec), *_entries(BrokerKeys)),
         "[[topic]]": _entries(TopicSpec),
         "[[consumer]]": (*_entries(ConsumerGroupSpec), *_entries(ConsumerKeys)),

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from emulator.spec.refusals.mistakes import SpecError, require_known
-from faults.consume_mode import ConsumeMode
 from nodes.protocol.model import MessageModel
+
+_POP = "pop"
 
 if TYPE_CHECKING:
     from emulator.spec.model.scenario import ConsumerGroupSpec
@@ -56,7 +57,7 @@ def _violations_of_lite_pull(groups: "Groups") -> Iterator[SpecError]:
 
 def _violations_of_pops(groups: "Groups") -> Iterator[SpecError]:
     for i, consumers in enumerate(groups):
-        if consumers.mode is not ConsumeMode.POP:
+        if consumers.mode.value != _POP:
             if consumers.pop_share_queue_num:
                 yield SpecError(f"consumer[{i}].pop_share_queue_num", 'expected mode = "pop" with it')
             continue
