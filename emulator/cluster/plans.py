@@ -441,10 +441,10 @@ class HostPlans:
 
 
 def attributes_of(topic: TopicSpec) -> Mapping[str, str]:
-    """The attributes of a topic."""
+    """The attributes of a topic, as changes to none."""
     if topic.message_type is MessageTypeName.NORMAL:
         return {}
-    return {"message.type": topic.message_type.value}
+    return {"+message.type": topic.message_type.value}
 
 
 def _printing(config: BrokerConfig, spec: BrokerSpec | None) -> BrokerConfig:
