@@ -136,7 +136,7 @@ class BeliefKind(StrEnum):
     Subject: group; value: {client id: "local", or the proxy that has reported it}.
     """
     PROXY_ROUTE = "proxy_route"
-    """Client of RocketMQ 5: the route of a topic as a proxy has answered it.
+    """Consumer, producer: of RocketMQ 5, the route of a topic as a proxy has answered it.
 
     Subject: topic; value: brokerName -> {"ids": [broker id, ...], "queues": number of entries}; source: the proxy.
     """

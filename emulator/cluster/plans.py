@@ -9,6 +9,7 @@ from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
 from emulator.spec.model.addresses import nameserver_list
+from emulator.spec.model.proxies import ConsumerMode, MessageTypeName, ProxySpec
 from emulator.spec.model.scenario import (
     ADDRESS_SERVER,
     APISERVER,
@@ -24,12 +25,9 @@ from emulator.spec.model.scenario import (
     AddressServerSpec,
     BrokerSpec,
     ConsumerGroupSpec,
-    ConsumerMode,
     ControllerSpec,
-    MessageTypeName,
     NameserverSpec,
     ProducerSpec,
-    ProxySpec,
     Scenario,
     StatefulSetSpec,
     TopicSpec,

@@ -3,10 +3,12 @@
 import attrs
 
 from nodes.config.options import DELAY_S, Config, count, millis, name_options, period_millis, port, seconds
-from nodes.fields import flag, text
+from nodes.fields import Usual, flag, text
 
 GRPC_SERVER_PORT = 8_081
 REMOTING_LISTEN_PORT = 8_080
+_DAYS = Usual(0, 259_200_000)
+"""Of times in ms that may be hours: up to three days."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -36,49 +38,76 @@ class ProxyConfig(Config):
     topic_route_service_cache_expired_seconds: int = seconds(300)
     """A route that was not used for this long is forgotten."""
     topic_config_cache_refresh_seconds: int = seconds(20)
+    """As of routes, of the types of topics."""
     topic_config_cache_expired_seconds: int = seconds(300)
+    """As of routes, of the types of topics."""
     subscription_group_config_cache_refresh_seconds: int = seconds(20)
+    """As of routes, of the configurations of groups."""
     subscription_group_config_cache_expired_seconds: int = seconds(300)
+    """As of routes, of the configurations of groups."""
     channel_expired_timeout: int = millis(120_000, minimum=1)
     """A consumer that was silent for this long is forgotten; a producer after 120 s in any case."""
     default_invisible_time_mills: int = millis(60_000, minimum=1)
     """How long messages are hidden that the proxy is to renew."""
     min_invisible_time_mills_for_recv: int = millis(10_000)
-    max_invisible_time_mills: int = millis(43_200_000)
+    """The shortest time for which a receive may hide messages."""
+    max_invisible_time_mills: int = millis(43_200_000, usual=_DAYS)
+    """The longest time for which messages may be hidden; 0: no limit."""
     invisible_time_millis_when_clear: int = millis(1_000)
     """How long messages stay hidden that a client has not acknowledged when it leaves."""
     enable_proxy_auto_renew: bool = flag(default=True)
+    """Whether receives may leave the invisible time to the proxy."""
     renews_receipt_handles: bool = flag(default=False)
     """Whether handles are renewed at all: 5.1.4 to 5.3.3 never start the thread; `release = "5.4.0"` does."""
     renew_ahead_time_millis: int = millis(10_000)
     """A handle is renewed when it has this long left."""
     renew_schedule_period_millis: int = period_millis(5_000)
-    renew_max_time_millis: int = millis(10_800_000)
+    """Time between two scans for handles to renew."""
+    renew_max_time_millis: int = millis(10_800_000, usual=_DAYS)
     """Handles are renewed for this long at most."""
     max_renew_retry_times: int = count(3)
+    """Failures in a row after which a handle is not renewed any more."""
     grpc_client_consumer_min_long_polling_timeout_millis: int = millis(5_000)
+    """The shortest poll."""
     grpc_client_consumer_max_long_polling_timeout_millis: int = millis(20_000)
+    """The longest poll, which settings name to push consumers."""
     grpc_client_consumer_long_polling_batch_size: int = count(32, minimum=1)
+    """Messages of a receive, in the settings of push consumers."""
     grpc_client_producer_max_attempts: int = count(3, minimum=1)
+    """Attempts of a send, in the settings of producers."""
     grpc_client_producer_backoff_initial_millis: int = millis(10)
+    """First pause between attempts when the proxy is busy, in the settings of producers."""
     grpc_client_producer_backoff_max_millis: int = millis(1_000)
+    """Longest pause, in the settings of producers."""
     grpc_client_producer_backoff_multiplier: int = count(2, minimum=1)
+    """By what each pause is longer, in the settings of producers."""
     max_message_size: int = count(4 * 1024 * 1024)
     """Of a body, in bytes; 0: no limit."""
     enable_message_body_empty_check: bool = flag(default=True)
+    """Refuse messages without a body."""
     max_user_property_size: int = count(16 * 1024)
     """Of all properties, in bytes."""
     user_property_max_num: int = count(128)
+    """Most properties of a client's own in a message."""
     max_message_group_size: int = count(64)
     """A message group is shorter than this, in bytes; 0: no limit."""
-    max_delay_time_mills: int = millis(86_400_000)
+    max_delay_time_mills: int = millis(86_400_000, usual=_DAYS)
+    """Longest delay of a message; 0: no limit."""
     max_transaction_recovery_second: int = seconds(3_600, minimum=0, usual=DELAY_S)
+    """Longest time for which a transaction is not checked; 0: no limit."""
     enable_topic_message_type_check: bool = flag(default=True)
+    """Refuse messages of another type than their topic's."""
     transaction_heartbeat_period_second: int = seconds(20)
+    """Time between two heartbeats to brokers for producers of transactions; the first comes after one."""
     transaction_heartbeat_batch_num: int = count(100, minimum=1)
+    """Most producer groups of one such heartbeat."""
     transaction_data_expire_millis: int = millis(30_000)
+    """How long a proxy knows where a half message is."""
     transaction_data_expire_scan_period_millis: int = period_millis(10_000)
+    """Time between two scans for transactions that are too old."""
     transaction_data_max_wait_clear_millis: int = millis(30_000)
+    """How long a proxy that ends waits for transactions at most."""
     transaction_data_max_num: int = count(15, minimum=1)
+    """Most entries about one transaction: of its send, and of its checks."""
     grpc_shutdown_time_seconds: int = seconds(30, minimum=0, usual=DELAY_S)
     """How long a proxy that ends waits for the streams of its clients."""

@@ -64,7 +64,7 @@ class ConsumerProcessor:
         """Pop messages of a broker.
 
         What does not match the tags is acknowledged, and what was tried too often becomes a dead letter: the client
-        sees neither.
+        sees neither (`PopMessageResultFilterImpl`).
 
         Args:
             header: makes the request for a queue.

@@ -68,7 +68,7 @@ class GrpcChannelManager:
         return any(observer is not None and not observer.closed for observer in observers)
 
     def write_command(self, channel: GrpcClientChannel, command: TelemetryCommand) -> None:
-        """Send a command to a client, if it can be reached; only a failed write tells the proxy that it cannot."""
+        """Send a command to a client, if it can be reached; only a failed write shows the proxy that it cannot."""
         observer = channel.observer
         if observer is None:
             self._warn("telemetry stream is missing", client_id=channel.client_id)

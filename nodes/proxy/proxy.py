@@ -96,7 +96,7 @@ class Proxy:
         self._stopping.set()
 
     async def _shutdown(self) -> None:
-        """Refuse calls at once, and wait for the streams of clients, and for transactions."""
+        """Refuse calls at once, and wait for the streams of clients (`GrpcServer`), and for transactions."""
         self._host.record(Lifecycle(LifecycleEvent.STOPPING))
         self._host.close_listener(self._config.grpc_server_port)
         for _ in range(self._config.grpc_shutdown_time_seconds):

@@ -68,6 +68,8 @@ def test_a_word_that_contains_a_retired_one_is_no_retired_word(text):
 def test_no_class_of_the_product_has_the_name_of_another():
     places = defaultdict(list)
     for path in modules(*PACKAGES):
+        if where(path).startswith("nodes/protocol/v2/"):
+            continue  # The names are those of the public definitions, where a message is another one than in 4.x.
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(where(path))

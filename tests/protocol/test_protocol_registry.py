@@ -19,6 +19,7 @@ from nodes.protocol.registry import (
     encode_header,
     encode_shared_body,
 )
+from nodes.protocol.v2 import service
 from nodes.protocol.widths import (
     INT32_MAX,
     INT32_MIN,
@@ -155,8 +156,9 @@ def test_no_number_of_a_body_exceeds_its_width(cls):
             decode_body(cls, encode_body(body))
             for beyond in (largest + 1, -largest - 2):
                 damaged = attrs.evolve(body, **{name: beyond})
-                with pytest.raises(ProtocolError, match=r"bits|is a float"):  # which only answers contain
-                    decode_json_body(cls, encode_json_body(damaged))
+                if cls.__module__ != service.__name__:  # calls of RocketMQ 5 never travel as JSON
+                    with pytest.raises(ProtocolError, match=r"bits|is a float"):  # which only answers contain
+                        decode_json_body(cls, encode_json_body(damaged))
                 if INT64_MIN <= beyond < 2**64:  # there is no larger number in msgpack
                     with pytest.raises(ProtocolError, match="bits"):
                         decode_body(cls, encode_body(damaged))

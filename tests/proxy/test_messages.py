@@ -5,7 +5,8 @@ from contextlib import suppress
 import attrs
 import pytest
 
-from emulator.spec.model.scenario import MessageTypeName, Scenario, TopicSpec
+from emulator.spec.model.proxies import MessageTypeName
+from emulator.spec.model.scenario import Scenario, TopicSpec
 from emulator.testing import Stage, broker_groups
 from nodes.config import BrokerConfig
 from nodes.config.proxy import ProxyConfig
@@ -339,8 +340,7 @@ def test_with_5_4_0_a_handle_is_renewed_and_only_its_proxy_takes_the_handle_of_t
         assert (await guest.ack(second)).code is Code.OK
 
     trace = runs(one_queue(PROXY, OTHER, config=RENEWING), script)
-    renewals = [row for row in trace.select("messages", event="invisible_changed")]
-    assert len(renewals) >= 2
+    assert len(trace.select("messages", event="invisible_changed")) >= 2
 
 
 def test_with_5_4_0_a_handle_is_renewed_first_50_to_55_s_after_the_pop_for_a_minute() -> None:

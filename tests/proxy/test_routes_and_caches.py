@@ -3,7 +3,8 @@
 import attrs
 import pytest
 
-from emulator.spec.model.scenario import MessageTypeName, TopicSpec
+from emulator.spec.model.proxies import MessageTypeName
+from emulator.spec.model.scenario import TopicSpec
 from emulator.testing import Stage, broker_groups
 from nodes.config.proxy import ProxyConfig
 from nodes.protocol.codes import RequestCode, ResponseCode

@@ -5,7 +5,8 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.model.scenario import BrokerSpec, ProxySpec, Scenario, TopicSpec
+from emulator.spec.model.proxies import ProxySpec
+from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
 from emulator.testing import Caller, Stage, Trace, a_scenario, execute
 from nodes.config.proxy import ProxyConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -31,6 +32,8 @@ from nodes.protocol.v2.enums import AddressScheme, ClientType, Code, FilterType,
 
 TOPIC, GROUP, PROXY, BROKER = "orders", "g", "proxy-1", "broker-a"
 INVISIBLE_MS = 10_000
+BORN_MS = 1_735_689_600_000
+"""The instant at which emulated time begins."""
 ENDPOINTS = Endpoints(AddressScheme.IPv4, (Address("127.0.0.1", 18_081), Address("127.0.0.2", 18_083)))
 
 
@@ -195,7 +198,7 @@ def a_message(
     **system: Any,
 ) -> Message:
     """A message to send."""
-    properties = SystemProperties(message_id=message_id, born_timestamp_ms=1, **system)
+    properties = SystemProperties(message_id=message_id, born_timestamp_ms=BORN_MS, **system)
     return Message(Resource(topic), user or {}, properties, body)
 
 

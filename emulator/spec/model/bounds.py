@@ -15,6 +15,7 @@ FILE_BYTES_MAX = 4 * 1024 * 1024
 """Size of a scenario file."""
 NAMESERVERS_MAX = 250
 CONTROLLERS_MAX = 9
+PROXIES_MAX = 250
 BROKERS_MAX = 2_000
 """Brokers, slaves included."""
 CONSUMERS_MAX = 20_000

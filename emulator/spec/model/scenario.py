@@ -1,7 +1,6 @@
 """A scenario as frozen values: nodes, topics, groups, and faults."""
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from types import MappingProxyType
 
 import attrs
@@ -21,6 +20,7 @@ from emulator.spec.model.bounds import (
     TOPIC_NAME,
 )
 from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.proxies import ConsumerMode, MessageTypeName, ProxySpec
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.user_code import UserCode
 from emulator.spec.refusals.fit import violations
@@ -48,7 +48,6 @@ from nodes.config import (
 )
 from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
 from nodes.config.client5 import Consumer5Config, Producer5Config
-from nodes.config.proxy import ProxyConfig
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MAX_MS, Rule, Usual, checked, choice, flag, span, text, whole
 from nodes.values import frozen
 
@@ -126,44 +125,6 @@ class ControllerSpec:
     name: str = checked(NODE_NAME)
     """Name of the node."""
     config: ControllerConfig = ControllerConfig()
-
-
-@attrs.frozen
-class ProxySpec:
-    """A proxy, which stands between clients of RocketMQ 5 and brokers."""
-
-    name: str = checked(NODE_NAME)
-    """Name of the node."""
-    config: ProxyConfig = ProxyConfig()
-
-
-class MessageTypeName(StrEnum):
-    """The type of a topic, which proxies look at."""
-
-    UNSPECIFIED = "UNSPECIFIED"
-    NORMAL = "NORMAL"
-    FIFO = "FIFO"
-    DELAY = "DELAY"
-    TRANSACTION = "TRANSACTION"
-    MIXED = "MIXED"
-
-
-class ConsumerMode(StrEnum):
-    """How the consumers of a group get their messages."""
-
-    PULL = "pull"
-    """They own queues, which they pull."""
-    POP = "pop"
-    """Brokers hand messages of any queue to any of them, and hide them for a while."""
-    PUSH5 = "push5"
-    """Push consumers of RocketMQ 5, which receive from a proxy."""
-    SIMPLE = "simple"
-    """Simple consumers of RocketMQ 5."""
-
-    @property
-    def is_of_proxies(self) -> bool:
-        """Whether such consumers know proxies alone."""
-        return self in (ConsumerMode.PUSH5, ConsumerMode.SIMPLE)
 
 
 @attrs.frozen

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
@@ -21,7 +22,6 @@ from emulator.spec.model.scenario import (
     NameserverSpec,
     Network,
     ProducerSpec,
-    ProxySpec,
     Scenario,
     StatefulSetSpec,
     options_of_spec,

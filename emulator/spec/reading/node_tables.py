@@ -18,16 +18,15 @@ from emulator.spec.model.bounds import (
     NODE_NAMES,
 )
 from emulator.spec.model.presets import Preset
+from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.scenario import (
     AddressServerSpec,
     BrokerSpec,
     ConsumerGroupSpec,
-    ConsumerMode,
     ControllerSpec,
     DomainSpec,
     NameserverSpec,
     ProducerSpec,
-    ProxySpec,
     StatefulSetSpec,
     TopicSpec,
     numbered,

@@ -12,6 +12,7 @@ from emulator.acts.catalogue import ACTS
 from emulator.base.attribute_docs import attribute_docs
 from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.model.presets import Preset
+from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.releases import RELEASE, Release, set_by_release
 from emulator.spec.model.scenario import (
     AddressServerSpec,
@@ -22,7 +23,6 @@ from emulator.spec.model.scenario import (
     NameserverSpec,
     Network,
     ProducerSpec,
-    ProxySpec,
     Scenario,
     StatefulSetSpec,
     TopicSpec,

@@ -12,6 +12,7 @@ from emulator.spec.model.bounds import (
     GUESTS_MAX,
     NAMESERVERS_MAX,
     PRODUCERS_MAX,
+    PROXIES_MAX,
     QUEUES_IN_ALL_MAX,
     TOPICS_MAX,
 )
@@ -23,6 +24,7 @@ from emulator.spec.refusals.dledger_checks import violations_of_dledger
 from emulator.spec.refusals.groups import violations_of_groups
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
 from emulator.spec.refusals.nameserver_lists import violations_of_nameserver_lists
+from emulator.spec.refusals.proxy_checks import violations_of_proxies
 from emulator.spec.refusals.start_checks import faults_before_the_start
 from emulator.spec.refusals.statefulsets import violations_of_statefulsets
 from emulator.spec.refusals.targets import ADMINISTRATOR, GUEST, check_fault
@@ -74,6 +76,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     for i, consumers in enumerate(scenario.consumers):
         yield from refusals(require_supported, f"consumer[{i}].options", consumers.config)
     yield from violations_of_statefulsets(scenario)
+    yield from violations_of_proxies(scenario)
     yield from _violations_of_faults(scenario, place)
     yield from violations_of_acts(scenario)
     yield from _violations_of_late_clients(scenario)
@@ -92,6 +95,7 @@ def _violations_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
     sizes = {
         "nameserver": (len(scenario.nameservers), NAMESERVERS_MAX),
         "controller": (len(scenario.controller_names()), CONTROLLERS_MAX),
+        "proxy": (len(scenario.proxies), PROXIES_MAX),
         "broker": (len(scenario.brokers), BROKERS_MAX),
         "topic": (len(scenario.topics), TOPICS_MAX),
         "consumer": (sum(len(group.names) or 1 for group in scenario.consumers), CONSUMERS_MAX),

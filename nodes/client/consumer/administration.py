@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from nodes.client.consumer.listener import Listener
+from nodes.client.consumer.listener import ConsumerListener
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.rebalance import Rebalance
@@ -100,7 +100,7 @@ class PushConsumerAdministration:
         data: Callable[[], ConsumerData],
         offsets: OffsetStore,
         rebalance: Rebalance,
-        listener: Listener,
+        listener: ConsumerListener,
         stats: ConsumerStats,
         consumer: _Resettable,
     ) -> None:

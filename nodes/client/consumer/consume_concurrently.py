@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import trio
 
 from nodes.cause import cause
-from nodes.client.consumer.listener import Listener
+from nodes.client.consumer.listener import ConsumerListener
 from nodes.client.consumer.send_message_back import SendMessageBack
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
@@ -46,7 +46,7 @@ class ConsumeMessageConcurrentlyService:
         config: ConsumerConfig,
         offsets: OffsetStore,
         queues: Mapping[MessageQueue, ProcessQueue],
-        listener: Listener,
+        listener: ConsumerListener,
         send_backs: SendMessageBack,
         message_model: MessageModel,
         stats: ConsumerStats,

@@ -5,7 +5,7 @@ from collections import deque
 import trio
 
 from nodes.cause import cause
-from nodes.client.consumer.listener import Listener
+from nodes.client.consumer.listener import ConsumerListener
 from nodes.client.consumer.send_message_back import SendMessageBack
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
@@ -38,7 +38,7 @@ class ConsumeMessageOrderlyService:
         config: ConsumerConfig,
         offsets: OffsetStore,
         locks: OrderLocks,
-        listener: Listener,
+        listener: ConsumerListener,
         send_backs: SendMessageBack,
         stats: ConsumerStats,
     ) -> None:

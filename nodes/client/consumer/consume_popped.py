@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from nodes.client.consumer.listener import Listener
+from nodes.client.consumer.listener import ConsumerListener
 from nodes.client.consumer.pop import PopAnswers, popped_from
 from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.pop_process_queue import PopProcessQueue
@@ -39,7 +39,7 @@ class ConsumeMessagePopConcurrentlyService:
         host: Host,
         config: ConsumerConfig,
         group: str,
-        listener: Listener,
+        listener: ConsumerListener,
         answers: PopAnswers,
         max_reconsume_times: int,
         stats: ConsumerStats,

@@ -10,7 +10,7 @@ from nodes.protocol.model import Message, MessageQueue
 from nodes.protocol.properties import KEYS
 
 
-class Listener(Protocol):
+class ConsumerListener(Protocol):
     """Consumes messages."""
 
     def consume_message(self, queue: MessageQueue, messages: tuple[Message, ...]) -> Awaitable[bool]:

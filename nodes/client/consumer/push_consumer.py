@@ -12,7 +12,7 @@ from nodes.client.consumer.consume_concurrently import ConsumeMessageConcurrentl
 from nodes.client.consumer.consume_orderly import ConsumeMessageOrderlyService
 from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
 from nodes.client.consumer.consumer_setup import ConsumerSetup
-from nodes.client.consumer.listener import Listener, MessageListener
+from nodes.client.consumer.listener import ConsumerListener, MessageListener
 from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
@@ -86,7 +86,7 @@ class PushConsumer:
         *,
         instance: ClientInstance | None = None,
         replicas: ReplicaCount | None = None,
-        listener: Listener | None = None,
+        listener: ConsumerListener | None = None,
     ) -> None:
         self._host, self._setup, self._config = host, setup, setup.config
         self.group, config, now_ms = setup.group, setup.config, host.clock.now_ms()

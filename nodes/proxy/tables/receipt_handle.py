@@ -46,6 +46,9 @@ class ReceiptHandle:
 
         Raises:
             CallError: it is over.
+
+        Mirrors:
+            `org.apache.rocketmq.proxy.processor.AbstractProcessor#validateReceiptHandle`.
         """
         if self.next_visible_time_ms <= now_ms:
             raise invalid_handle("receipt handle is expired")

@@ -6,7 +6,6 @@ Mirrors:
 """
 
 import re
-import unicodedata
 
 from nodes.config.proxy import ProxyConfig
 from nodes.protocol.names import GROUP_MAX_LENGTH, TOPIC_MAX_LENGTH, is_sys_consumer_group, is_system_topic
@@ -32,7 +31,7 @@ from nodes.proxy.tables.errors import CallError
 
 _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
 _ALLOWED = "^[%|a-zA-Z0-9_-]+$"
-_CONTROL = "Cc"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MS_PER_S = 1_000
 
 
@@ -208,4 +207,4 @@ def _is_present(text: str) -> bool:
 
 
 def _has_control(text: str) -> bool:
-    return any(unicodedata.category(character) == _CONTROL for character in text)
+    return _CONTROL.search(text) is not None

@@ -1,0 +1,47 @@
+"""Proxies of a scenario, and how consumers and topics depend on them."""
+
+from enum import StrEnum
+
+import attrs
+
+from emulator.spec.model.bounds import NODE_NAME
+from nodes.config.proxy import ProxyConfig
+from nodes.fields import checked
+
+
+@attrs.frozen
+class ProxySpec:
+    """A proxy, which stands between clients of RocketMQ 5 and brokers."""
+
+    name: str = checked(NODE_NAME)
+    """Name of the node."""
+    config: ProxyConfig = ProxyConfig()
+
+
+class MessageTypeName(StrEnum):
+    """The type of a topic, which proxies look at."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    NORMAL = "NORMAL"
+    FIFO = "FIFO"
+    DELAY = "DELAY"
+    TRANSACTION = "TRANSACTION"
+    MIXED = "MIXED"
+
+
+class ConsumerMode(StrEnum):
+    """How the consumers of a group get their messages."""
+
+    PULL = "pull"
+    """They own queues, which they pull."""
+    POP = "pop"
+    """Brokers hand messages of any queue to any of them, and hide them for a while."""
+    PUSH5 = "push5"
+    """Push consumers of RocketMQ 5, which receive from a proxy."""
+    SIMPLE = "simple"
+    """Simple consumers of RocketMQ 5."""
+
+    @property
+    def is_of_proxies(self) -> bool:
+        """Whether such consumers know proxies alone."""
+        return self in (ConsumerMode.PUSH5, ConsumerMode.SIMPLE)
