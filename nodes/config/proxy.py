@@ -4,6 +4,7 @@ import attrs
 
 from nodes.config.options import DELAY_S, Config, count, millis, name_options, period_millis, port, seconds
 from nodes.fields import Usual, flag, text
+from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
 
 GRPC_SERVER_PORT = 8_081
 REMOTING_LISTEN_PORT = 8_080
@@ -27,7 +28,7 @@ class ProxyConfig(Config):
     """Routes name the ports that the client has asked with, not the proxy's own. RocketMQ's default is false."""
     local_serve_addr: str = text("", empty=True)
     """A part of its identity among proxies; empty: its IP address."""
-    heartbeat_syncer_topic_name: str = text("DefaultHeartBeatSyncerTopic")
+    heartbeat_syncer_topic_name: str = text(HEARTBEAT_SYNCER_TOPIC)
     """The topic by which proxies report their consumers to each other."""
     heartbeat_syncer_topic_cluster_name: str = text("", empty=True)
     """Where that topic is; empty: in the cluster of its brokers."""

@@ -52,6 +52,8 @@ PREDEFINED_GROUPS = (
     "__MONITOR_CONSUMER",
 )
 """Groups of RocketMQ's own programs."""
+HEARTBEAT_SYNCER_TOPIC = "DefaultHeartBeatSyncerTopic"
+"""By which proxies report their consumers to each other; users have nothing of its messages."""
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 """The namespace of ordered topics in the configuration of nameservers: topic -> `broker name:queues;...`."""
 TOPIC_MAX_LENGTH = 127

@@ -17,6 +17,7 @@ from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
 from emulator.analysis.measures.writability import UNWRITABLE
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
 from nodes.units import NS_PER_S
 
 
@@ -81,6 +82,8 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
     limits = context.limits
     consumed = {(element.group, element.topic): element.messages for element in found.of(LATENCIES)}
     for item in found.of(LAG_SERIES):
+        if item.topic == HEARTBEAT_SYNCER_TOPIC:
+            continue
         lasting, since_s = item.lasting(limits.lag_s)
         per_s = (consumed.get((item.group, item.topic), 0) + item.per_s[-1]) * NS_PER_S / context.end_ns
         behind_s = lasting / per_s if per_s and lasting >= limits.lag_messages else 0.0
@@ -94,6 +97,8 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
 
 def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
     for item in found.of(LATENCIES):
+        if item.topic == HEARTBEAT_SYNCER_TOPIC:
+            continue
         text = (
             f"a message of {item.topic}, stored at {item.slowest_ns / NS_PER_S:.1f} s, took "
             f"{item.max_ms / 1_000:.1f} s to {item.group}; p99 {item.p99_ms / 1_000:.1f} s"

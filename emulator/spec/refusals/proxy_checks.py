@@ -24,20 +24,22 @@ def violations_of_proxies(scenario: "Scenario") -> Iterator[SpecError]:
 
 def _violations_of_consumers(key: str, group: "ConsumerGroupSpec", known: list[str]) -> Iterator[SpecError]:
     if not group.mode.is_of_proxies:
-        for name, value in (("endpoints", group.endpoints), ("orderly", group.orderly)):
-            if value:
+        given = {"endpoints": bool(group.endpoints), "orderly": group.orderly}
+        for name, is_given in given.items():
+            if is_given:
                 yield SpecError(f"{key}.{name}", 'expected mode = "push5" or "simple" with it')
         return
     if not known:
         yield SpecError(f"{key}.mode", _NO_PROXY)
         return
     yield from _unknown(f"{key}.endpoints", group.endpoints, known)
-    for name, value in (
-        ("share_process_with", group.share_process_with),
-        ("one_address", group.one_address),
-        ("lite_pull", group.lite_pull),
-    ):
-        if value:
+    others = {
+        "share_process_with": group.share_process_with is not None,
+        "one_address": group.one_address,
+        "lite_pull": group.lite_pull,
+    }
+    for name, is_given in others.items():
+        if is_given:
             yield SpecError(f"{key}.{name}", f"expected none with mode = {group.mode.value}")
 
 
