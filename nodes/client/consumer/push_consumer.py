@@ -16,12 +16,14 @@ from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
+from nodes.client.consumer.traced_listener import TracedListener
 from nodes.client.exclusivity.lent_queues import LockSetup
 from nodes.client.exclusivity.lock_clients import LOCK_CLIENTS
 from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity, SingleActiveQueues
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
+from nodes.client.producer.message_traces import TraceDispatcher, TraceKind, TraceProducers
 from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_sources import PushQueues
@@ -73,6 +75,7 @@ class PushConsumer:
     Args:
         instance: that of another consumer of the same process and client id; None: a new one.
         replicas: allocates queues among the pods of a StatefulSet; None: among the members that brokers list.
+        trace_producers: those of the other consumers of the process; None: new ones.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
@@ -85,6 +88,7 @@ class PushConsumer:
         *,
         instance: ClientInstance | None = None,
         replicas: ReplicaCount | None = None,
+        trace_producers: TraceProducers | None = None,
     ) -> None:
         self._host, self._setup, self._config = host, setup, setup.config
         self.group, config, now_ms = setup.group, setup.config, host.clock.now_ms()
@@ -102,14 +106,20 @@ class PushConsumer:
             self.instance, config, self.group, self._offsets, self, self._stats, self._exclusivity
         )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
-        self._listener = MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
+        application = self.instance, self.group, setup.consume_ms, setup.fail_times
+        self._traces: TraceDispatcher | None = None
+        listener = self._listener = MessageListener(*application)
+        if config.enable_trace:
+            producers = trace_producers or TraceProducers(host)
+            self._traces = TraceDispatcher(host, config, setup.nameservers, self.group, TraceKind.CONSUME, producers)
+            self._listener = TracedListener(*application, config, self._traces)
         self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit
         """Passes messages to the listener."""
         self._pops: PopMessages | None = None
         """None: nothing was assigned for popping so far; most consumers never pop."""
         self._administration = PushConsumerAdministration(
-            self.instance, config, self.consumer_data, self._offsets, self.rebalance, self._listener, self._stats, self
+            self.instance, config, self.consumer_data, self._offsets, self.rebalance, listener, self._stats, self
         )
         self._paused = False
         self.is_started = False
@@ -219,6 +229,8 @@ class PushConsumer:
         if await self.instance.heartbeat_all():
             self.instance.rebalance_immediately()
         self.is_started = True
+        if self._traces is not None:
+            await self._traces.start()
         self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
         return True
 
@@ -238,6 +250,8 @@ class PushConsumer:
         await self.instance.unregister(self, self.group, is_consumer=True)
         self.rebalance.drop_all()
         self.instance.shutdown()
+        if self._traces is not None:
+            await self._traces.shutdown()
 
     # --- called by the instance ----------------------------------------------------
 
