@@ -98,7 +98,7 @@ class BrokerSetup:
                 auto_create_topic_enable=config.auto_create_topic_enable,
                 default_topic_queue_nums=config.default_topic_queue_nums,
                 enable_split_registration=config.enable_split_registration,
-                trace_topic_enable=config.trace_topic_enable,
+                trace_topic=config.msg_trace_topic_name if config.trace_topic_enable else None,
                 limits=config,
             ),
             SubscriptionGroupManager(

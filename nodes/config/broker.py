@@ -25,6 +25,7 @@ from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
 from nodes.fields import LONG_MAX, choice, flag, text, whole
 from nodes.protocol.model import MessageRequestMode
+from nodes.protocol.names import DEFAULT_TRACE_REGION, TRACE_TOPIC
 
 _LESS_IN_MEMORY_PERCENT = 10
 
@@ -128,7 +129,13 @@ class BrokerConfig(
     real_time_notify_consumer_change: bool = flag(default=True)
     """Notify at once; else every 15 s."""
     trace_topic_enable: bool = flag(default=False)
-    """Have the system topic RMQ_SYS_TRACE_TOPIC with one queue, to which clients send traces of messages."""
+    """Have the topic `msgTraceTopicName` with one queue, for traces of messages of clients with `enableTrace`."""
+    msg_trace_topic_name: str = text(TRACE_TOPIC)
+    """Name of that topic."""
+    trace_on: bool = flag(default=True)
+    """Whether clients may trace the messages of this broker: its answers and messages have it as `TRACE_ON`."""
+    region_id: str = text(DEFAULT_TRACE_REGION)
+    """The region in traces of messages of this broker: its answers and messages have it as `MSG_REGION`."""
     auto_create_topic_enable: bool = flag(default=True)
     """Create a topic with the first message to it."""
     default_topic_queue_nums: int = count(8, minimum=1, maximum=TOPIC_QUEUES_MAX)

@@ -68,6 +68,13 @@ class ClientConfig(RemotingClientConfig):
     secret_key: Secret = secret()
     """Secret key of the account, with which all requests are signed; needed with `access_key`. As that of an account
     it is never written or printed, and may be `{ env = "NAME" }` or `{ file = "PATH" }`."""
+    enable_trace: bool = flag(default=False)
+    """Send traces of messages: a second client in the process sends what this one records about sends and
+    consumptions to the trace topic."""
+    trace_topic: str | None = text(None)
+    """The trace topic; None: RMQ_SYS_TRACE_TOPIC."""
+    trace_msg_batch_num: int = count(10, minimum=1)
+    """Traces that are sent together; 20 at most. Fewer are sent 5 s after the last ones."""
     rebalance_wait_interval_ms: int = period_millis(20_000)
     """Longest time between two rebalance passes (`rocketmq.client.rebalance.waitInterval`)."""
     rebalance_min_interval_ms: int = period_millis(1_000)

@@ -14,11 +14,15 @@ from nodes.values import frozen
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 LMQ_PREFIX = "%LMQ%"
+DEFAULT_TRACE_REGION = "DefaultRegion"
+"""The region of a broker for which none is configured."""
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+"""Where clients send traces of messages, unless they name another topic."""
 SYSTEM_TOPICS = (
     "BenchmarkTest",
     "CHECKPOINT_TOPIC",
     "OFFSET_MOVED_EVENT",
-    "RMQ_SYS_TRACE_TOPIC",
+    TRACE_TOPIC,
     "RMQ_SYS_TRANS_HALF_TOPIC",
     "RMQ_SYS_TRANS_OP_HALF_TOPIC",
     "SCHEDULE_TOPIC_XXXX",

@@ -85,10 +85,13 @@ def test_failed_sends(tmp_path, failed, found):
     assert kinds(trace, tmp_path) == found
 
 
-@pytest.mark.parametrize(("lasts_s", "found"), [(0.5, []), (20, [SymptomKind.UNWRITABLE])])
-def test_no_writable_queue(tmp_path, lasts_s, found):
-    trace = begun().at(1).believe("p1", ROUTE, "t", "route").believe("ns-1", ROUTE, "t", "route")
-    trace.at(60).believe("ns-1", None, "t", "route").at(60 + lasts_s).believe("ns-1", ROUTE, "t", "route")
+@pytest.mark.parametrize(
+    ("topic", "lasts_s", "found"),
+    [("t", 0.5, []), ("t", 20, [SymptomKind.UNWRITABLE]), ("RMQ_SYS_TRACE_TOPIC", 20, [])],
+)
+def test_no_writable_queue(tmp_path, topic, lasts_s, found):
+    trace = begun().at(1).believe("p1", ROUTE, topic, "route").believe("ns-1", ROUTE, topic, "route")
+    trace.at(60).believe("ns-1", None, topic, "route").at(60 + lasts_s).believe("ns-1", ROUTE, topic, "route")
     assert kinds(trace, tmp_path) == found
 
 

@@ -24,7 +24,7 @@ SYNC_MASTER = BrokerConfig(broker_role=BrokerRole.SYNC_MASTER)
 
 
 def test_a_message_keeps_that_it_waits_for_no_replica() -> None:
-    stored = accepted_properties(SENT, "DefaultCluster")
+    stored = accepted_properties(SENT, {CLUSTER: "DefaultCluster"})
 
     assert stored == {**SENT, CLUSTER: "DefaultCluster"}
     assert not need_handle_ha(SYNC_MASTER, 0, stored)
@@ -33,6 +33,6 @@ def test_a_message_keeps_that_it_waits_for_no_replica() -> None:
 def test_each_message_of_a_batch_keeps_it() -> None:
     body = encode_messages([BatchedMessage(b"a", properties_to_text(SENT)), BatchedMessage(b"b")])
 
-    messages = accepted_batch(HEADER, 0, body, "DefaultCluster", "10.0.0.1:40000")
+    messages = accepted_batch(HEADER, 0, body, {CLUSTER: "DefaultCluster"}, "10.0.0.1:40000")
 
     assert [message.properties[WAIT_STORE_MSG_OK] for message in messages] == ["false", "false"]

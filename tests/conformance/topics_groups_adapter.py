@@ -8,6 +8,7 @@ from nodes.broker.tables.metadata.attributes import AttributeRefusedError
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.protocol.model import SubscriptionGroupConfig, TopicConfig
+from nodes.protocol.names import TRACE_TOPIC
 from nodes.protocol.wire_names import wire_name
 
 CLUSTER = "c1"
@@ -18,7 +19,10 @@ OF_GROUPS = ("auto_create_subscription_group", "enable_create_sys_group")
 class TopicsAndGroups(Adapter):
     begins_empty = False
 
-    def __init__(self, state_machine_version=0, enable_single_topic_register=False, **options):
+    def __init__(
+        self, state_machine_version=0, enable_single_topic_register=False, trace_topic_enable=False, **options
+    ):
+        options["trace_topic"] = TRACE_TOPIC if trace_topic_enable else None
         of_groups = {name: options.pop(name) for name in OF_GROUPS if name in options}
         self.topics = TopicConfigManager(now_ms=ORIGIN_MS, cluster=CLUSTER, broker_name=BROKER_NAME, **options)
         self.groups = SubscriptionGroupManager(now_ms=ORIGIN_MS, **of_groups)

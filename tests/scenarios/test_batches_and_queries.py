@@ -15,6 +15,8 @@ from nodes.protocol.registry import decode_header
 from support.asking_guest import LAST_MS, a_guest, messages_of
 
 BROKER = "broker-a"
+OF_BROKER = {"CLUSTER": "DefaultCluster", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+"""Properties that a broker gives each message with a unique id."""
 
 
 def keyed(number: int) -> BatchedMessage:
@@ -44,7 +46,7 @@ def test_a_batch_becomes_messages_at_consecutive_offsets_each_of_which_is_found_
     assert seen["nobody"] == []
     # The broker adds its cluster, and keeps whether the message waits for replicas.
     sent = {"UNIQ_KEY": "U2", "KEYS": "k2 all", "WAIT": "true"}
-    assert seen["k2"][0].properties == {**sent, "CLUSTER": "DefaultCluster"}
+    assert seen["k2"][0].properties == {**sent, **OF_BROKER}
 
 
 def test_a_consumer_that_waits_for_messages_gets_a_batch_as_a_whole() -> None:
@@ -151,4 +153,4 @@ def test_a_delayed_message_still_says_how_long_it_waited_and_where_it_was_for() 
     before, (message,) = found
     assert (before, message.queue_offset) == ([], 0)
     waited = {"DELAY": "2", "REAL_TOPIC": "orders", "REAL_QID": "0"}
-    assert message.properties == {"UNIQ_KEY": "U", "REAL": "own", "CLUSTER": "DefaultCluster", **waited}
+    assert message.properties == {"UNIQ_KEY": "U", "REAL": "own", **OF_BROKER, **waited}

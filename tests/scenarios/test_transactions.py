@@ -17,6 +17,8 @@ BROKER, OTHER = "broker-a", "bb"
 HALF, OP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 GIVEN_UP = "TRANS_CHECK_MAX_TIME_TOPIC"
 CHECK = RequestCode.CHECK_TRANSACTION_STATE
+OF_BROKER = {"CLUSTER": "DefaultCluster", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+"""Properties that a broker gives each message with a unique id."""
 
 
 def stored(trace: Trace, topic: str, node: str = BROKER) -> list[float]:
@@ -50,7 +52,7 @@ def test_a_half_message_is_seen_by_no_one_until_it_is_committed_and_then_as_it_w
     before, code, (message,) = found
     assert (before, code) == ([], ResponseCode.SUCCESS)
     assert (message.topic, message.queue_id, message.body, message.sys_flag) == ("orders", 0, b"x", COMMIT)
-    expected = {"PGROUP": "pg", "UNIQ_KEY": "U1", "KEYS": "order-7", "TAGS": "paid", "CLUSTER": "DefaultCluster"}
+    expected = {"PGROUP": "pg", "UNIQ_KEY": "U1", "KEYS": "order-7", "TAGS": "paid", **OF_BROKER}
     assert message.properties == {**expected, "__transactionId__": "U1"}
     assert len(trace.consumed()) == 1
     assert checks(trace) == []

@@ -17,7 +17,7 @@ from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
 from emulator.analysis.measures.writability import UNWRITABLE
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
+from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC, is_system_topic
 from nodes.units import NS_PER_S
 
 
@@ -70,6 +70,8 @@ def _lost_topics(found: Findings, context: Context) -> Iterator[Symptom]:
 
 def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
     for topic, rows in groupby(found.of(UNWRITABLE), key=attrgetter("topic")):
+        if is_system_topic(topic):  # such as that of traces: no message of an application waits for it
+            continue
         spans = list(rows)
         lasted_s = sum(span.end_ns - span.start_ns for span in spans) / NS_PER_S
         text = f"{topic} had no writable queue for {lasted_s:.1f} s from {spans[0].start_ns / NS_PER_S:.1f} s on"

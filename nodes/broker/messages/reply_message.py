@@ -7,7 +7,7 @@ from nodes.broker.messages.send import SendMessage
 from nodes.broker.part import Part
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.producers import ProducerManager
-from nodes.broker.tables.store.accepted_message import accepted_message, is_too_large
+from nodes.broker.tables.store.accepted_message import accepted_message, is_too_large, region_fields
 from nodes.host import Channel
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -24,7 +24,6 @@ from nodes.protocol.properties import (
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.server import Handlers, InTask
-from nodes.rpc.typed import success
 
 _NOT_STORED_ID = "0"
 """Clients cannot read an answer to a send that has no message id."""
@@ -75,7 +74,7 @@ class ReplyMessage(Part):
                 await registered.wait()
             queue_id = self._sends.queue_id(header)
         except RequestRefusedError as refusal:
-            return request.answer(refusal.code, refusal.remark)
+            return request.answer(refusal.code, refusal.remark, region_fields(self._broker.config))
         body = request.body or b""
         properties = text_to_properties(header.properties)
         failure = await self._push(channel, header, properties, body)
@@ -85,11 +84,12 @@ class ReplyMessage(Part):
         stored = self._stored(message)
         if failure is not None:
             self._broker.host.log.warning("push reply message fail", topic=header.topic, error=failure)
-            return request.answer(ResponseCode.SYSTEM_ERROR, failure)
-        if stored is None:
-            return success(request, headers.SendMessageResponseHeader(_NOT_STORED_ID, queue_id, 0))
-        msg_id = offset_message_id(stored.store_host, stored.commit_log_offset)
-        return success(request, headers.SendMessageResponseHeader(msg_id, queue_id, stored.queue_offset))
+            return request.answer(ResponseCode.SYSTEM_ERROR, failure, region_fields(self._broker.config))
+        accepted = headers.SendMessageResponseHeader(_NOT_STORED_ID, queue_id, 0)
+        if stored is not None:
+            msg_id = offset_message_id(stored.store_host, stored.commit_log_offset)
+            accepted = headers.SendMessageResponseHeader(msg_id, queue_id, stored.queue_offset)
+        return request.answer(ext_fields={**encode_header(accepted), **region_fields(self._broker.config)})
 
     async def _push(
         self, channel: Channel, header: headers.SendMessageRequestHeader, properties: dict[str, str], body: bytes

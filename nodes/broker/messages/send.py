@@ -20,6 +20,7 @@ from nodes.broker.tables.store.accepted_message import (
     batch_refusal,
     header_properties,
     is_too_large,
+    region_fields,
     too_large_remark,
 )
 from nodes.broker.tables.store.put_refusal import put_refusal
@@ -32,11 +33,10 @@ from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, is_writeable
 from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_topic
-from nodes.protocol.properties import DELAY_TIME_LEVEL, TIMER_OUT_MS, UNIQ_KEY
+from nodes.protocol.properties import CLUSTER, DELAY_TIME_LEVEL, TIMER_OUT_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import recall_handle_of
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import Handlers, InTask
-from nodes.rpc.typed import success
 
 
 class SendMessage(Part):
@@ -84,7 +84,7 @@ class SendMessage(Part):
         try:
             registered = self.provide_topic(header)
         except RequestRefusedError as refusal:
-            return request.answer(refusal.code, refusal.remark)
+            return self._answer(request, refusal.code, refusal.remark)
         if registered is None:
             return self._store_now(channel, request, header)
         return InTask(partial(self._store_when_registered, header, registered))
@@ -104,21 +104,21 @@ class SendMessage(Part):
             queue_id = self.queue_id(header)
             messages = self._accepted(channel, header, queue_id, request.body or b"")
         except RequestRefusedError as refusal:
-            return request.answer(refusal.code, refusal.remark)
+            return self._answer(request, refusal.code, refusal.remark)
         ack_nums = self._ha.ack_nums_to_wait_for(messages[0].properties)
         if ack_nums is None:
-            return request.answer(ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
+            return self._answer(request, ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
         results = self._messages.put_all(messages)
         stored = [result.stored for result in results if result.stored is not None]
         if not stored:
-            return request.answer(*put_refusal(results[0].status, broker.config))
+            return self._answer(request, *put_refusal(results[0].status, broker.config))
         unique = messages[0].properties.get(UNIQ_KEY)
         waits = TIMER_OUT_MS in stored[0].properties and not header.batch
         handle = recall_handle_of(stored[0], broker.broker_name) if waits else None
         msg_ids = ",".join([offset_message_id(item.store_host, item.commit_log_offset) for item in stored])
         answer = headers.SendMessageResponseHeader(msg_ids, queue_id, stored[0].queue_offset, unique, handle)
         if ack_nums <= 1 and not broker.flush.wait_ms:
-            return success(request, answer)
+            return self._answer(request, ResponseCode.SUCCESS, None, answer)
         flush = Flush(broker)
         broker.host.start_soon(
             self._answer_when_safe, channel, request, answer, flush, ack_nums, cause.get(), name="handleDiskFlushAndHA"
@@ -143,7 +143,24 @@ class SendMessage(Part):
         if not acked:
             code, remark = self._ha.late_answer
         if not request.is_oneway and not channel.closed:
-            channel.send(request.answer(code, remark, encode_header(header)))
+            channel.send(self._answer(request, code, remark, header))
+
+    def _answer(
+        self,
+        request: Command,
+        code: int,
+        remark: str | None,
+        header: headers.SendMessageResponseHeader | None = None,
+    ) -> Command:
+        """An answer with the broker's region, unless the message has no unique id, as those of emulated producers."""
+        if header is not None and header.transaction_id is None:
+            return request.answer(code, remark, encode_header(header))
+        fields = region_fields(self._broker.config)
+        return request.answer(code, remark, fields if header is None else {**encode_header(header), **fields})
+
+    def _stored_fields(self) -> dict[str, str]:
+        """The properties that the broker gives each message."""
+        return {**region_fields(self._broker.config), CLUSTER: self._broker.cluster_name}
 
     def _accepted(
         self, channel: Channel, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes
@@ -168,7 +185,7 @@ class SendMessage(Part):
         return (half_message(messages[0]),)
 
     def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
-        properties = accepted_properties(header_properties(header), self._broker.cluster_name)
+        properties = accepted_properties(header_properties(header), self._stored_fields())
         topic, stored_queue_id, properties = self._handle_retry_and_dlq(header, queue_id, properties)
         return accepted_message(header, topic, stored_queue_id, properties, body, born_host, header.flag)
 
@@ -178,7 +195,7 @@ class SendMessage(Part):
         refusal = batch_refusal(header.topic)
         if refusal is not None:
             raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
-        messages = accepted_batch(header, queue_id, body, self._broker.cluster_name, born_host)
+        messages = accepted_batch(header, queue_id, body, self._stored_fields(), born_host)
         if not messages:
             raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
         return messages

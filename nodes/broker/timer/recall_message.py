@@ -11,15 +11,13 @@ from nodes.protocol import headers_message as headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID, Message, is_writeable
-from nodes.protocol.properties import PRODUCER_GROUP, TAGS, TIMER_DEL_UNIQKEY, TIMER_DELIVER_MS, UNIQ_KEY
+from nodes.protocol.properties import MSG_REGION, PRODUCER_GROUP, TAGS, TIMER_DEL_UNIQKEY, TIMER_DELIVER_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import RecallHandle
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.protocol.widths import int64_of
 from nodes.rpc.server import Handlers
 
 _TAG = "_RECALL_TAG_"
-_REGION = {"MSG_REGION": "DefaultRegion"}
-"""In each answer: a client traces a recall only if its answer has the region."""
 
 
 class RecallMessage(Part):
@@ -44,7 +42,7 @@ class RecallMessage(Part):
         try:
             handle = self._accepted(header)
         except RequestRefusedError as refusal:
-            return request.answer(refusal.code, refusal.remark, _REGION)
+            return request.answer(refusal.code, refusal.remark, self._region())
         now_ms = self._broker.host.clock.now_ms()
         properties = {
             TAGS: _TAG,
@@ -57,9 +55,13 @@ class RecallMessage(Part):
         born_host = channel.remote_address
         delete = Message(handle.topic, 0, 0, 0, now_ms, 0, b"0", properties, born_host=born_host)
         if self._messages.put(delete).status is not PutMessageStatus.PUT_OK:
-            return request.answer(ResponseCode.SYSTEM_ERROR, "the delete could not be stored", _REGION)
+            return request.answer(ResponseCode.SYSTEM_ERROR, "the delete could not be stored", self._region())
         found = encode_header(headers.RecallMessageResponseHeader(handle.msg_id))
-        return request.answer(ResponseCode.SUCCESS, None, {**found, **_REGION})
+        return request.answer(ResponseCode.SUCCESS, None, {**found, **self._region()})
+
+    def _region(self) -> dict[str, str]:
+        """In each answer: a client traces a recall only if its answer has the region."""
+        return {MSG_REGION: self._broker.config.region_id}
 
     def _accepted(self, header: headers.RecallMessageRequestHeader) -> RecallHandle:
         """The handle of a message that may still be taken back.

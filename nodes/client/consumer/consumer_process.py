@@ -5,6 +5,7 @@ import trio
 from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.push_consumer import PushConsumer, instance_name
 from nodes.client.instance.client_instance import ClientInstance
+from nodes.client.producer.message_traces import TraceProducers
 from nodes.host import Host
 
 
@@ -23,13 +24,16 @@ class ConsumerProcess:
 
     def __init__(self, host: Host, consumers: tuple[ConsumerSetup, ...]) -> None:
         instances: dict[str, ClientInstance] = {}
+        trace_producers = TraceProducers(host)
         self.consumers: dict[str, PushConsumer] = {}
         """By group."""
         for ordinal, consumer in enumerate(consumers):
             name = instance_name(consumer.config, host, ordinal)
             if name not in instances:
                 instances[name] = ClientInstance(host, consumer.config, consumer.nameservers, name)
-            self.consumers[consumer.group] = PushConsumer(host, consumer, instance=instances[name])
+            self.consumers[consumer.group] = PushConsumer(
+                host, consumer, instance=instances[name], trace_producers=trace_producers
+            )
         self._stopping = trio.Event()
 
     async def main(self) -> None:

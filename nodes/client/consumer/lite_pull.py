@@ -9,15 +9,18 @@ from nodes.client.consumer.consumer_setup import LitePullSetup
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.lite_pull_tasks import ConsumeRequestCache, LitePullTasks
 from nodes.client.consumer.push_consumer import INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP
+from nodes.client.consumer.traced_listener import ConsumptionTraces
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
+from nodes.client.producer.message_traces import TraceDispatcher, TraceKind, TraceProducers
 from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.client.rebalance.queue_sources import LitePullQueues
 from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
+from nodes.client.tables.message_traces import ConsumeReturnType
 from nodes.client.tables.pop_process_queue import PopRequest
 from nodes.host import Host
 from nodes.protocol.model import (
@@ -66,6 +69,13 @@ class LitePullConsumer:
         self._administration = LitePullConsumerAdministration(
             self.instance, config, self.consumer_data, self._offsets, self._assigned
         )
+        self._traces: TraceDispatcher | None = None
+        self._polled_traces: ConsumptionTraces | None = None
+        if config.enable_trace:
+            self._traces = TraceDispatcher(
+                host, config, setup.nameservers, self.group, TraceKind.CONSUME, TraceProducers(host)
+            )
+            self._polled_traces = ConsumptionTraces(host.clock, self._traces)
         self._next_auto_commit_ms = -1
         self._stopping = trio.Event()
 
@@ -118,6 +128,8 @@ class LitePullConsumer:
             self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
             await self.shutdown()
             return False
+        if self._traces is not None:
+            await self._traces.start()
         self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
         return True
 
@@ -131,6 +143,8 @@ class LitePullConsumer:
         await self.instance.unregister(self, self.group, is_consumer=True)
         self._tasks.stop()
         self.instance.shutdown()
+        if self._traces is not None:
+            await self._traces.shutdown()
 
     # --- called by the application --------------------------------------------------
 
@@ -149,7 +163,14 @@ class LitePullConsumer:
         state = self._assigned.get(request.queue)
         if state is not None:
             state.consume_offset = offset
+        self._trace(request.messages)
         return request.queue, request.messages
+
+    def _trace(self, messages: tuple[Message, ...]) -> None:
+        """Trace a poll as a consumption that has succeeded at once, whatever the application does with it."""
+        begun = None if self._polled_traces is None else self._polled_traces.before(messages)
+        if begun is not None and self._polled_traces is not None:
+            self._polled_traces.after(begun, ConsumeReturnType.SUCCESS, succeeded=True)
 
     def commit_all(self) -> None:
         """Store the consumed offset of each queue for the next periodic commit."""

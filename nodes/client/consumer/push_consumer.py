@@ -16,12 +16,14 @@ from nodes.client.consumer.listener import ConsumerListener, MessageListener
 from nodes.client.consumer.pop import PopAnswers, PopMessages
 from nodes.client.consumer.pull import PullMessageService
 from nodes.client.consumer.send_message_back import SendMessageBack
+from nodes.client.consumer.traced_listener import TracedListener
 from nodes.client.exclusivity.lent_queues import LockSetup
 from nodes.client.exclusivity.lock_clients import LOCK_CLIENTS
 from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity, SingleActiveQueues
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
+from nodes.client.producer.message_traces import TraceDispatcher, TraceKind, TraceProducers
 from nodes.client.rebalance.assigner import BrokerAssigner
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.rebalance.queue_sources import PushQueues
@@ -74,6 +76,7 @@ class PushConsumer:
         instance: that of another consumer of the same process and client id; None: a new one.
         replicas: allocates queues among the pods of a StatefulSet; None: among the members that brokers list.
         listener: consumes the messages; None: one with the duration and the failures of the set-up.
+        trace_producers: those of the other consumers of the process; None: new ones.
 
     Mirrors:
         `org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl`.
@@ -87,6 +90,7 @@ class PushConsumer:
         instance: ClientInstance | None = None,
         replicas: ReplicaCount | None = None,
         listener: ConsumerListener | None = None,
+        trace_producers: TraceProducers | None = None,
     ) -> None:
         self._host, self._setup, self._config = host, setup, setup.config
         self.group, config, now_ms = setup.group, setup.config, host.clock.now_ms()
@@ -104,7 +108,8 @@ class PushConsumer:
             self.instance, config, self.group, self._offsets, self, self._stats, self._exclusivity
         )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
-        self._listener = listener or MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
+        self._traces: TraceDispatcher | None = None
+        self._listener = listener or self._application(trace_producers)
         self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit
         """Passes messages to the listener."""
@@ -135,6 +140,16 @@ class PushConsumer:
             beliefs,
             process_queues,
         )
+
+    def _application(self, trace_producers: TraceProducers | None) -> MessageListener:
+        """The application of the set-up, with its message trace if the options say so."""
+        setup, config = self._setup, self._config
+        application = self.instance, self.group, setup.consume_ms, setup.fail_times
+        if not config.enable_trace:
+            return MessageListener(*application)
+        producers = trace_producers or TraceProducers(self._host)
+        self._traces = TraceDispatcher(self._host, config, setup.nameservers, self.group, TraceKind.CONSUME, producers)
+        return TracedListener(*application, config, self._traces)
 
     def _consume_message_service(self) -> ConsumeMessageService:
         config, listener = self._config, self._listener
@@ -222,6 +237,8 @@ class PushConsumer:
         if await self.instance.heartbeat_all():
             self.instance.rebalance_immediately()
         self.is_started = True
+        if self._traces is not None:
+            await self._traces.start()
         return True
 
     def on_ready(self) -> None:
@@ -244,6 +261,8 @@ class PushConsumer:
         await self.instance.unregister(self, self.group, is_consumer=True)
         self.rebalance.drop_all()
         self.instance.shutdown()
+        if self._traces is not None:
+            await self._traces.shutdown()
 
     # --- called by the instance ----------------------------------------------------
 

@@ -7,12 +7,19 @@ from functools import cached_property
 from nodes.beliefs import MessageEvent, MessageRecord, attempt_key
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.latency_fault import MQFaultStrategy
-from nodes.client.tables.queue_selectors import QueueSelector
+from nodes.client.tables.queue_selectors import Queues, QueueSelector
 from nodes.config import ProducerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.model import AUTO_CREATE_TOPIC, NO_TEXTS, MessageQueue, ProducerData, TopicRouteData
+from nodes.protocol.model import (
+    AUTO_CREATE_TOPIC,
+    NO_TEXTS,
+    ConsumerData,
+    MessageQueue,
+    ProducerData,
+    TopicRouteData,
+)
 from nodes.protocol.properties import TRANSACTION_PREPARED, properties_to_text
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.protocol.sys_flags import MessageSysFlag
@@ -52,6 +59,7 @@ class NoQueueSelectedError(ClientError):
 
 _FIRST_INDEX_BOUND = 1_000
 _INT_MAX = 2**31 - 1
+_RETRY_TIMES_WHEN_SEND_ASYNC_FAILED = 2
 RETRY_RESPONSE_CODES = (
     ResponseCode.TOPIC_NOT_EXIST,
     ResponseCode.SERVICE_NOT_AVAILABLE,
@@ -110,6 +118,10 @@ class SendResult:
         return decode_header(headers.SendMessageResponseHeader, self.answer.ext_fields)
 
 
+SendMessageHook = Callable[[OutgoingMessage, str, int, SendResult], None]
+"""Is called for each accepted send: the message, the broker's address, when the attempt began (ms), the result."""
+
+
 class DefaultProducer:
     """A producer of one group within a client instance.
 
@@ -118,10 +130,13 @@ class DefaultProducer:
     """
 
     def __init__(self, instance: ClientInstance, config: ProducerConfig, group: str) -> None:
-        self._instance = instance
+        self.instance = instance
         self._host = instance.host
         self._config = config
-        self._group = group
+        self.group = group
+        """Its producer group."""
+        self.on_sent: SendMessageHook | None = None
+        """What traces its messages; None: nothing does."""
         self._publish: dict[str, TopicPublishInfo] = {}
         self.faults = MQFaultStrategy(send_latency_enable=config.send_latency_enable)
         """Latencies and failures of brokers."""
@@ -142,9 +157,16 @@ class DefaultProducer:
         """Topics that it has sent to or tried to."""
         return tuple(self._publish)
 
+    def consumer_data(self) -> ConsumerData | None:
+        """None: this is a producer."""
+        return None
+
     def producer_data(self) -> ProducerData:
         """Its group."""
-        return ProducerData(self._group)
+        return ProducerData(self.group)
+
+    def persist_offsets(self) -> None:
+        """Do nothing: a producer has no offsets."""
 
     def lacks_info(self, topic: str) -> bool:
         """Whether it knows no queue of the topic to send to; always True for a topic that is not writeable."""
@@ -165,10 +187,10 @@ class DefaultProducer:
         if info is None:
             info = self._publish[topic] = TopicPublishInfo(())
         if not info.ok:
-            await self._instance.update_topic_route(topic)
+            await self.instance.update_topic_route(topic)
             info = self._publish[topic]
         if not info.ok and not info.have_topic_router_info:
-            await self._instance.update_topic_route(topic, default_queue_nums=self._config.default_topic_queue_nums)
+            await self.instance.update_topic_route(topic, default_queue_nums=self._config.default_topic_queue_nums)
             info = self._publish[topic]
         return info
 
@@ -242,6 +264,57 @@ class DefaultProducer:
         # The time that the route took does not count for the send.
         return await self._send_kernel(message, queue, timeout_ms)
 
+    async def brokers_of(self, topic: str) -> tuple[str, ...]:
+        """The brokers that have queues of a topic to send to; asks the nameserver if none is known.
+
+        Mirrors:
+            `org.apache.rocketmq.client.trace.AsyncTraceDispatcher.AsyncDataSendTask#tryGetMessageQueueBrokerSet`.
+        """
+        if self.lacks_info(topic):
+            self._publish.setdefault(topic, TopicPublishInfo(()))
+            try:
+                await self.instance.update_topic_route(topic)
+            except RemotingError as error:
+                self._host.log.warning("no route", topic=topic, error=str(error))
+        return tuple(dict.fromkeys(queue.broker_name for queue in self._publish[topic].message_queues))
+
+    async def send_async(self, message: OutgoingMessage, select: Callable[[Queues], MessageQueue] | None) -> SendResult:
+        """Send as a callback would get it: only what was not answered is sent again, at once, within one time-out.
+
+        Without a selector an attempt goes to another broker than the last one, but to the queue with the same number,
+        because the request stays as it is.
+
+        Raises:
+            RemotingError: no attempt was answered, or the nameserver did not answer.
+            BrokerError: the broker refused.
+            ClientError: there is no queue to send to, or its master is unknown.
+
+        Mirrors:
+            `org.apache.rocketmq.client.impl.MQClientAPIImpl#sendMessageAsync`, `#onExceptionImpl`.
+        """
+        deadline_ns = self._host.clock.monotonic_ns() + self._config.send_msg_timeout * NS_PER_MS
+        info = await self._try_to_find_topic_publish_info(message.topic)
+        if not info.ok:
+            raise NoRouteInfoError(message.topic)
+        now_ms = self._host.clock.now_ms()
+        queue = select(info.message_queues) if select else self._select_one_message_queue(info, None, now_ms)
+        failure: RemotingError = RemotingTimeoutError(f"sending to {message.topic} took too long")
+        for _ in range(1 + _RETRY_TIMES_WHEN_SEND_ASYNC_FAILED):
+            now_ms = self._host.clock.now_ms()
+            left_ms = (deadline_ns - self._host.clock.monotonic_ns()) // NS_PER_MS
+            if left_ms <= 0:
+                break
+            outcome = await self._attempt(message, queue, now_ms, left_ms)
+            if isinstance(outcome, SendResult):
+                return outcome
+            if not isinstance(outcome, RemotingError):
+                raise outcome
+            failure = outcome
+            if select is None:
+                other = self._select_one_message_queue(info, queue.broker_name, now_ms)
+                queue = MessageQueue(queue.topic, other.broker_name, queue.queue_id)
+        raise failure
+
     def _select_one_message_queue(self, info: TopicPublishInfo, last_broker: str | None, now_ms: int) -> MessageQueue:
         if last_broker is not None and self.faults.send_latency_enable:
             self._which.index = self._draw(_INT_MAX)
@@ -274,7 +347,7 @@ class DefaultProducer:
         return outcome
 
     async def _send_kernel(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:
-        routes = self._instance.routes
+        routes = self.instance.routes
         address = routes.find_broker_address_in_publish(routes.broker_name_of(queue))
         if address is None:
             await self._try_to_find_topic_publish_info(queue.topic)
@@ -283,7 +356,7 @@ class DefaultProducer:
             raise BrokerNotExistError(queue.broker_name)
         born_ms = self._host.clock.now_ms()
         header = headers.SendMessageRequestHeaderV2(
-            self._group,
+            self.group,
             queue.topic,
             AUTO_CREATE_TOPIC,
             self._config.default_topic_queue_nums,
@@ -296,7 +369,7 @@ class DefaultProducer:
             max_reconsume_times=message.max_reconsume_times,
         )
         try:
-            answer = await self._instance.rpc.call(
+            answer = await self.instance.rpc.call(
                 address, int(RequestCode.SEND_MESSAGE_V2), encode_header(header), message.body, timeout_ms=timeout_ms
             )
         except RemotingError:
@@ -307,7 +380,10 @@ class DefaultProducer:
             raise BrokerError(answer.code, answer.remark)
         if status is not SendStatus.SEND_OK:
             self._notify_unacknowledged(queue, born_ms)
-        return SendResult(status, queue, answer)
+        result = SendResult(status, queue, answer)
+        if self.on_sent is not None:
+            self.on_sent(message, address, born_ms, result)
+        return result
 
     def _notify_unacknowledged(self, queue: MessageQueue, born_ms: int) -> None:
         place = (queue.topic, queue.broker_name, queue.queue_id, -1)

@@ -7,11 +7,11 @@ from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.producer.default_producer import ClientError, DefaultProducer, OutgoingMessage, SendStatus
 from nodes.client.producer.keys import KeyDraws, MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.producer.message_traces import TraceDispatcher, TraceKind, TraceProducers
 from nodes.client.producer.transactions import TransactionProducer, UniqIds
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.config import ProducerConfig
 from nodes.host import Host
-from nodes.protocol.model import ConsumerData, ProducerData, TopicRouteData
 from nodes.protocol.properties import DELAY_TIME_LEVEL, KEYS, TAGS, TIMER_DELAY_MS, UNIQ_KEY
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
@@ -89,11 +89,14 @@ class SteadyProducer:
             else selector_of(setup.select, host.rng("SelectMessageQueueByRandom").randrange)
         )
         self._send = self.producer.send
+        self._traces = self._trace_dispatcher(setup) if config.enable_trace else None
         if setup.transactions is not None:
             listener = _SteadyListener(host, setup.transactions)
             transactional = TransactionProducer(self.instance, self.producer, group, listener)
             self.instance.on_check_transaction_state = transactional.check_transaction_state
             self._send = transactional.send_message_in_transaction
+            if self._traces is not None:
+                transactional.on_end = self._traces.on_transaction_end
         self._sent = self._accepted = 0
         self._messages = setup.messages
         self._delay = setup.delay_properties()
@@ -101,46 +104,33 @@ class SteadyProducer:
         self._timer = ScheduledThread(host, "application")
         self._stopping = trio.Event()
 
+    def _trace_dispatcher(self, setup: ProducerSetup) -> TraceDispatcher:
+        """What sends traces of its messages."""
+        traces = TraceDispatcher(
+            self._host, setup.config, setup.nameservers, setup.group, TraceKind.PRODUCE, TraceProducers(self._host)
+        )
+        self.producer.on_sent = traces.on_sent
+        return traces
+
     async def main(self) -> None:
         """Start, send, shut down."""
-        self.instance.register(self)
+        self.instance.register(self.producer)
         await self.instance.start()
         await self.instance.heartbeat_all()
+        if self._traces is not None:
+            await self._traces.start()
         self._timer.at_fixed_rate("send", self._send_one, 0, 1_000 / self._rate_per_s)
         self._timer.start()
         self._host.record(Lifecycle(LifecycleEvent.READY))
         await self._stopping.wait()
-        await self.instance.unregister(self, self._group, is_consumer=False)
+        await self.instance.unregister(self.producer, self._group, is_consumer=False)
         self.instance.rpc.close_all()
+        if self._traces is not None:
+            await self._traces.shutdown()
 
     def request_shutdown(self) -> None:
         """Start the orderly shutdown."""
         self._stopping.set()
-
-    # --- called by the instance ----------------------------------------------------
-
-    def topics(self) -> tuple[str, ...]:
-        """Topics that it has sent to."""
-        return self.producer.topics()
-
-    def consumer_data(self) -> ConsumerData | None:
-        """None: this is a producer."""
-        return None
-
-    def producer_data(self) -> ProducerData:
-        """Its group."""
-        return self.producer.producer_data()
-
-    def lacks_info(self, topic: str) -> bool:
-        """Whether it knows no queue of the topic to send to."""
-        return self.producer.lacks_info(topic)
-
-    def update_topic_info(self, topic: str, route: TopicRouteData) -> None:
-        """Store the queues to send to."""
-        self.producer.update_topic_info(topic, route)
-
-    def persist_offsets(self) -> None:
-        """Do nothing: a producer has no offsets."""
 
     # --- sending --------------------------------------------------------------------
 
@@ -150,8 +140,8 @@ class SteadyProducer:
         key = ""
         if self._keys is not None:
             key = properties[KEYS] = self._keys.draw()
-        if self._delay:
-            # While it waits, only its id distinguishes a message from others; RocketMQ's producers give one to each.
+        if self._delay or self._traces is not None:
+            # While it waits, and in traces, only its id distinguishes a message; RocketMQ's producers give one to each.
             properties |= {UNIQ_KEY: self._ids.create(), **self._delay}
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:

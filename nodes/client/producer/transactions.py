@@ -1,6 +1,6 @@
 """Transactions of a producer: half messages, local transactions, ends, answers to checks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Protocol
@@ -24,23 +24,25 @@ from nodes.protocol.registry import decode_body, decode_header
 from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.rpc.typed import invoke_oneway
 from nodes.threads import ScheduledPool
+from nodes.values import frozen
 
-_LOADER_HASH = 0
-"""Distinguishes the class loaders of one JVM."""
 _COUNTERS = 1 << 16
 _INTS = 1 << 32
 
 
 class UniqIds:
-    """Generates ids of 16 bytes: address, process, time since the start of the month, counter.
+    """Generates ids of 16 bytes: address, process, loader, time since the start of the month, counter.
+
+    Args:
+        loader: distinguishes those who generate ids in one process, as class loaders do in a JVM.
 
     Mirrors:
         `org.apache.rocketmq.common.message.MessageClientIDSetter`.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, *, loader: int = 0) -> None:
         self._host = host
-        self._process = f"{bytes(map(int, host.ip.split('.'))).hex()}{host.pid % _COUNTERS:04x}{_LOADER_HASH:08x}"
+        self._process = f"{bytes(map(int, host.ip.split('.'))).hex()}{host.pid % _COUNTERS:04x}{loader:08x}"
         self._counter = 0
 
     def create(self) -> str:
@@ -65,6 +67,31 @@ _ENDS: Mapping[LocalTransactionState, int] = MappingProxyType(
         LocalTransactionState.UNKNOWN: MessageSysFlag.TRANSACTION_NOT_TYPE,
     }
 )
+
+
+_STATE_NAMES: Mapping[LocalTransactionState, str] = MappingProxyType(
+    {
+        LocalTransactionState.COMMIT: "COMMIT_MESSAGE",
+        LocalTransactionState.ROLLBACK: "ROLLBACK_MESSAGE",
+        LocalTransactionState.UNKNOWN: "UNKNOW",
+    }
+)
+"""RocketMQ's names of the states, with its spelling."""
+
+
+@frozen
+class EndedTransaction:
+    """What a producer sends a broker about a local transaction."""
+
+    topic: str
+    properties: Mapping[str, str]
+    """Of the half message."""
+    address: str
+    """Of the broker; `null`: its master is unknown."""
+    state: str
+    """RocketMQ's name of the state."""
+    checked: bool
+    """Whether the broker had asked."""
 
 
 class TransactionListener(Protocol):
@@ -104,6 +131,8 @@ class TransactionProducer:
         self._group = group
         self._listener = listener
         self._ids = UniqIds(instance.host)
+        self.on_end: Callable[[EndedTransaction], None] | None = None
+        """What traces the ends of its transactions; None: nothing does."""
         self._check_executor = ScheduledPool(instance.host, "checkTransactionState", _CHECK_THREADS)
 
     async def send_message_in_transaction(self, message: OutgoingMessage) -> SendResult:
@@ -143,6 +172,7 @@ class TransactionProducer:
             bname=result.queue.broker_name,
         )
         address = self._instance.routes.find_broker_address_in_publish(result.queue.broker_name)
+        self._trace(half.topic, half.properties, address, state, checked=False)
         if address is None:  # for the remoting client that means the nameserver, which does not answer
             self._instance.nameservers.oneway(RequestCode.END_TRANSACTION, header)
         else:
@@ -183,7 +213,20 @@ class TransactionProducer:
             topic=requested.topic,
             bname=requested.bname,
         )
+        self._trace(message.topic, message.properties, address, state, checked=True)
         invoke_oneway(self._instance.rpc, address, RequestCode.END_TRANSACTION, header)
+
+    def _trace(
+        self,
+        topic: str,
+        properties: Mapping[str, str],
+        address: str | None,
+        state: LocalTransactionState,
+        *,
+        checked: bool,
+    ) -> None:
+        if self.on_end is not None:
+            self.on_end(EndedTransaction(topic, properties, address or "null", _STATE_NAMES[state], checked))
 
     def _record(
         self,

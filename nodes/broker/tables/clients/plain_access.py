@@ -14,13 +14,12 @@ import hmac
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntFlag
 
-from nodes.broker.tables.metadata.topics import TRACE_TOPIC
 from nodes.config.accounts import PlainAccessConfig
 from nodes.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import AclNeed, Exchange
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData
-from nodes.protocol.names import parse_group, retry_topic
+from nodes.protocol.names import TRACE_TOPIC, parse_group, retry_topic
 from nodes.protocol.registry import EXCHANGES, codes_where, decode_body
 from nodes.values import frozen
 

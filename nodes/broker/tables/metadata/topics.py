@@ -28,7 +28,6 @@ INHERITABLE = READ_WRITE | PermName.INHERIT
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 SCHEDULE_QUEUE_NUMS = 18
 """One queue per delay level."""
-TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 TRAN_CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 """Topic of half messages that were checked too often."""
 _DEFAULT_LIMITS = TableConfig()
@@ -57,7 +56,7 @@ class TopicConfigManager:
         default_topic_queue_nums: queues of the template of created topics.
         cluster_topic_enable: whether the cluster's topic is readable and writeable.
         broker_topic_enable: whether the broker's topic is readable and writeable.
-        trace_topic_enable: whether there is a topic for traces of messages.
+        trace_topic: the topic for traces of messages; None: there is none.
         enable_split_registration: whether registrations are split, each part with its own version.
         limits: most topics and queues.
     """
@@ -72,7 +71,7 @@ class TopicConfigManager:
         default_topic_queue_nums: int = 8,
         cluster_topic_enable: bool = True,
         broker_topic_enable: bool = True,
-        trace_topic_enable: bool = False,
+        trace_topic: str | None = None,
         enable_split_registration: bool = False,
         limits: TableConfig = _DEFAULT_LIMITS,
     ) -> None:
@@ -85,7 +84,7 @@ class TopicConfigManager:
             TopicConfig(cluster, perm=INHERITABLE if cluster_topic_enable else int(PermName.INHERIT)),
             TopicConfig(broker_name, 1, 1, INHERITABLE if broker_topic_enable else int(PermName.INHERIT)),
             *((template,) if auto_create_topic_enable else ()),
-            *((TopicConfig(TRACE_TOPIC, 1, 1),) if trace_topic_enable else ()),
+            *(() if trace_topic is None else (TopicConfig(trace_topic, 1, 1),)),
         )
         self._topics = {config.topic_name: config for config in system}
         self.data_version = DataVersion(timestamp=now_ms)

@@ -7,14 +7,16 @@ Mirrors:
 
 from collections.abc import Mapping
 
+from nodes.config import BrokerConfig
 from nodes.protocol import headers
 from nodes.protocol.batch_body import decode_messages
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
 from nodes.protocol.names import TOPIC_MAX_LENGTH
 from nodes.protocol.properties import (
-    CLUSTER,
+    MSG_REGION,
     POP_CK,
+    TRACE_SWITCH,
     UNIQ_KEY,
     properties_length,
     properties_to_text,
@@ -23,6 +25,16 @@ from nodes.protocol.properties import (
 
 PROPERTIES_BYTES_MAX = 32_767
 """The log stores their length as a signed 16 bit number."""
+
+
+def region_fields(config: BrokerConfig) -> dict[str, str]:
+    """The region of the broker, and whether clients may trace its messages: for its answers and its messages.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor#buildMsgContext`,
+        `SendMessageProcessor#preSend`.
+    """
+    return {MSG_REGION: config.region_id, TRACE_SWITCH: "true" if config.trace_on else "false"}
 
 
 def header_properties(header: headers.SendMessageRequestHeader) -> dict[str, str]:
@@ -36,15 +48,15 @@ def header_properties(header: headers.SendMessageRequestHeader) -> dict[str, str
     return properties
 
 
-def accepted_properties(properties: dict[str, str], cluster: str) -> dict[str, str]:
-    """The properties of the stored message.
+def accepted_properties(properties: dict[str, str], of_broker: Mapping[str, str]) -> dict[str, str]:
+    """The properties of the stored message: its own, and those that the broker gives each one.
 
     A message without unique id keeps its properties: producers of the emulator send such messages, and more properties
     would change the offsets in the log.
     """
     if UNIQ_KEY not in properties:
         return properties
-    return {**properties, CLUSTER: cluster}
+    return {**properties, **of_broker}
 
 
 def accepted_message(
@@ -64,7 +76,7 @@ def accepted_message(
 
 
 def accepted_batch(
-    header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, cluster: str, born_host: str
+    header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, of_broker: Mapping[str, str], born_host: str
 ) -> tuple[Message, ...]:
     """The messages of a batch; properties of the batch apply to messages that lack them.
 
@@ -75,7 +87,7 @@ def accepted_batch(
     found = []
     for decode_message in decode_messages(body):
         properties = {**batch_properties, **text_to_properties(decode_message.properties)}
-        stored_properties = accepted_properties(properties, cluster)
+        stored_properties = accepted_properties(properties, of_broker)
         place = header, header.topic, queue_id, stored_properties
         found.append(accepted_message(*place, decode_message.body, born_host, decode_message.flag))
     return tuple(found)
