@@ -38,8 +38,9 @@ from nodes.broker.broker import Broker
 from nodes.broker.broker_setup import NO_PEERS, BrokerSetup
 from nodes.broker.shared import Shared
 from nodes.broker.tables.clients.plain_access import PlainPermissionManager
+from nodes.client.consumer.classic_pull import ClassicPullConsumer
 from nodes.client.consumer.consumer_process import ConsumerProcess
-from nodes.client.consumer.consumer_setup import ConsumerSetup, LitePullSetup
+from nodes.client.consumer.consumer_setup import ConsumerSetup, LitePullSetup, PullSetup
 from nodes.client.consumer.lite_pull import LitePullConsumer
 from nodes.client.consumer.pod import ConsumerPod, PodEnvironment
 from nodes.client.consumer.push_consumer import PushConsumer
@@ -55,6 +56,7 @@ from nodes.config import (
     LitePullConsumerConfig,
     LockServiceKind,
     NameserverWithControllerConfig,
+    PullConsumerConfig,
 )
 from nodes.config.client5 import Consumer5Config, Producer5Config, PushConsumer5Config, SimpleConsumer5Config
 from nodes.config.container import ContainerConfig
@@ -331,19 +333,24 @@ class HostPlans:
         statefulset = self._scenario.statefulset_of(spec.group)
         if statefulset is not None:
             return self._pod(spec, statefulset, name, nameservers)
-        config = spec.config
-        if isinstance(config, LitePullConsumerConfig):
-
-            def lite_pull(host: Host) -> Node:
-                options = self._options.of(name, config, spec.group)
-                known = self._known_to(options, nameservers)
-                setup = LitePullSetup(spec.group, spec.topics, options, known, spec.consume_ms, spec.expressions)
-                return LitePullConsumer(host, setup)
-
-            return HostPlan(name, CONSUMER, spec.group, lite_pull)
+        if not spec.has_listener:
+            return HostPlan(name, CONSUMER, spec.group, lambda host: self._pull_consumer(host, spec, name, nameservers))
         return HostPlan(
             name, CONSUMER, spec.group, lambda host: PushConsumer(host, self._setup(spec, name, nameservers))
         )
+
+    def _pull_consumer(
+        self, host: Host, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]
+    ) -> LitePullConsumer | ClassicPullConsumer:
+        """A consumer without listener on a host, with the options that the host has now."""
+        options = self._options.of(name, spec.config, spec.group)
+        known = self._known_to(options, nameservers)
+        if isinstance(options, PullConsumerConfig):
+            setup = PullSetup(spec.group, spec.topics, options, known, spec.consume_ms, spec.expressions)
+            return ClassicPullConsumer(host, setup)
+        assert isinstance(options, LitePullConsumerConfig)
+        lite = LitePullSetup(spec.group, spec.topics, options, known, spec.consume_ms, spec.expressions)
+        return LitePullConsumer(host, lite)
 
     def _setup(self, spec: ConsumerGroupSpec, name: str, nameservers: tuple[str, ...]) -> ConsumerSetup:
         """The consumer of a group on a host, with the options that the host has now."""

@@ -110,7 +110,8 @@ def _stage(fields: Mapping[str, int | str]) -> tuple[str, str]:
 
 
 def _queue(fields: Mapping[str, int | str]) -> tuple[str, str]:
-    at = f" from offset {fields['offset']}" if fields["event"] == OwnershipEvent.ACQUIRED else ""
+    starts = fields["event"] == OwnershipEvent.ACQUIRED and int(fields["offset"]) >= 0
+    at = f" from offset {fields['offset']}" if starts else ""
     return str(fields["event"]), f"{fields['topic']} {fields['broker_name']} q{fields['queue_id']}{at}"
 
 

@@ -23,6 +23,7 @@ from nodes.units import NS_PER_S
 _LINKS_HEAD, _LINKS_TAIL = 14, 8
 """How many lines of a long chain are shown, from its two ends."""
 _TIME_CHARS = 10
+_NO_OFFSET = "-1"
 _VALUE_CHARS = 100
 _REPORTED_CHANGES_MAX = 4
 _MEMBER_KINDS = (BeliefKind.CONSUMER_IDS, BeliefKind.VIEW)
@@ -259,7 +260,10 @@ def _ownership(row: TraceRow) -> str:
     queue = f"queue {row.text('topic')}/{row.text('broker_name')}/{row.text('queue_id')} of group {row.text('group')}"
     match row.text("event"):
         case OwnershipEvent.ACQUIRED:
-            return f"acquired {queue}, to pull from offset {row.text('offset')}"
+            offset = row.text("offset")
+            return f"acquired {queue}, " + (
+                "whose application decides where to start" if offset == _NO_OFFSET else f"to pull from offset {offset}"
+            )
         case event:
             return f"{event} {queue}"
 

@@ -11,6 +11,7 @@ from nodes.config.broker import BrokerConfig, BrokerRole
 from nodes.config.client import (
     CONSUME_TIMESTAMP_FORM,
     NOT_IN_LITE_PULL,
+    NOT_IN_PULL,
     NOT_INSIDE,
     STATEFUL,
     VIRTUAL_NODES_MAX,
@@ -22,6 +23,8 @@ from nodes.config.client import (
     LitePullConsumerConfig,
     LockServiceKind,
     ProducerConfig,
+    PullApplication,
+    PullConsumerConfig,
 )
 from nodes.config.controller import ControllerConfig
 from nodes.config.nameserver import NameserverConfig, NameserverWithControllerConfig, with_options_of_controller
@@ -34,6 +37,7 @@ __all__ = [
     "CONSUME_TIMESTAMP_FORM",
     "NOT_INSIDE",
     "NOT_IN_LITE_PULL",
+    "NOT_IN_PULL",
     "STATEFUL",
     "VIRTUAL_NODES_MAX",
     "AllocateStrategy",
@@ -51,6 +55,8 @@ __all__ = [
     "NameserverConfig",
     "NameserverWithControllerConfig",
     "ProducerConfig",
+    "PullApplication",
+    "PullConsumerConfig",
     "RemotingClientConfig",
     "RemotingServerConfig",
     "StatefulSetConfig",

@@ -1,4 +1,4 @@
-"""The options of clients: consumers, lite pull consumers, producers."""
+"""The options of clients: push, lite pull and classic pull consumers, producers."""
 
 import re
 from datetime import datetime
@@ -359,6 +359,67 @@ class LitePullConsumerConfig(ConsumerConfig):
         for name in NOT_IN_LITE_PULL:
             if getattr(self, name) != shipped[name].default:
                 raise FieldError(option_name(name), "expected its default: a lite pull consumer has no other")
+
+
+class PullApplication(StrEnum):
+    """What the application of a classic pull consumer does; not of RocketMQ, where applications are code."""
+
+    SCHEDULE_SERVICE = "schedule_service"
+    """`MQPullConsumerScheduleService`: it listens for changes, and each queue has a task of its own."""
+    QUEUES_IN_BALANCE = "queues_in_balance"
+    """One thread pulls the queues of `fetchMessageQueuesInBalance` in turn."""
+    SUBSCRIBE_QUEUES = "subscribe_queues"
+    """One thread pulls the queues of `fetchSubscribeMessageQueues` in turn: all queues of the topic, whatever the
+    rebalance has allocated, so each member consumes every message."""
+
+
+NOT_IN_PULL = (
+    *(name for name in NOT_IN_LITE_PULL if name != "message_model"),
+    *("consume_from_where", "consume_timestamp", "pull_threshold_for_queue", "pull_threshold_size_for_queue"),
+    "pull_time_delay_mills_when_exception",
+)
+"""Options that a classic pull consumer has with their defaults only."""
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class PullConsumerConfig(ConsumerConfig):
+    """Options of a classic pull consumer and of its application; it has no listener, no cache and no thread of its own.
+
+    Mirrors:
+        `org.apache.rocketmq.client.consumer.DefaultMQPullConsumer`, `MQPullConsumerScheduleService`.
+    """
+
+    broker_suspend_max_time_millis: int = millis(20_000)
+    """How long a broker may hold a pull without messages, with `pull_block_if_not_found`."""
+    consumer_pull_timeout_millis: int = millis(10_000)
+    """How long the application waits for the answer of a pull that no broker holds."""
+    enable_rebalance: bool = flag(default=True)
+    """Take part in the rebalance of the group; without it no queue is owned, and no offset is committed."""
+    pull_application: PullApplication = choice(PullApplication, PullApplication.SCHEDULE_SERVICE)
+    """What the application does. This option is not RocketMQ's."""
+    pull_batch_size: int = count(32, minimum=1, maximum=1024)
+    """Most messages of one pull, an argument of `pull`. This option is not one of RocketMQ's pull consumer."""
+    pull_block_if_not_found: bool = flag(default=False)
+    """Pull with `pullBlockIfNotFound`, so that brokers hold the pull, and not with `pull`. This option is not
+    RocketMQ's."""
+    pull_max_idle_time_ms: int = period_millis(_NEVER_MS)
+    """Never: a queue without pulls stays."""
+    pull_next_delay_time_millis: int = millis(200, usual=PAUSE_MS)
+    """Pause of a queue, or of the thread that pulls all, after a pull; a task that failed pauses for 1,000 ms. In
+    RocketMQ a field of `PullTaskContext`."""
+    pull_thread_nums: int = count(20, minimum=1, maximum=1000)
+    """Threads of the schedule service: queues that are pulled or processed concurrently. In RocketMQ a field of
+    `MQPullConsumerScheduleService`."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        shipped = attrs.fields_dict(PullConsumerConfig)
+        for name in NOT_IN_PULL:
+            if getattr(self, name) != shipped[name].default:
+                raise FieldError(option_name(name), "expected its default: a classic pull consumer has no other")
+        if self.consumer_timeout_millis_when_suspend < self.broker_suspend_max_time_millis:
+            problem = f"expected at least brokerSuspendMaxTimeMillis, {self.broker_suspend_max_time_millis}"
+            raise FieldError("consumerTimeoutMillisWhenSuspend", problem)
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)

@@ -17,6 +17,7 @@ from nodes.config import (
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
+    PullConsumerConfig,
     StatefulSetConfig,
 )
 from nodes.config import options as options_of
@@ -153,23 +154,23 @@ class _Drawing:
     def _consumer(self, group: str) -> Tables:
         chance = self._chance
         topics = [topic["name"] for topic in self._topics]
-        is_lite_pull = chance.randrange(5) == 0
+        kind = {0: LitePullConsumerConfig, 1: PullConsumerConfig}.get(chance.randrange(10), ConsumerConfig)
         table: Tables = {
             "group": group,
             "names": [f"{group}-c{number}" for number in range(1, self._size(3, 12) + 1)],
             "topics": sorted(chance.sample(topics, chance.randint(1, len(topics)))),
-            "options": self._options(LitePullConsumerConfig if is_lite_pull else ConsumerConfig, 3),
+            "options": self._options(kind, 3),
             "consume_ms": chance.choice((0, 0, 5, 50)),
         }
-        if is_lite_pull:
-            table["lite_pull"] = True
+        if kind is not ConsumerConfig:
+            table["lite_pull" if kind is LitePullConsumerConfig else "classic_pull"] = True
         else:
             table["fail_times"] = chance.choice((0, 0, 0, 1))
             table["options"] |= {"consumeOrderly": True} if chance.randrange(4) == 0 else {}
             self._report_assigner(table)
         if chance.randrange(4) == 0:
             table["expressions"] = {table["topics"][0]: chance.choice(("a", "a || b", "*"))}
-        if chance.randrange(4) == 0:
+        if chance.randrange(4) == 0 and kind is not PullConsumerConfig:
             table["options"]["consumeFromWhere"] = "CONSUME_FROM_FIRST_OFFSET"
         return table
 
@@ -210,7 +211,7 @@ class _Drawing:
     def _share_a_process(self) -> None:
         """Now and then one more group in the processes of the first."""
         first = self._consumers[0]
-        if self._chance.randrange(6) == 0 and "lite_pull" not in first and "names" in first:
+        if self._chance.randrange(6) == 0 and not first.keys() & {"lite_pull", "classic_pull"} and "names" in first:
             self._consumers.append({"group": "gx", "topics": first["topics"][:1], "share_process_with": first["group"]})
 
     def _producer(self, number: int) -> Tables:

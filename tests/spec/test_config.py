@@ -12,6 +12,7 @@ from nodes.config import (
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
+    PullConsumerConfig,
     option_name,
     options,
 )
@@ -20,7 +21,7 @@ from nodes.fields import FieldError, unit_of
 
 ALL_CONFIGS = (
     *(NameserverConfig, BrokerConfig, ClientConfig),
-    *(ConsumerConfig, LitePullConsumerConfig, ProducerConfig),
+    *(ConsumerConfig, LitePullConsumerConfig, PullConsumerConfig, ProducerConfig),
 )
 
 

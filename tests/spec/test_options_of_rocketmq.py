@@ -17,6 +17,7 @@ from nodes.config import (
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
+    PullConsumerConfig,
     options,
 )
 
@@ -26,6 +27,7 @@ OURS = {
     ControllerConfig: (FileKind.CONTROLLER, ()),
     ConsumerConfig: (FileKind.CLIENT, ("ClientConfig", "DefaultMQPushConsumer")),
     LitePullConsumerConfig: (FileKind.CLIENT, ("ClientConfig", "DefaultMQPushConsumer", "DefaultLitePullConsumer")),
+    PullConsumerConfig: (FileKind.CLIENT, ("ClientConfig", "DefaultMQPushConsumer", "DefaultMQPullConsumer")),
     ProducerConfig: (FileKind.CLIENT, ("ClientConfig", "DefaultMQProducer")),
 }
 LIMITS_OF_OURS = ("maxTopics", "maxQueuesPerTopic", "maxQueues", "maxGroups", "storeMaxBytes")
@@ -35,9 +37,11 @@ OF_STRATEGIES = (
     *("lockService", "fencing", "tcpKeepalivesIdle"),
     "replicasPollIntervalMs",
 )
+OF_APPLICATIONS = ("pullApplication", "pullBlockIfNotFound", "pullNextDelayTimeMillis", "pullThreadNums")
 NO_FIELDS = {
     **dict.fromkeys(LIMITS_OF_OURS, "a limit of the emulator"),
     **dict.fromkeys(OF_STRATEGIES, "an argument of the constructor of a strategy, or of a strategy of ours"),
+    **dict.fromkeys(OF_APPLICATIONS, "of the application of a classic pull consumer, or of a class that is one"),
     "assignerGracePeriodMs": "a rule of ours",
     "pinnedAssigner": "a rule of ours",
     "processingTimes": "a rule of ours",
@@ -74,6 +78,8 @@ OTHER_DEFAULTS = {
     ("NettyServerConfig", "listenPort"): "the startup class of each node sets its port",
     ("DefaultMQPushConsumer", "allocateMessageQueueStrategy"): "an object",
     ("DefaultLitePullConsumer", "allocateMessageQueueStrategy"): "an object",
+    ("DefaultMQPullConsumer", "allocateMessageQueueStrategy"): "an object",
+    ("DefaultMQPullConsumer", "maxReconsumeTimes"): "it sends nothing back here",
     ("DefaultMQPushConsumer", "consumeTimestamp"): "half an hour before the start of the process",
     ("DefaultLitePullConsumer", "consumeTimestamp"): "half an hour before the start of the process",
     ("BrokerConfig", "namesrvAddr"): "empty in place of null",
@@ -110,7 +116,7 @@ def test_each_emulated_option_has_the_default_of_rocketmq_or_is_explained(ours):
         for known in same
         if not known.depends_on
         if as_java(field.default) != known.default and (known.of, known.name) not in OTHER_DEFAULTS
-        if not (ours is LitePullConsumerConfig and known.of == "DefaultMQPushConsumer")
+        if not (ours in (LitePullConsumerConfig, PullConsumerConfig) and known.of == "DefaultMQPushConsumer")
     ]
 
     assert different == []
@@ -151,6 +157,7 @@ COUNTED = {
     (FileKind.CONTAINER, "BrokerContainerConfig"): 9,
     (FileKind.PROXY, "ProxyConfig"): 149,
     (FileKind.CLIENT, "ClientConfig"): 31,
+    (FileKind.CLIENT, "DefaultMQPullConsumer"): 14,
 }
 """As the classes of the jars have, and two keys that a broker reads without a field."""
 

@@ -31,7 +31,7 @@ class RunFacts:
 
 def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
     """The facts of a run of a scenario."""
-    pushing = [consumer for consumer in scenario.consumers if not consumer.lite_pull]
+    pushing = [consumer for consumer in scenario.consumers if consumer.has_listener]
     return RunFacts(
         end_ns,
         bounds_of(scenario),

@@ -43,6 +43,7 @@ from nodes.config import (
     NameserverConfig,
     NameserverWithControllerConfig,
     ProducerConfig,
+    PullConsumerConfig,
     StatefulSetConfig,
     with_options_of_controller,
 )
@@ -193,9 +194,10 @@ class ConsumerGroupSpec:
     topics: tuple[str, ...] = checked(NAMES)
     """Topics that each of them subscribes to."""
     config: ConsumerConfig = ConsumerConfig()
-    """A `LitePullConsumerConfig` makes them lite pull consumers."""
+    """A `LitePullConsumerConfig` makes them lite pull consumers, a `PullConsumerConfig` classic pull consumers."""
     consume_ms: int = whole(0, minimum=0, limit=TIME_MAX_MS, usual=Usual(0, 3_600_000))
-    """Time of the listener for one message; of a lite pull consumer, time of its application for one poll."""
+    """Time of the listener for one message; of a lite pull consumer, time of its application for one poll; of a
+    classic pull consumer, for one pull."""
     fail_times: int = whole(0, minimum=0)
     """Failures of the listener for each message before it succeeds."""
     expressions: Mapping[str, str] = checked(TEXT_MAP, NO_EXPRESSIONS)
@@ -229,8 +231,18 @@ class ConsumerGroupSpec:
 
     @property
     def lite_pull(self) -> bool:
-        """Whether these are lite pull consumers; otherwise push consumers."""
+        """Whether these are lite pull consumers."""
         return isinstance(self.config, LitePullConsumerConfig)
+
+    @property
+    def classic_pull(self) -> bool:
+        """Whether these are classic pull consumers."""
+        return isinstance(self.config, PullConsumerConfig)
+
+    @property
+    def has_listener(self) -> bool:
+        """Whether these are push consumers."""
+        return not (self.lite_pull or self.classic_pull)
 
 
 @attrs.frozen

@@ -226,7 +226,8 @@ def _with_options(
 
 
 def _consumers(group: ConsumerGroupSpec, statefulset: StatefulSetSpec | None) -> dict[str, Any]:
-    table = {**_with_options(group), **({"lite_pull": True} if group.lite_pull else {})}
+    kinds = {"lite_pull": group.lite_pull, "classic_pull": group.classic_pull}
+    table = {**_with_options(group), **{key: True for key, is_kind in kinds.items() if is_kind}}
     if statefulset is not None:
         table.pop("names", None)  # they follow from its replicas
     return table

@@ -45,6 +45,7 @@ from nodes.config import (
     NameserverConfig,
     NameserverWithControllerConfig,
     ProducerConfig,
+    PullConsumerConfig,
     StatefulSetConfig,
     options,
 )
@@ -123,6 +124,8 @@ class ConsumerKeys(OptionsKeys):
     """How many there are, in place of `names`: `consumer-1`, `consumer-2`, ..., counted over all groups."""
     lite_pull: bool = flag(default=False)
     """They are lite pull consumers, with the options of these."""
+    classic_pull: bool = flag(default=False)
+    """They are classic pull consumers (`DefaultMQPullConsumer`), with the options of these."""
 
 
 _REPLICAS, _SERVERS, _CONTROLLERS, _MEMBERS = (
@@ -338,12 +341,19 @@ def _read_consumer(
     if mode in _OF_CLIENTS5:
         config5 = read_options(table, _OF_CLIENTS5[mode])
         return table.build(ConsumerGroupSpec, names=names, mode=mode, config5=config5)
-    config = (
-        read_options(table, LitePullConsumerConfig)
-        if table.get("lite_pull", SWITCH, default=False)
-        else read_options(table, ConsumerConfig, _consumer_options(table, preset))
-    )
+    config = _read_consumer_config(table, preset)
     return table.build(ConsumerGroupSpec, names=names, config=config, mode=mode)
+
+
+def _read_consumer_config(table: Section, preset: Preset) -> ConsumerConfig:
+    is_lite, is_classic = (table.get(key, SWITCH, default=False) for key in ("lite_pull", "classic_pull"))
+    if is_lite and is_classic:
+        raise SpecError(table.at("classic_pull"), "expected only one of lite_pull and classic_pull")
+    if is_lite:
+        return read_options(table, LitePullConsumerConfig)
+    if is_classic:
+        return read_options(table, PullConsumerConfig)
+    return read_options(table, ConsumerConfig, _consumer_options(table, preset))
 
 
 def _consumer_options(section: Section, preset: Preset) -> Mapping[str, Any]:

@@ -45,6 +45,7 @@ from faults.catalogue import FAULTS, fields_of, scope_of
 from nodes.client.producer.keys import KeyDistribution, MessageKeys
 from nodes.config import (
     NOT_IN_LITE_PULL,
+    NOT_IN_PULL,
     BrokerConfig,
     Config,
     ConsumerConfig,
@@ -52,6 +53,7 @@ from nodes.config import (
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
+    PullConsumerConfig,
     StatefulSetConfig,
     options,
 )
@@ -70,6 +72,7 @@ ROLES: Mapping[str, type[Config]] = MappingProxyType(
         "lite-pull-consumer": LitePullConsumerConfig,
         "push5-consumer": PushConsumer5Config,
         "simple-consumer": SimpleConsumer5Config,
+        "classic-pull-consumer": PullConsumerConfig,
         "producer": ProducerConfig,
         "producer5": Producer5Config,
         "statefulset": StatefulSetConfig,
@@ -122,7 +125,7 @@ def options_of(role: str) -> tuple[ReferenceEntry, ...]:
     require_known("options", "role", role, list(ROLES))
     kind = ROLES[role]
     listed = sorted(options(kind).items(), key=lambda named: named[0].lower())
-    fixed = NOT_IN_LITE_PULL if kind is LitePullConsumerConfig else ()
+    fixed = {LitePullConsumerConfig: NOT_IN_LITE_PULL, PullConsumerConfig: NOT_IN_PULL}.get(kind, ())
     release = (_release(),) if set_by_release(Release.BEFORE_GROUPS, kind) else ()
     return (*release, *(_entry(kind, item, _setters(kind, item.name)) for _, item in listed if item.name not in fixed))
 

@@ -1,4 +1,4 @@
-"""What the consumer groups of a scenario must not be: groups of one process, lite pull consumers, groups that pop."""
+"""What the consumer groups of a scenario must not be: groups of one process, pull consumers, groups that pop."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def violations_of_groups(groups: "Groups") -> Iterator[SpecError]:
     """Why groups cannot be, with the key of each mistake."""
     yield from _violations_of_shared_processes(groups)
-    yield from _violations_of_lite_pull(groups)
+    yield from _violations_of_pull_consumers(groups)
     yield from _violations_of_pops(groups)
 
 
@@ -44,15 +44,16 @@ def _violations_of_shared_processes(groups: "Groups") -> Iterator[SpecError]:
             yield SpecError(f"consumer[{i}].group", "expected another group: a process consumes once for each")
 
 
-def _violations_of_lite_pull(groups: "Groups") -> Iterator[SpecError]:
+def _violations_of_pull_consumers(groups: "Groups") -> Iterator[SpecError]:
     sharing = [consumers.share_process_with for consumers in groups]
     for i, consumers in enumerate(groups):
-        if not consumers.lite_pull:
+        if consumers.has_listener:
             continue
+        key, kind = ("lite_pull", "lite pull") if consumers.lite_pull else ("classic_pull", "classic pull")
         if consumers.fail_times:
-            yield SpecError(f"consumer[{i}].fail_times", "expected 0: a lite pull consumer sends nothing back")
+            yield SpecError(f"consumer[{i}].fail_times", f"expected 0: a {kind} consumer sends nothing back")
         if consumers.share_process_with is not None or consumers.group in sharing:
-            yield SpecError(f"consumer[{i}].lite_pull", "expected false in a process that consumes for several groups")
+            yield SpecError(f"consumer[{i}].{key}", "expected false in a process that consumes for several groups")
 
 
 def _violations_of_pops(groups: "Groups") -> Iterator[SpecError]:
@@ -62,8 +63,9 @@ def _violations_of_pops(groups: "Groups") -> Iterator[SpecError]:
                 yield SpecError(f"consumer[{i}].pop_share_queue_num", 'expected mode = "pop" with it')
             continue
         key, config = f"consumer[{i}].mode", consumers.config
-        if consumers.lite_pull:
-            yield SpecError(key, "expected pull: lite pull consumers never pop")
+        if not consumers.has_listener:
+            kind = "lite pull" if consumers.lite_pull else "classic pull"
+            yield SpecError(key, f"expected pull: {kind} consumers never pop")
         elif config.consume_orderly or config.message_model is MessageModel.BROADCASTING:
             yield SpecError(key, "expected pull: ordered and broadcasting consumers ask no broker for their queues")
         elif config.client_rebalance:

@@ -4,7 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, suggestion
-from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity, LitePullConsumerConfig, LockServiceKind
+from nodes.config import (
+    AllocateStrategy,
+    ConsumerConfig,
+    Exclusivity,
+    LitePullConsumerConfig,
+    LockServiceKind,
+    PullConsumerConfig,
+)
 from nodes.fields import shown
 from nodes.protocol.model import MessageModel
 
@@ -99,6 +106,8 @@ def _violations_of_pods(
         yield NameMistakeError(f"{key}.names", problem, "statefulset")
     if isinstance(group.config, LitePullConsumerConfig):
         yield SpecError(f"{key}.lite_pull", "expected false in a StatefulSet: its pods are push consumers")
+    if isinstance(group.config, PullConsumerConfig):
+        yield SpecError(f"{key}.classic_pull", "expected false in a StatefulSet: its pods are push consumers")
     if group.start_after_ms:
         yield SpecError(f"{key}.start_after_ms", "expected none in a StatefulSet: its API server starts the pods")
     if group.one_address:

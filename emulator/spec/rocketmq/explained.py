@@ -22,6 +22,7 @@ from nodes.config import (
     NameserverConfig,
     NameserverWithControllerConfig,
     ProducerConfig,
+    PullConsumerConfig,
     options,
 )
 
@@ -36,6 +37,7 @@ _REAL: Mapping[type[Config], Sequence[tuple[FileKind, tuple[str, ...]]]] = Mappi
         ControllerConfig: ((FileKind.CONTROLLER, CLASSES_OF[FileKind.CONTROLLER]),),
         ConsumerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultMQPushConsumer")),),
         LitePullConsumerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultLitePullConsumer")),),
+        PullConsumerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultMQPullConsumer")),),
         ProducerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultMQProducer")),),
     }
 )

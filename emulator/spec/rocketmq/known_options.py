@@ -28,6 +28,7 @@ from nodes.config import (
     LitePullConsumerConfig,
     NameserverConfig,
     ProducerConfig,
+    PullConsumerConfig,
     options,
 )
 
@@ -100,7 +101,10 @@ CLASSES_OF: Mapping[FileKind, tuple[str, ...]] = MappingProxyType(
         FileKind.CONTROLLER: ("ControllerConfig", "JraftConfig", *_REMOTING),
         FileKind.CONTAINER: ("BrokerContainerConfig", *_REMOTING),
         FileKind.PROXY: ("ProxyConfig",),
-        FileKind.CLIENT: ("ClientConfig", "DefaultMQPushConsumer", "DefaultLitePullConsumer", "DefaultMQProducer"),
+        FileKind.CLIENT: (
+            *("ClientConfig", "DefaultMQPushConsumer", "DefaultLitePullConsumer", "DefaultMQPullConsumer"),
+            "DefaultMQProducer",
+        ),
     }
 )
 """The classes that read a file of a kind, in RocketMQ's order."""
@@ -111,7 +115,7 @@ _OURS: Mapping[FileKind, tuple[type[Config], ...]] = MappingProxyType(
         FileKind.CONTROLLER: (ControllerConfig,),
         FileKind.CONTAINER: (),
         FileKind.PROXY: (),
-        FileKind.CLIENT: (ConsumerConfig, LitePullConsumerConfig, ProducerConfig),
+        FileKind.CLIENT: (ConsumerConfig, LitePullConsumerConfig, PullConsumerConfig, ProducerConfig),
     }
 )
 _OF_SYSTEM = tuple(
@@ -202,6 +206,7 @@ def _ours_of(kind: FileKind, of: str) -> Iterator[type[Config]]:
     only: dict[str, type[Config]] = {
         "DefaultMQPushConsumer": ConsumerConfig,
         "DefaultLitePullConsumer": LitePullConsumerConfig,
+        "DefaultMQPullConsumer": PullConsumerConfig,
         "DefaultMQProducer": ProducerConfig,
     }
     yield from (ours for ours in _OURS[kind] if of not in only or ours is only[of])

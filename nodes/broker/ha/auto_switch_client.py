@@ -58,6 +58,7 @@ class AutoSwitchHaClient(HaClient):
         self._end = SlaveEnd(epochs, store.max_commit_log_offset)
         self._is_blocked = False
         """Whether the connection has delivered a batch that is never understood: what follows it is not read."""
+        self._wait_before_close_ms = 0
 
     def update_master_address(self, address: str | None) -> None:
         """Set the master of the next connection, and connect now if there is none."""
@@ -75,6 +76,12 @@ class AutoSwitchHaClient(HaClient):
             self._change_state(HAConnectionState.HANDSHAKE, self._channel.remote_address)
             self._shake_hands(self._channel)
         return is_connected
+
+    async def _wait_before_close(self) -> None:
+        """As long as the refusal says; a wake-up before or meanwhile ends this wait, so that the pause is whole."""
+        wait_ms, self._wait_before_close_ms = self._wait_before_close_ms, 0
+        if wait_ms and not self._is_shut_down():
+            await self._running.sleep_ms(wait_ms)
 
     def _shake_hands(self, channel: Channel) -> None:
         self._last_write_ms = self._now_ms()
@@ -113,6 +120,7 @@ class AutoSwitchHaClient(HaClient):
         except RefusedFrameError as refusal:
             self._host.log.warning("the HA connection is closed", reason=str(refusal))
             self._refused = True
+            self._wait_before_close_ms = refusal.wait_ms
             self._selector.wake()
         except NegativeBatchError as error:
             self._host.log.warning("nothing more of this HA connection is understood", reason=str(error))

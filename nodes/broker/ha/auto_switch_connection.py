@@ -6,7 +6,7 @@ import attrs
 
 from nodes.broker.ha.connection import HaConnection
 from nodes.broker.tables.ha.auto_switch_frames import encode_batch, encode_master_handshake, parse_slave_handshake
-from nodes.broker.tables.ha.auto_switch_link import LogBatch, MasterEnd, SlaveAck
+from nodes.broker.tables.ha.auto_switch_link import LogBatch, MasterEnd, SlaveAck, SlaveHandshake
 from nodes.broker.tables.ha.epoch_file import EpochFile
 from nodes.broker.tables.ha.ha_frames import HAConnectionState, parse_report, start_position
 from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
@@ -63,11 +63,7 @@ class AutoSwitchHaConnection(HaConnection):
         """Handle a handshake or a report of the slave."""
         answer = parse_slave_handshake(command)
         if answer is not None:
-            self._last_read_ms = self._now_ms()
-            self._end.on_handshake(answer)
-            if self._end.link not in self._in_sync.links:
-                self._in_sync.links.append(self._end.link)
-            self.channel.send(encode_master_handshake(self._end.handshake(self._store.max_commit_log_offset)))
+            self._on_handshake(answer)
             return
         offset = parse_report(command)
         if offset is None:
@@ -75,6 +71,20 @@ class AutoSwitchHaConnection(HaConnection):
             return
         self._last_read_ms = self._now_ms()
         self._on_report(offset)
+
+    def _on_handshake(self, slave: SlaveHandshake) -> None:
+        """Answer by the writer: a handshake that repeats one without answer, such as at a frozen master, gets none."""
+        self._last_read_ms = self._now_ms()
+        is_repeated = self._end.owes_handshake
+        self._end.on_handshake(slave)
+        if self._end.link not in self._in_sync.links:
+            self._in_sync.links.append(self._end.link)
+        if not is_repeated:
+            self._host.start_soon(self._answer_handshake, name="WriteSocketService")
+
+    async def _answer_handshake(self) -> None:
+        if self._is_open():
+            self.channel.send(encode_master_handshake(self._end.handshake(self._store.max_commit_log_offset)))
 
     def _on_report(self, offset: int) -> None:
         is_first = not self._end.is_transferring

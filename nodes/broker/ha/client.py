@@ -104,12 +104,16 @@ class HaClient(ChannelHandler):
             if self._is_shut_down():
                 return
             if not is_good:
+                await self._wait_before_close()
                 self._leave(HAConnectionState.READY)
                 await self._pause()
             elif self._is_silent():
                 self._host.begin_cause("HAClient housekeeping")
                 self._host.log.warning("no word from the HA master, the connection is closed")
                 self._leave(HAConnectionState.READY)
+
+    async def _wait_before_close(self) -> None:
+        """Wait between a bad frame and the close of the connection; a plain slave does not."""
 
     async def _pause(self) -> None:
         if not self._is_shut_down() and not await self._running.sleep_ms(PAUSE_MS):

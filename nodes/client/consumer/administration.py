@@ -10,7 +10,7 @@ from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.tables.assigned_message_queues import AssignedMessageQueues
 from nodes.client.tables.consumer_stats import ConsumerStats
 from nodes.client.tables.process_queue import NO_OFFSET, ProcessQueue
-from nodes.config import ConsumerConfig, LitePullConsumerConfig
+from nodes.config import ConsumerConfig, LitePullConsumerConfig, PullConsumerConfig
 from nodes.config.text import from_lines, to_lines, values_of
 from nodes.protocol.bodies_consumer import (
     CMResult,
@@ -70,6 +70,13 @@ _OF_LITE_PULL_CONSUMERS = (
     "pullThreadNums",
     "pullThresholdForAll",
 )
+_OF_PULL_CONSUMERS = (
+    *(name for name in _OF_CLIENTS if not name.startswith(("consume", "pull"))),
+    "brokerSuspendMaxTimeMillis",
+    "consumerPullTimeoutMillis",
+    "consumerTimeoutMillisWhenSuspend",
+    "enableRebalance",
+)
 """Of the fields of RocketMQ's consumer classes, which a real consumer reports whole, those that are options here."""
 
 
@@ -118,7 +125,7 @@ class PushConsumerAdministration:
 
     def consumer_status(self, topic: str) -> Mapping[MessageQueue, int]:
         """The offsets in memory of the queues of a topic, or of all for an empty one."""
-        return {queue: at for queue, at in self._offsets.memory.offsets.items() if topic in ("", queue.topic)}
+        return offsets_of_topic(self._offsets, topic)
 
     async def running_info(self) -> ConsumerRunningInfo:
         """Its options, subscriptions, queues and counters."""
@@ -213,6 +220,51 @@ class LitePullConsumerAdministration:
     async def reset_offset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:  # noqa: ARG002
         """Nothing: it goes on where it is."""
         self._host.log.info("[reset-offset] consumer does not exist", group=self.group, topic=topic)
+
+
+class PullConsumerAdministration:
+    """Implements `nodes.client.instance.client_requests.AdministeredConsumer` for a classic pull consumer.
+
+    Mirrors:
+        `DefaultMQPullConsumerImpl#consumerRunningInfo`.
+    """
+
+    def __init__(
+        self,
+        instance: ClientInstance,
+        config: PullConsumerConfig,
+        data: Callable[[], ConsumerData],
+        offsets: OffsetStore,
+    ) -> None:
+        self.group = data().group_name
+        self._host = instance.host
+        self._instance = instance
+        self._config = config
+        self._data = data
+        self._offsets = offsets
+        self._started_ms = instance.host.clock.now_ms()
+
+    def consumer_status(self, topic: str) -> Mapping[MessageQueue, int]:
+        """The offsets in memory of the queues of a topic, or of all for an empty one."""
+        return offsets_of_topic(self._offsets, topic)
+
+    async def running_info(self) -> ConsumerRunningInfo:
+        """Its options and its topics; no queues, which only the rebalance and the application know."""
+        data = self._data()
+        properties = _properties(self._instance, self._config, _OF_PULL_CONSUMERS, data, self._started_ms)
+        return ConsumerRunningInfo(properties, _sorted_subscriptions(data), {})
+
+    async def consume_directly(self, message: Message, broker_name: str) -> None:
+        """Nothing: the application pulls."""
+
+    async def reset_offset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:  # noqa: ARG002
+        """Nothing: it goes on where it is."""
+        self._host.log.info("[reset-offset] consumer does not exist", group=self.group, topic=topic)
+
+
+def offsets_of_topic(offsets: OffsetStore, topic: str) -> dict[MessageQueue, int]:
+    """The offsets in memory of the queues of a topic, or of all for an empty one."""
+    return {queue: at for queue, at in offsets.memory.offsets.items() if topic in ("", queue.topic)}
 
 
 def _properties(

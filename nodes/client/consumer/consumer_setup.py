@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from nodes.config import ConsumerConfig, LitePullConsumerConfig
+from nodes.config import ConsumerConfig, LitePullConsumerConfig, PullConsumerConfig
 from nodes.filter.filter_api import build_subscription_data
 from nodes.protocol.model import NO_TEXTS, RETRY_TOPIC_PREFIX, MessageModel, SubscriptionData
 from nodes.values import frozen
@@ -52,6 +52,29 @@ class LitePullSetup:
     def subscriptions(self, now_ms: int) -> dict[str, SubscriptionData]:
         """Mapping topic -> subscription."""
         return _subscriptions(self.topics, self.expressions, now_ms)
+
+
+@frozen
+class PullSetup:
+    """The group, the topics, the options, the servers and the application of a classic pull consumer."""
+
+    group: str
+    topics: tuple[str, ...]
+    """Registered topics; there is no retry topic."""
+    config: PullConsumerConfig
+    nameservers: tuple[str, ...]
+    consume_ms: int = 0
+    """How long the application works on the messages of one pull."""
+    expressions: Mapping[str, str] = NO_TEXTS
+    """Mapping topic -> expression of tags of its pulls; `*` by default."""
+
+    def pulled(self) -> dict[str, SubscriptionData]:
+        """Mapping topic -> what its pulls ask for."""
+        return _subscriptions(self.topics, self.expressions, 0)
+
+    def registered(self) -> dict[str, SubscriptionData]:
+        """Mapping topic -> what heartbeats contain: all messages, whatever the pulls ask for, and version 0."""
+        return _subscriptions(self.topics, NO_TEXTS, 0)
 
 
 def _subscriptions(topics: tuple[str, ...], expressions: Mapping[str, str], now_ms: int) -> dict[str, SubscriptionData]:

@@ -1,4 +1,4 @@
-"""How push and lite pull consumers add and remove queues: start offsets, last commits, unlocking."""
+"""How push, lite pull and classic pull consumers add and remove queues: start offsets, last commits, unlocking."""
 
 from nodes.client.exclusivity.queue_exclusivity import QueueExclusivity
 from nodes.client.instance.client_instance import ClientInstance
@@ -11,6 +11,7 @@ from nodes.client.offsets.pull_from_where import (
     pull_from_where_without_offset,
 )
 from nodes.client.rebalance.order_locks import OrderLocks
+from nodes.client.tables.offset_table import NO_OFFSET
 from nodes.client.tables.pop_process_queue import PopProcessQueue
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
@@ -176,4 +177,44 @@ class LitePullQueues:
 
     def remove_unnecessary_pop(self, queue: MessageQueue, process_queue: PopProcessQueue) -> bool:  # noqa: ARG002
         """Never called: a lite pull consumer does not pop."""
+        return True
+
+
+class PullQueues:
+    """Implements `nodes.client.rebalance.roles.QueueSource`.
+
+    Args:
+        offsets: of the group.
+
+    Mirrors:
+        `org.apache.rocketmq.client.impl.consumer.RebalancePullImpl`.
+    """
+
+    def __init__(self, offsets: OffsetStore) -> None:
+        self._offsets = offsets
+
+    def rebalance_mode(self, wanted: RebalanceMode) -> RebalanceMode:  # noqa: ARG002
+        """Fixed, whatever is wanted."""
+        return RebalanceMode.CLIENT
+
+    async def lock(self, queue: MessageQueue) -> bool:  # noqa: ARG002
+        """No lock is needed: nothing is consumed in order."""
+        return True
+
+    def remove_dirty_offset(self, queue: MessageQueue) -> None:
+        """Remove an old offset of a new queue from memory."""
+        self._offsets.memory.remove(queue)
+
+    async def compute_pull_from_where(self, queue: MessageQueue) -> int:  # noqa: ARG002
+        """No offset: the application decides. RocketMQ's class returns 0, which nothing reads."""
+        return NO_OFFSET
+
+    async def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:  # noqa: ARG002
+        """Commit what the application has set last, and not what it works on, and forget it."""
+        self._offsets.persist(queue)
+        self._offsets.memory.remove(queue)
+        return True
+
+    def remove_unnecessary_pop(self, queue: MessageQueue, process_queue: PopProcessQueue) -> bool:  # noqa: ARG002
+        """Never called: a classic pull consumer does not pop."""
         return True

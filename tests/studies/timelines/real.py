@@ -146,6 +146,11 @@ def _heard_first(real: RealRun, event: str, seconds: float, _: Span) -> bool:
     return real.scenario in _FROZEN_MASTERS and event == "pause_of_sends" and _follows(real, "writable", seconds)
 
 
+def _answered_twice(real: RealRun, event: str, seconds: float, _: Span) -> bool:
+    """Whether the other slave left the link to the woken master, and perhaps the next one, for a second answer."""
+    return real.scenario in _FROZEN_MASTERS and event == "in_sync_again" and seconds <= _ANSWERED_TWICE_MAX_S
+
+
 def _looks_together(real: RealRun, event: str, seconds: float, span: Span) -> bool:
     together = event == "consumed_again" and seconds < span.minimum
     return together and real.scenario in _FROZEN_MASTERS and _follows(real, "writable", seconds)
@@ -178,6 +183,8 @@ _NEXT_MESSAGE_S = 2.0
 """From the first message that a new master takes to the next one, or to a consumer that hears of it."""
 _COPIED_MAX = 300
 """The messages of 10 s: a slave copies offsets each so often."""
+_ANSWERED_TWICE_MAX_S = 15.6
+"""Twice the pause of 5 s after such a link, and the 5 s until the first report of the third."""
 _ELECTIONS_MAX = 7
 """Two triggers of three attempts, and the one that succeeds."""
 _SCANNED_MAX_S = 15.6
@@ -209,6 +216,11 @@ _SUPPRESSIONS: tuple[tuple[Callable[[RealRun, str, float, Span], bool], InstantM
         "the master that woke read heartbeats of closed connections, and listed a consumer twice",
     ),
     (_heard_first, _THREADS, "the master that woke heard of the new one before it answered what waited in its socket"),
+    (
+        _answered_twice,
+        _THREADS,
+        "a slave that reads an answer to its handshake in two pieces repeats it, and leaves at the second answer",
+    ),
     (_looks_together, _THREADS, "both clients of one program look at routes together, ours each at its own time"),
     (_scanned_first, _THREADS, "the controller that woke looked for silent brokers before it read their heartbeats"),
     (

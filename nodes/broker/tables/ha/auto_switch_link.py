@@ -55,8 +55,21 @@ class LogBatch:
     size: int
 
 
+_STATE_NOT_MATCHED_WAIT_MS = 1
+_NO_CONSISTENT_POINT_WAIT_MS = 2_000
+
+
 class RefusedFrameError(Exception):
-    """The connection is closed because of a frame."""
+    """The connection is closed because of a frame.
+
+    Args:
+        wait_ms: how long the slave waits before it closes the connection; a new address of the master that arrived
+            before, or meanwhile, ends this wait and not the pause that follows.
+    """
+
+    def __init__(self, reason: str, *, wait_ms: int = 0) -> None:
+        super().__init__(reason)
+        self.wait_ms = wait_ms
 
 
 class NegativeBatchError(Exception):
@@ -105,14 +118,15 @@ class SlaveEnd:
             RefusedFrameError: there was a handshake, or the logs share no epoch.
         """
         if self.is_transferring:
-            raise RefusedFrameError("a second handshake")
+            raise RefusedFrameError("a second handshake", wait_ms=_STATE_NOT_MATCHED_WAIT_MS)
         point = None
         self.reported_offset = 0
         if self._epochs.entries:
             others = EpochFile.of(master.entries).with_end(master.log_end)
             point = self._epochs.with_end(max_offset).consistent_point(others)
             if point is None:
-                raise RefusedFrameError("the master's log and the own one share no epoch")
+                problem = "the master's log and the own one share no epoch"
+                raise RefusedFrameError(problem, wait_ms=_NO_CONSISTENT_POINT_WAIT_MS)
             self._epochs.truncate_from(point)
             self.reported_offset = point
         self.is_transferring = True
@@ -133,7 +147,7 @@ class SlaveEnd:
             NegativeBatchError: its size is negative.
         """
         if not self.is_transferring:
-            raise RefusedFrameError("a batch before the handshake")
+            raise RefusedFrameError("a batch before the handshake", wait_ms=_STATE_NOT_MATCHED_WAIT_MS)
         if batch.size < 0:
             raise NegativeBatchError(f"a batch of {batch.size} bytes")
         if max_offset not in (0, batch.offset):
