@@ -26,8 +26,8 @@ class ClientConnection(GrpcConnection):
         Raises:
             GrpcError: the connection has ended, or the server allows no more calls at a time.
         """
-        if self.ended is not None:
-            raise GrpcError(GrpcStatus.UNAVAILABLE, self.ended.text)
+        if self.ended is not None or self._is_left:
+            raise GrpcError(GrpcStatus.UNAVAILABLE, self.ended.text if self.ended is not None else self._is_left)
         try:
             call = self._h2.get_next_available_stream_id()
             self._h2.send_headers(call, call_headers(head))
@@ -61,6 +61,11 @@ class ClientConnection(GrpcConnection):
         status, text = read_trailers(self._trailers.get(call, ()))
         self._forget(call)
         found.append(CallEnded(call, status, text))
+
+    def _on_leave(self, last_call: int, found: list[Event]) -> None:
+        for call in [call for call in self.calls if call > last_call]:
+            self._forget(call)
+            found.append(CallEnded(call, GrpcStatus.UNAVAILABLE, self._is_left))
 
     def _on_ping_answered(self) -> None:
         """A client sends none."""

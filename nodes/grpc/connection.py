@@ -15,7 +15,7 @@ from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 from hpack import HeaderTuple
-from hyperframe.frame import GoAwayFrame
+from hyperframe.frame import Frame, GoAwayFrame
 
 from nodes.grpc.events import CallCancelled, ConnectionEnded, Event, MessageReceived
 from nodes.grpc.floods import FloodGuard
@@ -32,10 +32,21 @@ _READY_BYTES = 32_768
 _DEFAULT_WINDOW = 65_535
 
 
-class _BoundedH2(H2Connection):
-    """Remembers few calls that were closed: a frame for one of them is an error, whether it is remembered or not."""
+class _CallsH2(H2Connection):
+    """What gRPC needs otherwise than `h2` has it.
+
+    It remembers few calls that were closed, since a frame for one of them is an error whether it is remembered or not;
+    and calls outlive a GOAWAY frame.
+    """
 
     MAX_CLOSED_STREAMS = 4_096
+
+    def _receive_goaway_frame(self, frame: GoAwayFrame) -> tuple[list[Frame], list[h2_events.Event]]:
+        event = h2_events.ConnectionTerminated()
+        event.error_code = frame.error_code
+        event.last_stream_id = frame.last_stream_id
+        event.additional_data = frame.additional_data
+        return [], [event]
 
 
 class CallState:
@@ -69,10 +80,12 @@ class GrpcConnection(ABC):
         """How the connection has ended, once it has."""
         self._received_bytes = 0
         self._now_ns = now_ns
-        self._h2 = _BoundedH2(H2Configuration(client_side=is_client, validate_outbound_headers=False))
+        self._h2 = _CallsH2(H2Configuration(client_side=is_client, validate_outbound_headers=False))
         self._guard = FloodGuard(limits, now_ns)
         self._heads = FrameHeads(0 if is_client else len(PREFACE))
         self._queues = SendQueues(self._h2, self._guard)
+        self._is_left = ""
+        """Why the peer begins no more calls, and takes none; empty: it does."""
         self._made = bytearray()
         """Frames that were made and not sent."""
         self._begin(is_client=is_client)
@@ -100,6 +113,11 @@ class GrpcConnection(ABC):
         return self._received_bytes + self._heads.unfinished_bytes + self._guard.unfinished_bytes
 
     @property
+    def is_idle(self) -> bool:
+        """Whether no call is open, and none waits to be sent."""
+        return not self.calls and self._queues.is_empty
+
+    @property
     def unsent_bytes(self) -> int:
         """Bytes of messages that wait until the peer reads."""
         return self._queues.unsent_bytes
@@ -114,11 +132,10 @@ class GrpcConnection(ABC):
             for head in self._heads.feed(chunk):
                 self._guard.on_frame(head, now_ns)
             for event in self._h2.receive_data(chunk):
-                if isinstance(event, h2_events.ConnectionTerminated):
-                    found.append(self._end("the peer has sent GOAWAY", is_fault=False))
-                    break
                 self._on_event(event, found)
             self._require_reading()
+            if self._is_left and self.is_idle:
+                found.append(self._end(self._is_left, is_fault=False))
         except ConnectionLimitError as error:
             found.append(self.end_at_fault(str(error)))
         except ProtocolError as error:  # h2 has made a GOAWAY frame
@@ -182,6 +199,10 @@ class GrpcConnection(ABC):
     def _on_ping_answered(self) -> None:
         """The peer has answered a PING frame."""
 
+    @abstractmethod
+    def _on_leave(self, last_call: int, found: list[Event]) -> None:
+        """The peer has sent GOAWAY: it serves no call after this one."""
+
     # --- for both ends -----------------------------------------------------------
 
     def _on_event(self, event: h2_events.Event, found: list[Event]) -> None:
@@ -205,6 +226,10 @@ class GrpcConnection(ABC):
                 self._queues.on_windows()
             case h2_events.PingAckReceived():
                 self._on_ping_answered()
+            case h2_events.ConnectionTerminated():
+                text = (event.additional_data or b"").decode(errors="replace")
+                self._is_left = f"the peer has sent GOAWAY: {text}" if text else "the peer has sent GOAWAY"
+                self._on_leave(event.last_stream_id or 0, found)
             case _:
                 pass
 

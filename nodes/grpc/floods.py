@@ -75,8 +75,6 @@ class FloodGuard:
                     self._pings.take(now_ns)
             case FrameKind.WINDOW_UPDATE:
                 self._window_updates.take(now_ns)
-            case FrameKind.GOAWAY:
-                pass  # it ends the connection
             case _:
                 self._other.take(now_ns)
 

@@ -38,6 +38,8 @@ class GrpcLimits:
     """Messages that wait for the peer to read when one more is to be sent."""
     unread_bytes: int = 262_144
     """Frames that are made and wait for the peer to read, when it sends more."""
+    idle_ms: int = 120_000
+    """How long a connection without an open call stays open. As the proxy's `grpcClientIdleTimeMills`."""
     resets: Allowance = Allowance(500, 20)
     """Calls that the peer cancels, or has reset by malformed messages."""
     settings: Allowance = Allowance(100, 10)

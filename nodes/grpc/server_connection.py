@@ -41,11 +41,6 @@ class ServerConnection(GrpcConnection):
         self._draining = ""
 
     @property
-    def is_idle(self) -> bool:
-        """Whether no call is open, and none waits to be sent."""
-        return not self.calls and self._queues.is_empty
-
-    @property
     def is_drained(self) -> bool:
         """Whether the client knows that it may begin no call, and all have ended."""
         return self._last_call is not None and self.is_idle
@@ -88,6 +83,9 @@ class ServerConnection(GrpcConnection):
     def _on_ping_answered(self) -> None:
         if self._draining:
             self.refuse_calls()
+
+    def _on_leave(self, last_call: int, found: list[Event]) -> None:
+        """Nothing: a server begins no calls."""
 
     def _on_headers(self, call: int, headers: Iterable[tuple[bytes, bytes]], found: list[Event]) -> None:
         if call <= self._highest_call:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nodes.grpc.events import CallCancelled, CallStarted, ConnectionEnded, HalfClosed, MessageReceived
 from nodes.grpc.status import ConnectionLimitError, GrpcStatus
-from support.h2_peer import H2Peer, framed
+from support.h2_peer import H2Peer, frame, framed
 
 MIB = 1024 * 1024
 OK = {b"grpc-status": b"0"}
@@ -269,12 +269,17 @@ def test_the_end_of_the_stream_of_bytes_ends_the_connection_once():
     assert peer.server.receive(b"more", 0) == []
 
 
-def test_a_goaway_of_the_client_ends_the_connection_without_blame():
+def test_a_goaway_of_the_client_ends_the_connection_without_blame_when_its_calls_have_ended():
     peer = H2Peer()
+    call = peer.call(framed(b"x"))
     peer.swap()
-    peer.h2.close_connection()
+    goaway = frame(7, 0, 0, bytes(8) + b"bye")
+    before = peer.raw(goaway)
+    peer.server.end(call, GrpcStatus.OK, "", 0)
+    peer.swap()
 
-    assert peer.swap() == [ConnectionEnded("the peer has sent GOAWAY", is_fault=False)]
+    assert (before, peer.has_ended(call)) == ([], True)
+    assert peer.raw(goaway) == [ConnectionEnded("the peer has sent GOAWAY: bye", is_fault=False)]
 
 
 def test_a_client_that_reads_nothing_loses_its_connection_when_too_much_waits():
