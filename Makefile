@@ -152,7 +152,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/packages: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("python3 is older than 3.11" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -c "$$LISTED" dependencies spark build > $(VENV)/wanted.txt
+	$(BIN)/python -c "$$LISTED" dependencies proxy spark build > $(VENV)/wanted.txt
 	$(INSTALL) --no-compile -r $(VENV)/wanted.txt
 	touch $@
 

@@ -10,7 +10,7 @@ from project.house import PACKAGES, ROOT, modules, parsed, where
 PURE_STDLIB = (
     "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "contextvars", "copy", "dataclasses",
     "datetime", "difflib", "enum", "functools", "hashlib", "heapq", "hmac", "ipaddress", "itertools", "json", "math",
-    "operator", "re", "reprlib", "string", "struct", "types", "typing", "zlib",
+    "operator", "re", "reprlib", "string", "struct", "types", "typing", "urllib", "zlib",
 )  # fmt: skip
 ALLOWED = {
     "nodes": (
@@ -18,6 +18,10 @@ ALLOWED = {
         "attrs",
         "cattrs",
         "importlib",
+        "google",
+        "h2",
+        "hpack",
+        "hyperframe",
         "msgpack",
         "orjson",
         "outcome",
