@@ -9,12 +9,13 @@ from typing import TypeVar
 
 from nodes.beliefs import Belief, BeliefKind, Lifecycle, LifecycleEvent
 from nodes.client5.grpc_channel import CallFailedError, GrpcChannel
+from nodes.config.client5 import Client5Config
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.registry import decode_body
 from nodes.protocol.v2.definition import Address, Endpoints, MessageQueue, Resource, Settings, Status
-from nodes.protocol.v2.enums import AddressScheme, ClientType, Code
+from nodes.protocol.v2.enums import AddressScheme, ClientType, Code, MessageType
 from nodes.protocol.v2.service import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -49,6 +50,7 @@ class Client5:
 
     Args:
         endpoints: `ip:port` of the proxies.
+        config: its options.
         group: of a consumer; None: it is a producer.
         settings: returns what it reports.
         on_command: handles commands other than settings.
@@ -62,7 +64,7 @@ class Client5:
         self,
         host: Host,
         endpoints: tuple[str, ...],
-        request_timeout_ms: int,
+        config: Client5Config,
         group: str | None,
         client_type: ClientType,
         settings: Callable[[], Settings],
@@ -72,13 +74,15 @@ class Client5:
         self.host = host
         self.client_id = f"{host.name}@{host.pid}@0@{host.clock.monotonic_ns():x}"
         self.endpoints = _endpoints(endpoints)
-        self.request_timeout_ms = request_timeout_ms
+        self.request_timeout_ms = config.request_timeout
+        self._renews_stream = config.renews_stream
         self._group = None if group is None else Resource(group)
         self._type = client_type
         self._settings = settings
         self._on_command = on_command
         self._on_settings = on_settings
-        self.channel = GrpcChannel(host, endpoints, self.client_id, self._command, self._on_closed)
+        tried = endpoints if config.tries_all_endpoints else endpoints[:1]
+        self.channel = GrpcChannel(host, tried, self.client_id, self._command, self._on_closed)
         self.routes: dict[str, tuple[MessageQueue, ...]] = {}
         """Topic -> queues; a refresh that fails leaves the old ones."""
         self._topics: dict[str, None] = {}
@@ -146,12 +150,14 @@ class Client5:
 
         Raises:
             CallFailedError: there was no answer.
-            StatusError: the proxy has none.
+            StatusError: the proxy has none, or does not know its type.
         """
         request = QueryRouteRequest(Resource(topic), self.endpoints)
         answer = await self.call(RequestCode.V2_QUERY_ROUTE, request, QueryRouteResponse)
         if answer.status.code is not Code.OK:
             raise StatusError(answer.status)
+        if any(MessageType.MESSAGE_TYPE_UNSPECIFIED in queue.accept_message_types for queue in answer.message_queues):
+            raise StatusError(Status(Code.OK, "Message type is not specified"))
         if self.routes.get(topic) != answer.message_queues:
             self.routes[topic] = answer.message_queues
             brief = _in_brief(answer.message_queues)
@@ -196,7 +202,7 @@ class Client5:
 
     def _on_closed(self, _address: str) -> None:
         """The stream has broken: open it again after a pause, as long as that takes."""
-        if not self._ends:
+        if self._renews_stream and not self._ends:
             self.host.call_later_ms(_STREAM_PAUSE_MS, self._renew_stream)
 
     def _renew_stream(self) -> None:

@@ -75,7 +75,7 @@ class Producer5:
         self._client = Client5(
             host,
             setup.endpoints,
-            setup.config.request_timeout,
+            setup.config,
             None,
             ClientType.PRODUCER,
             self._settings,

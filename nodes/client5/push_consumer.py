@@ -57,7 +57,7 @@ class PushConsumer5:
         self._client = Client5(
             host,
             setup.endpoints,
-            config.request_timeout,
+            config,
             group,
             ClientType.PUSH_CONSUMER,
             self._settings,

@@ -34,7 +34,7 @@ class SimpleConsumer5:
         self._client = Client5(
             host,
             setup.endpoints,
-            config.request_timeout,
+            config,
             setup.group,
             ClientType.SIMPLE_CONSUMER,
             self._settings,

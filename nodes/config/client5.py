@@ -3,6 +3,7 @@
 import attrs
 
 from nodes.config.options import Config, count, millis, name_options
+from nodes.fields import flag
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -15,6 +16,12 @@ class Client5Config(Config):
 
     request_timeout: int = millis(3_000, minimum=1)
     """Of a call; receiving messages takes the time of the poll in addition."""
+    renews_stream: bool = flag(default=True)
+    """Report the settings again a second after their stream has broken, as Java's client does. Go's client up to 5.1.2
+    waits for the next round, for up to five minutes (upstream 1137)."""
+    tries_all_endpoints: bool = flag(default=True)
+    """Connect to the next proxy of the access point when one does not answer, as Java's client does. Go's client does
+    not (upstream 818)."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)

@@ -16,7 +16,7 @@ from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encod
 from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import TelemetryCommand
 from nodes.proxy.ack_message_activity import AckMessageActivity
-from nodes.proxy.client_activity import ClientActivity, GrpcError
+from nodes.proxy.client_activity import CallEndsError, ClientActivity
 from nodes.proxy.receive_message_activity import ReceiveMessageActivity
 from nodes.proxy.route_activity import RouteActivity
 from nodes.proxy.send_message_activity import SendMessageActivity
@@ -83,7 +83,7 @@ class GrpcMessagingApplication:
             answer = await self._clients.telemetry(context, command, channel)
         except CallError as error:
             answer = TelemetryCommand(error.status)
-        except GrpcError as error:
+        except CallEndsError as error:
             return grpc_error(request, error.grpc_status, str(error))
         return None if answer is None else success(request, body=answer)
 

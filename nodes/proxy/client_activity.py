@@ -33,7 +33,7 @@ _CONSUME_TYPES = {
 }
 
 
-class GrpcError(Exception):
+class CallEndsError(Exception):
     """A call ends with a status of gRPC.
 
     Args:
@@ -99,7 +99,7 @@ class ClientActivity:
             observer: the connection, over which commands go to the client from now on.
 
         Raises:
-            GrpcError: the settings are refused, and the stream ends; what was registered before stays.
+            CallEndsError: the settings are refused, and the stream ends; what was registered before stays.
         """
         settings = command.settings
         if settings is None:
@@ -109,7 +109,7 @@ class ClientActivity:
         except CallError as error:
             is_argument = Code.BAD_REQUEST <= error.code < Code.INTERNAL_ERROR and type(error) is CallError
             status = INVALID_ARGUMENT if is_argument else INTERNAL
-            raise GrpcError(status, f"process client telemetryCommand failed. {error}") from error
+            raise CallEndsError(status, f"process client telemetryCommand failed. {error}") from error
 
     async def _take_settings(self, context: ProxyContext, settings: Settings, observer: Channel) -> TelemetryCommand:
         if settings.publishing is not None:
@@ -130,7 +130,7 @@ class ClientActivity:
             )
             channel.observer = observer
         else:
-            raise GrpcError(INVALID_ARGUMENT, "there is no publishing or subscription data in settings")
+            raise CallEndsError(INVALID_ARGUMENT, "there is no publishing or subscription data in settings")
         self._clients.update_settings(context.client_id, settings)
         return TelemetryCommand(OK, await self.merged_settings(context.client_id))
 

@@ -31,7 +31,7 @@ from nodes.proxy.topic_route_service import TopicRouteService
 from nodes.threads import ScheduledThread
 
 TRANS_HEARTBEAT_CLIENT_ID = "rmq-proxy-producer-client"
-"""The same for all proxies, which brokers tell apart by their connections."""
+"""The same for all proxies, which brokers distinguish by their connections."""
 _MS_PER_S = 1_000
 _ENDS = {
     TransactionResolution.COMMIT: MessageSysFlag.TRANSACTION_COMMIT_TYPE,

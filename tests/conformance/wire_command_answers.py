@@ -17,6 +17,8 @@ from nodes.wire.remoting_command import (
 )
 
 TABLES = {"LanguageCode": LanguageCode, "RequestCode": RequestCode, "ResponseCode": ResponseCode}
+OURS = (ResponseCode.FENCED, ResponseCode.GRPC_ERROR)
+"""Codes that RocketMQ does not have."""
 JAVA_ERRORS = {
     BadLengthError: "RemotingCommandException",
     EndsEarlyError: "IndexOutOfBoundsException",
@@ -36,7 +38,7 @@ def wire_command(requested):
             encoded = _encoded(defaults | requested, fields)
             return {"hex": encoded["hex"], "decoded": encoded["decoded"]}
         case table if table in TABLES:
-            return {member.name: int(member) for member in TABLES[table] if member is not ResponseCode.FENCED}
+            return {member.name: int(member) for member in TABLES[table] if member not in OURS}
     raise AssertionError(f"no operation is called {requested['op']}")
 
 

@@ -1,4 +1,7 @@
-"""Releases of RocketMQ: what an older one lacks, as options; only nameservers and brokers have an older release."""
+"""Releases of RocketMQ: what another one lacks or adds, as options.
+
+Nameservers and brokers have an older release, and proxies a newer one.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -10,6 +13,7 @@ import attrs
 from emulator.spec.reading.section import Section
 from emulator.spec.refusals.mistakes import SpecError
 from nodes.config import BrokerConfig, Config, NameserverConfig, option_name
+from nodes.config.proxy import ProxyConfig
 from nodes.fields import quoted
 
 RELEASE = "release"
@@ -23,8 +27,12 @@ class Release(StrEnum):
     """The last one without RIP-32: no acting masters, no heartbeats of brokers, no lists of members, no timer."""
     ANCHOR = "5.3.3"
     """The one that is emulated."""
+    RENEWING = "5.4.0"
+    """The first one after it whose proxies renew receipt handles."""
 
 
+_NEW: Mapping[type[Config], Mapping[str, Any]] = MappingProxyType({ProxyConfig: {"renews_receipt_handles": True}})
+"""Class of a configuration -> the options of 5.4.0, as far as they are emulated."""
 _OLD: Mapping[type[Config], Mapping[str, Any]] = MappingProxyType(
     {
         NameserverConfig: {
@@ -60,17 +68,22 @@ _STILL_THERE = (
 _AnyConfig = TypeVar("_AnyConfig", bound=Config)
 
 
-def _old(kind: type[Config]) -> Mapping[str, Any]:
-    """The options of 4.9 for a class; empty if it has none."""
-    return next((old for of, old in _OLD.items() if issubclass(kind, of)), {})
+def _of_class(options: Mapping[type[Config], Mapping[str, Any]], kind: type[Config]) -> Mapping[str, Any]:
+    """The options of a release for a class; empty if it has none."""
+    return next((found for of, found in options.items() if issubclass(kind, of)), {})
 
 
 def set_by_release(release: Release, kind: type[Config]) -> Mapping[str, Any]:
-    """What a release sets for a role: mapping field -> value; empty for roles without an older release."""
-    old = _old(kind)
-    if release is Release.BEFORE_GROUPS:
-        return old
-    return {name: field.default for name, field in attrs.fields_dict(kind).items() if name in old}
+    """What a release sets for a role: mapping field -> value; empty for roles that are not of this release."""
+    old, new = _of_class(_OLD, kind), _of_class(_NEW, kind)
+    match release:
+        case Release.BEFORE_GROUPS:
+            return old
+        case Release.RENEWING:
+            return new
+        case Release.ANCHOR:
+            named = {**old, **new}
+            return {name: field.default for name, field in attrs.fields_dict(kind).items() if name in named}
 
 
 def with_release(given: Section, config: _AnyConfig) -> _AnyConfig:
@@ -88,16 +101,21 @@ def with_release(given: Section, config: _AnyConfig) -> _AnyConfig:
     value = given.values[RELEASE]
     if value not in list(Release):
         raise SpecError(given.at(RELEASE), f"expected one of {', '.join(Release)}, not {quoted(value)}")
-    old = _old(type(config))
-    if not old:
+    old, new = _of_class(_OLD, type(config)), _of_class(_NEW, type(config))
+    if not old and not new:
         raise SpecError(
-            given.at(RELEASE), "expected none: only nameservers and brokers of another release are emulated"
+            given.at(RELEASE), "expected none: only nameservers, brokers and proxies of another release are emulated"
         )
     if value == Release.ANCHOR:
-        shipped = set_by_release(Release.ANCHOR, type(config))
+        shipped, other = set_by_release(Release.ANCHOR, type(config)), {**old, **new}
         return attrs.evolve(
-            config, **{name: item for name, item in shipped.items() if getattr(config, name) == old[name]}
+            config, **{name: item for name, item in shipped.items() if getattr(config, name) == other[name]}
         )
+    known = new if value == Release.RENEWING else old
+    if not known:
+        raise SpecError(given.at(RELEASE), f"expected {Release.RENEWING if new else Release.BEFORE_GROUPS} or 5.3.3")
+    if value == Release.RENEWING:
+        return attrs.evolve(config, **new)
     for name in old:
         for option in (option_name(name), name):
             if option in given.values and name not in _STILL_THERE and given.values[option] != old[name]:

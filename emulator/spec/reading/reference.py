@@ -126,7 +126,7 @@ def options_of(role: str) -> tuple[ReferenceEntry, ...]:
     kind = ROLES[role]
     listed = sorted(options(kind).items(), key=lambda named: named[0].lower())
     fixed = {LitePullConsumerConfig: NOT_IN_LITE_PULL, PullConsumerConfig: NOT_IN_PULL}.get(kind, ())
-    release = (_release(),) if set_by_release(Release.BEFORE_GROUPS, kind) else ()
+    release = (_release(),) if set_by_release(Release.ANCHOR, kind) else ()
     return (*release, *(_entry(kind, item, _setters(kind, item.name)) for _, item in listed if item.name not in fixed))
 
 

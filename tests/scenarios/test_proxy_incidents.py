@@ -1,0 +1,118 @@
+"""What happened to users of proxies: each incident is reported in RocketMQ's words, and its fix silences that."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import pytest
+
+from emulator.analysis.judge import broken, judge_run
+from emulator.analysis.report import Report, Service, symptoms
+from emulator.run import run_scenario
+from emulator.spec import loads
+from emulator.testing.trace import Trace
+from emulator.trace.run_directory import open_run
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "proxies"
+README = EXAMPLES.parent / "README.md"
+POPPED_AGAIN = "popped messages consumed again"
+LATE = "late messages"
+
+
+@attrs.frozen
+class Judged:
+    """A run of an example, its trace, and what was found."""
+
+    trace: Trace
+    report: Report
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of its symptoms, the most severe first."""
+        return list(dict.fromkeys(symptom.kind.value for symptom in symptoms(self.report)))
+
+    def start_failure(self, node: str) -> str:
+        """Why a node could not start; empty: it could."""
+        found = [row.detail for row in self.trace.select("lifecycle", node=node, event="stopping")]
+        return found[0] if found and found[0].startswith("start failed") else ""
+
+
+Executes = Callable[..., Judged]
+
+
+@pytest.fixture
+def execute(tmp_path: Path) -> Executes:
+    """Runs an example, with some of its text replaced."""
+
+    def executed(name: str, *changes: tuple[str, str]) -> Judged:
+        path = EXAMPLES / f"{name}.toml"
+        text = path.read_text()
+        for old, new in changes:
+            assert text.count(old) == 1, (old, text.count(old))
+            text = text.replace(old, new)
+        trace = Trace()
+        run = run_scenario(loads(text, str(path)), runs=tmp_path / name / str(len(changes)), listeners=(trace.note,))
+        return Judged(trace, judge_run(open_run(run.path)))
+
+    return executed
+
+
+def is_quoted(report: Report, text: str) -> bool:
+    """Whether a text is in a symptom, and in the page of the examples."""
+    return any(text in symptom.text for symptom in symptoms(report)) and text in README.read_text()
+
+
+def test_the_death_of_one_of_two_proxies_is_nothing_that_users_notice(execute: Executes) -> None:
+    calm = execute("dead_proxy")
+    assert (broken(calm.report), calm.report.service) == ((), Service.CALM)
+    members = calm.trace.select("beliefs", node="proxy-2", kind="proxy_members", subject="billing")
+    assert '"local"' in members[-1].value
+
+
+def test_7837_handles_are_never_renewed_and_5_4_0_renews_them(execute: Executes) -> None:
+    sick = execute("never_renewed")
+    assert sick.kinds[0] == POPPED_AGAIN
+    assert is_quoted(sick.report, "brokers revived 60 popped messages of billing 174 times although a listener")
+    well = execute("never_renewed", ('name = "proxy-1"', 'name = "proxy-1"\noptions = { release = "5.4.0" }'))
+    assert POPPED_AGAIN not in well.kinds
+
+
+def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_acting_master_takes_them(
+    execute: Executes,
+) -> None:
+    sick = execute("acknowledged_nowhere")
+    assert set(broken(sick.report)) == {"V4", "V14"}
+    assert is_quoted(sick.report, "billing consumed 176 messages again")
+    well = execute("acknowledged_nowhere", ("run_for_s = 300", 'run_for_s = 300\npreset = "rip32"'))
+    assert (broken(well.report), well.report.service) == ((), Service.CALM)
+
+
+def test_1137_a_client_that_reports_its_settings_in_five_minutes_receives_nothing_until_then(execute: Executes) -> None:
+    sick = execute("settings_too_late")
+    assert sick.kinds == [LATE]
+    assert is_quoted(sick.report, "a message of orders, stored at 65.9 s, took 235.6 s to billing")
+    well = execute("settings_too_late", ("renewsStream = false", "renewsStream = true"))
+    assert well.report.service is Service.CALM
+
+
+def test_9595_a_client_cannot_start_while_the_type_of_its_topic_is_unknown(execute: Executes) -> None:
+    sick = execute("no_type")
+    assert sick.start_failure("late-1") == "start failed: [20000] Message type is not specified"
+    assert sick.start_failure("late-1") in README.read_text()
+    assert not execute("no_type", ("start_after_s = 130", "start_after_s = 150")).start_failure("late-1")
+
+
+def test_10278_what_a_dead_proxy_has_renewed_no_other_one_can_acknowledge(execute: Executes) -> None:
+    sick = execute("foreign_handles")
+    assert sick.kinds[0] == POPPED_AGAIN
+    assert is_quoted(sick.report, "brokers revived 70 popped messages of billing 70 times although a listener")
+    well = execute("foreign_handles", ("consume_ms = 100_000", "consume_ms = 40_000"))
+    assert POPPED_AGAIN not in well.kinds
+
+
+def test_818_a_client_that_tries_one_proxy_of_two_cannot_start_when_that_one_is_dead(execute: Executes) -> None:
+    sick = execute("one_of_two_endpoints")
+    assert sick.start_failure("billing-1") == "start failed: io exception"
+    assert sick.start_failure("billing-1") in README.read_text()
+    well = execute("one_of_two_endpoints", ("triesAllEndpoints = false", "triesAllEndpoints = true"))
+    assert not well.start_failure("billing-1")
