@@ -8,6 +8,7 @@ from nodes.broker.broker_setup import BrokerSetup
 from nodes.broker.group.dledger_replica import ElectedRole
 from nodes.broker.shared import Master, Shared
 from nodes.broker.tables.group.replica_role import ReplicaRole
+from nodes.broker.tables.store.multi_dispatch import DispatchFailedError
 from nodes.config import BrokerConfig
 from nodes.host import Host
 from nodes.live_config import with_stored_changes
@@ -41,8 +42,12 @@ class Broker:
         return None if self.parts.elected is None else self.parts.elected.role
 
     async def main(self) -> None:
-        """Load the files, serve, register; then wait for the stop and shut down."""
-        self._load()
+        """Load the files, serve, register; then wait for the stop and shut down. Without its log it ends at once."""
+        try:
+            self._load()
+        except DispatchFailedError as error:
+            self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
+            return
         for part in self.parts.in_order:
             await part.start()
         self._host.record(Lifecycle(LifecycleEvent.READY))

@@ -10,11 +10,13 @@ from nodes.broker.registration.nameserver_list import nameservers_of
 from nodes.broker.tables.auth.auth_tables import AuthTables, auth_tables
 from nodes.broker.tables.clients.client_tables import ClientTables, client_tables
 from nodes.broker.tables.clients.plain_access import NO_ACCOUNTS, PlainPermissionManager
+from nodes.broker.tables.metadata.lmq import LmqSubscriptionGroupManager, LmqTopicConfigManager
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.pop.pop_tables import PopTables, pop_tables
 from nodes.broker.tables.store.commit_log import COMMIT_LOG_FILE
 from nodes.broker.tables.store.message_store import MessageStore
+from nodes.broker.tables.store.multi_dispatch import MultiDispatch
 from nodes.broker.tables.store.readable_end import ReadableEnd
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, TimerProgress
 from nodes.broker.tables.timer.timer_store import TimerStore
@@ -91,7 +93,7 @@ class BrokerSetup:
             self.broker_name,
             self.broker_id + 1 if config.enable_d_leger_commit_log else self.broker_id,
             self._nameservers(host, config),
-            TopicConfigManager(
+            (LmqTopicConfigManager if config.enable_lmq else TopicConfigManager)(
                 now_ms=now_ms,
                 cluster=self.cluster_name,
                 broker_name=self.broker_name,
@@ -101,7 +103,7 @@ class BrokerSetup:
                 trace_topic=config.msg_trace_topic_name if config.trace_topic_enable else None,
                 limits=config,
             ),
-            SubscriptionGroupManager(
+            (LmqSubscriptionGroupManager if config.enable_lmq else SubscriptionGroupManager)(
                 now_ms=now_ms,
                 auto_create_subscription_group=config.auto_create_subscription_group,
                 max_groups=config.max_groups,
@@ -112,6 +114,9 @@ class BrokerSetup:
                 config.commit_log_file_bytes,
                 # Only with elections a log may have an end that no one may read yet.
                 ReadableEnd(host.disk.map(CONSUME_QUEUE_FILE)) if config.is_elected else None,
+                MultiDispatch(enable_lmq=config.enable_lmq, enable_multi_dispatch=config.enable_multi_dispatch)
+                if config.enable_lmq or config.enable_multi_dispatch
+                else None,
             ),
         )
         for topic in self.topics:

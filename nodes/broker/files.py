@@ -28,7 +28,6 @@ CONSUME_QUEUE_FILE = "consumequeue"
 """Says of the queues only up to where the log could be read: they are built from the log."""
 TOPIC_FILE = "topics"
 GROUP_FILE = "subscriptionGroups"
-OFFSET_FILE = "consumerOffset.json"
 DELAY_OFFSET_FILE = "delayOffset.json"
 MESSAGE_REQUEST_MODE_FILE = "messageRequestMode.json"
 REBALANCE_SETTINGS_FILE = "rebalanceSettings.json"
@@ -71,7 +70,7 @@ class TopicAndGroupFiles(Part):
 
 def persist_consumer_offsets(broker: BrokerContext, table: ConsumerOffsetManager) -> None:
     """Write all consumer offsets."""
-    broker.host.disk.write(OFFSET_FILE, table.encode())
+    broker.host.disk.write(table.file_name, table.encode())
 
 
 def persist_delay_offsets(broker: BrokerContext, offsets: DelayOffsetSerializeWrapper) -> None:

@@ -44,6 +44,12 @@ class StoreConfig(Config):
     mapped_file_size_commit_log: int = count(1024 * 1024 * 1024, minimum=1)
     """Bytes of one file of the log, which is deleted as a whole, and never the last one. An empty slave starts at the
     beginning of its master's last file."""
+    enable_lmq: bool = flag(default=False)
+    """Have `%LMQ%` topics and groups without configuring them, and give messages that name such topics in
+    `INNER_MULTI_DISPATCH` the next offset of each. Offsets of all groups are in another file than without it."""
+    enable_multi_dispatch: bool = flag(default=False)
+    """Dispatch messages that have such offsets to these topics, too. A message that also names another topic, but not
+    last, ends the dispatch of a broker with `enableLmq` and keeps it from starting again."""
     flush_disk_type: FlushDiskType = choice(FlushDiskType, FlushDiskType.SYNC_FLUSH)
     """Whether a send waits until its message is on the disk. RocketMQ's default is ASYNC_FLUSH; here it is SYNC_FLUSH,
     so that a power loss takes messages, and a slow disk delays none, only where a scenario says so."""

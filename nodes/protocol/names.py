@@ -14,6 +14,10 @@ from nodes.values import frozen
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 LMQ_PREFIX = "%LMQ%"
+LMQ_QUEUE_ID = 0
+"""The only queue of a topic with this prefix."""
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+"""Where messages of delay levels wait."""
 DEFAULT_TRACE_REGION = "DefaultRegion"
 """The region of a broker for which none is configured."""
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
@@ -25,7 +29,7 @@ SYSTEM_TOPICS = (
     TRACE_TOPIC,
     "RMQ_SYS_TRANS_HALF_TOPIC",
     "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-    "SCHEDULE_TOPIC_XXXX",
+    SCHEDULE_TOPIC,
     "SELF_TEST_TOPIC",
     AUTO_CREATE_TOPIC,
     "TRANS_CHECK_MAX_TIME_TOPIC",
@@ -34,7 +38,7 @@ NOT_ALLOWED_SEND_TOPICS = (
     "OFFSET_MOVED_EVENT",
     "RMQ_SYS_TRANS_HALF_TOPIC",
     "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-    "SCHEDULE_TOPIC_XXXX",
+    SCHEDULE_TOPIC,
     "SELF_TEST_TOPIC",
     "TRANS_CHECK_MAX_TIME_TOPIC",
 )

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.tables.store.message_store import GetMessageStatus, MessageStore, pull_response_code
+from nodes.broker.tables.store.get_message_result import GetMessageStatus, pull_response_code
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.store.readable_end import ReadableEnd
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import Message

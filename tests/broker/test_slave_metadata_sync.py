@@ -10,10 +10,10 @@ from nodes.broker.files import (
     DELAY_OFFSET_FILE,
     GROUP_FILE,
     MESSAGE_REQUEST_MODE_FILE,
-    OFFSET_FILE,
     TIMER_CHECK_POINT_FILE,
     TOPIC_FILE,
 )
+from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint
 from nodes.config import BrokerConfig
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody, SubscriptionGroupTable, TopicConfigSerializeWrapper
@@ -205,12 +205,12 @@ def test_what_was_copied_is_on_the_disk():
         master.tables.timer.delay_offsets.update_offset(4, 17, now_ms=1)
         await until_ms(world, 62_000)
         disk = slave.host.disk
-        names = (TOPIC_FILE, OFFSET_FILE, DELAY_OFFSET_FILE, GROUP_FILE, TIMER_CHECK_POINT_FILE)
+        names = (TOPIC_FILE, ConsumerOffsetManager.file_name, DELAY_OFFSET_FILE, GROUP_FILE, TIMER_CHECK_POINT_FILE)
         return {name: disk.read(name) for name in names}
 
     files = execute_world(main).result
 
-    assert json.loads(files[OFFSET_FILE])["offsetTable"] == {"t@g": {"0": 3}}
+    assert json.loads(files[ConsumerOffsetManager.file_name])["offsetTable"] == {"t@g": {"0": 3}}
     assert json.loads(files[DELAY_OFFSET_FILE])["offsetTable"] == {"4": 17}
     assert "g" in decode_body(SubscriptionGroupTable, files[GROUP_FILE]).subscription_group_table
     assert "orders" in decode_body(TopicConfigSerializeWrapper, files[TOPIC_FILE]).topic_config_table

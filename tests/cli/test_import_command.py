@@ -17,7 +17,7 @@ fileReservedTime = 29*1000
 autoCreateTopicEnabled = true
 storeType = defaultRocksDB
 secretKey = canary
-traceOn = true
+commercialBaseCount = 1
 enablePropertyFilter = yes
 """
 COMPOSE = """

@@ -24,7 +24,8 @@ from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.broker.tables.pop.check_point import AckMsg, PopCheckPoint
 from nodes.broker.tables.pop.pop_tables import pop_tables
 from nodes.broker.tables.store.escape import EscapeRoutes, escape_way
-from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus, MessageStore
+from nodes.broker.tables.store.get_message_result import GetMessageResult, GetMessageStatus
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.config import BrokerConfig
 from nodes.protocol import headers_pop as headers

@@ -158,9 +158,9 @@ def test_a_master_has_id_0_whatever_its_file_has():
             Fate.UNKNOWN,
             'unknown to RocketMQ 5.3.3, which ignores it; did you mean "timerStopEnqueue"?',
         ),
-        ("sampleCountThreshold=7", Fate.NO_EFFECT, "known, no effect: statistics, metrics and logs"),
+        ("commercialBaseCount=5", Fate.NO_EFFECT, "known, no effect: statistics, metrics and logs"),
         (
-            "sampleCountThreshold=5000",
+            "commercialBaseCount=1",
             Fate.NO_EFFECT,
             "known, no effect: statistics, metrics and logs; its value is the default",
         ),

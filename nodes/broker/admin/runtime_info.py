@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.requests.request_executors import RequestExecutors
-from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, StatsName
 from nodes.broker.tables.timer.delay_levels import queue_id_of
 from nodes.broker.tables.timer.timer_tables import TimerTables
 from nodes.config.request_pools import PoolName
 from nodes.protocol.command import VERSION, VERSION_DESC
+from nodes.protocol.names import SCHEDULE_TOPIC
 
 NOT_EMULATED: Mapping[str, str] = {
     # A put takes no time of its own: what it waits for, a thread or the lock, RocketMQ does not count here either.

@@ -3,7 +3,7 @@
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.clients.fencing import Fencing
 from nodes.broker.context import BrokerContext
-from nodes.broker.files import OFFSET_FILE, persist_consumer_offsets
+from nodes.broker.files import persist_consumer_offsets
 from nodes.broker.offset_records import record_offsets
 from nodes.broker.part import Part
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
@@ -57,7 +57,7 @@ class OffsetManage(Part):
     def load(self) -> None:
         """Read the files of an earlier process."""
         self.fencing.load()
-        content = self._broker.host.disk.read(OFFSET_FILE)
+        content = self._broker.host.disk.read(self.table.file_name)
         if content is not None:
             self.table.decode(content, now_ms=self._broker.host.clock.now_ms())
             record_offsets(self._broker, MessageEvent.LOADED, self.table.offsets)

@@ -17,12 +17,10 @@ from nodes.protocol.bodies import (
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue
-from nodes.protocol.names import is_lmq
+from nodes.protocol.names import LMQ_QUEUE_ID, is_lmq
 from nodes.protocol.registry import decode_body
 from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
-
-_LMQ_QUEUE_ID = 0
 
 
 class QueryAssignment(Part):
@@ -76,7 +74,7 @@ class QueryAssignment(Part):
     async def _queues(self, requested: QueryAssignmentRequestBody) -> tuple[MessageQueue, ...] | None:
         """The queues to allocate; a light message queue is one of this broker, and no route of it is asked for."""
         if requested.message_model is MessageModel.CLUSTERING and is_lmq(requested.topic):
-            return (MessageQueue(requested.topic, self._broker.broker_name, _LMQ_QUEUE_ID),)
+            return (MessageQueue(requested.topic, self._broker.broker_name, LMQ_QUEUE_ID),)
         return await self._routes.topic_subscribe_info(requested.topic)
 
     def _set_message_request_mode(self, _channel: Channel, request: Command) -> Command:

@@ -231,7 +231,8 @@ class HaService(ChannelHandler, Part):
         append_to_commit_log(self._broker.store, messages, self._broker.flush.on_appended)
         self.on_stored()
         for message in messages:
-            self._on_replicated(message.topic, message.queue_id)
+            for topic, queue_id in self._broker.store.queues_of(message):
+                self._on_replicated(topic, queue_id)
 
 
 class GroupTransferService:

@@ -11,8 +11,9 @@ from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.store.broker_stats import StatsName
+from nodes.broker.tables.store.get_message_result import GetMessageResult, pull_response_code
 from nodes.broker.tables.store.message_filter import carried_subscription, filter_refusal, matcher
-from nodes.broker.tables.store.message_store import PULL_BYTES_MAX, GetMessageResult, pull_response_code
+from nodes.broker.tables.store.message_store import PULL_BYTES_MAX
 from nodes.filter.filter_api import filtered_record
 from nodes.host import Channel
 from nodes.protocol import headers

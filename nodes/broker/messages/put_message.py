@@ -117,16 +117,20 @@ class PutMessage:
         """Append a copy of a message to another queue, with other properties."""
         return self.put(message._replace(topic=topic, queue_id=queue_id, properties=properties))
 
-    def put_all(self, messages: Sequence[Message]) -> tuple[PutMessageResult, ...]:
+    def put_all(self, messages: Sequence[Message], *, in_batch: bool = False) -> tuple[PutMessageResult, ...]:
         """Append all messages or none, at one instant; listeners are called after the last one.
+
+        Args:
+            messages: in order.
+            in_batch: whether they are those of a batch, even of one message.
 
         Mirrors:
             `org.apache.rocketmq.store.DefaultMessageStore#putMessages`.
         """
-        return self._put_all(messages, self._levels.put_aside)
+        return self._put_all(messages, self._levels.put_aside, in_batch=in_batch)
 
     def _put_all(
-        self, messages: Sequence[Message], put_aside: Callable[[Message], Message]
+        self, messages: Sequence[Message], put_aside: Callable[[Message], Message], *, in_batch: bool = False
     ) -> tuple[PutMessageResult, ...]:
         broker = self._broker
         role, is_elected = broker.config.broker_role, broker.config.is_elected
@@ -146,7 +150,7 @@ class PutMessage:
         results: list[PutMessageResult] = []
         grown: dict[tuple[str, int], int] = {}
         for message in admitted:
-            stored = self._append(message, now_ms)
+            stored = self._append(message, now_ms, in_batch=in_batch)
             results.append(new_tuple(PutMessageResult, (PutMessageStatus.PUT_OK, stored)))
             queue = stored.topic, stored.queue_id
             grown[queue] = grown.get(queue, 0) + 1
@@ -155,7 +159,20 @@ class PutMessage:
             broker.stats.inc(StatsName.TOPIC_PUT_NUMS, topic, count, now_ms)
             self._arrivals.notify(topic, queue_id)
             self._on_stored()
+        if broker.store.multi_dispatch is not None:
+            self._notify_further(results)
         return tuple(results)
+
+    def _notify_further(self, results: Sequence[PutMessageResult]) -> None:
+        """Notify of the queues that have messages besides their own.
+
+        Mirrors:
+            `DefaultMessageStore.ReputMessageService#notifyMessageArrive4MultiQueue`.
+        """
+        for result in results:
+            if result.stored is not None:
+                for topic, queue_id in self._broker.store.queues_of(result.stored)[1:]:
+                    self._arrivals.notify(topic, queue_id)
 
     def _admit(self, message: Message, now_ms: int) -> Message | PutMessageStatus:
         """A timed message as it is stored, or why it is not."""
@@ -166,9 +183,9 @@ class PutMessage:
 
         return admit_timer_message(message, now_ms, self._broker.config, is_reject)
 
-    def _append(self, message: Message, now_ms: int) -> Message:
+    def _append(self, message: Message, now_ms: int, *, in_batch: bool) -> Message:
         broker = self._broker
-        stored = broker.store.put_message(message, now_ms=now_ms)
+        stored = broker.store.put_message(message, now_ms=now_ms, in_batch=in_batch)
         topic, queue_id, offset = stored.topic, stored.queue_id, stored.queue_offset
         place = (topic, broker.broker_name, queue_id, offset)
         tags, key = stored.properties.get(TAGS, ""), stored.properties.get(KEYS, "")

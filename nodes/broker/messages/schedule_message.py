@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_delay_offsets, persist_delay_offsets
 from nodes.broker.part import Part
-from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer.delay_levels import DelayLevels, level_of, queue_id_of, take_out
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets
 from nodes.protocol.model import Message
+from nodes.protocol.names import SCHEDULE_TOPIC
 from nodes.threads import ScheduledThread, WakeUp
 from nodes.units import NS_PER_MS
 

@@ -108,7 +108,7 @@ class SendMessage(Part):
         ack_nums = self._ha.ack_nums_to_wait_for(messages[0].properties)
         if ack_nums is None:
             return self._answer(request, ResponseCode.SYSTEM_ERROR, NOT_ENOUGH_REMARK)
-        results = self._messages.put_all(messages)
+        results = self._messages.put_all(messages, in_batch=bool(header.batch))
         stored = [result.stored for result in results if result.stored is not None]
         if not stored:
             return self._answer(request, *put_refusal(results[0].status, broker.config))

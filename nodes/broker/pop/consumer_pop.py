@@ -16,7 +16,7 @@ from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
 from nodes.broker.tables.pop.pop_tables import PopTables
 from nodes.broker.tables.pop.queue_locks import group_lock_key
-from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus
+from nodes.broker.tables.store.get_message_result import GetMessageResult, GetMessageStatus
 from nodes.protocol.extra_info import POP_ORDER_REVIVE_QUEUE, RetryMark, msg_offset_info, start_offset_info
 from nodes.protocol.model import Message, TopicConfig
 from nodes.protocol.names import build_pop_retry_topic

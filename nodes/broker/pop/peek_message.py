@@ -9,7 +9,7 @@ from nodes.broker.pop.permission import readable_topic, require_readable_broker
 from nodes.broker.pop.pop_offset import PopOffset
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.pop.polling import PollingResult
-from nodes.broker.tables.store.message_store import GetMessageStatus
+from nodes.broker.tables.store.get_message_result import GetMessageStatus
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
 from nodes.protocol.bodies import PullMessageResponseBody

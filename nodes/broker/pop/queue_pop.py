@@ -17,7 +17,7 @@ from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter
 from nodes.broker.tables.store.broker_stats import StatsName
-from nodes.broker.tables.store.message_store import GetMessageResult, GetMessageStatus
+from nodes.broker.tables.store.get_message_result import GetMessageResult, GetMessageStatus
 from nodes.filter.filter_api import filtered_record
 from nodes.protocol.extra_info import build_extra_info, msg_offset_info, start_offset_info
 from nodes.protocol.headers_pop import PopMessageRequestHeader

@@ -7,7 +7,7 @@ from nodes.beliefs import DiscardReason
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.store.message_store import GetMessageResult
+from nodes.broker.tables.store.get_message_result import GetMessageResult
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.store.transaction_messages import (
     HALF_TOPIC,

@@ -11,7 +11,7 @@ from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import FAULTS, MESSAGES
 from faults.plan import Phase
 from nodes.beliefs import MessageEvent
-from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
+from nodes.protocol.names import SCHEDULE_TOPIC
 from studies.timelines.events import Instants
 
 _DELAYED = "reminders"

@@ -3,6 +3,7 @@
 from nodes.broker.tables.clients.assignments import MessageRequestModeManager
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.clients.consumers import ConsumerManager
+from nodes.broker.tables.clients.lmq_offsets import LmqConsumerOffsetManager
 from nodes.broker.tables.clients.pinned_assignments import PinnedAssignments
 from nodes.broker.tables.clients.producers import ProducerManager
 from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
@@ -37,7 +38,7 @@ def client_tables(config: BrokerConfig, *, single_active_groups: tuple[str, ...]
     return ClientTables(
         ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout, max_groups=config.max_groups),
         ProducerManager(max_groups=config.max_groups),
-        ConsumerOffsetManager(
+        (LmqConsumerOffsetManager if config.enable_lmq else ConsumerOffsetManager)(
             now_ms=now_ms,
             consumer_offset_update_version_step=config.consumer_offset_update_version_step,
             use_server_side_reset_offset=config.use_server_side_reset_offset,

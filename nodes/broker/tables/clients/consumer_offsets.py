@@ -20,6 +20,8 @@ NO_OFFSET = -1
 class ConsumerOffsetManager:
     """The offsets of one broker, with their version."""
 
+    file_name = "consumerOffset.json"
+
     def __init__(
         self,
         *,

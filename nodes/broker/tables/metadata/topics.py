@@ -22,10 +22,10 @@ from nodes.protocol.model import (
     TopicConfig,
     TopicSysFlag,
 )
+from nodes.protocol.names import SCHEDULE_TOPIC
 from nodes.values import frozen
 
 INHERITABLE = READ_WRITE | PermName.INHERIT
-SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 SCHEDULE_QUEUE_NUMS = 18
 """One queue per delay level."""
 TRAN_CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"

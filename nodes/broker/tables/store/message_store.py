@@ -8,18 +8,18 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from enum import StrEnum
-from typing import NamedTuple
 
 import attrs
 
 from nodes.broker.tables.store.commit_log import CommitLog, QueueBegin, QueueEnd, size_bytes
+from nodes.broker.tables.store.get_message_result import GetMessageResult, GetMessageStatus, outside_queue
 from nodes.broker.tables.store.message_index import MessageIndex
+from nodes.broker.tables.store.multi_dispatch import DispatchFailedError, MultiDispatch
 from nodes.broker.tables.store.readable_end import ReadableEnd
-from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import new_tuple
 from nodes.protocol.headers import BoundaryType
 from nodes.protocol.model import Message
+from nodes.protocol.names import is_lmq
 from nodes.protocol.widths import INT64_MAX
 from nodes.values import frozen
 
@@ -27,56 +27,6 @@ PULL_MESSAGES_MAX = 32
 PULL_BYTES_MAX = 256 * 1024
 FILE_BYTES = 1024 * 1024 * 1024
 """Bytes of a file of the log, as shipped."""
-
-
-class GetMessageStatus(StrEnum):
-    """How a read of a queue ended."""
-
-    FOUND = "FOUND"
-    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
-    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
-    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
-    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
-    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
-    OFFSET_RESET = "OFFSET_RESET"
-
-
-_CODES = {
-    GetMessageStatus.FOUND: ResponseCode.SUCCESS,
-    GetMessageStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
-    GetMessageStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
-    GetMessageStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
-    GetMessageStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
-    GetMessageStatus.OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
-}
-
-
-def pull_response_code(status: GetMessageStatus, offset: int) -> ResponseCode:
-    """The code of a master's answer to a pull at `offset` with this result.
-
-    Mirrors:
-        `org.apache.rocketmq.broker.processor.PullMessageProcessor#composeResponseHeader`.
-    """
-    if status is GetMessageStatus.NO_MESSAGE_IN_QUEUE:
-        return ResponseCode.PULL_NOT_FOUND if offset == 0 else ResponseCode.PULL_OFFSET_MOVED
-    return _CODES[status]
-
-
-class GetMessageResult(NamedTuple):
-    """Result of a read of a queue, and the next offset."""
-
-    status: GetMessageStatus
-    next_begin_offset: int
-    min_offset: int
-    max_offset: int
-    """One more than the offset of the last message."""
-    messages: tuple[Message, ...] = ()
-    fall_behind_bytes: int = 0
-    """From the last message that was read to the end of the log; 0 if none was."""
-    filtered: tuple[Message, ...] = ()
-    """Messages that were read and do not match."""
-    found_bytes: int = 0
-    """Size of the messages found, as the log counts it."""
 
 
 @frozen
@@ -111,6 +61,7 @@ class MessageStore:
         contents: mapping commit log offset -> content of a file of the log; the store adds, appends and deletes.
         file_bytes: bytes of a file, as offsets count them.
         readable: where it is kept up to where the log can be read; None: nowhere, since all of it can be.
+        multi_dispatch: names further queues of messages; None: there are none.
     """
 
     def __init__(
@@ -119,6 +70,7 @@ class MessageStore:
         contents: dict[int, bytearray] | None = None,
         file_bytes: int = FILE_BYTES,
         readable: ReadableEnd | None = None,
+        multi_dispatch: MultiDispatch | None = None,
     ) -> None:
         self._store_host = store_host
         self._queues: dict[tuple[str, int], _ConsumeQueue] = {}
@@ -126,6 +78,10 @@ class MessageStore:
         self._file_bytes = file_bytes
         self.log = self._log = CommitLog(self._contents, file_bytes)
         self._readable = readable
+        self.multi_dispatch = multi_dispatch
+        """Names further queues of messages; None: there are none."""
+        self._dispatch_fails = False
+        """Whether the dispatch of a message fails; it and those after it wait for good."""
         self.index = MessageIndex(self._log)
         """Index of messages by key."""
         self.confirm_offset: Callable[[], int] | None = None
@@ -144,6 +100,9 @@ class MessageStore:
 
         The offsets of messages that wait are taken, so that no message gets the offset of another one.
 
+        Raises:
+            DispatchFailedError: the dispatch of a message fails.
+
         Mirrors:
             `DefaultMessageStore#load`, `#recover`, `ConsumeQueueStore#recoverOffsetTable`.
         """
@@ -154,18 +113,23 @@ class MessageStore:
             message = self._log.message(row)
             self.max_commit_log_offset = _end(message)
             (self._dispatch if _end(message) <= could_read else self._put_aside)(row, message)
+            if self._dispatch_fails:
+                raise DispatchFailedError(message)
         self.init_max_commit_log_offset = self.max_commit_log_offset
 
-    def put_message(self, message: Message, *, now_ms: int) -> Message:
+    def put_message(self, message: Message, *, now_ms: int, in_batch: bool = False) -> Message:
         """Append a message.
 
         Args:
             message: its offsets, store time and store host are ignored.
             now_ms: wall clock of the broker.
+            in_batch: whether it is one of a batch, which has no further queues.
 
         Returns:
             The message as stored.
         """
+        if self.multi_dispatch is not None and not in_batch:
+            message = self.multi_dispatch.with_offsets(message, self.max_offset)
         topic, queue_id, _, _, born_timestamp, _, *sent, _ = message
         place = topic, queue_id, self._next_offset(topic, queue_id), self.max_commit_log_offset
         stored: Message = new_tuple(Message, (*place, born_timestamp, now_ms, *sent, self._store_host))
@@ -181,7 +145,7 @@ class MessageStore:
             `DefaultMessageStore#appendToCommitLog`, `ConsumeQueue#putMessagePositionInfo`.
         """
         row = self._append(stored)
-        if self.confirm_offset is None or self._is_next_confirmed(self.confirm_offset()):
+        if not self._dispatch_fails and (self.confirm_offset is None or self._is_next_confirmed(self.confirm_offset())):
             self._dispatch(row, stored)
         else:
             self._put_aside(row, stored)
@@ -201,10 +165,10 @@ class MessageStore:
             return ()
         confirmed = self.confirm_offset()
         grown: dict[tuple[str, int], None] = {}
-        while self._undispatched and _end(self._undispatched[0][1]) <= confirmed:
+        while self._undispatched and _end(self._undispatched[0][1]) <= confirmed and not self._dispatch_fails:
             row, message = self._undispatched.popleft()
             self._dispatch(row, message)
-            grown[message.topic, message.queue_id] = None
+            grown |= dict.fromkeys(self.queues_of(message))
         if not self._undispatched:
             self._next_offsets.clear()
         if self._readable is not None:
@@ -227,10 +191,14 @@ class MessageStore:
         self.index = MessageIndex(self._log)
         self._undispatched.clear()
         self._next_offsets.clear()
+        self._dispatch_fails = False
+        if self.multi_dispatch is not None:
+            self.multi_dispatch.forget()
         self.max_commit_log_offset = 0
         for message in retained:
             row = self._append(message)
-            (self._dispatch if self._is_next_confirmed(unread) else self._put_aside)(row, message)
+            is_read = self._is_next_confirmed(unread) and not self._dispatch_fails
+            (self._dispatch if is_read else self._put_aside)(row, message)
         if self._readable is not None:
             self._readable.note(self._readable_end)
         return tuple(messages[len(retained) :])
@@ -266,16 +234,32 @@ class MessageStore:
         queue = self._queues.get(key, _NO_QUEUE)
         return queue.min_offset + len(queue.rows)
 
+    def queues_of(self, stored: Message) -> tuple[tuple[str, int], ...]:
+        """Topic and queue id of each queue that has a message, its own first."""
+        own = stored.topic, stored.queue_id
+        if self.multi_dispatch is None:
+            return (own,)
+        return own, *((entry.topic, entry.queue_id) for entry in self.multi_dispatch.queues_of(stored).entries)
+
     def _dispatch(self, row: int, stored: Message) -> None:
-        key = stored.topic, stored.queue_id
+        self._enqueue((stored.topic, stored.queue_id), stored.queue_offset, row)
+        if self.multi_dispatch is not None:
+            further = self.multi_dispatch.queues_of(stored)
+            for entry in further.entries:
+                self._enqueue((entry.topic, entry.queue_id), entry.offset, row)
+            self._dispatch_fails = further.fails
+        if not self._dispatch_fails:
+            self.index.build(row, stored)
+
+    def _enqueue(self, key: tuple[str, int], offset: int, row: int) -> None:
+        """Append an entry to a queue: an offset that it has already is left out, a later one is the next one."""
         queue = self._queues.get(key)
         if queue is None:
             queue = self._queues[key] = _ConsumeQueue()
         if not queue.rows:
-            queue.min_offset = max(queue.min_offset, stored.queue_offset)
-        if stored.queue_offset >= queue.min_offset + len(queue.rows):
+            queue.min_offset = max(queue.min_offset, offset)
+        if offset >= queue.min_offset + len(queue.rows):
             queue.rows.append(row)
-        self.index.build(row, stored)
 
     def commit_log_data(self, offset: int, size_bytes_max: int) -> CommitLogData | None:
         """Read the log from an offset.
@@ -330,12 +314,13 @@ class MessageStore:
         low, rows = queue.min_offset, queue.rows
         high = low + len(rows)
         if not low <= offset < high:
-            status, corrected = _outside(offset, low, high)
+            status, corrected = outside_queue(offset, low, high)
             return GetMessageResult(status, corrected if correct_offset else offset, low, high)
         found: list[Message] = []
         filtered: list[Message] = []
         found_bytes = fall_behind_bytes = 0
         next_offset, maximum = offset, max(1, min(max_msg_nums, transfer_count_max))
+        is_own = self.multi_dispatch is None or not is_lmq(topic)
         for place in range(offset - low, len(rows)):
             message = self._log.message(rows[place])
             fall_behind_bytes = self.max_commit_log_offset - message.commit_log_offset
@@ -346,7 +331,7 @@ class MessageStore:
                 found.append(message)
             else:
                 filtered.append(message)
-            next_offset = message.queue_offset + 1
+            next_offset = message.queue_offset + 1 if is_own else low + place + 1
             if len(found) >= maximum:
                 break
         status = GetMessageStatus.FOUND if found else GetMessageStatus.NO_MATCHED_MESSAGE
@@ -483,15 +468,6 @@ class MessageStore:
             self._log.delete(row)
         del queue.rows[:count]
         queue.min_offset += count
-
-
-def _outside(offset: int, low: int, high: int) -> tuple[GetMessageStatus, int]:
-    """How a read ends at an offset that the queue does not have, and the offset to go on at."""
-    if high == 0:
-        return GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0
-    if offset < low:
-        return GetMessageStatus.OFFSET_TOO_SMALL, low
-    return (GetMessageStatus.OFFSET_OVERFLOW_ONE if offset == high else GetMessageStatus.OFFSET_OVERFLOW_BADLY), high
 
 
 def _end(message: Message) -> int:

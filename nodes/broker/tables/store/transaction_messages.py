@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from nodes.beliefs import DiscardReason, MessageEvent, MessageRecord
-from nodes.broker.tables.store.message_store import GetMessageStatus, MessageStore
+from nodes.broker.tables.store.get_message_result import GetMessageStatus
+from nodes.broker.tables.store.message_store import MessageStore
 from nodes.protocol.java import as_long
 from nodes.protocol.model import Message
 from nodes.protocol.properties import (

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.protocol.model import Message
+from nodes.protocol.names import SCHEDULE_TOPIC
 from nodes.protocol.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPIC, TIMER_DELAY_SEC, TIMER_DELIVER_MS
 from nodes.values import frozen
 

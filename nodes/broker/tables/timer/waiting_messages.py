@@ -5,12 +5,11 @@ RocketMQ's own messages wait, too, and are left out.
 """
 
 from nodes.beliefs import MessageEvent, MessageRecord
-from nodes.broker.tables.metadata.topics import SCHEDULE_TOPIC
 from nodes.broker.tables.pop.check_point import REVIVE_TOPIC_PREFIX
 from nodes.broker.tables.timer.delay_levels import DelayLevels, level_of
 from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC, requested_ms
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, Message
-from nodes.protocol.names import is_system_topic
+from nodes.protocol.names import SCHEDULE_TOPIC, is_system_topic
 from nodes.protocol.properties import (
     REAL_QUEUE_ID,
     REAL_TOPIC,
