@@ -121,6 +121,13 @@ class BeliefKind(StrEnum):
     Subject: `PoolName`; value: {"waiting": requests in the queue, "waited_max_ms": longest wait since the last record,
     "refused": {`BusyReason`: count since the last record}}; null: the pool is not busy any more.
     """
+    DENIED = "denied"
+    """Broker: a client may not do something by its users and permissions; once a second at most.
+
+    Subject: user/address/request/resource, as far as they are known; value: {"user": name, "ip": address,
+    "request": name, "resource": "Topic:orders" or "", "actions": ["Pub"], "reason": text, "denied": count since the
+    last record}; null: the same is allowed again.
+    """
     REPLICAS = "replicas"
     """Consumer: desired replicas of its StatefulSet. Subject: group; value: number; source: its sender."""
     TOPIC_TYPE = "topic_type"

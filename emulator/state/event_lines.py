@@ -165,6 +165,10 @@ def _busy(value: Any) -> str:
     return f"{value['waiting']} wait, the longest wait was {value['waited_max_ms']} ms; refused: {refused or 'none'}"
 
 
+def _denied(value: Any) -> str:
+    return f"{value['denied']} x {value['request']} of {value['user'] or value['ip']}: {value['reason']}"
+
+
 def _queues_held(value: Any) -> str:
     return ", ".join(f"{broker_name} q{queue_id}" for broker_name, queue_id in value) or "no queue"
 
@@ -207,7 +211,7 @@ _ASSIGNERS = {
     RebalanceMode.BROKER: "any broker allocates",
     RebalanceMode.ASSIGNER: "one broker allocates, the assigner",
 }
-_TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION, BeliefKind.BUSY)
+_TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION, BeliefKind.BUSY, BeliefKind.DENIED)
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.VIEW: _view,
     BeliefKind.CONSUMER_IDS: _members,
@@ -219,6 +223,7 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.HA_STATE: _state,
     BeliefKind.ASSIGNMENT: _queues_held,
     BeliefKind.BUSY: _busy,
+    BeliefKind.DENIED: _denied,
     BeliefKind.ALLOCATION: _allocated_queues,
     BeliefKind.EPOCH: _epoch,
     BeliefKind.REBALANCE_MODE: _assigner,

@@ -156,6 +156,10 @@ class Probe:
         """Makes its answers; None: it never answers."""
         self.rpc = RpcClient(host, on_request=self._on_request)
 
+    def now_ms(self) -> int:
+        """The wall clock of its machine."""
+        return self._host.clock.now_ms()
+
     async def main(self) -> None:
         """Run until the process is ended."""
         self._host.record(Lifecycle(LifecycleEvent.READY))

@@ -16,6 +16,7 @@ from nodes.broker.clients.access import AclHook, AuthPipeline, Refusal
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.clients.client_manage import ClientManage
+from nodes.broker.clients.denied_beliefs import DeniedBeliefs
 from nodes.broker.clients.lock_batch import LockBatchMq
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.clients.query_assignment import QueryAssignment
@@ -146,6 +147,7 @@ class ClientParts:
     assigner: Assigner
     assignments: QueryAssignment
     pulls: PullMessage
+    denied: DeniedBeliefs
 
     @property
     def wake(self) -> Wake | None:
@@ -158,11 +160,12 @@ def client_parts(tables: BrokerTables, setup: BrokerSetup, group: GroupParts, sh
     broker, clients = tables.core, tables.clients
     manage = ClientManage(broker, clients, group.registration)
     executors = RequestExecutors(broker) if broker.config.processing_times else None
+    denied = DeniedBeliefs(broker.host)
     server = RpcServer(
         broker.host,
         broker.config,
         on_channel_closed=manage.on_channel_closed,
-        refusal=_refusal(tables, setup),
+        refusal=_refusal(tables, setup, denied),
         broker_name=setup.broker_name,
         executors=executors,
     )
@@ -172,18 +175,18 @@ def client_parts(tables: BrokerTables, setup: BrokerSetup, group: GroupParts, sh
     assignments = QueryAssignment(broker, clients, group.routes, assigner)
     tracked_min = None if shared is None else lambda: group.members.min_broker_id
     pulls = PullMessage(broker, clients, offsets, tracked_min, None if executors is None else executors.wake)
-    return ClientParts(manage, executors, server, to_clients, offsets, assigner, assignments, pulls)
+    return ClientParts(manage, executors, server, to_clients, offsets, assigner, assignments, pulls, denied)
 
 
-def _refusal(tables: BrokerTables, setup: BrokerSetup) -> Refusal | None:
+def _refusal(tables: BrokerTables, setup: BrokerSetup, denied: DeniedBeliefs) -> Refusal | None:
     """What refuses requests; None: nothing does."""
     host, config = tables.core.host, tables.core.config
     if config.acl_enable and config.knows_plain_acl:
-        return AclHook(host.log, setup.access).refusal
+        return AclHook(host.log, setup.access, denied).refusal
     auth = tables.auth.config
-    return (
-        AuthPipeline(host, tables.auth).refusal if auth.authentication_enabled or auth.authorization_enabled else None
-    )
+    if auth.authentication_enabled or auth.authorization_enabled:
+        return AuthPipeline(host, tables.auth, denied).refusal
+    return None
 
 
 @frozen(eq=False)
@@ -221,12 +224,14 @@ def message_parts(
     escape = escape_bridge(broker, log, group.routes, send_out, peek_master)
     foreign = ForeignMessages(broker, group.routes, group.client, shared)
     consumers, offsets = tables.clients.consumers, tables.clients.offsets
+    denied, wake = clients.denied, clients.wake
+    pops = Pops(broker, tables.pop, consumers, clients.offsets, escape, put.put, foreign, wheel, denied, wake)
     return MessageParts(
         put,
         log,
         cleaning,
         ConsumerSendMsgBack(broker, registration, put, peek_master),
-        Pops(broker, tables.pop, consumers, clients.offsets, escape, put.put, foreign, wheel, clients.wake),
+        pops,
         ScheduleMessageService(broker, tables.timer.delay_offsets, levels, escape.async_put_message),
         Transactions(broker, offsets, registration, put, clients.to_clients, escape.put_message),
         None if wheel is None else TimerMessageStore(broker, wheel, escape.put_message),

@@ -12,6 +12,7 @@ from conformance.order_info_adapter import row as order_row
 from conformance.pop_buffer_adapter import wrapper_row
 from conformance.pop_host import PretendedHost
 from conformance.revive_log import ORIGIN_MS, REVIVE_TOPIC, STORED, relative_key, reported
+from nodes.broker.clients.denied_beliefs import DeniedBeliefs
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
@@ -124,9 +125,8 @@ class PopFlow(Adapter):
         # The records wait here, so it has no timer.
         self.clients, wheel = client_tables(self.config, now_ms=now_ms), None
         offsets = OffsetManage(self.broker, self.clients.offsets, self.clients.single_active)
-        self.pops = Pops(
-            self.broker, self.pop_tables, self.clients.consumers, offsets, self.bridge, self._put, self, wheel
-        )
+        consumers, denied = self.clients.consumers, DeniedBeliefs(self.broker.host)
+        self.pops = Pops(self.broker, self.pop_tables, consumers, offsets, self.bridge, self._put, self, wheel, denied)
         self.handlers = self.pops.handlers()
 
     # --- what the bridge and the reviver ask for

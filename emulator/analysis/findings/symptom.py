@@ -24,6 +24,7 @@ class SymptomKind(StrEnum):
     TRANSACTIONS = "transactions ended twice"
     BUSY = "broker busy"
     STORM = "request storm"
+    DENIED = "denied requests"
     UNWRITABLE = "no writable queue"
     LAG = "consumer lag"
     LATENCY = "late messages"

@@ -13,6 +13,7 @@ from emulator.analysis.inputs.queue_owners import Hold
 from emulator.analysis.inputs.shared import SHOWN, SharedInputs
 from emulator.analysis.measures import phases as phased
 from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerStates
+from emulator.analysis.measures.denied_requests import DENIED, Denials
 from emulator.analysis.measures.hand_overs import HAND_OVERS, HandOvers
 from emulator.analysis.measures.lag import LAG_SERIES, LAGS, LATENCIES, Lags
 from emulator.analysis.measures.lost_topics import LOST_TOPICS, LostTopics
@@ -42,7 +43,7 @@ HOLDS = FindingTable("holds", Hold, "a consumer owned a queue")
 BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed")
 MEASURED: tuple[FindingTable[Any], ...] = (
     *(HOLDS, HAND_OVERS, REBALANCES, DUPLICATES, IDLE, QUEUE_BALANCE, STALE_ROUTES, phased.MOVED_KEYS),
-    *(STORMS, REQUESTS, ATTEMPTS, UNWRITABLE, LOST_TOPICS, BROKER_STATES, LAGS, LATENCIES),
+    *(STORMS, REQUESTS, ATTEMPTS, DENIED, UNWRITABLE, LOST_TOPICS, BROKER_STATES, LAGS, LATENCIES),
     *(phased.AGREEMENT, phased.PHASES, phased.FAULTS, phased.MARKS, BELIEFS, UNSUPPORTED),
 )
 """All tables of measures."""
@@ -71,13 +72,14 @@ class Measured:
         self._lost_topics = LostTopics()
         self._broker_states = BrokerStates(presence, inputs.facts.broker_names)
         self._unsupported = UnsupportedRequests()
+        self._denials = Denials()
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
         """Those that read rows, in the order of `Feed`."""
         return (
             *(self._hand_overs, self._rebalances, self._staleness, self._lags, self._traffic),
-            *(self._writability, self._lost_topics, self._broker_states, self._unsupported),
+            *(self._writability, self._lost_topics, self._broker_states, self._unsupported, self._denials),
         )
 
     def rows(self) -> Mapping[FindingTable[Any], tuple[Any, ...]]:
@@ -109,6 +111,7 @@ class Measured:
             STORMS: self._traffic.storms(),
             REQUESTS: self._traffic.rates(),
             ATTEMPTS: self._traffic.sends(),
+            DENIED: self._denials.found(),
             UNWRITABLE: self._writability.found(),
             LOST_TOPICS: self._lost_topics.found(),
             BROKER_STATES: self._broker_states.found(),

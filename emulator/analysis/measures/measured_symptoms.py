@@ -6,8 +6,16 @@ from operator import attrgetter
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.found import Findings
-from emulator.analysis.findings.questions import about_group, about_queue, about_topic, inside, instant
+from emulator.analysis.findings.questions import (
+    about_group,
+    about_queue,
+    about_topic,
+    inside,
+    instant,
+)
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
+from emulator.analysis.findings.words import count
+from emulator.analysis.measures.denied_requests import DENIED, DeniedRequests
 from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
 from emulator.analysis.measures.measured import DUPLICATES
@@ -16,9 +24,10 @@ from emulator.analysis.measures.rebalances import REBALANCES, RebalanceCost
 from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
 from emulator.analysis.measures.writability import UNWRITABLE
+from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC, is_system_topic
-from nodes.units import NS_PER_S
+from nodes.units import NS_PER_MS, NS_PER_S
 
 
 def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -29,7 +38,7 @@ def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
         context: of the run.
     """
     every = (
-        *(_lost_topics, _storms, _unwritable, _lags, _latencies, _failed_sends, _again, _churn),
+        *(_lost_topics, _storms, _denied, _unwritable, _lags, _latencies, _failed_sends, _again, _churn),
         *(_spread, _idle, _stale_routes, _fan_out),
     )
     for symptoms in every:
@@ -51,6 +60,40 @@ def _storms(found: Findings, _context: Context) -> Iterator[Symptom]:
         severity = sum(storm.per_s / storm.healthy_per_s for storm in storms)
         question = ("storm", "of", clients[0], "at", instant(start_ns + NS_PER_S))
         yield Symptom(SymptomKind.STORM, severity, start_ns, text, question)
+
+
+def _denied(found: Findings, context: Context) -> Iterator[Symptom]:
+    """One symptom for each user, or for each client without one; what it is denied longest comes first."""
+    for user, same in groupby(sorted(found.of(DENIED), key=_denied_user), key=_denied_user):
+        denials = sorted(same, key=lambda item: (item.start_ns - item.end_ns, item.start_ns))
+        longest = denials[0]
+        lasted_ms = (longest.end_ns - longest.start_ns) / NS_PER_MS
+        first_s, last_s = min(item.start_ns for item in denials), max(item.end_ns for item in denials)
+        refused = list(dict.fromkeys(_denied_in_words(item, context) for item in denials))
+        requests = count(sum(item.denied for item in denials), "request")
+        more = f" and {len(refused) - _DENIALS_MAX} more" if len(refused) > _DENIALS_MAX else ""
+        text = (
+            f"{user} was denied {requests} from {first_s / NS_PER_S:.1f} s to {last_s / NS_PER_S:.1f} s: "
+            f"{', '.join(refused[:_DENIALS_MAX])}{more}; {longest.reason}"
+        )
+        severity = lasted_ms / context.limits.denied_ms
+        question = (BeliefKind.DENIED.value, longest.subject, "of", longest.node, "at", instant(longest.start_ns))
+        yield Symptom(SymptomKind.DENIED, severity, longest.start_ns, text, question)
+
+
+def _denied_user(denials: DeniedRequests) -> str:
+    return denials.user or f"a client without a user at {denials.client}"
+
+
+def _denied_in_words(denials: DeniedRequests, context: Context) -> str:
+    """`PULL_MESSAGE (Sub of Group:billing) of consumer-1 at broker-a`."""
+    of = f"{' or '.join(denials.actions)} of {denials.resource}" if denials.actions else denials.resource
+    client = context.names.get(denials.client, denials.client)
+    return f"{denials.request}{f' ({of})' if of else ''} of {client} at {denials.node}"
+
+
+_DENIALS_MAX = 2
+"""Requests that a sentence names."""
 
 
 def _each(storms: list[Storm], clients: list[str]) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+from nodes.broker.clients.denied_beliefs import Denial, DeniedBeliefs
 from nodes.broker.tables.auth.auth_tables import AuthTables
 from nodes.broker.tables.auth.contexts import AuthRequest
-from nodes.broker.tables.auth.errors import AuthenticationError, AuthError
+from nodes.broker.tables.auth.errors import AuthenticationError, AuthError, AuthorizationError
 from nodes.broker.tables.clients.plain_access import AccessRequest, AclError, PlainPermissionManager
 from nodes.host import Channel, Host, Logger
+from nodes.protocol.acl_signature import ACCESS_KEY
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
 
@@ -26,21 +28,24 @@ class AclHook:
         `BrokerController#initialAcl` and `NettyRemotingAbstract#buildProcessRequestHandler` of 5.3.2.
     """
 
-    def __init__(self, log: Logger, access: PlainPermissionManager) -> None:
+    def __init__(self, log: Logger, access: PlainPermissionManager, denied: DeniedBeliefs) -> None:
         self._log = log
         self._access = access
+        self._denied = denied
 
     def refusal(self, channel: Channel, request: Command) -> Command | None:
         """The answer to a refused request; None: it may pass."""
         address = channel.remote_address
         if address.endswith(_LOCAL):
             return None
-        ip = address.rpartition(":")[0]
+        ip, user = address.rpartition(":")[0], request.ext_fields.get(ACCESS_KEY) or ""
         try:
             self._access.validate(AccessRequest(ip, request.code, request.ext_fields, request.body, request.version))
         except AclError as error:
             self._log.warning("request refused", code=request.code, address=address, error=str(error))
+            self._denied.on_denied(Denial(user, ip, request.code), str(error))
             return request.answer(ResponseCode.SYSTEM_ERROR, f"{_EXCEPTION}: {error}")
+        self._denied.on_allowed(user, ip, request.code, tuple)
         return None
 
 
@@ -55,9 +60,10 @@ class AuthPipeline:
         of `DefaultAuthenticationProvider` and `DefaultAuthorizationProvider`.
     """
 
-    def __init__(self, host: Host, auth: AuthTables) -> None:
+    def __init__(self, host: Host, auth: AuthTables, denied: DeniedBeliefs) -> None:
         self._host = host
         self._auth = auth
+        self._denied = denied
 
     def refusal(self, channel: Channel, request: Command) -> Command | None:
         """The answer to a refused request; None: it may pass."""
@@ -74,5 +80,8 @@ class AuthPipeline:
             self._host.log.info(
                 "request denied", check=check, user=user, code=request.code, address=address, error=str(error)
             )
+            resource, actions = (error.resource, error.actions) if isinstance(error, AuthorizationError) else ("", ())
+            self._denied.on_denied(Denial(user, ip, request.code, resource), str(error), actions)
             return request.answer(ResponseCode.NO_PERMISSION, str(error))
+        self._denied.on_allowed(sent.username or "", ip, request.code, lambda: self._auth.resources(sent))
         return None

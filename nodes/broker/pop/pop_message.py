@@ -2,6 +2,7 @@
 
 import attrs
 
+from nodes.broker.clients.denied_beliefs import Denial, DeniedBeliefs
 from nodes.broker.context import BrokerContext
 from nodes.broker.pop.consumer_pop import PopFromRecords
 from nodes.broker.pop.consumer_service import PopConsumerService
@@ -15,6 +16,7 @@ from nodes.broker.tables.store.message_filter import filter_refusal, matcher
 from nodes.filter.filter_api import SUB_ALL, TAG, build
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
+from nodes.protocol.acl_signature import ACCESS_KEY
 from nodes.protocol.bodies import PullMessageResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -27,6 +29,7 @@ from nodes.rpc.server import Handlers, InTask, Wake
 _MAX_MESSAGES = 32
 _LATE_MS = 500
 _DICE = 100
+_NO_BORN_TIME = "the pop has no bornTime, and is too late where permissions are checked (issue 9518)"
 
 
 class PopMessage:
@@ -46,6 +49,7 @@ class PopMessage:
         queues: QueuePop,
         service: PopConsumerService,
         from_records: PopFromRecords,
+        denied: DeniedBeliefs,
         wake: Wake | None,
     ) -> None:
         self._broker = broker
@@ -53,6 +57,7 @@ class PopMessage:
         self._queues = queues
         self._service = service
         self._from_records = from_records
+        self._denied = denied
         self._chance = broker.host.rng("popQueue")
         self._ck_message_number = 0
         self.polling = PopLongPollingService(broker, self._carry_out, wake)
@@ -66,7 +71,14 @@ class PopMessage:
         header = decode_header(headers.PopMessageRequestHeader, request.ext_fields)
         # The broker adds what a proxy left out to the fields, and uses the header that was decoded for the check of
         # permissions: such a pop is refused as too late (issue 9518 of RocketMQ, mended in 5.4.0).
-        if not header.born_time and not self._broker.config.authorization_enabled:
+        if self._broker.config.authorization_enabled:
+            user, ip = request.ext_fields.get(ACCESS_KEY) or "", channel.remote_address.rpartition(":")[0]
+            denial = Denial(user, ip, request.code, f"Group:{header.consumer_group}", is_late=True)
+            if header.born_time:
+                self._denied.end(denial)
+            else:
+                self._denied.on_denied(denial, _NO_BORN_TIME)
+        elif not header.born_time:
             header = attrs.evolve(header, born_time=self._broker.host.clock.now_ms())
         return await self._carry_out(HeldRequest(channel, request, header))
 

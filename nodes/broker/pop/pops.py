@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from nodes.allocation.for_pop import ALL_QUEUES
+from nodes.broker.clients.denied_beliefs import DeniedBeliefs
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.escape_bridge import EscapeBridge
@@ -52,6 +53,7 @@ class Pops(Part):
         put: Callable[[Message], PutMessageResult],
         foreign: ForeignMessages,
         wheel: TimerStore | None,
+        denied: DeniedBeliefs,
         wake: Wake | None = None,
     ) -> None:
         self._broker = broker
@@ -65,7 +67,7 @@ class Pops(Part):
         self._service = service = PopConsumerService(broker, tables, offsets, reviver, log)
         from_records = PopFromRecords(broker, tables, offsets, begin, orders, service)
         from_log = QueuePop(broker, tables.in_flight, offsets, locks, begin, orders, merge)
-        self._pops = pops = PopMessage(broker, consumers, from_log, service, from_records, wake)
+        self._pops = pops = PopMessage(broker, consumers, from_log, service, from_records, denied, wake)
         self._notification = Notification(broker, begin, orders, pops.polling, wake)
         self.revive = PopReviveServices(
             tuple(

@@ -46,6 +46,10 @@ class AuthTables:
         if self.config.authorization_enabled:
             self.authorization.evaluate(request, now_ms)
 
+    def resources(self, request: AuthRequest) -> tuple[str, ...]:
+        """What a request needs access to, such as `Topic:orders`."""
+        return self.authorization.resources(request)
+
     def begin(self, accounts: Iterable[PlainAccessConfig]) -> Iterator[tuple[str, Exception]]:
         """Create the users that the options name, unless a file had them.
 

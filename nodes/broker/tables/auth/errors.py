@@ -10,7 +10,17 @@ class AuthenticationError(AuthError):
 
 
 class AuthorizationError(AuthError):
-    """A request is not allowed, or a change of policies is refused."""
+    """A request is not allowed, or a change of policies is refused.
+
+    Args:
+        resource: which one may not be accessed, such as `Topic:orders`; empty: the text does not depend on one.
+        actions: of which one would have to be allowed.
+    """
+
+    def __init__(self, text: str, *, resource: str = "", actions: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.resource = resource
+        self.actions = actions
 
 
 class AuthFaultError(Exception):

@@ -149,6 +149,10 @@ class AuthorizationEvaluator:
             key = (request.channel_id, request.username, context, request.source_ip)
             self._cache.decide(key, lambda context=context: self._check(request, context), now_ms)  # type: ignore[misc]
 
+    def resources(self, request: AuthRequest) -> tuple[str, ...]:
+        """What a request that was allowed needs access to, such as `Topic:orders`."""
+        return tuple(context.resource.key for context in contexts_of(request, self._cluster_name))
+
     def _check(self, request: AuthRequest, context: AuthContext) -> None:
         username = request.username
         if str(request.code) in self._whitelist:
@@ -174,6 +178,9 @@ class AuthorizationEvaluator:
         if entry is not None and entry.decision is Decision.ALLOW:
             return
         detail = "no matched policies." if entry is None else "the decision is deny."
+        resource = context.resource.key
         raise AuthorizationError(
-            f"{subject_key(username)} has no permission to access {context.resource.key} from {source_ip}, {detail}"
+            f"{subject_key(username)} has no permission to access {resource} from {source_ip}, {detail}",
+            resource=resource,
+            actions=tuple(map(str, context.actions)),
         )
