@@ -97,8 +97,9 @@ fuzz-scenarios: setup ## run 10,000 random scenarios, judge each, and keep those
 guests: setup ## run applications and mqadmin, with RocketMQ's own clients, against the emulator
 	PATH="$(CURDIR)/$(BIN):$(PATH)" $(BIN)/pytest -m guests tests/guests
 
-fuzz: setup ## act sequences of a million frames, verbs and closed connections out on live clusters
+fuzz: setup ## act sequences of a million frames, verbs and closed connections out on live clusters; a million of HTTP/2
 	PYTHONPATH=tests $(BIN)/python -m fuzz.sequences
+	PYTHONPATH=tests $(BIN)/python -m fuzz.calls
 
 load: setup ## fill live clusters with groups, topics, members and unread answers, and print what each costs; a crowd that leaves
 	PYTHONPATH=tests $(BIN)/python -m fuzz.load

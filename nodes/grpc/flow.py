@@ -123,7 +123,7 @@ class ConnectionFlow(ABC):
                 made = self._connection.bytes_to_send()
                 if made:
                     await self._stream.send_all(made)
-                    self._wake_senders()
+                    self._on_sent()
                 elif self._is_over():
                     break
                 else:
@@ -140,6 +140,10 @@ class ConnectionFlow(ABC):
     def _wake_writer(self) -> None:
         """There may be something to send."""
         self._wake(self._waiting_writer)
+
+    def _on_sent(self) -> None:
+        """Some of what waited was sent."""
+        self._wake_senders()
 
     def _wake_senders(self) -> None:
         for call in [call for call in self._unread if self._connection.is_ready(call)]:

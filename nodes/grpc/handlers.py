@@ -118,10 +118,13 @@ Methods = Mapping[str, Method]
 
 
 class ServerWatch(Protocol):
-    """Learns of what goes wrong on a connection."""
+    """Learns of what happens to a connection."""
 
     def on_fault(self, text: str) -> None:
         """The client has exceeded a limit or broken the protocol; the connection ends."""
+
+    def on_unsent(self, unsent_bytes: int) -> None:
+        """So many bytes of messages wait now until the client reads."""
 
     def on_failed_handler(self, path: str, error: Exception) -> None:
         """A handler has raised something else than `GrpcError`."""

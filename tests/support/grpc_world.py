@@ -23,6 +23,7 @@ class Calls:
         self.seen = []
         self.faults = []
         self.failed = []
+        self.unsent_bytes_max = 0
         self.methods = {
             "s/Echo": UnaryMethod(BYTES, self.echo),
             "s/Hold": UnaryMethod(BYTES, self.hold),
@@ -85,6 +86,9 @@ class Calls:
 
     def on_fault(self, text):
         self.faults.append(text)
+
+    def on_unsent(self, unsent_bytes):
+        self.unsent_bytes_max = max(self.unsent_bytes_max, unsent_bytes)
 
     def on_failed_handler(self, path, error):
         self.failed.append((path, repr(error)))

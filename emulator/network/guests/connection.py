@@ -5,22 +5,26 @@ from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 from traceback import format_exc
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from emulator.base.extra import ExtraMissingError, require_proxy_extra
 from emulator.base.text import shortened
 from emulator.network.endpoint import Endpoint, Listener, Peer
 from emulator.network.fabric import Fabric
 from emulator.network.guests.budget import CpuAccount
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
+from emulator.network.guests.guest_stream import GuestStream
 from emulator.network.guests.hosts import GuestHost
+from emulator.network.guests.node_end import NodeEnd
 from emulator.network.guests.not_emulated import (
     foreign_protocol,
     is_answered,
     protocol_remark,
     remark_text,
     request_text,
+    speaks_grpc,
 )
 from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from emulator.network.guests.wide_work import WIDE_REQUESTS
@@ -29,10 +33,14 @@ from faults.link import ProcessStage
 from nodes.cause import NO_CAUSE
 from nodes.host import Channel, ChannelHandler, Logger
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import NO_FIELDS, Command, CommandFlag
+from nodes.protocol.command import NO_FIELDS, Command
 from nodes.rpc.codec import GREETING, FrameError
+from nodes.rpc.server import RpcServer
 from nodes.units import NS_PER_S
 from nodes.wire.remoting_command import FIRST_BYTE
+
+if TYPE_CHECKING:
+    from emulator.network.guests.grpc_service import GrpcService
 
 _CHUNK_BYTES = 64 * 1024
 _DETAIL_CHARS_MAX = 300
@@ -93,7 +101,8 @@ class Guest(Peer, ChannelHandler):
         self._process = process
         self._socket = accepted
         self._accepted_ns = fabric.timeline.now_ns
-        dialed = accepted.getsockname()[0]
+        dialed, port = accepted.getsockname()
+        self._dialed = f"{dialed}:{port}"
         self._addresses = GuestAddresses(lambda address: host.dialable(address, dialed))
         self._has_spoken = has_spoken
         self._watch = fabric.watch_guest(self.node, listener)
@@ -102,6 +111,9 @@ class Guest(Peer, ChannelHandler):
         self.cpu = CpuAccount(self._budget.limits.cpu_percent / 100)
         """Time that its frames and the answers to them took."""
         self._codec: GuestCodec = EmulatorCodec()
+        self._speaks_grpc = False
+        self._grpc: GrpcService | None = None
+        """In place of the codec, if it speaks gRPC."""
         self._end: Endpoint | None = None
         self._unsent = bytearray()
         self._node_closed = False
@@ -156,8 +168,10 @@ class Guest(Peer, ChannelHandler):
                 if self._hung_up:  # it was closed before its task began
                     self._nursery.cancel_scope.cancel()
                 greeting = await self._read_greeting()
-                silence.cancel()
-                if greeting is not None:
+                if greeting is not None and self._speaks_grpc:
+                    await self._serve_calls(greeting, silence.cancel)
+                elif greeting is not None:
+                    silence.cancel()
                     await self._read_frames(greeting)
                 self._nursery.cancel_scope.cancel()
         finally:
@@ -171,6 +185,9 @@ class Guest(Peer, ChannelHandler):
 
     def close_over_limit(self, detail: str) -> None:
         """Close the connection, which uses too much of what all guests share."""
+        if self._grpc is not None:
+            self._grpc.close_over_limit(detail)
+            return
         self._malformed(detail)
         self._unsent.clear()
         self._hang_up()
@@ -199,6 +216,9 @@ class Guest(Peer, ChannelHandler):
             if got.startswith(FIRST_BYTE):
                 self._codec = RemotingCodec(self._addresses)
                 return got
+            if speaks_grpc(got) and self._answers_calls:
+                self._speaks_grpc = True
+                return got
             if not got.startswith(GREETING[: len(got)]):
                 self._refuse_protocol(got)
                 return None
@@ -221,6 +241,49 @@ class Guest(Peer, ChannelHandler):
                     self._malformed("the stream ended inside a frame")
                 return
 
+    @property
+    def _answers_calls(self) -> bool:
+        """Whether the node answers clients of RocketMQ 5."""
+        return isinstance(self._handler, RpcServer) and self._handler.answers(RequestCode.V2_QUERY_ROUTE)
+
+    async def _serve_calls(self, first: bytes, on_greeted: Callable[[], None]) -> None:
+        """Serve gRPC, behind TLS or not.
+
+        Args:
+            on_greeted: called when the guest has said all that it must say at first.
+        """
+        try:
+            require_proxy_extra("gRPC")
+        except ExtraMissingError as error:
+            self._malformed(str(error))
+            return
+        from emulator.network.guests.grpc_service import TLS_RECORD, GrpcService, TlsError, behind_tls  # noqa: PLC0415 - see above
+
+        stream: trio.abc.Stream = GuestStream(
+            self._socket, first, self._receive_for_calls, self._between_chunks, self._program.resumed.wait
+        )
+        try:
+            stream = await behind_tls(stream) if first.startswith(TLS_RECORD) else stream
+        except TlsError as error:
+            self._malformed(str(error))
+            return
+        on_greeted()
+        self._end = end = self._open()
+        timeline, budget = self._fabric.timeline, self._budget
+        self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, end.send, self._malformed)
+        await self._grpc.serve(stream, (self.address, self._dialed))
+
+    async def _between_chunks(self) -> None:
+        if self._grpc is not None:
+            self._grpc.on_handled()
+        await self._give_way()
+
+    async def _receive_for_calls(self) -> bytes:
+        chunk = await self._receive()
+        if self._grpc is not None:
+            self._grpc.on_chunk()
+        return chunk
+
     async def _receive(self) -> bytes:
         """The next bytes, b"" at the end; while node or guest is suspended they wait in the kernel."""
         while True:
@@ -238,7 +301,7 @@ class Guest(Peer, ChannelHandler):
         fabric, process = self._fabric, self._process
         number = fabric.next_connection()
         end = Endpoint(fabric, number, self, self, process.ip, fabric.link(self.node, process.node))
-        node_end = _NodeEnd(
+        node_end = NodeEnd(
             fabric, number, process, self._handler, self.cpu, self.address, fabric.link(process.node, self.node)
         )
         end.peer, node_end.peer = node_end, end
@@ -313,6 +376,9 @@ class Guest(Peer, ChannelHandler):
         """Queue a frame of the node for the socket."""
         if self._hung_up:
             return
+        if self._grpc is not None:
+            self._grpc.on_command(command)
+            return
         if len(self._unsent) > self._budget.limits.unsent_bytes:
             self.close_over_limit(f"cut off: it has not read {len(self._unsent)} bytes")
             return
@@ -353,7 +419,9 @@ class Guest(Peer, ChannelHandler):
     def on_close(self, channel: Channel) -> None:  # noqa: ARG002 - as above
         """The node has closed the connection; frames before its FIN are still sent."""
         self._node_closed = True
-        if not self._unsent:
+        if self._grpc is not None:
+            self._grpc.on_close()
+        elif not self._unsent:
             self._hang_up()
 
     def _flush_turn(self) -> None:
@@ -388,53 +456,3 @@ class Guest(Peer, ChannelHandler):
         self._hung_up = True
         if self._nursery is not None:
             self._nursery.cancel_scope.cancel()
-
-
-class _NodeEnd(Endpoint, ChannelHandler):
-    """The node's end of a guest's connection; answers SYSTEM_BUSY when a limit is reached."""
-
-    __slots__ = ("_budget", "_cpu", "_node_handler", "_open", "_wide_work")
-
-    def __init__(
-        self, fabric: Fabric, number: int, process: Peer, handler: ChannelHandler, cpu: CpuAccount, *rest: object
-    ) -> None:
-        super().__init__(fabric, number, process, self, *rest)  # type: ignore[arg-type]
-        self._node_handler = handler
-        self._cpu = cpu
-        self._budget = fabric.guest_budget
-        self._wide_work = fabric.guest_wide_work
-        self._open: dict[int, None] = {}
-
-    def on_open(self, channel: Channel) -> None:
-        self._node_handler.on_open(channel)
-
-    def on_command(self, channel: Channel, command: Command) -> None:
-        if not command.flag & (CommandFlag.RESPONSE | CommandFlag.ONEWAY):
-            refusal = self._refusal()
-            if refusal is not None:
-                super().send(command.answer(ResponseCode.SYSTEM_BUSY, refusal))
-                return
-            self._open[command.opaque] = None
-        began_s = perf_counter()
-        self._node_handler.on_command(channel, command)
-        self._cpu.charge(began_s)
-        if command.code in WIDE_REQUESTS:
-            self._wide_work.charge(perf_counter() - began_s)
-
-    def _refusal(self) -> str | None:
-        requests_max = self._budget.limits.requests
-        if len(self._open) >= requests_max:
-            return f"more than {requests_max} requests of this connection wait for their answers"
-        if self._cpu.owes_more_than(self._budget.limits.cpu_debt_ms / 1_000):
-            return f"the requests of this connection take more than {self._budget.limits.cpu_percent} % of the CPU"
-        return self._budget.refusal(self.network.timeline.now_ns)
-
-    def on_close(self, channel: Channel) -> None:
-        began_s = perf_counter()
-        self._node_handler.on_close(channel)
-        self._wide_work.charge(perf_counter() - began_s)
-
-    def send(self, command: Command) -> None:
-        if command.flag & CommandFlag.RESPONSE:
-            self._open.pop(command.opaque, None)
-        super().send(command)

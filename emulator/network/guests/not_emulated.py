@@ -22,13 +22,17 @@ class ForeignProtocol:
     name: str
     instead: str
     """What its user can do."""
+    is_of_calls: bool = False
+    """Whether a proxy speaks it."""
 
 
 _REMOTING = "use a client of the remoting protocol (in Java the artifact rocketmq-client)"
 _DIRECTLY = "connect without a proxy between"
 FOREIGN_PROTOCOLS = (
-    ForeignProtocol(b"\x16\x03", "TLS", "start the program without it (in Java -Dtls.enable=false)"),
-    ForeignProtocol(b"PRI * HTTP/2", "gRPC over HTTP/2, as 5.x clients speak it to a proxy", _REMOTING),
+    ForeignProtocol(b"\x16\x03", "TLS", "start the program without it (in Java -Dtls.enable=false)", is_of_calls=True),
+    ForeignProtocol(
+        b"PRI * HTTP/2", "gRPC over HTTP/2, as 5.x clients speak it to a proxy", _REMOTING, is_of_calls=True
+    ),
     *(
         ForeignProtocol(method, "HTTP", _REMOTING)
         for method in (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"CONNECT ")
@@ -41,6 +45,12 @@ FOREIGN_PROTOCOLS = (
 def foreign_protocol(first: bytes) -> ForeignProtocol | None:
     """The protocol of which these may be the first bytes; None: no known one."""
     return next((item for item in FOREIGN_PROTOCOLS if first.startswith(item.begins[: len(first)])), None)
+
+
+def speaks_grpc(first: bytes) -> bool:
+    """Whether these may be the first bytes of gRPC, behind TLS or not."""
+    protocol = foreign_protocol(first)
+    return protocol is not None and protocol.is_of_calls
 
 
 def protocol_remark(protocol: ForeignProtocol, node: str) -> str:
