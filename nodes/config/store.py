@@ -50,6 +50,9 @@ class StoreConfig(Config):
     enable_multi_dispatch: bool = flag(default=False)
     """Dispatch messages that have such offsets to these topics, too. A message that also names another topic, but not
     last, ends the dispatch of a broker with `enableLmq` and keeps it from starting again."""
+    enable_compaction: bool = flag(default=True)
+    """Read topics with `cleanup.policy=COMPACTION` from their compaction log: without the filter of the subscription,
+    and without messages that have no key."""
     flush_disk_type: FlushDiskType = choice(FlushDiskType, FlushDiskType.SYNC_FLUSH)
     """Whether a send waits until its message is on the disk. RocketMQ's default is ASYNC_FLUSH; here it is SYNC_FLUSH,
     so that a power loss takes messages, and a slow disk delays none, only where a scenario says so."""

@@ -89,7 +89,7 @@ class Translation:
         message.SetInParent()
         for field in self._fields:
             content = getattr(value, field.name)
-            if content is not None:
+            if content or (field.has_presence and content is not None):  # else it is what an absent field stands for
                 field.write(message, content)
 
     def from_bytes(self, content: bytes) -> Any:

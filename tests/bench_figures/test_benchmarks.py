@@ -52,6 +52,15 @@ def test_our_calls_are_measured_with_and_without_a_trace():
 
 
 @pytest.mark.slow
+def test_routes_over_grpc_are_measured_next_to_routes_in_frames():
+    row = rows.guest_routes_per_s("routes", TINY)
+
+    require_sane(row, "routes")
+    assert 0 < row.ratio < 1
+    assert "RocketMQ's own frames" in row.reference
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [TimeMode.FAST, TimeMode.SIM])
 def test_the_speed_of_virtual_time_is_its_own_ratio_to_real_time(mode):
     row = rows.emulated_s_per_s("speed", SMALL, mode, TINY, window_s=10, rounds=1, settle_s=1)
@@ -130,6 +139,7 @@ def test_the_names_are_those_that_were_promised():
         "rpc_100_connections",
         "rpc_typed",
         "rpc_traced",
+        "guest_routes_grpc",
         "emulated_s_per_s_20_nodes_fast",
         "emulated_s_per_s_20_nodes_sim",
         "emulated_s_per_s_333_nodes_fast",

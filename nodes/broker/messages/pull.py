@@ -10,7 +10,9 @@ from nodes.broker.part import Part
 from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
+from nodes.broker.tables.metadata.attributes import is_compaction
 from nodes.broker.tables.store.broker_stats import StatsName
+from nodes.broker.tables.store.compaction import compacted_result, has_keys
 from nodes.broker.tables.store.get_message_result import GetMessageResult, pull_response_code
 from nodes.broker.tables.store.message_filter import carried_subscription, filter_refusal, matcher
 from nodes.broker.tables.store.message_store import PULL_BYTES_MAX
@@ -139,15 +141,7 @@ class PullMessage(Part):
         matches = matcher(subscription)
         # The log of a slave may lag behind, so there a bad offset is left uncorrected.
         is_lenient = broker.broker_id != MASTER_ID and not broker.config.offset_check_in_slave
-        result = broker.store.get_message(
-            topic,
-            queue_id,
-            header.queue_offset,
-            header.max_msg_nums,
-            transfer_count_max=broker.config.max_transfer_count_on_message_in_memory,
-            matches=matches,
-            correct_offset=not is_lenient,
-        )
+        result = self._read(header, matches, is_lenient=is_lenient)
         self._tables.offsets.commit_pull_offset(group, topic, queue_id, result.next_begin_offset)
         for message in result.filtered:
             broker.host.record(filtered_record(message, group, broker.broker_name, channel.remote_address))
@@ -173,6 +167,26 @@ class PullMessage(Part):
             result.max_offset,
         )
         return request.answer(int(code), None, encode_header(read), body)
+
+    def _read(
+        self,
+        header: headers.PullMessageRequestHeader,
+        matches: Callable[[Message], bool] | None,
+        *,
+        is_lenient: bool,
+    ) -> GetMessageResult:
+        broker, topic = self._broker, self._broker.topics.select_topic_config(header.topic)
+        is_compacted = topic is not None and broker.config.enable_compaction and is_compaction(topic.attributes)
+        result = broker.store.get_message(
+            header.topic,
+            header.queue_id,
+            header.queue_offset,
+            header.max_msg_nums,
+            transfer_count_max=broker.config.max_transfer_count_on_message_in_memory,
+            matches=has_keys if is_compacted else matches,
+            correct_offset=not is_lenient,
+        )
+        return compacted_result(result, is_lenient=is_lenient) if is_compacted else result
 
     def _count(self, topic: str, group: str, messages: int) -> None:
         stats, now_ms = self._broker.stats, self._broker.host.clock.now_ms()

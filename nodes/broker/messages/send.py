@@ -13,6 +13,7 @@ from nodes.broker.refused import RequestRefusedError
 from nodes.broker.registration.registration import NameserverRegistration, provide_dlq_topic, provide_topic
 from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
 from nodes.broker.tables.ha.ha_in_sync import NOT_ENOUGH_REMARK
+from nodes.broker.tables.metadata.attributes import is_compaction
 from nodes.broker.tables.store.accepted_message import (
     accepted_batch,
     accepted_message,
@@ -33,7 +34,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MASTER_ID, RETRY_TOPIC_PREFIX, Message, is_writeable
 from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_topic
-from nodes.protocol.properties import CLUSTER, DELAY_TIME_LEVEL, TIMER_OUT_MS, UNIQ_KEY
+from nodes.protocol.properties import CLUSTER, DELAY_TIME_LEVEL, KEYS, TIMER_OUT_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import recall_handle_of
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.server import Handlers, InTask
@@ -187,6 +188,9 @@ class SendMessage(Part):
     def _single(self, header: headers.SendMessageRequestHeader, queue_id: int, body: bytes, born_host: str) -> Message:
         properties = accepted_properties(header_properties(header), self._stored_fields())
         topic, stored_queue_id, properties = self._handle_retry_and_dlq(header, queue_id, properties)
+        config = self._broker.topics.select_topic_config(header.topic)
+        if config is not None and is_compaction(config.attributes) and not properties.get(KEYS, "").strip():
+            raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, "Required message key is missing")
         return accepted_message(header, topic, stored_queue_id, properties, body, born_host, header.flag)
 
     def _batch(

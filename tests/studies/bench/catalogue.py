@@ -117,6 +117,7 @@ BENCHMARKS = (
     Benchmark("rpc_100_connections", _ratio(1.2), _rpc(100)),
     Benchmark("rpc_typed", _ratio(1.0), _rpc(100, typed=True)),
     Benchmark("rpc_traced", _ratio(0.5), lambda name, work: rows.rpc_traced(name, 100, work)),
+    Benchmark("guest_routes_grpc", None, rows.guest_routes_per_s),
     Benchmark("emulated_s_per_s_20_nodes_fast", _value(150), _speed(_SMALL, TimeMode.FAST, 1_200, 5)),
     Benchmark("emulated_s_per_s_20_nodes_sim", _value(400), _speed(_SMALL, TimeMode.SIM, 1_200, 5)),
     Benchmark("emulated_s_per_s_333_nodes_fast", _value(30), _speed(_LARGE, TimeMode.FAST, 180, 3)),

@@ -9,12 +9,21 @@ import attrs
 from emulator.spec.model.presets import Preset
 from emulator.time.mode import TimeMode
 from nodes.config import AllocateStrategy
-from studies.bench import allocation_trials, cluster_trials, group_trials, life_trials, rivals, rpc_trials
+from studies.bench import (
+    allocation_trials,
+    cluster_trials,
+    group_trials,
+    guest_call_trials,
+    life_trials,
+    rivals,
+    rpc_trials,
+)
 from studies.bench.figures import Row, Sample, Work, interleave
 from studies.bench.trial import run_trial
 
 _RPC_ROUNDS = 5
 _CALLS = 30_000
+_GUEST_CALLS = 3_000
 _LIVE = "requests/s, live mode"
 REAL_TIME = "real time"
 
@@ -64,6 +73,14 @@ def rpc_traced(name: str, connections: int, work: Work) -> Row:
     commands = partial(run_trial, rpc_trials.commands_per_s, connections=connections, calls=work.sized(_CALLS))
     on, off = interleave((lambda: commands(traced=True), lambda: commands(traced=False)), work.repeated(_RPC_ROUNDS))
     return Row(name, on.median, _LIVE, on.spread_pct, _with_figure("the same, trace off", off), on.median / off.median)
+
+
+def guest_routes_per_s(name: str, work: Work) -> Row:
+    """Routes that a guest gets over gRPC, trace off, next to routes in RocketMQ's own frames."""
+    routes = partial(run_trial, guest_call_trials.routes_per_s, calls=work.sized(_GUEST_CALLS))
+    calls, frames = interleave((lambda: routes(grpc=True), lambda: routes(grpc=False)), work.repeated(_RPC_ROUNDS))
+    rival = _with_figure("the same guest with RocketMQ's own frames", frames)
+    return Row(name, calls.median, _LIVE, calls.spread_pct, rival, calls.median / frames.median)
 
 
 def emulated_s_per_s(

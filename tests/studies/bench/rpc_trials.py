@@ -97,7 +97,7 @@ def typed_bytes() -> tuple[int, int]:
     return len(encode(request)), len(encode(reply))
 
 
-class _Node:
+class ServingNode:
     """Lives until it is reported to stop."""
 
     def __init__(self, live: Callable[[], Awaitable[None]]) -> None:
@@ -112,7 +112,7 @@ class _Node:
         self._stopping.set()
 
 
-class _Untraced:
+class Untraced:
     """Takes the fate of frames and forgets it."""
 
     def frame(self, *_: object, detail: str = "") -> int:
@@ -138,7 +138,7 @@ def _calls_per_s(
 
     async def main(world: World) -> float:
         if not traced:
-            world.fabric.recorder = _Untraced()
+            world.fabric.recorder = Untraced()
         race = Race(connections)
         EmulatedHost(world, 0, "server", "broker", _SERVER_IP, "", lambda host: _server(host, code, answer)).start()
         await world.clock.idle()
@@ -150,7 +150,7 @@ def _calls_per_s(
                 "consumer",
                 f"127.1.{10 + number // 250}.{number % 250 + 1}",
                 "",
-                lambda host: _Node(lambda: race.run(make_lap(RpcClient(host)), laps)),
+                lambda host: ServingNode(lambda: race.run(make_lap(RpcClient(host)), laps)),
             ).start()
         return laps * connections / await race.duration_s()
 
@@ -166,10 +166,10 @@ def _warm_writer(folder: Path) -> SegmentWriter:
     return SegmentWriter(folder / "run")
 
 
-def _server(host: Host, code: int, answer: Callable[[Channel, Command], Command]) -> _Node:
+def _server(host: Host, code: int, answer: Callable[[Channel, Command], Command]) -> ServingNode:
     async def serve() -> None:
         server = RpcServer(host)
         server.register(code, answer)
         host.listen(_PORT, server)
 
-    return _Node(serve)
+    return ServingNode(serve)

@@ -51,17 +51,28 @@ class LongRange:
 
 
 Attributes = Mapping[str, OneOf | LongRange]
+CLEANUP_POLICY = "cleanup.policy"
+_COMPACTION = "COMPACTION"
 
 TOPIC_ATTRIBUTES: Attributes = MappingProxyType(
     {
         "queue.type": OneOf(("SimpleCQ", "BatchCQ"), changeable=False),
-        "cleanup.policy": OneOf(("DELETE", "COMPACTION"), changeable=False),
+        CLEANUP_POLICY: OneOf(("DELETE", _COMPACTION), changeable=False),
         "message.type": OneOf(("UNSPECIFIED", "TRANSACTION", "FIFO", "MIXED", "DELAY", "NORMAL"), changeable=True),
         "reserve.time": LongRange(-1, _LONG_MAX, changeable=True),
     }
 )
 GROUP_ATTRIBUTES: Attributes = MappingProxyType({})
 """5.3.3 has none."""
+
+
+def is_compaction(attributes: Mapping[str, str]) -> bool:
+    """Whether a topic with these attributes retains the last message of each key alone.
+
+    Mirrors:
+        `org.apache.rocketmq.common.utils.CleanupPolicyUtils#isCompaction`.
+    """
+    return attributes.get(CLEANUP_POLICY) == _COMPACTION
 
 
 def alter_current_attributes(
