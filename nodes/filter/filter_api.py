@@ -44,7 +44,7 @@ def build_subscription_data(topic: str, expression: str | None, expression_type:
         return SubscriptionData(topic, SUB_ALL, expression_type=named)
     parts = java_split(expression, "||")
     if not parts:
-        raise SubscriptionError(f"subString split error: {expression!r} names no tag; write tags or *")
+        raise SubscriptionError("subString split error")
     tags = java_sorted(dict.fromkeys(tag for part in parts if (tag := part.strip(_BLANK))))
     codes = sorted(dict.fromkeys(tags_code(tag) for tag in tags))
     return SubscriptionData(topic, expression, tuple(tags), tuple(codes), expression_type=named)

@@ -14,7 +14,7 @@ from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.v2.enums import Code
-from nodes.proxy.tables.errors import CallError, JavaExceptionError
+from nodes.proxy.tables.errors import CallError, JavaExceptionError, client_exception_text
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingTimeoutError
 from nodes.rpc.nameservers import Nameservers
@@ -28,7 +28,6 @@ METADATA_TIMEOUT_MS = 3_000
 _SCAN_PERIOD_MS = 1_000
 _GRACE_MS = 1_000
 """How much longer than its time-out a call waits at least: its table is scanned once a second."""
-_FAQ = "\nFor more information, please visit the url, https://rocketmq.apache.org/docs/bestPractice/06FAQ"
 _CODES: Mapping[int, Code] = {
     ResponseCode.SUCCESS: Code.OK,
     ResponseCode.SYSTEM_BUSY: Code.TOO_MANY_REQUESTS,
@@ -45,7 +44,7 @@ def code_of(response_code: int) -> Code:
 def broker_error(answer: Command) -> CallError:
     """The error of an answer that RocketMQ takes for an exception (`MQBrokerException`)."""
     if answer.code == ResponseCode.TOPIC_NOT_EXIST:
-        return CallError(Code.TOPIC_NOT_FOUND, f"CODE: {answer.code}  DESC: {answer.remark}{_FAQ}")
+        return CallError(Code.TOPIC_NOT_FOUND, client_exception_text(answer.code, answer.remark))
     return CallError(code_of(answer.code), answer.remark or code_of(answer.code).name)
 
 

@@ -109,7 +109,8 @@ class ClientActivity:
         except CallError as error:
             is_argument = Code.BAD_REQUEST <= error.code < Code.INTERNAL_ERROR and type(error) is CallError
             status = INVALID_ARGUMENT if is_argument else INTERNAL
-            raise CallEndsError(status, f"process client telemetryCommand failed. {error}") from error
+            text = error.message if isinstance(error, JavaExceptionError) else str(error)
+            raise CallEndsError(status, f"process client telemetryCommand failed. {text}") from error
 
     async def _take_settings(self, context: ProxyContext, settings: Settings, observer: Channel) -> TelemetryCommand:
         if settings.publishing is not None:

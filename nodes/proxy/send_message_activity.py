@@ -20,7 +20,7 @@ from nodes.protocol.v2.service import (
 )
 from nodes.proxy.producer_processor import Outgoing, ProducerProcessor
 from nodes.proxy.tables.context import ProxyContext
-from nodes.proxy.tables.errors import OK, CallError, JavaExceptionError, ProxyExceptionError, status_of_all
+from nodes.proxy.tables.errors import OK, CallError, ProxyExceptionError, status_of_all
 from nodes.proxy.tables.route_view import AddressableQueue, MessageQueueView
 from nodes.proxy.tables.validation import message_properties, validate_topic
 from nodes.proxy.topic_route_service import TopicRouteService
@@ -59,10 +59,7 @@ class SendMessageActivity:
         queue = _select(await self._routes.view(topic.name), request.messages)
         if queue is None:
             raise ProxyExceptionError(Code.FORBIDDEN, "no writable queue")
-        sys_flag = _sys_flag(request.messages[0])
-        if len(messages) > 1 and MessageSysFlag.transaction_value(sys_flag):
-            raise JavaExceptionError("UnsupportedOperationException", "TimeDelayLevel is not supported for batching")
-        entry = await self._producers.send(queue, topic.name, sys_flag, messages)
+        entry = await self._producers.send(queue, topic.name, _sys_flag(request.messages[0]), messages)
         return SendMessageResponse(status_of_all([entry.status.code], "send status is empty"), (entry,))
 
     def _outgoing(self, context: ProxyContext, message: Message, first: Message) -> Outgoing:

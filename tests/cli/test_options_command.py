@@ -40,7 +40,7 @@ def test_a_line_of_the_piped_list_says_all_of_an_option():
     reported = "rip32: true; release 4.9: false; release 5.3.3: false"
     assert lines["enableSlaveActingMaster"].split("\t")[:4] == ["true or false", "", "false", reported]
     assert lines["totalReplicas"].split("\t")[3].startswith("rip32: as many as replicas; ")
-    assert lines["release"].startswith("one of 4.9, 5.3.3\t")
+    assert lines["release"].startswith("one of 4.9, 5.3.3, 5.4.0\t")
 
 
 def test_without_a_role_all_roles_are_listed():

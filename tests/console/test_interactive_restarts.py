@@ -64,7 +64,10 @@ def test_a_plain_restart_is_what_it_always_was(tmp_path):
             'slaveReedEnable: unknown option; did you mean "slaveReadEnable"?',
         ),
         ("restart c1 with {pullBatchSize = 0}", "pullBatchSize: expected a whole number from 1 to 1024, not 0"),
-        ("restart c1 with {release = 4.9}", "release: expected none: only nameservers and brokers of another release"),
+        (
+            "restart c1 with {release = 4.9}",
+            "release: expected none: only nameservers, brokers and proxies of another release",
+        ),
         ("restart broker-a with {listenPort = 1}", "listenPort: expected another option: a node keeps its port"),
         (
             "restart c1 with {allocateMessageQueueStrategy = nowhere:at_all}",

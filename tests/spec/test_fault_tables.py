@@ -270,11 +270,11 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ),
         (
             'do = "restart broker-a with {release = 4.4}"\nat_s = 1',
-            "fault[0].options.release: expected one of 4.9, 5.3.3, not '4.4'",
+            "fault[0].options.release: expected one of 4.9, 5.3.3, 5.4.0, not '4.4'",
         ),
         (
             'do = "restart c1 with {release = 4.9}"\nat_s = 1',
-            "fault[0].options.release: expected none: only nameservers and brokers",
+            "fault[0].options.release: expected none: only nameservers, brokers and proxies",
         ),
         (
             'do = "restart broker-a with {release = 4.9, enableSlaveActingMaster = true}"\nat_s = 1',

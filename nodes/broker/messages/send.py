@@ -37,6 +37,7 @@ from nodes.protocol.names import NOT_ALLOWED_SEND_TOPICS, parse_group, validate_
 from nodes.protocol.properties import CLUSTER, DELAY_TIME_LEVEL, KEYS, TIMER_OUT_MS, UNIQ_KEY
 from nodes.protocol.recall_handle import recall_handle_of
 from nodes.protocol.registry import decode_header, encode_header
+from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.rpc.server import Handlers, InTask
 
 
@@ -173,7 +174,7 @@ class SendMessage(Part):
         else:
             messages = (self._single(header, queue_id, body, born_host),)
         size_max = self._broker.config.max_message_size
-        if header.batch and len(body) > size_max:
+        if header.batch and (len(body) > size_max or MessageSysFlag.transaction_value(header.sys_flag)):
             raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
         for message in messages:
             if is_too_large(message, size_max):

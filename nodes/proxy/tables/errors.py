@@ -4,10 +4,12 @@ Mirrors:
     `org.apache.rocketmq.proxy.grpc.v2.common.GrpcProxyException`, `org.apache.rocketmq.proxy.common.ProxyException`.
 """
 
+from nodes.protocol.codes import ResponseCode
 from nodes.protocol.v2.definition import Status
 from nodes.protocol.v2.enums import Code
 
 _PROXY_EXCEPTION = "org.apache.rocketmq.proxy.common.ProxyException"
+_FAQ = "\nFor more information, please visit the url, https://rocketmq.apache.org/docs/bestPractice/06FAQ"
 OK = Status(Code.OK, "OK")
 
 
@@ -36,13 +38,21 @@ class JavaExceptionError(CallError):
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(Code.INTERNAL_SERVER_ERROR, f"{message}. {name}")
+        self.message = message
+        """The exception's own message."""
 
 
 class TopicNotExistError(CallError):
     """No nameserver knows the topic."""
 
     def __init__(self, topic: str) -> None:
-        super().__init__(Code.TOPIC_NOT_FOUND, f"No topic route info in name server for the topic: {topic}")
+        description = f"No topic route info in name server for the topic: {topic}"
+        super().__init__(Code.TOPIC_NOT_FOUND, client_exception_text(ResponseCode.TOPIC_NOT_EXIST, description))
+
+
+def client_exception_text(response_code: int, description: str | None) -> str:
+    """The message of an `MQClientException`, and of an `MQBrokerException`."""
+    return f"CODE: {response_code}  DESC: {description}{_FAQ}"
 
 
 def invalid_handle(message: str) -> CallError:
