@@ -14,12 +14,14 @@ from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
 from emulator.spec.model.bounds import SCENARIO_NAME
 from emulator.spec.model.presets import Preset
+from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import (
     BROKER,
     CONSUMER,
     CONTROLLER,
     NAMESERVER,
     PRODUCER,
+    PROXY,
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
@@ -34,16 +36,17 @@ from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.reading.user_functions import with_user_functions
 from emulator.spec.refusals.mistakes import require_known
 from faults.plan import Plan, PlanError
-from nodes.fields import NAMES, TEXT
+from nodes.fields import NAMES, TEXT, quoted
 
-CHANGES = ("preset", "options", "network", "service", "leave_out", "fault", "nemesis", "admin")
+CHANGES = ("preset", "tables", "options", "network", "service", "leave_out", "fault", "nemesis", "admin")
 VARIANT_KEYS = ("name", *CHANGES)
-CONDITION_KEYS = tuple(key for key in VARIANT_KEYS if key != "preset")
-"""A preset would undo what the variant has changed."""
-_Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ConsumerGroupSpec, ProducerSpec, StatefulSetSpec)
+CONDITION_KEYS = tuple(key for key in VARIANT_KEYS if key not in ("preset", "tables"))
+"""What is read once more would undo what the variant has changed."""
+_Spec = TypeVar("_Spec", NameserverSpec, BrokerSpec, ProxySpec, ConsumerGroupSpec, ProducerSpec, StatefulSetSpec)
 _Part = TypeVar("_Part", Network, ServiceLimits)
 STATEFULSET = "statefulset"
-ROLES = (NAMESERVER, CONTROLLER, BROKER, CONSUMER, PRODUCER, STATEFULSET)
+ROLES = (NAMESERVER, CONTROLLER, BROKER, PROXY, CONSUMER, PRODUCER, STATEFULSET)
+TOPIC = "topic"
 
 
 def read_variant(section: Section, tables: Mapping[str, Any], base: Scenario) -> Variant:
@@ -94,7 +97,7 @@ class _RefusedError(Exception):
 
 
 def _changed(section: Section, tables: Mapping[str, Any], base: Scenario) -> Scenario:
-    scenario = _with_preset(section, tables, base)
+    scenario = _with_tables(section, tables, base)
     scenario = _with_options(section, scenario)
     network = _part(section, "network", scenario.network)
     scenario = attrs.evolve(scenario, network=network, service=_part(section, "service", scenario.service))
@@ -109,14 +112,27 @@ def _made(make: Callable[[], Scenario]) -> Scenario:
         raise _RefusedError(f"{error.key}: {error.problem}") from None
 
 
-def _with_preset(section: Section, tables: Mapping[str, Any], base: Scenario) -> Scenario:
-    if "preset" not in section.values:
+def _with_tables(section: Section, tables: Mapping[str, Any], base: Scenario) -> Scenario:
+    """The scenario with another preset, and with other keys in its tables of a role."""
+    head = dict(tables.get("scenario", {}))
+    if "preset" in section.values:
+        head["preset"] = section.get("preset", TEXT)
+        require_known(section.at("preset"), "preset", head["preset"], list(Preset))
+    changed = _with_keys(section, tables)
+    if not changed and "preset" not in section.values:
         return base
-    preset = section.get("preset", TEXT)
-    require_known(section.at("preset"), "preset", preset, list(Preset))
     # Options that the scenario sets itself take precedence over a preset, so the tables are read once more.
-    head = {**tables["scenario"], "preset": preset}
-    return _made(lambda: from_dict({**tables, "scenario": head}, code=base.code))
+    return _made(lambda: from_dict({**tables, **changed, "scenario": head}, code=base.code))
+
+
+def _with_keys(section: Section, tables: Mapping[str, Any]) -> dict[str, Any]:
+    given = section.table("tables", (*ROLES, TOPIC))
+    for role, keys in given.values.items():
+        if not isinstance(keys, Mapping):
+            raise SpecError(given.at(role), f"expected a table, not {quoted(keys)}")
+        if role not in tables:
+            raise SpecError(given.at(role), f"expected a role of the scenario, which has no {role}")
+    return {role: [{**table, **keys} for table in tables[role]] for role, keys in given.values.items()}
 
 
 def _with_options(section: Section, scenario: Scenario) -> Scenario:
@@ -124,6 +140,7 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
         NAMESERVER: [spec.name for spec in scenario.nameservers],
         CONTROLLER: [spec.name for spec in scenario.controllers],
         BROKER: [spec.name for spec in scenario.brokers],
+        PROXY: [spec.name for spec in scenario.proxies],
         CONSUMER: [spec.group for spec in scenario.consumers],
         PRODUCER: [spec.name for spec in scenario.producers],
         STATEFULSET: [spec.name for spec in scenario.statefulsets],
@@ -141,6 +158,7 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
         "nameservers": of(NAMESERVER, scenario.nameservers),
         "controllers": of(CONTROLLER, scenario.controllers),
         "brokers": of(BROKER, scenario.brokers),
+        "proxies": of(PROXY, scenario.proxies),
         "consumers": of(CONSUMER, scenario.consumers),
         "producers": of(PRODUCER, scenario.producers),
         "statefulsets": of(STATEFULSET, scenario.statefulsets),

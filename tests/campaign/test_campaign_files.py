@@ -6,6 +6,7 @@ import pytest
 from emulator.campaign.campaign import Keep
 from emulator.campaign.file import load_campaign
 from emulator.spec import SpecError, load
+from emulator.spec.model.proxies import ConsumerMode
 from support.campaigns import CAMPAIGN, write_campaign
 from support.mistakes import only_mistake
 
@@ -95,6 +96,15 @@ def test_options_of_a_statefulset_are_not_those_of_the_role_whose_name_it_has(tm
     assert scenario.consumers[0].config.poll_name_server_interval == 5_000
 
 
+def test_keys_of_the_tables_of_a_role_are_replaced(tmp_path):
+    scenario = only_variant(tmp_path, 'tables.consumer = { mode = "pop" }\ntables.topic = { queues = 3 }')
+
+    assert [group.mode for group in scenario.consumers] == [ConsumerMode.POP]
+    assert {topic.queues for topic in scenario.topics} == {3}
+    same = attrs.evolve(load(tmp_path / "small.toml"), consumers=scenario.consumers, topics=scenario.topics)
+    assert scenario == same
+
+
 def test_a_preset_gives_way_to_options_of_the_scenario(tmp_path):
     write_campaign(tmp_path)
     text = (tmp_path / "small.toml").read_text()
@@ -149,7 +159,7 @@ MISTAKES = {
     "no jobs": ("jobs = 0", {}, "campaign.jobs: expected a whole number of runs at the same time from 1"),
     "a baseline that is no name": ("baseline = 3", {}, "campaign.baseline: expected a name of up to"),
     "nothing to run": ("baseline = false", {}, "variant: expected tables [[variant]], for campaign.baseline is false"),
-    "nothing changed": (OTHER, {}, "variant[0]: other changes nothing: expected preset, options, network"),
+    "nothing changed": (OTHER, {}, "variant[0]: other changes nothing: expected preset, tables, options, network"),
     "changed to what it is": (
         OTHER + "network = { delay_ms = 2 }",
         {},
@@ -186,6 +196,21 @@ MISTAKES = {
         'variant[0].options.brokr-a: unknown key; did you mean "broker-a"?',
     ),
     "options that are no table": (OTHER + "options = 3", {}, "variant[0].options: expected a table, not 3"),
+    "keys of a role that is not there": (
+        OTHER + "tables.proxy = { name = 'p' }",
+        {},
+        "variant[0].tables.proxy: expected a role of the scenario, which has no proxy",
+    ),
+    "keys that are no table": (
+        OTHER + "tables.consumer = 'pop'",
+        {},
+        "variant[0].tables.consumer: expected a table, not 'pop'",
+    ),
+    "an unknown value of a key": (
+        OTHER + "tables.consumer = { mode = 'pup' }",
+        {},
+        "variant[0]: its scenario cannot be: consumer[0].mode: expected one of pull, pop, push5, simple, not 'pup'",
+    ),
     "an unknown preset": (OTHER + 'preset = "rip31"', {}, 'variant[0].preset: unknown preset "rip31"; did you mean'),
     "a fault that is not there": (
         OTHER + 'leave_out = ["los-1"]',
