@@ -31,6 +31,7 @@ from emulator.spec.model.scenario import (
     numbered,
 )
 from emulator.spec.reading.applications import APPLICATION_KEYS, read_application
+from emulator.spec.reading.namespaces import consumers_in_namespace, producer_in_namespace
 from emulator.spec.reading.options import read_options
 from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.refusals.mistakes import SpecError, require_known
@@ -328,7 +329,7 @@ def _read_consumer(
         else read_options(table, ConsumerConfig, _consumer_options(table, preset))
     )
     mode = table.get("mode", TEXT, ConsumeMode.PULL)
-    return table.build(ConsumerGroupSpec, names=names, config=config, mode=mode)
+    return consumers_in_namespace(table.build(ConsumerGroupSpec, names=names, config=config, mode=mode))
 
 
 def _consumer_options(section: Section, preset: Preset) -> Mapping[str, Any]:
@@ -362,9 +363,11 @@ def read_producers(root: Section) -> tuple[ProducerSpec, ...]:
 
 def _read_producer(table: Section) -> ProducerSpec:
     number = int(table.path.rpartition("[")[2].removesuffix("]")) + 1
-    return table.build(
-        ProducerSpec,
-        name=table.get("name", NODE_NAME, f"producer-{number}"),
-        config=read_options(table, ProducerConfig),
-        **read_application(table),
+    return producer_in_namespace(
+        table.build(
+            ProducerSpec,
+            name=table.get("name", NODE_NAME, f"producer-{number}"),
+            config=read_options(table, ProducerConfig),
+            **read_application(table),
+        )
     )
