@@ -1,16 +1,17 @@
 """Acts on users and policies of ACL 2.0; none has a password: that is the secret of an account of the scenario."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, Places, named, place, placed
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, named, place, placed
 from faults.words import Wording, Words
 from nodes.fields import Rule, checked, choice, text
 from nodes.protocol.auth import Decision, UserStatus, UserType
 from nodes.protocol.bodies_auth import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.headers_auth import DeleteAclRequestHeader, UserHeader
+from nodes.protocol.headers_auth import DeleteAclRequestHeader
 
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt
@@ -20,9 +21,15 @@ _USER_TYPE = Rule(f"{' or '.join(UserType)}, or empty", lambda value: value == "
 _USER_STATUS = Rule(f"{' or '.join(UserStatus)}, or empty", lambda value: value == "" or value in list(UserStatus))
 
 
-async def _brokers(admin: "MQAdminExt", places: Places, on: str | None) -> tuple[str, ...]:
-    """The broker that an act names, else masters and slaves of its cluster, which do not copy users of each other."""
-    return await places.brokers_of(admin, on, slaves=True)
+async def _at_brokers(
+    admin: "MQAdminExt", places: Places, on: str | None, change: Callable[[str], Awaitable[None]]
+) -> None:
+    """Change the broker that an act names, else masters and slaves of its cluster, up to the first that fails.
+
+    Slaves copy no users of their masters, so each is asked.
+    """
+    for address in await places.brokers_of(admin, on, slaves=True):
+        await change(address)
 
 
 @attrs.frozen
@@ -68,8 +75,7 @@ class CreateUser(Act):
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, up to the first that fails."""
         user = UserInfo(self.user, places.secrets[self.account].reveal(), self.type or None)
-        for address in await _brokers(admin, places, self.on):
-            await admin.change_access(address, RequestCode.AUTH_CREATE_USER, UserHeader(self.user), user)
+        await _at_brokers(admin, places, self.on, lambda address: admin.create_user(address, user))
 
 
 @attrs.frozen
@@ -119,8 +125,7 @@ class UpdateUser(Act):
         """Ask the brokers, one after the other, up to the first that fails."""
         password = places.secrets[self.account].reveal() if self.account else None
         user = UserInfo(self.user, password, self.type or None, self.status or None)
-        for address in await _brokers(admin, places, self.on):
-            await admin.change_access(address, RequestCode.AUTH_UPDATE_USER, UserHeader(self.user), user)
+        await _at_brokers(admin, places, self.on, lambda address: admin.update_user(address, user))
 
 
 @attrs.frozen
@@ -152,8 +157,7 @@ class DeleteUser(Act):
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, up to the first that fails."""
-        for address in await _brokers(admin, places, self.on):
-            await admin.change_access(address, RequestCode.AUTH_DELETE_USER, UserHeader(self.user))
+        await _at_brokers(admin, places, self.on, lambda address: admin.delete_user(address, self.user))
 
 
 @attrs.frozen
@@ -206,8 +210,7 @@ class CreateAcl(Act):
             for resource in self.resources.split(",")
         )
         acl = AclInfo(f"User:{self.user}", (PolicyInfo(None, tuple(entries)),))
-        for address in await _brokers(admin, places, self.on):
-            await admin.change_acl(address, self.code, acl)
+        await _at_brokers(admin, places, self.on, lambda address: admin.change_acl(address, self.code, acl))
 
 
 @attrs.frozen
@@ -262,5 +265,90 @@ class DeleteAcl(Act):
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, up to the first that fails."""
         header = DeleteAclRequestHeader(f"User:{self.user}", None, self.resource or None)
-        for address in await _brokers(admin, places, self.on):
-            await admin.change_access(address, RequestCode.AUTH_DELETE_ACL, header)
+        await _at_brokers(admin, places, self.on, lambda address: admin.delete_acl(address, header))
+
+
+@attrs.frozen
+class _Copy(Act):
+    """Copies what one broker has to another one, of all or of some; what is there already is updated."""
+
+    place_kind: ClassVar[PlaceKind] = PlaceKind.BROKER
+    needs_place: ClassVar[bool] = True
+    source: str = text(key="from")
+    """The broker that has them."""
+    on: str = text()
+    """The broker that gets them."""
+    names: str = text("", empty=True, key="users")
+    """Names of users, separated by `,`; empty: all."""
+
+    @classmethod
+    def from_words(cls, words: Words) -> Self:
+        """`copy-user from BROKER [users USERS] on BROKER`; `copy-acl` alike."""
+        rest, given, on = placed(words, ("from", "users"))
+        if rest or "from" not in given or on is None:
+            raise cls.wording.mistake()
+        return cls(given["from"], on, given.get("users", ""))
+
+    def words(self) -> Words:
+        """Its words."""
+        return named({"from": self.source, "users": self.names or None})
+
+    def concerns(self) -> Concerned:
+        """The broker that has them."""
+        return Concerned(source=self.source)
+
+    @property
+    def wanted(self) -> list[str]:
+        """Names of the users; empty: all."""
+        return [name for name in self.names.split(",") if name]
+
+
+@attrs.frozen
+class CopyUser(_Copy):
+    """Copies users, with their passwords.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.CopyUsersSubCommand`.
+    """
+
+    kind: ClassVar[str] = "copy_user"
+    wording: ClassVar[Wording] = Wording(
+        "copy-user",
+        "from BROKER [users USERS] on BROKER",
+        "create or update the users of another broker at a broker",
+        4,
+    )
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the one broker, then the other for each user, up to the first that fails; unknown users are skipped."""
+        source, target = places.brokers[self.source], places.brokers[self.on]
+        asked = [await admin.user(source, name) for name in self.wanted]
+        for user in filter(None, asked) if asked else await admin.users(source):
+            known = await admin.user(target, user.username or "")
+            await (admin.create_user if known is None else admin.update_user)(target, user)
+
+
+@attrs.frozen
+class CopyAcl(_Copy):
+    """Copies policies of users.
+
+    Mirrors:
+        `org.apache.rocketmq.tools.command.auth.CopyAclsSubCommand`.
+    """
+
+    kind: ClassVar[str] = "copy_acl"
+    wording: ClassVar[Wording] = Wording(
+        "copy-acl",
+        "from BROKER [users USERS] on BROKER",
+        "create or update the policies of users of another broker at a broker",
+        4,
+    )
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the one broker, then the other for each user, up to the first that fails, as an unknown user does."""
+        source, target = places.brokers[self.source], places.brokers[self.on]
+        asked = [await admin.acl(source, f"User:{name}") for name in self.wanted]
+        for acl in filter(None, asked) if asked else await admin.acls(source):
+            known = await admin.acl(target, acl.subject or "")
+            code = RequestCode.AUTH_CREATE_ACL if known is None else RequestCode.AUTH_UPDATE_ACL
+            await admin.change_acl(target, code, acl)

@@ -159,6 +159,8 @@ class Concerned:
     """Whether there must be an address server."""
     account: str = ""
     """Access key of an account."""
+    source: str = ""
+    """A broker by its node, from which something is copied."""
 
 
 @attrs.frozen

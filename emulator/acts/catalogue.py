@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from emulator.acts.access import CreateAcl, CreateUser, DeleteAcl, DeleteUser, UpdateAcl, UpdateUser
+from emulator.acts.access import CopyAcl, CopyUser, CreateAcl, CreateUser, DeleteAcl, DeleteUser, UpdateAcl, UpdateUser
 from emulator.acts.act import Act
 from emulator.acts.groups import DeleteSubGroup, SetMessageRequestMode, UpdateSubGroup
 from emulator.acts.kv_config import DeleteKvConfig, UpdateKvConfig
@@ -43,7 +43,7 @@ ACTS: Mapping[str, type[Act]] = MappingProxyType(
             *(WipeWritePerm, AddWritePerm, UpdateKvConfig, DeleteKvConfig, UpdateAddressServer, UpdateDomain),
             *(UpdateStaticTopic, RemappingStaticTopic, RolloutRestart, RolloutUndo),
             *(StartNode, ShutdownNode, AddBroker, RemoveBroker, SendOneMessage),
-            *(CreateUser, UpdateUser, DeleteUser, CreateAcl, UpdateAcl, DeleteAcl),
+            *(CreateUser, UpdateUser, DeleteUser, CreateAcl, UpdateAcl, DeleteAcl, CopyUser, CopyAcl),
         )
     }
 )

@@ -268,7 +268,7 @@ class BrokerParts:
         """None: its role is fixed."""
         self._ports = BrokerPorts(broker, clients.server)
         others = OtherMasters(broker, group.client, group.nameservers)
-        self.static_topics = StaticTopics(broker, tables.clients.offsets, group.registration, others)
+        self.static_topics = StaticTopics(broker, tables.clients.offsets, group.registration, others, group.nameservers)
         self.in_order = self._in_order()
         """All parts, in the order in which they load their files and start; those that only answer come last."""
         self._connect(arrivals)

@@ -29,6 +29,15 @@ VIRTUAL_NODES_MAX = 10_000
 CONSUME_TIMESTAMP_FORM = "%Y%m%d%H%M%S"
 
 
+_NAMESPACE = re.compile(r"[|a-zA-Z0-9_-]+")
+
+
+def _namespace() -> str | None:
+    rule = Rule("a name of letters, digits, `|`, `-`, `_`", lambda value: bool(_NAMESPACE.fullmatch(str(value))))
+    made: str | None = checked(rule, None)
+    return made
+
+
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class ClientConfig(RemotingClientConfig):
     """Options that consumers and producers have in common.
@@ -68,6 +77,11 @@ class ClientConfig(RemotingClientConfig):
     secret_key: Secret = secret()
     """Secret key of the account, with which all requests are signed; needed with `access_key`. As that of an account
     it is never written or printed, and may be `{ env = "NAME" }` or `{ file = "PATH" }`."""
+    namespace: str | None = _namespace()
+    """Names of groups and topics begin with `NAMESPACE%`; a name that has it already stays. Brokers know the full names
+    alone. None: none, or that of an instance in `namesrvAddr`, such as `http://MQ_INST_1_shop.DOMAIN:PORT`."""
+    namespace_v2: str | None = _namespace()
+    """Sent with each request (`ns`, `nsd`); names stay as they are, and no server of 5.3.3 reads it."""
     enable_trace: bool = flag(default=False)
     """Send traces of messages: a second client in the process sends what this one records about sends and
     consumptions to the trace topic."""

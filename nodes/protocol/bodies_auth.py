@@ -4,8 +4,12 @@ Mirrors:
     `org.apache.rocketmq.remoting.protocol.body.UserInfo` and `AclInfo`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import attrs
 
+from nodes.protocol.json_text import from_json
 from nodes.values import frozen
 
 
@@ -58,3 +62,39 @@ class StoredAcls:
     """The file of policies of a broker; no body of a request."""
 
     acls: tuple[AclInfo, ...]
+
+
+def users_of(body: bytes | None) -> tuple[UserInfo, ...]:
+    """The users in the answer to 3005, which has no body where there are none."""
+    return tuple(
+        UserInfo(item.get("username"), item.get("password"), item.get("userType"), item.get("userStatus"))
+        for item in _listed(body)
+    )
+
+
+def acls_of(body: bytes | None) -> tuple[AclInfo, ...]:
+    """The policies in the answer to 3010, which has no body where there are none."""
+    return tuple(
+        AclInfo(
+            item.get("subject"),
+            tuple(
+                PolicyInfo(policy.get("policyType"), tuple(map(_entry, policy.get("entries") or ())))
+                for policy in item.get("policies") or ()
+            ),
+        )
+        for item in _listed(body)
+    )
+
+
+def _entry(item: Mapping[str, Any]) -> PolicyEntryInfo:
+    addresses = item.get("sourceIps")
+    return PolicyEntryInfo(
+        item.get("resource"),
+        tuple(item.get("actions") or ()),
+        None if addresses is None else tuple(addresses),
+        item.get("decision"),
+    )
+
+
+def _listed(body: bytes | None) -> list[Mapping[str, Any]]:
+    return [] if not body else list(from_json(body.decode()))

@@ -4,10 +4,14 @@ Mirrors:
     `org.apache.rocketmq.remoting.protocol.NamespaceUtil`.
 """
 
+import re
+
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
 from nodes.protocol.names import is_sys_consumer_group, is_system_topic, retry_topic
 
 _SEPARATOR = "%"
+_ENDPOINT = "http://"
+_INSTANCE_ENDPOINT = re.compile(r"(\w+://|)MQ_INST_\w+_\w+\..*")
 
 
 def without_retry_and_dlq(resource: str) -> str:
@@ -65,6 +69,26 @@ def wrap_namespace(namespace: str | None, resource: str) -> str:
 def wrap_namespace_and_retry(namespace: str | None, consumer_group: str) -> str | None:
     """The retry topic of a group in a namespace; None for a group without name."""
     return retry_topic(wrap_namespace(namespace, consumer_group)) if consumer_group else None
+
+
+def instance_of(namesrv_addr: str) -> str | None:
+    """The namespace in an address such as `http://MQ_INST_1_shop.DOMAIN:PORT`; None for any other.
+
+    Mirrors:
+        `org.apache.rocketmq.common.utils.NameServerAddressUtils#parseInstanceIdFromEndpoint`.
+    """
+    if _INSTANCE_ENDPOINT.fullmatch(namesrv_addr) is None:
+        return None
+    return namesrv_addr[namesrv_addr.rfind("/") + 1 : namesrv_addr.index(".")]
+
+
+def address_of_endpoint(namesrv_addr: str) -> str:
+    """What clients connect to: of an address that begins with `http://` the part after the last slash.
+
+    Mirrors:
+        `org.apache.rocketmq.client.ClientConfig#getNamesrvAddr`.
+    """
+    return namesrv_addr.rpartition("/")[2] if namesrv_addr.strip().startswith(_ENDPOINT) else namesrv_addr
 
 
 def _prefix(resource: str) -> str:

@@ -9,11 +9,17 @@ from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.attribute_parser import parse_to_string
 from nodes.protocol.bodies import ClusterInfo, SetMessageRequestModeRequestBody
 from nodes.protocol.bodies_admin import ConsumeStats, TopicStatsTable
-from nodes.protocol.bodies_auth import AclInfo, UserInfo
+from nodes.protocol.bodies_auth import AclInfo, UserInfo, acls_of, users_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_address_server import NameserverListHeader
-from nodes.protocol.headers_auth import SubjectHeader
+from nodes.protocol.headers_auth import (
+    DeleteAclRequestHeader,
+    ListAclsRequestHeader,
+    ListUsersRequestHeader,
+    SubjectHeader,
+    UserHeader,
+)
 from nodes.protocol.headers_statefulset import RolloutRequestHeader
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import (
@@ -312,9 +318,44 @@ class MQAdminExt:
         header = headers.KvConfigRequestHeader(namespace, key)
         await self._change_each(addresses, RequestCode.DELETE_KV_CONFIG, header)
 
-    async def change_access(self, address: str, code: RequestCode, header: Any, user: UserInfo | None = None) -> None:
-        """Change or delete a user, or delete policies of one, at a broker."""
-        await self._change(address, code, header, user)
+    # --- users and policies ---------------------------------------------------------
+
+    async def create_user(self, address: str, user: UserInfo) -> None:
+        """Create a user at a broker."""
+        await self._change(address, RequestCode.AUTH_CREATE_USER, UserHeader(user.username), user)
+
+    async def update_user(self, address: str, user: UserInfo) -> None:
+        """Change a user at a broker."""
+        await self._change(address, RequestCode.AUTH_UPDATE_USER, UserHeader(user.username), user)
+
+    async def delete_user(self, address: str, username: str) -> None:
+        """Delete a user and its policies at a broker."""
+        await self._change(address, RequestCode.AUTH_DELETE_USER, UserHeader(username))
+
+    async def delete_acl(self, address: str, header: DeleteAclRequestHeader) -> None:
+        """Delete policies of a user at a broker."""
+        await self._change(address, RequestCode.AUTH_DELETE_ACL, header)
+
+    async def user(self, address: str, username: str) -> UserInfo | None:
+        """A user of a broker, with its password; None: there is none (`getUser`)."""
+        body = await self._shown(address, RequestCode.AUTH_GET_USER, UserHeader(username))
+        return decode_body(UserInfo, body) if body else None
+
+    async def users(self, address: str) -> tuple[UserInfo, ...]:
+        """All users of a broker (`listUser`)."""
+        return users_of(await self._shown(address, RequestCode.AUTH_LIST_USER, ListUsersRequestHeader()))
+
+    async def acl(self, address: str, subject: str) -> AclInfo | None:
+        """The policies of a subject at a broker; None: there are none (`getAcl`)."""
+        body = await self._shown(address, RequestCode.AUTH_GET_ACL, SubjectHeader(subject))
+        return decode_body(AclInfo, body) if body else None
+
+    async def acls(self, address: str) -> tuple[AclInfo, ...]:
+        """The policies of all subjects at a broker (`listAcl`)."""
+        return acls_of(await self._shown(address, RequestCode.AUTH_LIST_ACL, ListAclsRequestHeader()))
+
+    async def _shown(self, address: str, code: RequestCode, header: Any) -> bytes | None:
+        return succeeded(await invoke(self._rpc, address, code, header, timeout_ms=TIMEOUT_MS)).body
 
     async def change_acl(self, address: str, code: RequestCode, acl: AclInfo) -> None:
         """Create or update policies of a user at a broker."""

@@ -64,7 +64,7 @@ def test_a_plain_restart_is_what_it_always_was(tmp_path):
             'slaveReedEnable: unknown option; did you mean "slaveReadEnable"?',
         ),
         ("restart c1 with {pullBatchSize = 0}", "pullBatchSize: expected a whole number from 1 to 1024, not 0"),
-        ("restart c1 with {release = 4.9}", "release: expected none: only nameservers, brokers and proxies of another"),
+        (
             "restart c1 with {release = 4.9}",
             "release: expected none: only nameservers, brokers and proxies of another release",
         ),

@@ -189,6 +189,36 @@ def test_acts_create_a_user_and_policies_and_no_row_of_the_trace_has_a_password(
     assert trace.select("lifecycle", event="command_failed") == []
 
 
+def test_acts_copy_users_with_their_passwords_and_policies_from_one_broker_to_another():
+    lines = (
+        "create-user alice account rocketmq-shop on broker-a",
+        "create-user carol account rocketmq-shop on broker-a",
+        "create-acl alice Topic:orders,Group:bill* Pub,Sub Allow from 10.0.0.0/8 on broker-a",
+        "copy-user from broker-a users alice,nobody on broker-a-s1",
+        "copy-acl from broker-a users alice on broker-a-s1",
+        "update-user alice status disable on broker-a",
+        "copy-user from broker-a on broker-a-s1",
+        "copy-acl from broker-a on broker-a-s1",
+    )
+    acts = tuple(TimedAct(f"act-{at}", act_of(line), 5_000 + at * 1_000) for at, line in enumerate(lines))
+    tables = []
+
+    async def script(stage):
+        await stage.at_ms(9_500)
+        tables.append([user.username for user in stage.node("broker-a-s1").tables.auth.users.listed(None)])
+        await stage.at_ms(20_000)
+        for node in ("broker-a", "broker-a-s1"):
+            auth = stage.node(node).tables.auth
+            tables.append(([user.info() for user in auth.users.listed(None)], list(auth.acls.listed(None, None))))
+
+    trace = execute(attrs.evolve(scenario(place="replicas = 2"), acts=acts), script)
+    assert "alice" in tables[0]
+    assert "carol" not in tables[0]
+    assert tables[1] == tables[2]
+    assert "secret-of" not in repr(trace.rows)
+    assert trace.select("lifecycle", event="command_failed") == []
+
+
 def test_options_of_acl_are_printed_where_they_are_set_and_a_change_waits_for_the_next_start():
     changed = request(RequestCode.UPDATE_BROKER_CONFIG, None, b"authenticationEnabled=false\nmaxMessageSize=9\n")
     found, _ = answers(

@@ -190,7 +190,7 @@ AT = "at_s = 30\n"
             'address_server.nameservers[1]: unknown nameserver "ns-3"',
         ),
         ("", '[[domain]]\nname = "n"\nnodes = ["ns-3"]', 'domain[0].nodes[0]: unknown nameserver "ns-3"'),
-        ("", '[[domain]]\nname = "Name"\nnodes = []', "domain[0].name: expected a domain name of lower case letters"),
+        ("", '[[domain]]\nname = "na me"\nnodes = []', "domain[0].name: expected a domain name of letters, digits"),
         (
             "",
             '[[domain]]\nname = "n"\nnodes = []\n[[domain]]\nname = "n"\nnodes = []',

@@ -41,4 +41,6 @@ ACT_LINES: Mapping[str, str] = {
     "create_acl": "create-acl shop 'Topic:orders,Group:bill*' Pub,Sub Allow from 10.0.0.0/8 on broker-a",
     "update_acl": "update-acl shop '*' All Deny",
     "delete_acl": "delete-acl shop resource Topic:orders on broker-a",
+    "copy_user": "copy-user from broker-a users shop,billing on broker-b",
+    "copy_acl": "copy-acl from broker-a on broker-b",
 }

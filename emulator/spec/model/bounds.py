@@ -39,8 +39,8 @@ DELAY_LEVEL_MAX = 1_000
 _NAME_MAX = 100
 _DOMAIN_MAX = 253
 _SCENARIO = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_NAME_MAX - 1}}}")
-_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_DOMAIN = re.compile(rf"(?=.*[a-z]){_LABEL}(\.{_LABEL})*")
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
+_DOMAIN = re.compile(rf"(?=.*[A-Za-z]){_LABEL}(\.{_LABEL})*")
 _NODE = re.compile(rf"[^\s,/]{{1,{TOPIC_MAX_LENGTH}}}")
 
 
@@ -67,7 +67,7 @@ NODE_NAME = Rule(f"a name of up to {TOPIC_MAX_LENGTH} characters without spaces,
 """Targets of faults are lists of names, and queues are written TOPIC/BROKER/ID."""
 NODE_NAMES = Rule("a list of names of nodes", lambda value: isinstance(value, tuple) and all(map(_is_node, value)))
 DOMAIN_NAME = Rule(
-    "a domain name of lower case letters, digits, hyphens and dots, with a letter",
+    "a domain name of letters, digits, hyphens, underscores and dots, with a letter",
     lambda value: isinstance(value, str) and len(value) <= _DOMAIN_MAX and bool(_DOMAIN.fullmatch(value)),
 )
 TOPIC_NAME = Rule(

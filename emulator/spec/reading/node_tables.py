@@ -32,6 +32,7 @@ from emulator.spec.model.scenario import (
     numbered,
 )
 from emulator.spec.reading.applications import APPLICATION_KEYS, read_application
+from emulator.spec.reading.namespaces import consumers_in_namespace, producer_in_namespace
 from emulator.spec.reading.options import read_options
 from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.refusals.mistakes import SpecError, require_known
@@ -342,7 +343,7 @@ def _read_consumer(
         config5 = read_options(table, _OF_CLIENTS5[mode])
         return table.build(ConsumerGroupSpec, names=names, mode=mode, config5=config5)
     config = _read_consumer_config(table, preset)
-    return table.build(ConsumerGroupSpec, names=names, config=config, mode=mode)
+    return consumers_in_namespace(table.build(ConsumerGroupSpec, names=names, config=config, mode=mode))
 
 
 def _read_consumer_config(table: Section, preset: Preset) -> ConsumerConfig:
@@ -391,4 +392,5 @@ def _read_producer(table: Section) -> ProducerSpec:
     if table.values.get("endpoints"):
         config5 = read_options(table, Producer5Config)
         return table.build(ProducerSpec, name=name, config5=config5, **read_application(table))
-    return table.build(ProducerSpec, name=name, config=read_options(table, ProducerConfig), **read_application(table))
+    config = read_options(table, ProducerConfig)
+    return producer_in_namespace(table.build(ProducerSpec, name=name, config=config, **read_application(table)))

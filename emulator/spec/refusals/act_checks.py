@@ -79,6 +79,8 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
         require_known(f"{key}.statefulset", "StatefulSet", concerns.statefulset, names, "statefulset")
     _check_nameservers(scenario, key, act)
     _check_node(scenario, key, concerns)
+    if concerns.source:
+        require_known(f"{key}.from", "broker", concerns.source, [spec.name for spec in scenario.brokers])
     if concerns.account:
         known = [account.access_key for account in scenario.accounts]
         require_known(f"{key}.account", "account", concerns.account, known)

@@ -18,6 +18,7 @@ from nodes.protocol.model import MASTER_ID
 _FIXED = {
     "listen_port": "a node keeps its port, which others know",
     "enable_controller_in_namesrv": "controllers know from the start who they are",
+    "namespace": "the names of its group and topics are those of the scenario",
     "exclusivity": "brokers are notified at the start which groups are exclusive",
 }
 """Options that a restart cannot change, with the reason."""

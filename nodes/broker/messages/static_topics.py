@@ -14,6 +14,7 @@ import attrs
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
+from nodes.broker.messages.clean_static_topics import CleanStaticTopics
 from nodes.broker.messages.logical_answers import logical_pull_answer, logical_send_answer
 from nodes.broker.messages.other_masters import OtherMasters
 from nodes.broker.part import Part
@@ -34,6 +35,7 @@ from nodes.protocol.static_topics import LogicQueueMappingItem, MappingRefusedEr
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.protocol.widths import INT64_MAX
 from nodes.rpc.errors import RemotingError
+from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import Handler, Handlers, InTask
 from nodes.rpc.typed import BrokerError, succeeded, success
 
@@ -47,8 +49,7 @@ _Rule = Callable[[LogicalQueue, Any, Handler, Channel, Command], _Answer]
 class StaticTopics(Part):
     """The static topics of a broker; a broker without any handles each request as it is.
 
-    A slave has no mappings: RocketMQ copies only their version. The service that forgets items whose messages have
-    expired is not emulated.
+    A slave has no mappings: RocketMQ copies only their version.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class StaticTopics(Part):
         offsets: ConsumerOffsetManager,
         registration: NameserverRegistration,
         others: OtherMasters,
+        nameservers: Nameservers,
     ) -> None:
         self._broker = broker
         self._offsets = offsets
         self._registration = registration
         self._others = others
         self._mappings = TopicQueueMappingManager(broker.broker_name, now_ms=broker.host.clock.now_ms())
+        self._cleaning = CleanStaticTopics(broker, self._mappings, others, nameservers, self._persist)
         registration.mapping_infos = self.infos
         self._rules: Mapping[RequestCode, _Rule] = {
             **dict.fromkeys(_SENDS, self._send),
@@ -91,6 +94,10 @@ class StaticTopics(Part):
         content = self._broker.host.disk.read(MAPPING_FILE)
         if content is not None:
             self._mappings.decode(content)
+
+    async def start(self) -> None:
+        """Begin to clean mappings."""
+        self._cleaning.begin()
 
     def forget(self, topic: str) -> None:
         """A topic was deleted."""
@@ -137,6 +144,7 @@ class StaticTopics(Part):
         except MappingRefusedError as error:
             return request.answer(ResponseCode.SYSTEM_ERROR, str(error))
         self._persist()
+        self._cleaning.start_when_needed()
         self._registration.register_increment((header.topic,))
         return success(request)
 

@@ -11,8 +11,9 @@ from nodes.client.tables.message_traces import ConsumeReturnType, TracedMessage,
 from nodes.config import ConsumerConfig
 from nodes.host import Clock
 from nodes.protocol.message_id import offset_message_id
-from nodes.protocol.model import Message, MessageQueue
-from nodes.protocol.names import DEFAULT_TRACE_REGION, retry_topic
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message, MessageQueue
+from nodes.protocol.names import DEFAULT_TRACE_REGION
+from nodes.protocol.namespaces import without_namespace
 from nodes.protocol.properties import MSG_REGION, RETRY_TOPIC, TRACE_SWITCH, UNIQ_KEY
 from nodes.values import frozen
 
@@ -44,7 +45,7 @@ class ConsumptionTraces:
         wanted = [message for message in messages if message.properties.get(TRACE_SWITCH) != "false"]
         if not wanted:
             return None
-        batch = tuple(_traced(message, group) for message in wanted)
+        batch = tuple(map(_traced, wanted))
         region_id = wanted[-1].properties.get(MSG_REGION, DEFAULT_TRACE_REGION)
         begun = _Begun(batch, len(messages), region_id, self._traces.ids.create(), self._clock.now_ms())
         self._traces.append(sub_before_trace(batch, group, region_id, begun.request_id, begun.began_ms))
@@ -60,13 +61,13 @@ class ConsumptionTraces:
         )
 
 
-def _traced(message: Message, group: str) -> TracedMessage:
+def _traced(message: Message) -> TracedMessage:
     """What a trace holds of a message; one that was sent back has its first topic."""
     topic, properties = message.topic, message.properties
-    if topic == retry_topic(group):
+    if topic.startswith(RETRY_TOPIC_PREFIX):
         topic = properties.get(RETRY_TOPIC, topic)
     msg_id = properties.get(UNIQ_KEY) or offset_message_id(message.store_host, message.commit_log_offset)
-    return TracedMessage(topic, msg_id, properties, message.reconsume_times)
+    return TracedMessage(without_namespace(topic), msg_id, properties, message.reconsume_times)
 
 
 class TracedListener(MessageListener):

@@ -21,7 +21,7 @@ from nodes.protocol.model import AUTO_CREATE_TOPIC, MASTER_ID, ConsumerData, Hea
 from nodes.protocol.names import build_mq_client_id, change_instance_name_to_pid
 from nodes.protocol.registry import decode_body_cached
 from nodes.routes import route_in_brief, with_queue_nums_at_most
-from nodes.rpc.client import RpcClient
+from nodes.rpc.client import RpcClient, Sign
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.top_addressing import TopAddressing
@@ -30,6 +30,23 @@ from nodes.threads import ScheduledThread, WakeUp, try_lock
 from nodes.units import NS_PER_MS
 
 _NOTIFY_CONSUMER_IDS_CHANGED = int(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED)
+
+
+def _fields_of(config: ClientConfig) -> Sign | None:
+    """What a client adds to the header of each request: its namespace, and its signature; None: nothing.
+
+    Mirrors:
+        `org.apache.rocketmq.client.rpchook.NamespaceRpcHook`, `org.apache.rocketmq.acl.common.AclClientRPCHook`.
+    """
+    sign = partial(signed, access_key=config.access_key, secret_key=config.secret_key.reveal())
+    if config.namespace_v2 is None:
+        return sign if config.access_key else None
+    named = {"nsd": "true", "ns": config.namespace_v2}
+
+    def add(fields: Mapping[str, str], body: bytes | None) -> Mapping[str, str]:
+        return sign({**fields, **named}, body) if config.access_key else {**fields, **named}
+
+    return add
 
 
 class RebalanceService:
@@ -146,9 +163,7 @@ class ClientInstance:
             config,
             on_request=self._on_request,
             on_channel_active=self._on_channel_active,
-            sign=partial(signed, access_key=config.access_key, secret_key=config.secret_key.reveal())
-            if config.access_key
-            else None,
+            sign=_fields_of(config),
         )
         leaves = config.leaves_removed_nameserver
         self.nameservers = Nameservers(host, self.rpc, nameservers, leaves_removed=leaves)

@@ -32,6 +32,7 @@ from nodes.config.request_pools import PoolSize
 from nodes.host import Host
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.names import DEFAULT_TRACE_REGION, TRACE_TOPIC
+from nodes.protocol.namespaces import without_namespace
 from nodes.protocol.properties import KEYS, MSG_REGION, TRACE_SWITCH, UNIQ_KEY
 from nodes.routes import SendWhichQueue
 from nodes.rpc.errors import RemotingError
@@ -86,6 +87,7 @@ class TraceProducers:
             access_key=config.access_key,
             secret_key=config.secret_key,
             send_msg_timeout=_SEND_TIMEOUT_MS,
+            namespace_v2=config.namespace_v2,
         )
         name = f"{_TRACE_INSTANCE_NAME}_{';'.join(nameservers) or 'null'}"
         if name not in self._instances:
@@ -111,8 +113,8 @@ class TraceDispatcher:
         producers: TraceProducers,
     ) -> None:
         self._host = host
-        self.group = group
-        """The group whose messages it traces."""
+        self.group = without_namespace(group)
+        """The group whose messages it traces; no name in a trace has its namespace."""
         self.ids = producers.ids
         self._trace_topic = config.trace_topic or TRACE_TOPIC
         self._producer = producers.create(config, nameservers, group, kind)
@@ -164,7 +166,7 @@ class TraceDispatcher:
             return
         properties = message.properties
         sent = SentMessage(
-            TracedMessage(message.topic, properties.get(UNIQ_KEY, ""), properties),
+            TracedMessage(without_namespace(message.topic), properties.get(UNIQ_KEY, ""), properties),
             self.group,
             fields.get(MSG_REGION) or DEFAULT_TRACE_REGION,
             began_ms,
@@ -183,7 +185,7 @@ class TraceDispatcher:
             `org.apache.rocketmq.client.trace.hook.EndTransactionTraceHookImpl`.
         """
         properties = ended.properties
-        message = TracedMessage(ended.topic, properties.get(UNIQ_KEY, ""), properties)
+        message = TracedMessage(without_namespace(ended.topic), properties.get(UNIQ_KEY, ""), properties)
         region_id = properties.get(MSG_REGION) or DEFAULT_TRACE_REGION
         now_ms = self._host.clock.now_ms()
         self.append(

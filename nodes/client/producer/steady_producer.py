@@ -12,7 +12,7 @@ from nodes.client.producer.transactions import TransactionProducer, UniqIds
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.config import ProducerConfig
 from nodes.host import Host
-from nodes.protocol.properties import DELAY_TIME_LEVEL, KEYS, TAGS, TIMER_DELAY_MS, UNIQ_KEY
+from nodes.protocol.properties import DELAY_TIME_LEVEL, INSTANCE_ID, KEYS, TAGS, TIMER_DELAY_MS, UNIQ_KEY
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import BrokerError
 from nodes.threads import ScheduledThread
@@ -99,7 +99,9 @@ class SteadyProducer:
                 transactional.on_end = self._traces.on_transaction_end
         self._sent = self._accepted = 0
         self._messages = setup.messages
-        self._delay = setup.delay_properties()
+        self._always = setup.delay_properties()
+        if config.namespace is not None:
+            self._always[INSTANCE_ID] = config.namespace
         self._ids = UniqIds(host)
         self._timer = ScheduledThread(host, "application")
         self._stopping = trio.Event()
@@ -140,9 +142,9 @@ class SteadyProducer:
         key = ""
         if self._keys is not None:
             key = properties[KEYS] = self._keys.draw()
-        if self._delay or self._traces is not None:
+        if self._always or self._traces is not None:
             # While it waits, and in traces, only its id distinguishes a message; RocketMQ's producers give one to each.
-            properties |= {UNIQ_KEY: self._ids.create(), **self._delay}
+            properties |= {UNIQ_KEY: self._ids.create(), **self._always}
         message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
         try:
             if self._selector is None:

@@ -4,6 +4,8 @@ Mirrors:
     `org.apache.rocketmq.broker.topic.TopicQueueMappingManager`.
 """
 
+from collections.abc import Mapping
+
 import attrs
 
 from nodes.protocol.bodies import TopicQueueMappingSerializeWrapper
@@ -88,6 +90,14 @@ class TopicQueueMappingManager:
             elif epoch_equal:
                 raise MappingRefusedError("Cannot accept equal epoch with null data")
 
+    def replace_queues(self, topic: str, hosted_queues: Mapping[int, Items]) -> None:
+        """Replace the queues of a mapping, without a new version: some were cleaned."""
+        self.table[topic] = attrs.evolve(self.table[topic], hosted_queues=hosted_queues)
+
+    def step_version(self, *, now_ms: int) -> None:
+        """Make a new version."""
+        self.data_version = self.data_version.next_version(now_ms)
+
     def delete(self, topic: str, *, now_ms: int) -> bool:
         """Forget a mapping; returns whether there was one."""
         if self.table.pop(topic, None) is None:
@@ -120,3 +130,46 @@ class TopicQueueMappingManager:
         loaded = decode_body(TopicQueueMappingSerializeWrapper, content)
         self.table.update(loaded.topic_queue_mapping_info_map)
         self.data_version = loaded.data_version
+
+
+def first_items(detail: TopicQueueMappingDetail) -> dict[int, LogicQueueMappingItem]:
+    """Logical queue -> its first part, of queues with several parts that the broker leads."""
+    return {
+        global_id: items[0]
+        for global_id, items in detail.hosted_queues.items()
+        if len(items) > 1 and items[-1].bname == detail.bname
+    }
+
+
+def leaders_elsewhere(detail: TopicQueueMappingDetail) -> dict[int, str]:
+    """Logical queue -> the broker to which this one has handed it over."""
+    return {
+        global_id: items[-1].bname
+        for global_id, items in detail.hosted_queues.items()
+        if items and items[-1].bname != detail.bname
+    }
+
+
+def forgotten_queues(
+    detail: TopicQueueMappingDetail, leaders: Mapping[int, str], remote: Mapping[str, TopicQueueMappingDetail]
+) -> dict[int, None]:
+    """The logical queues that a broker need not know any more: they have gone on from the broker that got them from it.
+
+    Args:
+        detail: of the broker.
+        leaders: logical queue -> the broker that leads it, as nameservers have it.
+        remote: these brokers -> their mappings; what is missing or of another epoch decides nothing.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.topic.TopicQueueMappingCleanService#cleanItemListMoreThanSecondGen`.
+    """
+    found: dict[int, None] = {}
+    for global_id, handed_to in leaders_elsewhere(detail).items():
+        leader = leaders.get(global_id, "")
+        other = remote.get(leader)
+        if other is None or (other.total_queues, other.epoch) != (detail.total_queues, detail.epoch):
+            continue
+        items = other.hosted_queues.get(global_id, ())
+        if items and items[-1].bname == leader != handed_to:
+            found[global_id] = None
+    return found
