@@ -16,7 +16,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick quick-pytest test proofs coverage conformance bench timelines sources special guests fuzz load notebooks quotes recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets
+.PHONY: help setup demo lint quick quick-pytest test proofs coverage conformance mission-table bench timelines sources special guests fuzz load notebooks quotes recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -63,6 +63,9 @@ coverage: setup ## the tests once more, under the tracer, which doubles their ti
 
 conformance: setup ## compare with what the real classes answered, in tests/vectors or in VECTORS=folder
 	$(BIN)/pytest tests/conformance
+
+mission-table: setup ## run the million messages of the mission's report, three ways to allocate, and print its table again
+	PYTHONPATH=tests $(BIN)/python -m studies.mission_table
 
 bench: setup ## measure, into bench.json
 	PYTHONPATH=tests $(BIN)/python -m studies.bench

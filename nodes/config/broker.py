@@ -180,6 +180,9 @@ class BrokerConfig(
     """Broker-side rebalance allocates the queues among the members; else each gets all."""
     assigner_grace_period_ms: int = millis(20_000, minimum=1_000)
     """How long a new assigner collects what the members own before it allocates their queues; not RocketMQ's."""
+    assigner_rebalance_interval_ms: int = millis(0, usual=PAUSE_MS)
+    """Time between two rounds of an assigner's own thread, as the mission's report has it: what members get is what the
+    last round saw. 0: no thread, it looks when a member asks; not RocketMQ's."""
     default_message_request_mode: MessageRequestMode = choice(MessageRequestMode, MessageRequestMode.PULL)
     """Message request mode of topics without configured one, for broker-side rebalance."""
     default_pop_share_queue_num: int = count(-1, minimum=-1)

@@ -1,13 +1,15 @@
 """Executes the notebooks from top to bottom, without a screen.
 
-    PYTHONPATH=tests python -m notebooks_run.executing
+    PYTHONPATH=tests python -m notebooks_run.executing [NAME ...]
 
-writes them with their new outputs, for whoever changed what they show.
+writes them, or those whose names begin so (`04`), with their new outputs, for whoever changed what they show.
 """
 
 import asyncio
 import shutil
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -30,10 +32,13 @@ async def execute(path: Path, folder: Path) -> nbformat.NotebookNode:
     return await client.async_execute()
 
 
-async def main() -> None:
-    """Execute all, and write them; how far a long call had come is left out."""
+async def main(names: Sequence[str]) -> None:
+    """Execute those with these names, or all, and write them; how far a long call had come is left out."""
+    chosen = [path for path in NOTEBOOKS if not names or path.name.startswith(tuple(names))]
+    if not chosen:
+        raise SystemExit(f"no notebook has a name that begins so: {', '.join(names)}")
     with tempfile.TemporaryDirectory() as scratch:
-        for path in NOTEBOOKS:
+        for path in chosen:
             fresh = await execute(path, Path(scratch) / path.stem)
             for cell in fresh.cells:
                 if cell.cell_type == "code":
@@ -43,4 +48,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(sys.argv[1:]))

@@ -28,7 +28,7 @@ from emulator.spec.reading.bundled import example
 from emulator.trace.run_directory import open_run
 
 RANDOM = 12
-EXAMPLES = ("acting_slave.toml", "transactions.toml")
+EXAMPLES = ("acting_slave.toml", "transactions.toml", "users_and_policies.toml")
 WITHOUT_ROWS = ["assigner_disagreements", "unsupported_requests"]
 """Tables of which no run here has a row."""
 

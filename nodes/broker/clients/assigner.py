@@ -7,6 +7,7 @@ from nodes.allocation.pr_2169 import AllocateSticky2169
 from nodes.allocation.strategies import UnknownStrategyError, strategy_named
 from nodes.allocation.strategy import AllocationError
 from nodes.beliefs import Belief, BeliefKind
+from nodes.broker.clients.assigner_rounds import AssignerRounds, SeenGroup
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import REBALANCE_SETTINGS_FILE, persist_rebalance_settings
@@ -47,6 +48,9 @@ class Assigner(Part):
         self._clients = clients
         self._prototypes: dict[str, AllocateSticky2169] = {}
         """Group -> memory of the strategy PR2169."""
+        period_ms = broker.config.assigner_rebalance_interval_ms
+        self._rounds = AssignerRounds(broker.host, period_ms, self._look, self._wake) if period_ms else None
+        """None: it looks at a group when a member asks."""
 
     def handlers(self) -> Handlers:
         """The requests that it answers itself."""
@@ -58,6 +62,16 @@ class Assigner(Part):
         if content is not None:
             self._tables.rebalance_settings.decode(content)
 
+    async def start(self) -> None:
+        """Start its thread, if it has one."""
+        if self._rounds is not None:
+            self._rounds.start()
+
+    async def stop(self) -> None:
+        """End its thread."""
+        if self._rounds is not None:
+            self._rounds.stop()
+
     async def assign(
         self, requested: QueryAssignmentRequestBody, claim: AssignmentClaim
     ) -> QueryAssignmentResponseBody:
@@ -67,14 +81,13 @@ class Assigner(Part):
         strategy, parameters = requested.strategy_name, claim.parameters
         if setting is not None and setting.strategy_name:
             strategy, parameters = setting.strategy_name, setting.parameters or parameters
-        queues = await self._routes.topic_subscribe_info(requested.topic)
+        rounds = self._rounds
+        seen = await self._look(group, requested.topic) if rounds is None else rounds.seen(group, requested.topic)
         members = self._tables.consumers.group(group)
-        if queues is None or members is None:
+        if seen is None or members is None:
             return QueryAssignmentResponseBody(None, setting=setting)
         if strategy == AllocateStrategy.PR2169:
-            return QueryAssignmentResponseBody(
-                self._as_prototype(requested, claim, members.client_ids), setting=setting
-            )
+            return QueryAssignmentResponseBody(self._as_prototype(requested, claim, seen.client_ids), setting=setting)
         merged = await self._queues_of_group(members.topics) if _is_merged(strategy, requested.topic) else {}
         try:
             allocate_queues = _allocate_queues(strategy, parameters, requested, merged)
@@ -84,13 +97,19 @@ class Assigner(Part):
         # What other topics have decides, too: with another text the topic is allocated again.
         label = " ".join((strategy, *(f"{topic}:{len(others)}" for topic, others in merged.items())))
         question = AssignmentQuestion(
-            group, requested.topic, requested.client_id, label, parameters, claim, tuple(queues), members.client_ids
+            group, requested.topic, requested.client_id, label, parameters, claim, seen.queues, seen.client_ids
         )
         with broker.host.stopwatch(ALLOCATION):
             answer = self._tables.pinned.ask(question, allocate_queues, now_ms=broker.host.clock.now_ms())
         self._follow_up(requested, answer)
         assigned = None if answer.queues is None else tuple(map(MessageQueueAssignment, answer.queues))
         return QueryAssignmentResponseBody(assigned, answer.epoch, setting)
+
+    async def _look(self, group: str, topic: str) -> SeenGroup | None:
+        """The members of a group and the queues of a topic now."""
+        queues = await self._routes.topic_subscribe_info(topic)
+        members = self._tables.consumers.group(group)
+        return None if queues is None or members is None else SeenGroup(tuple(queues), tuple(members.client_ids))
 
     async def _queues_of_group(self, topics: Iterable[str]) -> dict[str, tuple[MessageQueue, ...]]:
         """The queues of all topics of a group, except of retry topics."""
@@ -134,9 +153,13 @@ class Assigner(Part):
         if not self._tables.rebalance_settings.set(setting):
             return request.answer(ResponseCode.SYSTEM_BUSY, "too many groups have a setting")
         persist_rebalance_settings(self._broker, self._tables.rebalance_settings)
-        for client_id in self._tables.consumers.client_ids(setting.consumer_group):
-            self._notify(setting.consumer_group, client_id)
+        self._wake(setting.consumer_group)
         return success(request)
+
+    def _wake(self, group: str) -> None:
+        """Let the connected members of a group ask now."""
+        for client_id in self._tables.consumers.client_ids(group):
+            self._notify(group, client_id)
 
     def _notify(self, group: str, client_id: str) -> None:
         member = self._tables.consumers.find_channel(group, client_id)
