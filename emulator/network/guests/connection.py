@@ -260,7 +260,7 @@ class Guest(Peer, ChannelHandler):
         from emulator.network.guests.grpc_service import TLS_RECORD, GrpcService, TlsError, behind_tls  # noqa: PLC0415 - see above
 
         stream: trio.abc.Stream = GuestStream(
-            self._socket, first, self._receive_for_calls, self._between_chunks, self._program.resumed.wait
+            self._socket, first, self._receive_for_calls, self._between_chunks, self._program
         )
         try:
             stream = await behind_tls(stream) if first.startswith(TLS_RECORD) else stream

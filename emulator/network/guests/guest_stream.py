@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
+from emulator.network.guests.hosts import GuestProgram
+
 _SLICE_BYTES = 4 * 1024
 """Bytes that are handled before others have their turn: a hundred small calls."""
 _LARGE_BYTES = 16 * 1024
@@ -20,7 +22,7 @@ class GuestStream(trio.abc.Stream):
         first: bytes that were read already.
         receive: returns the next bytes, empty at the end.
         between: called before each wait for bytes, when those before were handled.
-        until_resumed: waits while the guest is suspended.
+        program: of the guest, which may be suspended.
     """
 
     def __init__(
@@ -29,13 +31,13 @@ class GuestStream(trio.abc.Stream):
         first: bytes,
         receive: Callable[[], Awaitable[bytes]],
         between: Callable[[], Awaitable[None]],
-        until_resumed: Callable[[], Awaitable[None]],
+        program: GuestProgram,
     ) -> None:
         self._socket = accepted
         self._rest = first
         self._receive = receive
         self._between = between
-        self._until_resumed = until_resumed
+        self._program = program
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:  # noqa: ARG002 - a chunk has a limit anyway
         """The next bytes."""
@@ -54,7 +56,8 @@ class GuestStream(trio.abc.Stream):
         if len(rest) > _LARGE_BYTES:
             await trio.lowlevel.checkpoint()
         while rest:
-            await self._until_resumed()
+            if self._program.suspended:
+                await self._program.resumed.wait()
             try:
                 rest = rest[self._socket.send(rest) :]
             except BlockingIOError:
