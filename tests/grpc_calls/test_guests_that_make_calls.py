@@ -301,3 +301,22 @@ def test_other_nodes_refuse_grpc_as_before():
     executed = live_proxy(scene)
     assert executed.result == b""
     assert malformed(executed)[0].startswith("looks like gRPC over HTTP/2")
+
+
+def test_a_bug_of_ours_ends_one_connection_and_is_logged(monkeypatch):
+    def broken(*_arguments):
+        raise KeyError("a bug")
+
+    async def scene(stage):
+        with closing(plain_channel(stage)) as good:
+            await stage.call("QueryRoute", route_request(), channel=good)
+            with monkeypatch.context() as patched:
+                patched.setattr("nodes.grpc.server_connection.read_call", broken)
+                with closing(tls_channel(stage)) as bad:
+                    status, _ = await _status_of(stage, "QueryRoute", route_request(), channel=bad, timeout_s=2)
+            next_one = await stage.call("QueryRoute", route_request(), channel=good)
+        return status, next_one.status.code, await stage.all_is_well()
+
+    executed = live_proxy(scene)
+    assert executed.result[1:] == (Code.OK, True)
+    assert "a call cannot be served: KeyError: 'a bug'" in malformed(executed)[0]

@@ -271,7 +271,10 @@ class Guest(Peer, ChannelHandler):
         self._end = end = self._open()
         timeline, budget = self._fabric.timeline, self._budget
         self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, end.send, self._malformed)
-        await self._grpc.serve(stream, (self.address, self._dialed))
+        try:
+            await self._grpc.serve(stream, (self.address, self._dialed))
+        except* Exception as errors:  # noqa: BLE001 - as in `_deliver`
+            self._malformed(self._reported("a call cannot be served", errors.exceptions[0]))
 
     async def _between_chunks(self) -> None:
         if self._grpc is not None:
