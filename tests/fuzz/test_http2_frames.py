@@ -5,9 +5,12 @@ from contextlib import suppress
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fuzz.http2_frames import RandomClient, frames_in
 from nodes.grpc.events import CallStarted, ConnectionEnded, MessageReceived
+from nodes.grpc.frame_heads import PREFACE
 from nodes.grpc.limits import GrpcLimits
 from nodes.grpc.server_connection import ServerConnection
 from nodes.grpc.status import ConnectionLimitError, GrpcStatus
@@ -80,3 +83,15 @@ def test_random_frames_are_read_or_end_their_connection(seed):
     assert events["CallStarted"] > FRAMES / 10, "most frames are read"
     assert 0 < len(ends) < FRAMES / 20
     assert [text for text in ends if not text] == []
+
+
+@given(st.lists(st.binary(max_size=60), max_size=6), st.booleans())
+def test_any_bytes_behind_the_preface_are_read_or_end_the_connection(chunks, begins):
+    connection = ServerConnection(LIMITS, 0)
+    connection.receive(PREFACE if begins else b"", 0)
+    for chunk in chunks:
+        events = connection.receive(chunk, 0)
+        connection.bytes_to_send()
+
+        assert connection.ended is None or connection.ended.text
+        assert connection.ended is None or not events or events[-1] is connection.ended

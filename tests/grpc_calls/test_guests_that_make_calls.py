@@ -184,6 +184,35 @@ def test_a_duration_that_java_refuses_is_an_error_of_the_call():
     assert status.message == "java.lang.IllegalArgumentException: Duration is not valid: seconds 1, nanos -1"
 
 
+def test_a_request_that_no_frame_of_the_network_carries_is_refused():
+    async def scene(stage):
+        with closing(plain_channel(stage)) as channel:
+            refused = await stage.call("SendMessage", send_request(b"y" * (17 * MIB)), channel=channel)
+            next_one = await stage.call("QueryRoute", route_request(), channel=channel)
+        return refused.status, next_one.status.code
+
+    refused, next_code = live_proxy(scene).result
+    assert (refused.code, next_code) == (Code.PAYLOAD_TOO_LARGE, Code.OK)
+    assert refused.message.endswith("the network of the emulator carries 16711680 at most")
+
+
+@pytest.mark.parametrize("suspend", ["node", "guest"])
+def test_a_call_to_or_from_a_suspended_process_is_answered_when_it_is_resumed(suspend):
+    async def scene(stage):
+        program = stage.world.fabric.guests.program("guest")
+        with closing(plain_channel(stage)) as channel:
+            await stage.call("QueryRoute", route_request(), channel=channel)
+            await stage.node.suspend() if suspend == "node" else program.suspend()
+            call = method(channel, "QueryRoute").future(route_request(), metadata=METADATA, timeout=10)
+            await stage.other.sleep_ms(300)
+            before = call.done(), len(stage.headers)
+            await stage.node.resume() if suspend == "node" else program.resume(stage.world.fabric)
+            response = await in_thread(call.result)
+        return before, response.status.code
+
+    assert live_proxy(scene).result == ((False, 1), Code.OK)
+
+
 def test_a_call_beyond_a_limit_of_guests_is_answered_as_a_busy_proxy_does():
     async def scene(stage):
         limit(stage, cpu_debt_ms=1_000, memory_bytes=1)
@@ -272,3 +301,22 @@ def test_other_nodes_refuse_grpc_as_before():
     executed = live_proxy(scene)
     assert executed.result == b""
     assert malformed(executed)[0].startswith("looks like gRPC over HTTP/2")
+
+
+def test_a_bug_of_ours_ends_one_connection_and_is_logged(monkeypatch):
+    def broken(*_arguments):
+        raise KeyError("a bug")
+
+    async def scene(stage):
+        with closing(plain_channel(stage)) as good:
+            await stage.call("QueryRoute", route_request(), channel=good)
+            with monkeypatch.context() as patched:
+                patched.setattr("nodes.grpc.server_connection.read_call", broken)
+                with closing(tls_channel(stage)) as bad:
+                    status, _ = await _status_of(stage, "QueryRoute", route_request(), channel=bad, timeout_s=2)
+            next_one = await stage.call("QueryRoute", route_request(), channel=good)
+        return status, next_one.status.code, await stage.all_is_well()
+
+    executed = live_proxy(scene)
+    assert executed.result[1:] == (Code.OK, True)
+    assert "a call cannot be served: KeyError: 'a bug'" in malformed(executed)[0]

@@ -32,6 +32,8 @@ class DialedProxy:
         self.world = world
         self.node = add_host(world, 1, "proxy")
         self.process = process_of(self.node)
+        self.other = process_of(add_host(world, 2, "other"))
+        """A process that is never suspended."""
         self.physical = world.fabric.carrier.physical_ip(self.node.ip)
         self.headers, self.commands, self.observers = [], [], []
         self.held = 0

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import attrs
 import trio
 
+from emulator.network.endpoint import BODY_BYTES_MAX, is_short
 from nodes.grpc.handlers import (
     BidirectionalMethod,
     CallContext,
@@ -138,6 +139,9 @@ class CallBridge:
             return exchange.response_body(Status(Code.INTERNAL_SERVER_ERROR, text))
         command = self._command(code, context, request)
         self._cpu.charge(began_s)
+        if not is_short(command.body):
+            text = f"a request of {len(content)} bytes: the network of the emulator carries {BODY_BYTES_MAX} at most"
+            return exchange.response_body(Status(Code.PAYLOAD_TOO_LARGE, text))
         return _value(await self._answer(command), exchange.response_body)
 
     def _command(self, code: RequestCode, context: CallContext, request: Any, flag: int = 0) -> Command:

@@ -260,7 +260,7 @@ class Guest(Peer, ChannelHandler):
         from emulator.network.guests.grpc_service import TLS_RECORD, GrpcService, TlsError, behind_tls  # noqa: PLC0415 - see above
 
         stream: trio.abc.Stream = GuestStream(
-            self._socket, first, self._receive_for_calls, self._between_chunks, self._program.resumed.wait
+            self._socket, first, self._receive_for_calls, self._between_chunks, self._program
         )
         try:
             stream = await behind_tls(stream) if first.startswith(TLS_RECORD) else stream
@@ -271,7 +271,10 @@ class Guest(Peer, ChannelHandler):
         self._end = end = self._open()
         timeline, budget = self._fabric.timeline, self._budget
         self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, end.send, self._malformed)
-        await self._grpc.serve(stream, (self.address, self._dialed))
+        try:
+            await self._grpc.serve(stream, (self.address, self._dialed))
+        except* Exception as errors:  # noqa: BLE001 - as in `_deliver`
+            self._malformed(self._reported("a call cannot be served", errors.exceptions[0]))
 
     async def _between_chunks(self) -> None:
         if self._grpc is not None:

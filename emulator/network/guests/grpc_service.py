@@ -110,8 +110,11 @@ class GrpcService:
         self._began_s = perf_counter()
 
     def on_command(self, command: Command) -> None:
-        """A frame of the proxy has arrived."""
-        self._bridge.on_command(command)
+        """A frame of the proxy has arrived; what is wrong with it may come from another guest."""
+        try:
+            self._bridge.on_command(command)
+        except Exception as error:  # noqa: BLE001 - a command that cannot be translated harms no one
+            self.on_failed_handler("Telemetry", error)
 
     def on_close(self) -> None:
         """The proxy has closed the connection: what it has answered is still sent."""

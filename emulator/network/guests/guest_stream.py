@@ -2,11 +2,16 @@
 
 import socket
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 
 import trio
 
-_SLICE_BYTES = 4 * 1024
-"""Bytes that are handled before others have their turn: a hundred small calls."""
+from emulator.network.guests.hosts import GuestProgram
+
+_SLICE_BYTES_MIN, _SLICE_BYTES_MAX = 512, 64 * 1024
+_SLICE_S = 0.002
+"""How long bytes should be handled before others have their turn: those of many small calls take long, those of one
+large message do not."""
 _LARGE_BYTES = 16 * 1024
 """After so many bytes others have their turn, even if the socket takes more."""
 
@@ -20,7 +25,7 @@ class GuestStream(trio.abc.Stream):
         first: bytes that were read already.
         receive: returns the next bytes, empty at the end.
         between: called before each wait for bytes, when those before were handled.
-        until_resumed: waits while the guest is suspended.
+        program: of the guest, which may be suspended.
     """
 
     def __init__(
@@ -29,20 +34,27 @@ class GuestStream(trio.abc.Stream):
         first: bytes,
         receive: Callable[[], Awaitable[bytes]],
         between: Callable[[], Awaitable[None]],
-        until_resumed: Callable[[], Awaitable[None]],
+        program: GuestProgram,
     ) -> None:
         self._socket = accepted
         self._rest = first
         self._receive = receive
         self._between = between
-        self._until_resumed = until_resumed
+        self._program = program
+        self._slice_bytes = _SLICE_BYTES_MIN
+        self._returned_s = 0.0
+        """When the last bytes were returned, by `perf_counter`."""
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:  # noqa: ARG002 - a chunk has a limit anyway
         """The next bytes."""
+        took_s = perf_counter() - self._returned_s
+        slice_bytes = self._slice_bytes // 2 if took_s > _SLICE_S else self._slice_bytes * 2
+        self._slice_bytes = min(max(slice_bytes, _SLICE_BYTES_MIN), _SLICE_BYTES_MAX)
         await self._between()
         chunk = self._rest or await self._receive()
-        self._rest = chunk[_SLICE_BYTES:]
-        return chunk[:_SLICE_BYTES] if self._rest else chunk
+        self._rest = chunk[self._slice_bytes :]
+        self._returned_s = perf_counter()
+        return chunk[: self._slice_bytes] if self._rest else chunk
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes as the guest reads them.
@@ -54,7 +66,8 @@ class GuestStream(trio.abc.Stream):
         if len(rest) > _LARGE_BYTES:
             await trio.lowlevel.checkpoint()
         while rest:
-            await self._until_resumed()
+            if self._program.suspended:
+                await self._program.resumed.wait()
             try:
                 rest = rest[self._socket.send(rest) :]
             except BlockingIOError:
