@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 import trio
 
@@ -16,34 +15,15 @@ from emulator.testing import Stage
 from nodes.config.broker import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import SubscriptionGroupConfig
-from support.proxy_guest import BORN_MS, BROKER, ProxyGuest, proxies, runs
+from support.our_proxies import PROXIES, OurProxies
+from support.proxy_guest import BROKER, ProxyGuest, proxies, runs
 
 _FILE = Path(__file__).parent.parent / "vectors" / "proxy" / "answers.json"
 _REAL: dict[str, dict[str, Any]] = json.loads(_FILE.read_text())
-_PROXIES = ("proxy-1", "proxy-2")
 _EXPLAINED = {
     ("other-proxy", "heartbeat at once"): "two threads: of 60 clients that came later, 45 got our answer, 15 got OK",
 }
 """Answers that differ, each with its reason."""
-
-
-@attrs.frozen
-class OurProxies:
-    """Two emulated proxies; implements `ProxyCalls`."""
-
-    guest: ProxyGuest
-
-    async def call(
-        self, code: RequestCode, request: Any, proxy: int, client_id: str, language: str, version: str, timeout_ms: int
-    ) -> Any:
-        metadata = {"client_id": client_id, "language": language, "version": version, "remaining_ms": timeout_ms}
-        return await self.guest.call(code, request, _PROXIES[proxy], **metadata)
-
-    async def sleep_ms(self, duration_ms: int) -> None:
-        await trio.sleep(duration_ms / 1_000)
-
-    def now_ms(self) -> int:
-        return BORN_MS + int(self.guest.stage.now_ms)
 
 
 def _scenario() -> Scenario:
@@ -56,7 +36,7 @@ def _scenario() -> Scenario:
         transaction_check_interval=2_000,
         transaction_time_out=1_000,
     )
-    return proxies(*_PROXIES, brokers=(BrokerSpec(BROKER, 0, config=config),), topics=topics)
+    return proxies(*PROXIES, brokers=(BrokerSpec(BROKER, 0, config=config),), topics=topics)
 
 
 @cache

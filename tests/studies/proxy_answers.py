@@ -11,6 +11,7 @@ import json
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -35,6 +36,7 @@ from nodes.wire.remoting_command import (
 from support.proxy_guest import GrpcFailure
 
 _Fields = dict[str | None, str | None]
+_Request = tuple[RequestCode, _Fields, bytes | None]
 _SETTLE_S = 3
 """Until topics have reached the nameserver."""
 
@@ -101,13 +103,28 @@ def _methods() -> dict[RequestCode, ServiceMethod]:
     }
 
 
-def prepare(broker: str) -> None:
-    """Create the topics of all questions, and the orderly group."""
-    host, port = broker.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        decoder = RemotingDecoder()
+def topic_request(name: str, kind: str) -> _Request:
+    """The request that creates a topic of one queue."""
+    fields: _Fields = {
+        "topic": name,
+        "defaultTopic": "TBW102",
+        "readQueueNums": "1",
+        "writeQueueNums": "1",
+        "perm": "6",
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+        "attributes": f"+message.type={kind}",
+    }
+    return RequestCode.UPDATE_AND_CREATE_TOPIC, fields, None
 
-        def ask(opaque: int, code: RequestCode, fields: _Fields, body: bytes | None = None) -> None:
+
+def ask_broker(broker: str, requests: Iterable[_Request]) -> None:
+    """Send requests to a broker, one after the other."""
+    host, port = broker.rsplit(":", 1)
+    decoder = RemotingDecoder()
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        for opaque, (code, fields, body) in enumerate(requests):
             form = SerializeType.JSON
             command = RemotingCommand(int(code), LanguageCode.JAVA, 475, opaque, 0, None, fields, body, form)
             connection.sendall(encode_remoting(command))
@@ -115,22 +132,12 @@ def prepare(broker: str) -> None:
                 decoder.take(connection.recv(65_536))
             assert answer.code == ResponseCode.SUCCESS, answer
 
-        names = [(name, kind) for name in QUESTIONS for kind in TYPES]
-        for opaque, (name, kind) in enumerate(names):
-            fields: _Fields = {
-                "topic": f"{name}-{kind}",
-                "defaultTopic": "TBW102",
-                "readQueueNums": "1",
-                "writeQueueNums": "1",
-                "perm": "6",
-                "topicFilterType": "SINGLE_TAG",
-                "topicSysFlag": "0",
-                "order": "false",
-                "attributes": f"+message.type={kind}",
-            }
-            ask(opaque, RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
-        group = SubscriptionGroupConfig("orderly", consume_message_orderly=True)
-        ask(len(names), RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, encode_json_body(group))
+
+def prepare(broker: str) -> None:
+    """Create the topics of all questions, and the orderly group."""
+    group = encode_json_body(SubscriptionGroupConfig("orderly", consume_message_orderly=True))
+    topics = [topic_request(f"{name}-{kind}", kind) for name in QUESTIONS for kind in TYPES]
+    ask_broker(broker, [*topics, (RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, group)])
 
 
 async def answers(proxies: tuple[str, ...]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class ProxyGuest(Caller):
         metadata = CallMetadataHeader(
             self.client_id if client_id is None else client_id, language, version, remaining_ms
         )
-        answer = await self.ask(proxy, code, metadata, request, timeout_ms=60_000)
+        answer = await self.ask(proxy, code, metadata, request, timeout_ms=max(60_000, remaining_ms or 0))
         if answer.code == ResponseCode.GRPC_ERROR:
             return GrpcFailure(decode_header(GrpcErrorHeader, answer.ext_fields).grpc_status, answer.remark or "")
         kind = EXCHANGES[code].response_body
