@@ -13,7 +13,7 @@ OF_THE_FILE = ("mappedFileSizeCommitLog",)
 """Set to save space when the real broker was asked."""
 OF_OURS = (
     *("assignerGracePeriodMs", "maxGroups", "maxQueues", "maxQueuesPerTopic", "maxTopics", "storeMaxBytes"),
-    *("knowsPlainAcl", "processingTimes", "totalPhysicalMemorySize"),
+    *("assignerRebalanceIntervalMs", "knowsPlainAcl", "processingTimes", "totalPhysicalMemorySize"),
 )
 
 

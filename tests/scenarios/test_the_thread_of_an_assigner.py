@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from emulator.analysis.findings.finding import Cause
+from emulator.analysis.inputs.bounds import bounds_of
 from emulator.testing import GROUP, TOPIC, Stage, a_scenario, broker_groups, consumer_group, execute
 from emulator.testing.worlds import add_host, execute_world, process_of, until_ms
 from nodes.broker.clients.assigner_rounds import AssignerRounds, SeenGroup
@@ -17,10 +19,12 @@ PINNED = ConsumerConfig(client_rebalance=False, pinned_assigner=True)
 
 def run(period_ms, script=None, *, consumers=3, for_ms=0):
     broker = BrokerConfig(assigner_rebalance_interval_ms=period_ms)
-    item = a_scenario(
-        consumers=consumer_group(consumers, PINNED), brokers=broker_groups("broker-a", config=broker), queues=6
-    )
-    return execute(item, script, for_ms=for_ms)
+    return execute(scenario(broker, consumers=consumers), script, for_ms=for_ms)
+
+
+def scenario(broker, *, consumers=3, options=PINNED):
+    brokers = broker_groups("broker-a", config=broker)
+    return a_scenario(consumers=consumer_group(consumers, options), brokers=brokers, queues=6)
 
 
 def allocated(trace):
@@ -77,3 +81,12 @@ def test_a_group_that_is_gone_is_looked_at_no_more():
         return looked, changed
 
     assert execute_world(main).result == ([(GROUP, TOPIC)] * 3, [GROUP, GROUP])
+
+
+def test_what_a_notification_explains_lasts_a_round_longer_and_only_where_members_ask_an_assigner():
+    broker = BrokerConfig(assigner_rebalance_interval_ms=PERIOD_MS)
+
+    with_thread, without = bounds_of(scenario(broker)), bounds_of(scenario(BrokerConfig()))
+    alone = bounds_of(scenario(broker, options=ConsumerConfig()))
+    assert with_thread.of(Cause.NOTIFIED) - without.of(Cause.NOTIFIED) == PERIOD_MS
+    assert alone == without

@@ -58,6 +58,8 @@ class Bounds:
     """From an election until a broker knows of it: a search for the leading controller, then a poll, then 3 s."""
     grace_ms: int = 20_000
     """How long a new assigner collects claims."""
+    assigner_round_ms: int = 0
+    """Time between two rounds of the thread of an assigner, which sees nothing in between; 0: it has none."""
     asks_ms: int = 126_000
     """Within this time a broker asks once more about a half message that it knows to be open."""
     budget_s: float = 36.0
@@ -65,15 +67,15 @@ class Bounds:
 
     @property
     def round_ms(self) -> int:
-        """Within a round each live member makes a pass."""
-        return self.wait_interval_ms + self.min_interval_ms
+        """Within a round each live member makes a pass, after one of its assigner."""
+        return self.wait_interval_ms + self.min_interval_ms + self.assigner_round_ms
 
     def of(self, cause: Cause) -> int:
         """How long views and owners may differ after a cause, in ms."""
         round_ms = self.round_ms
         return {
             Cause.START: round_ms + self.route_poll_ms,
-            Cause.NOTIFIED: self.min_interval_ms + PASS_MS,
+            Cause.NOTIFIED: self.min_interval_ms + PASS_MS + self.assigner_round_ms,
             Cause.ROUND: round_ms,
             Cause.ORDER_LOCK: LOCK_EXPIRES_MS + round_ms,
             Cause.ROUTE: self.route_poll_ms + round_ms,
@@ -116,6 +118,7 @@ def bounds_of(scenario: Scenario) -> Bounds:
     brokers += [config for config in later if isinstance(config, BrokerConfig)]
     beats = all(broker.enable_slave_acting_master for broker in brokers)
     elected = all(broker.is_elected for broker in brokers)
+    pinned = any(consumer.pinned_assigner for consumer in consumers)
     scans = (spec.config.scan_not_active_broker_interval for spec in scenario.all_controllers())
     scan_ms = max(scans, default=NAMESERVER_SCAN_MS)
     return Bounds(
@@ -131,5 +134,6 @@ def bounds_of(scenario: Scenario) -> Bounds:
         reported_ms=max(item.sync_controller_metadata_period + item.sync_broker_metadata_period for item in brokers)
         + _RPC_MS,
         grace_ms=max(item.assigner_grace_period_ms for item in brokers),
+        assigner_round_ms=max(item.assigner_rebalance_interval_ms for item in brokers) if pinned else 0,
         asks_ms=max(item.transaction_time_out + 2 * item.transaction_check_interval for item in brokers) + _CHECK_MS,
     )
