@@ -148,13 +148,14 @@ class NodePorts:
 
 
 def node_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
-    """The nodes that RocketMQ's programs dial: nameservers, controllers, containers, brokers."""
+    """The nodes that RocketMQ's programs dial: nameservers, controllers, containers, brokers, proxies."""
     ips = addresses(scenario)
     ports = {
         **{spec.name: _nameserver_ports(spec.config) for spec in scenario.nameservers},
         **{spec.name: (CONTROLLER_PORT,) for spec in scenario.controllers},
         **dict.fromkeys(scenario.containers(), (CONTAINER_PORT, CONTAINER_PORT - VIP_PORT_DISTANCE)),
         **{spec.name: _broker_ports(spec.config.listen_port) for spec in scenario.brokers},
+        **{spec.name: (spec.config.grpc_server_port,) for spec in scenario.proxies},
     }
     return tuple(NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items())
 
