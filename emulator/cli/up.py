@@ -16,7 +16,7 @@ import typer
 from emulator.analysis.live.storms import LiveStorms
 from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME, complain
-from emulator.cluster.cluster import namesrv_addr
+from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
@@ -40,7 +40,8 @@ class GuestCommand:
     """Runs a command once all nodes are ready, with the cluster's address in its environment.
 
     The environment has `NAMESRV_ADDR`, which RocketMQ's clients read: the address for the first named guest. Each named
-    guest has its own variable, such as `NAMESRV_ADDR_SHOP` for `shop`. `RMQEMU_RUN` is the run directory, for
+    guest has its own variable, such as `NAMESRV_ADDR_SHOP` for `shop`. If there are proxies, `RMQEMU_ENDPOINTS` and
+    `RMQEMU_ENDPOINTS_SHOP` have their addresses, for clients of RocketMQ 5. `RMQEMU_RUN` is the run directory, for
     `rmqemu ctl --run "$RMQEMU_RUN" kill broker-a`, and `rmqemu` is on the PATH. The method `run` is a session task.
 
     Args:
@@ -57,11 +58,9 @@ class GuestCommand:
         """Run the command; the run ends with it."""
         await session.cluster.started.wait()
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-        names = session.cluster.scenario.guests
         environment = {
             **os.environ,
-            "NAMESRV_ADDR": namesrv_addr(session.cluster, next(iter(names), None)),
-            **{_variable(name): namesrv_addr(session.cluster, name) for name in names},
+            **_addresses(session.cluster),
             "RMQEMU_RUN": str(session.run_directory.resolve()),
             "PATH": path,
         }
@@ -75,12 +74,22 @@ class GuestCommand:
         session.leaving.set()
 
 
-def _variable(guest: str) -> str:
-    return f"NAMESRV_ADDR_{re.sub(r'[^A-Za-z0-9]', '_', guest).upper()}"
+def _addresses(cluster: Cluster) -> dict[str, str]:
+    """Variables with the addresses of nameservers and proxies, for the first named guest and for each."""
+    names = cluster.scenario.guests
+    kinds = {"NAMESRV_ADDR": namesrv_addr, **({"RMQEMU_ENDPOINTS": endpoints} if cluster.scenario.proxies else {})}
+    return {
+        variable: address(cluster, name)
+        for kind, address in kinds.items()
+        for variable, name in [
+            (kind, next(iter(names), None)),
+            *((f"{kind}_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}", name) for name in names),
+        ]
+    }
 
 
 def namesrv_addr_printer(report_line: Callable[[str], None]) -> Callable[[Session], Awaitable[None]]:
-    """A session task that prints the cluster's address for guests once every node is ready."""
+    """A session task that prints the cluster's addresses for guests once every node is ready."""
 
     async def print_addresses(session: Session) -> None:
         await session.cluster.started.wait()
@@ -89,10 +98,11 @@ def namesrv_addr_printer(report_line: Callable[[str], None]) -> Callable[[Sessio
         if isinstance(guest_listeners, SocketGuestListeners):
             for line in guest_listeners.book.lines():
                 report_line(line)
-        for name in names:
-            report_line(f"{'' if len(names) == 1 else f'{name}: '}namesrvAddr={namesrv_addr(session.cluster, name)}")
-        if not names:
-            report_line(f"namesrvAddr={namesrv_addr(session.cluster)}")
+        for name in names or (None,):
+            whose = f"{name}: " if len(names) > 1 else ""
+            report_line(f"{whose}namesrvAddr={namesrv_addr(session.cluster, name)}")
+            if session.cluster.scenario.proxies:
+                report_line(f"{whose}endpoints={endpoints(session.cluster, name)}")
 
     return print_addresses
 

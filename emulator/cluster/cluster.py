@@ -336,6 +336,25 @@ def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
     Raises:
         NoAddressError: the cluster is not in mode `live`, or has no guest listener for such a guest.
     """
+    specs = cluster.scenario.nameservers
+    return _dialable(cluster, guest, {spec.name: spec.config.listen_port for spec in specs})
+
+
+def endpoints(cluster: Cluster, guest: str | None = None) -> str:
+    """The proxies' addresses for a guest, `HOST:PORT;HOST:PORT`, for clients of RocketMQ 5; empty without proxies.
+
+    Args:
+        cluster: in mode `live`.
+        guest: as of `namesrv_addr`.
+
+    Raises:
+        NoAddressError: as of `namesrv_addr`.
+    """
+    specs = cluster.scenario.proxies
+    return _dialable(cluster, guest, {spec.name: spec.config.grpc_server_port for spec in specs})
+
+
+def _dialable(cluster: Cluster, guest: str | None, ports: Mapping[str, int]) -> str:
     guest_listeners = cluster.world.guest_listeners
     if guest_listeners is None:
         raise NoAddressError("guests live in real time: only a cluster in mode live has an address for them")
@@ -344,8 +363,5 @@ def namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
         names = ", ".join(cluster.scenario.guests) or "none with a name"
         hint = f"no guest is called {guest}" if guest else "guests without a name have no address where it listens"
         raise NoAddressError(f"{hint}; the scenario has {names}")
-    return ";".join(
-        host.dialable(f"{cluster.addresses[spec.name]}:{spec.config.listen_port}", LOOPBACK)
-        for spec in cluster.scenario.nameservers
-        if spec.name not in cluster.absent
-    )
+    present = {name: port for name, port in ports.items() if name not in cluster.absent}
+    return ";".join(host.dialable(f"{cluster.addresses[name]}:{port}", LOOPBACK) for name, port in present.items())

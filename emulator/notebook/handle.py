@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedCo
 
 from emulator.base.extra import require_extra
 from emulator.base.rich_texts import Console
-from emulator.cluster.cluster import namesrv_addr
+from emulator.cluster.cluster import endpoints, namesrv_addr
 from emulator.console.looking import LOOKING
 from emulator.console.session import Session
 from emulator.console.verb import Verb, VerbError
@@ -231,6 +231,21 @@ class ClusterHandle:
 
         async def act(session: Session) -> str:
             return namesrv_addr(session.cluster, guest)
+
+        return self._engine.call(act)
+
+    def endpoints(self, guest: str | None = None) -> str:
+        """The proxies' addresses for clients of RocketMQ 5: `HOST:PORT;...`; empty without proxies.
+
+        Args:
+            guest: a named guest of the scenario; None: guests without a name.
+
+        Raises:
+            NoAddressError: the cluster is not in mode `live`, or the scenario has no such guest.
+        """
+
+        async def act(session: Session) -> str:
+            return endpoints(session.cluster, guest)
 
         return self._engine.call(act)
 

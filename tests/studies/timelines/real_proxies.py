@@ -22,7 +22,9 @@ from conformance.proxy_probe import Probe
 from studies.proxy_answers import RealProxies, ask_broker, topic_request
 from studies.timelines.proxy_faults import FLOWS, TOPIC, Process, Watch
 
-_RUNS, _PHASE_MS = 5, 4_300
+_RUNS, _PHASE_MS = 3, 6_700
+_REGISTERED_S = 8
+"""Until a broker is in routes: a proxy ends at its start where its cluster has no broker."""
 _OPEN_S, _POLL_S = 90, 0.02
 """How long a start may take, and how often it is looked at."""
 
@@ -85,7 +87,7 @@ async def record(cluster: Mapping[str, Mapping[str, str]]) -> dict[str, list[flo
             for process in (Process.NAMESERVER, Process.BROKER):
                 await processes.start(process)
             await asyncio.to_thread(ask_broker, cluster["broker"]["address"], [topic_request(TOPIC, "NORMAL")])
-            await asyncio.sleep(2)
+            await asyncio.sleep(_REGISTERED_S)
             await processes.start(Process.PROXY)
             watch = Watch(Probe(processes.calls, "faults"), run * _PHASE_MS)
             await watch.begin()

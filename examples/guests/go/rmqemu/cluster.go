@@ -20,12 +20,13 @@ import (
 
 const (
 	address    = "NAMESRV_ADDR"
+	endpoints  = "RMQEMU_ENDPOINTS"
 	run        = "RMQEMU_RUN"
 	ready      = "ready"
 	endsWithin = 20 * time.Second
 	// What runs beside the cluster, which ends with it: cat ends when its input does, and that is when the test
 	// closes it or its process is gone, be it by SIGKILL.
-	beside = "env | grep -e '^" + address + "' -e '^" + run + "='; echo " + ready + "; exec cat"
+	beside = "env | grep -e '^" + address + "' -e '^" + endpoints + "' -e '^" + run + "='; echo " + ready + "; exec cat"
 )
 
 var notInVariables = regexp.MustCompile("[^A-Za-z0-9]")
@@ -75,7 +76,7 @@ func Start(t testing.TB, scenario string, guests ...string) *Cluster {
 func withoutCluster(variables []string) []string {
 	var kept []string
 	for _, variable := range variables {
-		if !strings.HasPrefix(variable, address) {
+		if !strings.HasPrefix(variable, address) && !strings.HasPrefix(variable, endpoints) {
 			kept = append(kept, variable)
 		}
 	}
@@ -116,11 +117,19 @@ func end(t testing.TB, process *exec.Cmd, input io.Closer, runs string) {
 
 // Nameservers are the addresses for RocketMQ's clients: of a program, or, without a name, of the first named one.
 func (c *Cluster) Nameservers(guest ...string) []string {
-	variable := address
-	if len(guest) > 0 {
-		variable += "_" + strings.ToUpper(notInVariables.ReplaceAllString(guest[0], "_"))
+	return strings.Split(c.told[variable(address, guest)], ";")
+}
+
+// Endpoints are the proxies' addresses for clients of RocketMQ 5, as one text: of a program, or of the first named one.
+func (c *Cluster) Endpoints(guest ...string) string {
+	return c.told[variable(endpoints, guest)]
+}
+
+func variable(kind string, guest []string) string {
+	if len(guest) == 0 {
+		return kind
 	}
-	return strings.Split(c.told[variable], ";")
+	return kind + "_" + strings.ToUpper(notInVariables.ReplaceAllString(guest[0], "_"))
 }
 
 // Kill ends a process as SIGKILL does.

@@ -22,6 +22,7 @@ import java.util.stream.Stream;
  */
 public final class Cluster implements AutoCloseable {
     private static final String ADDRESS = "NAMESRV_ADDR";
+    private static final String ENDPOINTS = "RMQEMU_ENDPOINTS";
     private static final String RUN = "RMQEMU_RUN";
     private static final String READY = "ready";
     /**
@@ -29,7 +30,7 @@ public final class Cluster implements AutoCloseable {
      * closes it or this process is gone, be it by SIGKILL.
      */
     private static final String BESIDE =
-        "env | grep -e '^" + ADDRESS + "' -e '^" + RUN + "='; echo " + READY + "; exec cat";
+        "env | grep -e '^" + ADDRESS + "' -e '^" + ENDPOINTS + "' -e '^" + RUN + "='; echo " + READY + "; exec cat";
     private static final int ENDS_WITHIN_S = 20;
 
     private final Path runs;
@@ -58,7 +59,8 @@ public final class Cluster implements AutoCloseable {
         Stream.of(guests).forEach(guest -> Collections.addAll(words, "--guest", guest));
         Collections.addAll(words, "--exec", "sh", "-c", BESIDE);
         ProcessBuilder builder = new ProcessBuilder(words).redirectErrorStream(true);
-        builder.environment().keySet().removeIf(name -> name.startsWith(ADDRESS)); // of a cluster around this one
+        // those of a cluster around this one
+        builder.environment().keySet().removeIf(name -> name.startsWith(ADDRESS) || name.startsWith(ENDPOINTS));
         Process process;
         try {
             process = builder.start();
@@ -112,6 +114,16 @@ public final class Cluster implements AutoCloseable {
     /** The same for the program of a name. */
     public String namesrvAddr(String guest) {
         return told.get(ADDRESS + "_" + guest.replaceAll("[^A-Za-z0-9]", "_").toUpperCase());
+    }
+
+    /** The proxies' addresses, for clients of RocketMQ 5: of the first named guest, if there are any. */
+    public String endpoints() {
+        return told.get(ENDPOINTS);
+    }
+
+    /** The same for the program of a name. */
+    public String endpoints(String guest) {
+        return told.get(ENDPOINTS + "_" + guest.replaceAll("[^A-Za-z0-9]", "_").toUpperCase());
     }
 
     /** The directory with what the run leaves; it is removed with the cluster, unless {@link #keepRun} was called. */
