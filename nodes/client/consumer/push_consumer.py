@@ -106,13 +106,9 @@ class PushConsumer:
             self.instance, config, self.group, self._offsets, self, self._stats, self._exclusivity
         )
         self._producer = DefaultProducer(self.instance, INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP)
-        application = self.instance, self.group, setup.consume_ms, setup.fail_times
-        self._traces: TraceDispatcher | None = None
-        listener = self._listener = MessageListener(*application)
-        if config.enable_trace:
-            producers = trace_producers or TraceProducers(host)
-            self._traces = TraceDispatcher(host, config, setup.nameservers, self.group, TraceKind.CONSUME, producers)
-            self._listener = TracedListener(*application, config, self._traces)
+        self._traces = self._trace_dispatcher(trace_producers or TraceProducers(host)) if config.enable_trace else None
+        listener = MessageListener(self.instance, self.group, setup.consume_ms, setup.fail_times)
+        self._listener = listener if self._traces is None else self._traced_listener(self._traces)
         self._consumption = self._consume_message_service()
         self.consume = self._consumption.submit
         """Passes messages to the listener."""
@@ -180,6 +176,15 @@ class PushConsumer:
             times_max,
             self._stats,
         )
+
+    def _trace_dispatcher(self, producers: TraceProducers) -> TraceDispatcher:
+        """What sends traces of its messages."""
+        nameservers = self._setup.nameservers
+        return TraceDispatcher(self._host, self._config, nameservers, self.group, TraceKind.CONSUME, producers)
+
+    def _traced_listener(self, traces: TraceDispatcher) -> MessageListener:
+        setup = self._setup
+        return TracedListener(self.instance, self.group, setup.consume_ms, setup.fail_times, self._config, traces)
 
     def _queue_exclusivity(self) -> QueueExclusivity | None:
         """What keeps others from its queues; None: nothing does, as in RocketMQ."""
