@@ -39,6 +39,7 @@ def test_a_message_gets_the_next_offset_of_each_queue_that_it_names() -> None:
     assert (store.max_offset(A, 0), store.max_offset(B, 0), store.max_offset("parent", 0)) == (2, 2, 4)
 
 
+@pytest.mark.trap("S1")
 def test_a_read_of_such_a_queue_finds_the_messages_with_topic_and_offset_of_their_own_queue() -> None:
     store = a_store()
     for names in ("", "", A, "", A):
@@ -59,6 +60,7 @@ def test_what_waits_or_was_sent_back_is_not_dispatched(topic: str) -> None:
     assert store.max_offset(A, 0) == 0
 
 
+@pytest.mark.trap("S2")
 def test_a_half_message_is_dispatched_before_its_transaction_has_ended() -> None:
     store = a_store()
 

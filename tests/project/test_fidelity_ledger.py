@@ -14,7 +14,7 @@ from emulator.fidelity.one_trap import lines_of
 from support.trap_marks import COLLECTED, MarkError, dump, read_mark
 
 TESTS = Path(__file__).parents[1]
-PARTS = "MCYXPKAG"
+PARTS = "MCYXPKAGS"
 """In the order of the catalogue."""
 
 

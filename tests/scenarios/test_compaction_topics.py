@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from emulator.testing import Stage, Trace, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig
 from nodes.protocol import headers, headers_admin
@@ -48,6 +50,7 @@ def test_a_message_without_key_is_refused() -> None:
     run(script)
 
 
+@pytest.mark.trap("S5")
 def test_a_pull_gets_messages_of_all_tags_and_none_of_a_batch_without_key() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_writer(stage)
@@ -62,6 +65,7 @@ def test_a_pull_gets_messages_of_all_tags_and_none_of_a_batch_without_key() -> N
     run(script)
 
 
+@pytest.mark.trap("S6")
 def test_an_offset_above_the_end_leads_back_to_the_first_message() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_writer(stage)

@@ -72,6 +72,7 @@ def test_a_heartbeat_of_a_group_creates_and_registers_its_retry_topic_but_no_gro
     run(script)
 
 
+@pytest.mark.trap("S4")
 @pytest.mark.parametrize(("group", "copied"), [(GROUP, "-1"), ("g", "1")])
 def test_offsets_of_lmq_groups_survive_a_restart_and_are_not_copied_to_slaves(group: str, copied: str) -> None:
     async def offset(guest: Guest, node: str) -> str | None:
@@ -95,6 +96,7 @@ def test_offsets_of_lmq_groups_survive_a_restart_and_are_not_copied_to_slaves(gr
     run(script, slaves=1)
 
 
+@pytest.mark.trap("S3")
 def test_a_wrong_name_stops_all_readers_of_a_broker_which_does_not_start_again() -> None:
     async def script(stage: Stage) -> None:
         guest = await a_guest(stage)

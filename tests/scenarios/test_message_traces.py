@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import attrs
+import pytest
 
 from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.testing import RETRY, TOPIC, Stage, Trace, a_scenario, broker_groups, consumer_group, execute
@@ -81,6 +82,27 @@ def test_traces_that_are_no_batch_are_sent_5_s_after_the_last_ones() -> None:
     assert gaps == [5_005] * 3
 
 
+@pytest.mark.trap("S7")
+def test_a_send_that_is_refused_or_not_answered_leaves_no_trace() -> None:
+    found: list[list[str]] = []
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(3_050)
+        await stage.begin("refuse SEND_MESSAGE_V2 with SYSTEM_ERROR from p1 topic orders next 9")
+        await stage.at_ms(6_050)
+        await stage.suspend(BROKER, 8_000)
+        await stage.at_ms(60_000)
+        found.extend(traces_at(stage))
+
+    trace = execute(a_shop(messages=100), script)
+
+    assert len(found) == 100
+    assert {fields[13] for fields in found} == {"true"}
+    assert len(trace.select("messages", event="stored", topic=TOPIC)) > 100  # what the broker stored when it woke
+    assert len(trace.select("messages", event="unacknowledged", topic=TOPIC)) > 0
+
+
+@pytest.mark.trap("S8")
 def test_a_client_that_traces_is_two_clients() -> None:
     known: list[ProducerTableInfo] = []
 
@@ -181,6 +203,7 @@ def test_without_a_trace_topic_brokers_make_one_of_four_queues() -> None:
     assert queues == [4]
 
 
+@pytest.mark.trap("S9")
 def test_without_a_route_each_batch_costs_three_questions_and_the_application_sends_on() -> None:
     trace = execute(a_shop(broker=BrokerConfig(auto_create_topic_enable=False)), for_ms=30_000)
 

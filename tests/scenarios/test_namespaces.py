@@ -80,6 +80,7 @@ def test_messages_have_the_namespace_and_their_traces_do_not() -> None:
     assert not any("NS%" in body for body in found)
 
 
+@pytest.mark.trap("S10")
 def test_the_second_form_of_namespaces_separates_nothing() -> None:
     clients = OUTSIDE.replace('names = ["c2"]', 'names = ["c2"]\noptions = { namespaceV2 = "one" }')
     producer = '[[producer]]\nname = "p1"\ngroup = "shop"\ntopic = "orders"\noptions = { namespaceV2 = "two" }\n'

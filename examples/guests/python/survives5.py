@@ -36,6 +36,7 @@ class Billing(MessageListener):
         self._lock = threading.Lock()
 
     def consume(self, message) -> ConsumeResult:
+        """Take an order."""
         with self._lock:
             self.orders[message.body.decode()] = None
         return ConsumeResult.SUCCESS

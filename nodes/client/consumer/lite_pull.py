@@ -69,15 +69,15 @@ class LitePullConsumer:
         self._administration = LitePullConsumerAdministration(
             self.instance, config, self.consumer_data, self._offsets, self._assigned
         )
-        self._traces: TraceDispatcher | None = None
-        self._polled_traces: ConsumptionTraces | None = None
-        if config.enable_trace:
-            self._traces = TraceDispatcher(
-                host, config, setup.nameservers, self.group, TraceKind.CONSUME, TraceProducers(host)
-            )
-            self._polled_traces = ConsumptionTraces(host.clock, self._traces)
+        self._traces = self._consumption_traces(setup.nameservers) if config.enable_trace else None
         self._next_auto_commit_ms = -1
         self._stopping = trio.Event()
+
+    def _consumption_traces(self, nameservers: tuple[str, ...]) -> ConsumptionTraces:
+        """What traces its messages."""
+        host, producers = self._host, TraceProducers(self._host)
+        dispatcher = TraceDispatcher(host, self._config, nameservers, self.group, TraceKind.CONSUME, producers)
+        return ConsumptionTraces(host.clock, dispatcher)
 
     def _rebalance(self) -> Rebalance:
         config, beliefs = self._config, self._beliefs
@@ -129,7 +129,7 @@ class LitePullConsumer:
             await self.shutdown()
             return False
         if self._traces is not None:
-            await self._traces.start()
+            await self._traces.dispatcher.start()
         self._host.record(Lifecycle(LifecycleEvent.READY, self.group))
         return True
 
@@ -144,7 +144,7 @@ class LitePullConsumer:
         self._tasks.stop()
         self.instance.shutdown()
         if self._traces is not None:
-            await self._traces.shutdown()
+            await self._traces.dispatcher.shutdown()
 
     # --- called by the application --------------------------------------------------
 
@@ -168,9 +168,11 @@ class LitePullConsumer:
 
     def _trace(self, messages: tuple[Message, ...]) -> None:
         """Trace a poll as a consumption that has succeeded at once, whatever the application does with it."""
-        begun = None if self._polled_traces is None else self._polled_traces.before(messages)
-        if begun is not None and self._polled_traces is not None:
-            self._polled_traces.after(begun, ConsumeReturnType.SUCCESS, succeeded=True)
+        if self._traces is None:
+            return
+        begun = self._traces.before(messages)
+        if begun is not None:
+            self._traces.after(begun, ConsumeReturnType.SUCCESS, succeeded=True)
 
     def commit_all(self) -> None:
         """Store the consumed offset of each queue for the next periodic commit."""

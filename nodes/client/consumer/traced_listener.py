@@ -35,28 +35,29 @@ class _Begun:
 class ConsumptionTraces:
     """Traces the batches of one group."""
 
-    def __init__(self, clock: Clock, traces: TraceDispatcher) -> None:
+    def __init__(self, clock: Clock, dispatcher: TraceDispatcher) -> None:
         self._clock = clock
-        self._traces = traces
+        self.dispatcher = dispatcher
+        """Sends the traces."""
 
     def before(self, messages: tuple[Message, ...]) -> _Begun | None:
         """Trace that the listener gets a batch; None: its brokers want none of its messages traced."""
-        group = self._traces.group
+        group = self.dispatcher.group
         wanted = [message for message in messages if message.properties.get(TRACE_SWITCH) != "false"]
         if not wanted:
             return None
         batch = tuple(map(_traced, wanted))
         region_id = wanted[-1].properties.get(MSG_REGION, DEFAULT_TRACE_REGION)
-        begun = _Begun(batch, len(messages), region_id, self._traces.ids.create(), self._clock.now_ms())
-        self._traces.append(sub_before_trace(batch, group, region_id, begun.request_id, begun.began_ms))
+        begun = _Begun(batch, len(messages), region_id, self.dispatcher.ids.create(), self._clock.now_ms())
+        self.dispatcher.append(sub_before_trace(batch, group, region_id, begun.request_id, begun.began_ms))
         return begun
 
     def after(self, begun: _Begun, returned: ConsumeReturnType, *, succeeded: bool) -> None:
         """Trace what the listener has returned."""
-        now_ms, group = self._clock.now_ms(), self._traces.group
+        now_ms, group = self._clock.now_ms(), self.dispatcher.group
         cost_ms = (now_ms - begun.began_ms) // begun.batch_size
         request = begun.region_id, begun.request_id
-        self._traces.append(
+        self.dispatcher.append(
             sub_after_trace(begun.messages, group, *request, cost_ms, returned, now_ms, succeeded=succeeded)
         )
 
