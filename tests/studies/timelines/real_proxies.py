@@ -42,7 +42,7 @@ class RealProcesses:
         await self.running[process].wait()
 
     async def start(self, process: Process) -> None:
-        """Start it, and connect anew to a proxy."""
+        """Start it; a proxy gets a new connection."""
         command, nowhere = self.cluster[process]["command"], asyncio.subprocess.DEVNULL
         self.running[process] = await asyncio.create_subprocess_shell(command, stdout=nowhere, stderr=nowhere)
         async with asyncio.timeout(_OPEN_S):
