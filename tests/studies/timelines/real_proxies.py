@@ -79,7 +79,7 @@ async def _until_open(host: str, port: str) -> None:
 
 
 async def record(cluster: Mapping[str, Mapping[str, str]]) -> dict[str, list[float]]:
-    """Each figure, run by run; all processes start anew before each flow."""
+    """Each figure, run by run; all processes start again before each flow."""
     figures: dict[str, list[float]] = {}
     for run in range(_RUNS):
         for flow in FLOWS:
