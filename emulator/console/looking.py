@@ -22,6 +22,7 @@ SHARED_KINDS = (
     BeliefKind.CONTROLLER_LEADER,
     BeliefKind.SYNC_STATE,
     BeliefKind.REPLICAS,
+    BeliefKind.PROXY_MEMBERS,
 )
 """Kinds about which healthy nodes of one role agree."""
 ALL = "all"

@@ -35,6 +35,11 @@ VALUE_TYPES: Mapping[BeliefKind, str] = {
     BeliefKind.BROKER_ROLE: "struct<replica: bigint, serves_as: string, master: bigint, epoch: bigint>",
     BeliefKind.SYNC_STATE: "struct<master: bigint, epoch: bigint, in_sync: array<bigint>, in_sync_epoch: bigint>",
     BeliefKind.REPLICAS: "bigint",
+    BeliefKind.TOPIC_TYPE: "string",
+    BeliefKind.GROUP_CONFIG: "struct<orderly: boolean, retry_max_times: bigint>",
+    BeliefKind.PROXY_MEMBERS: "map<string, string>",
+    BeliefKind.PROXY_ROUTE: "map<string, struct<ids: array<bigint>, queues: bigint>>",
+    BeliefKind.CLIENT_SETTINGS: "struct<group: string, topics: array<string>>",
     BeliefKind.PODS: "struct<replicas: bigint, pods: map<string, string>>",
 }
 """Mapping kind -> type of its values; those of `HA_STATE` depend on the state, so they stay JSON."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from emulator.base.text import shortened
@@ -127,7 +127,7 @@ def _view(value: Any) -> str:
     return f"{_members(value['cids'])}; {sum(value['queues'].values())} queues"
 
 
-def _members(client_ids: list[str]) -> str:
+def _members(client_ids: Collection[str]) -> str:
     return f"{len(client_ids)} members: {' '.join(client_ids)}"
 
 
@@ -215,6 +215,7 @@ _TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION, BeliefKind.BUSY, B
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.VIEW: _view,
     BeliefKind.CONSUMER_IDS: _members,
+    BeliefKind.PROXY_MEMBERS: _members,
     BeliefKind.ROUTE: _route,
     BeliefKind.LIVE_BROKERS: _live,
     BeliefKind.MEMBER_GROUP: _live,

@@ -11,7 +11,7 @@ from typing import Protocol
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.tables.clients.consumers import ConsumerEvent, ConsumerGroupEvent, ConsumerManager
 from nodes.broker.tables.clients.producers import ProducerEvent, ProducerGroupEvent, ProducerManager
-from nodes.config.proxy import ProxyConfig
+from nodes.config.proxy import REMOTING_LISTEN_PORT, ProxyConfig
 from nodes.host import Host
 from nodes.protocol.model import ConsumerData
 from nodes.protocol.v2.definition import Settings
@@ -22,7 +22,6 @@ from nodes.values import frozen
 
 _SCAN_PERIOD_MS = 10_000
 _SETTINGS_PERIOD_MS = 5_000
-_LOCAL = "local"
 
 
 @frozen
@@ -70,6 +69,8 @@ class ClientManager:
         on_group_unregister: Callable[[str], None],
     ) -> None:
         self._host = host
+        self.proxy_id = f"{config.local_serve_addr or host.ip}%{REMOTING_LISTEN_PORT}%{config.grpc_server_port}"
+        """By which proxies know each other."""
         self.channels = channels
         self.settings = settings
         self.consumers = ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout)
@@ -196,15 +197,14 @@ class ClientManager:
 
     def _believe_members(self, group: str) -> None:
         known = self.consumers.group(group)
-        members = {} if known is None else {m.client_id: _proxy_of(m.channel) for m in known.channels.values()}
+        members = {} if known is None else {m.client_id: self._proxy_of(m.channel) for m in known.channels.values()}
         value = dict(sorted(members.items())) or None
         if self._members.get(group) != value:
             self._members[group] = value
             self._host.record(Belief(BeliefKind.PROXY_MEMBERS, group, value))
 
-
-def _proxy_of(channel: Hashable) -> str:
-    return channel.proxy if isinstance(channel, RemoteChannel) else _LOCAL
+    def _proxy_of(self, channel: Hashable) -> str:
+        return channel.proxy if isinstance(channel, RemoteChannel) else self.proxy_id
 
 
 def _in_brief(settings: Settings) -> object:

@@ -12,7 +12,7 @@ from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.push_consumer import PushConsumer
 from nodes.config import ConsumerConfig
-from nodes.config.proxy import REMOTING_LISTEN_PORT, ProxyConfig
+from nodes.config.proxy import ProxyConfig
 from nodes.host import Host
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode
@@ -94,8 +94,6 @@ class HeartbeatSyncer:
         self._clients = clients
         self._topic = config.heartbeat_syncer_topic_name
         self._cluster = config.heartbeat_syncer_topic_cluster_name or config.rocket_m_q_cluster_name
-        address = config.local_serve_addr or host.ip
-        self._proxy_id = f"{address}%{REMOTING_LISTEN_PORT}%{config.grpc_server_port}"
         setup = ConsumerSetup(
             f"CID_{self._topic}",
             (self._topic,),
@@ -172,7 +170,9 @@ class HeartbeatSyncer:
     def _report(self, kind: HeartbeatType, channel: GrpcClientChannel, group: str, data: ConsumerData | None) -> None:
         settings = self._clients.settings.raw.get(channel.client_id)
         remote_address = channel.remote_address
-        report = HeartbeatSyncerData(kind, channel.client_id, group, data, self._proxy_id, remote_address, settings)
+        report = HeartbeatSyncerData(
+            kind, channel.client_id, group, data, self._clients.proxy_id, remote_address, settings
+        )
         self._host.start_soon(self._send, encode_body(report), name="HeartbeatSyncer")
 
     async def _send(self, body: bytes) -> None:
@@ -212,7 +212,7 @@ class HeartbeatSyncer:
         return True
 
     def _on_report(self, report: HeartbeatSyncerData) -> None:
-        if report.local_proxy_id == self._proxy_id:
+        if report.local_proxy_id == self._clients.proxy_id:
             return
         channel = RemoteChannel(report.local_proxy_id, report.remote_address)
         if report.heartbeat_type is HeartbeatType.REGISTER and report.data is not None:
