@@ -87,8 +87,10 @@ class ClientManager:
         """Start to look for silent clients, and for settings of clients that are gone."""
         self._scheduler.at_fixed_rate("scanNotActiveChannel", self._scan, _SCAN_PERIOD_MS, _SCAN_PERIOD_MS)
         self._cleaner.with_fixed_delay("cleanSettings", self._clean, _SETTINGS_PERIOD_MS, _SETTINGS_PERIOD_MS)
-        self._scheduler.start()
+        # Both are due when a proxy wakes that was suspended for long. A real one was seen to look at settings first:
+        # heartbeats that waited find them.
         self._cleaner.start()
+        self._scheduler.start()
 
     # --- producers ---------------------------------------------------------------
 

@@ -1,12 +1,13 @@
 """Clients come to proxies, and proxies report them to each other."""
 
 import pytest
+import trio
 
 from emulator.testing import Stage
 from nodes.protocol.bodies import GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers import ConsumerGroupRequestHeader
-from nodes.protocol.v2.definition import Publishing, Resource, Settings, Subscription
+from nodes.protocol.v2.definition import Publishing, Resource, Settings, Status, Subscription
 from nodes.protocol.v2.enums import ClientType, Code
 from support.proxy_guest import (
     BROKER,
@@ -165,6 +166,25 @@ def test_a_silent_consumer_is_a_member_for_120_to_130_s_and_then_its_settings_ar
         assert members(stage, PROXY) == ()
         await stage.for_ms(5_000)
         assert (await guest.heartbeat()).code is Code.UNRECOGNIZED_CLIENT_TYPE
+
+    runs(proxies(), script)
+
+
+def test_a_heartbeat_that_waits_for_a_proxy_which_sleeps_130_s_finds_its_settings() -> None:
+    async def script(stage: Stage, guest: ProxyGuest) -> None:
+        await guest.come()
+        answers: list[Status] = []
+
+        async def wait() -> None:
+            answers.append(await guest.heartbeat())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stage.suspend, PROXY, 130_000)
+            await stage.for_ms(110_000)
+            nursery.start_soon(wait)
+        await stage.for_ms(15_000)
+        assert [answer.code for answer in answers] == [Code.OK]
+        assert (await guest.heartbeat()).code is Code.OK
 
     runs(proxies(), script)
 
