@@ -8,7 +8,7 @@ import attrs
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.inputs.services import Servers
 from emulator.analysis.measures.hand_overs import HAND_OVERS
-from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
+from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES, of_applications
 from emulator.analysis.measures.measured import DUPLICATES
 from emulator.analysis.measures.phases import AGREEMENT
 from emulator.analysis.measures.rebalances import REBALANCES
@@ -167,14 +167,14 @@ MEASURES: tuple[Measure, ...] = (
         "late p99",
         "the slowest hundredth of the messages took",
         "latency of the slowest hundredth of the messages of a group and a topic, of the worst of them",
-        lambda item: max((row.p99_ms for row in item.of(LATENCIES)), default=0.0) / 1e3,
+        lambda item: max((row.p99_ms for row in of_applications(item.of(LATENCIES))), default=0.0) / 1e3,
     ),
     Measure(
         "lag_most",
         "most lag",
         "the most messages of a topic that waited for a group were",
         "most messages of a topic that waited for a group at once",
-        lambda item: float(max((max(row.per_s) for row in item.of(LAG_SERIES)), default=0)),
+        lambda item: float(max((max(row.per_s) for row in of_applications(item.of(LAG_SERIES))), default=0)),
     ),
     Measure(
         "offsets_back",

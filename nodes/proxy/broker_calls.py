@@ -25,9 +25,10 @@ DEFAULT_TIMEOUT_MS = 2_000
 """Of requests to brokers that clients wait for (`MessagingProcessor#DEFAULT_TIMEOUT_MILLS`)."""
 METADATA_TIMEOUT_MS = 3_000
 """Of requests about routes, topics and groups, and of messages to other proxies."""
-_SCAN_PERIOD_MS = 1_000
+_SCAN_PERIOD_MS = 1_100
 _GRACE_MS = 1_000
-"""How much longer than its time-out a call waits at least: its table is scanned once a second."""
+"""How much longer than its time-out a call waits at least: its table is scanned each second,
+which takes 1.1 s on a `HashedWheelTimer` with ticks of 100 ms."""
 _CODES: Mapping[int, Code] = {
     ResponseCode.SUCCESS: Code.OK,
     ResponseCode.SYSTEM_BUSY: Code.TOO_MANY_REQUESTS,

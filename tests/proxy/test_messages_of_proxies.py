@@ -478,7 +478,7 @@ def test_recalls_that_cannot_be_are_refused() -> None:
 
 
 @pytest.mark.trap("G39")
-def test_a_suspended_broker_is_noticed_after_3_to_4_s() -> None:
+def test_a_suspended_broker_is_noticed_after_3_to_4_1_s() -> None:
     async def script(stage: Stage, guest: ProxyGuest) -> None:
         await guest.send(a_message())
         await stage.host(BROKER).suspend()

@@ -16,7 +16,7 @@ from emulator.analysis.findings.questions import (
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.words import count
 from emulator.analysis.measures.denied_requests import DENIED, DeniedRequests
-from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
+from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES, of_applications
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
 from emulator.analysis.measures.measured import DUPLICATES
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE
@@ -26,7 +26,7 @@ from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
 from emulator.analysis.measures.writability import UNWRITABLE
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC, is_system_topic
+from nodes.protocol.names import is_system_topic
 from nodes.units import NS_PER_MS, NS_PER_S
 
 
@@ -126,9 +126,7 @@ def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
 def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
     limits = context.limits
     consumed = {(element.group, element.topic): element.messages for element in found.of(LATENCIES)}
-    for item in found.of(LAG_SERIES):
-        if item.topic == HEARTBEAT_SYNCER_TOPIC:
-            continue
+    for item in of_applications(found.of(LAG_SERIES)):
         lasting, since_s = item.lasting(limits.lag_s)
         per_s = (consumed.get((item.group, item.topic), 0) + item.per_s[-1]) * NS_PER_S / context.end_ns
         behind_s = lasting / per_s if per_s and lasting >= limits.lag_messages else 0.0
@@ -141,9 +139,7 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
 
 
 def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
-    for item in found.of(LATENCIES):
-        if item.topic == HEARTBEAT_SYNCER_TOPIC:
-            continue
+    for item in of_applications(found.of(LATENCIES)):
         text = (
             f"a message of {item.topic}, stored at {item.slowest_ns / NS_PER_S:.1f} s, took "
             f"{item.max_ms / 1_000:.1f} s to {item.group}; p99 {item.p99_ms / 1_000:.1f} s"
