@@ -96,8 +96,8 @@ async def broker_killed(watch: Watch, faults: Faults) -> Figures:
     await faults.kill(Process.BROKER)
     watch.mark()
     lost = await watch.send_until(_CONNECT_FAILED, _NO_TYPE)
-    await faults.start(Process.BROKER)
     watch.mark()
+    await faults.start(Process.BROKER)
     back = await watch.send_until(int(Code.OK), within_ms=90_000)
     return {
         "killed broker: connect failed": lost.get(str(_CONNECT_FAILED), -1),
