@@ -24,8 +24,11 @@ def suite(tmp_path_factory, need) -> EndToEndSuite:
     source = os.environ.get(SOURCE)
     if source is None:
         pytest.skip(f"{SOURCE} names no checkout of apache/rocketmq-e2e; no Maven artefact has its tests")
+    checkout = Path(source).resolve()
+    if not (checkout / "java" / "e2e" / "pom.xml").is_file():
+        pytest.fail(f"{SOURCE}: {source} has no java/e2e/pom.xml; expected a checkout of apache/rocketmq-e2e")
     try:
-        return build_suite(Path(source), tmp_path_factory.mktemp("e2e"))
+        return build_suite(checkout, tmp_path_factory.mktemp("e2e"))
     except DependenciesMissingError as error:
         pytest.skip(f"Maven cannot get the jars of RocketMQ's end-to-end tests: {error}")
 
