@@ -64,12 +64,13 @@ class IntegrationSuite:
             output = subprocess.run(command, check=False, text=True, timeout=within_s, **streams).stdout
         except subprocess.TimeoutExpired as error:
             output = (error.stdout or b"").decode(errors="replace")
-        return [_result(line) for line in output.splitlines() if line.startswith(_MARK)]
+        return results_in(output)
 
 
-def _result(line: str) -> TestResult:
-    _, _, name, outcome, _, why = [*line.split(" ", 5), ""][:6]
-    return TestResult(name, Outcome(outcome), why)
+def results_in(output: str) -> list[TestResult]:
+    """Read the lines `RESULT class method outcome milliseconds why` of a runner's output."""
+    fields = [[*line.split(" ", 5), ""][:6] for line in output.splitlines() if line.startswith(_MARK)]
+    return [TestResult(name, Outcome(outcome), why) for _, _, name, outcome, _, why in fields]
 
 
 def build_suite(source: Path, folder: Path) -> IntegrationSuite:
@@ -106,7 +107,7 @@ def _sources(release: Path) -> dict[Path, Path]:
 
 @attrs.frozen
 class RecordedClass:
-    """What a test class of the release gives, as `integration/results.toml` has it."""
+    """What a test class of RocketMQ gives, as a file `results.toml` has it."""
 
     name: str
     folder: str
@@ -131,8 +132,8 @@ class RecordedClass:
         return f"| `{self.folder}` | `{self.name}` | {counts} | {'; '.join(reasons)} |"
 
 
-def recorded_classes() -> Iterator[RecordedClass]:
-    """All test classes of the release, in the order of the table."""
-    for table in tomllib.loads((SHIM / "results.toml").read_text(encoding="utf-8"))["class"]:
+def recorded_classes(shim: Path = SHIM) -> Iterator[RecordedClass]:
+    """All recorded test classes of a suite, in the order of the table."""
+    for table in tomllib.loads((shim / "results.toml").read_text(encoding="utf-8"))["class"]:
         lists = {key: tuple(table[key]) for key in ("passed", "ignored") if key in table}
         yield RecordedClass(**table | lists)
