@@ -70,9 +70,10 @@ mission-table: setup ## run the million messages of the mission's report, three 
 bench: setup ## measure, into bench.json
 	PYTHONPATH=tests $(BIN)/python -m studies.bench
 
-timelines: setup ## run fail-overs, rebalances and a busy broker with 30 seeds each, against real ones, into timelines.json
+timelines: setup ## run fail-overs, rebalances, a busy broker and proxies with 30 seeds each, against real ones, into timelines.json
 	PYTHONPATH=tests $(BIN)/python -m studies.timelines
 	PYTHONPATH=tests $(BIN)/python -m studies.timelines.busy
+	PYTHONPATH=tests $(BIN)/python -m studies.timelines.proxies
 
 sources: setup ## run every source of disagreement against its bound, into sources.json
 	PYTHONPATH=tests $(BIN)/python -m studies.sources
