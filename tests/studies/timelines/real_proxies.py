@@ -1,6 +1,6 @@
 """Hurt real processes of 5.3.3 behind a proxy, and write down what a client sees.
 
-    python -m studies.timelines.real_proxies CLUSTER > tests/studies/timelines/real_proxies.json
+    python -m studies.timelines.real_proxies CLUSTER    # the `figures` of tests/studies/timelines/real_proxies.json
 
 CLUSTER is a JSON file: `nameserver`, `broker` and `proxy`, each with the `command` that starts it and the `address` of
 its port; the proxy's is the one of gRPC. A command is run at each start and has to become the process (`exec java`).
