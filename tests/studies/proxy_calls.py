@@ -2,8 +2,8 @@
 
     python -m studies.proxy_calls real=HOST:PORT ours=HOST:PORT
 
-Each is the gRPC port of a proxy whose cluster has the topic `Orders`. One client with one connection, and eight calls at
-a time; routes, and sends of 100 bytes. The client takes a part of the same cores.
+Each is the gRPC port of a proxy whose cluster has the topic `Orders`. One client with one connection, and eight calls
+at a time; routes, and sends of 100 bytes. The client takes a part of the same cores.
 """
 
 import asyncio
