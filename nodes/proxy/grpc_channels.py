@@ -10,7 +10,8 @@ import attrs
 
 from nodes.host import Channel
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.registry import encode_body
+from nodes.protocol.headers_proxy import CallMetadataHeader
+from nodes.protocol.registry import encode_body, encode_header
 from nodes.protocol.v2.service import TelemetryCommand
 from nodes.rpc.server import ServerCalls
 
@@ -76,4 +77,5 @@ class GrpcChannelManager:
             self._warn("write telemetry failed", client_id=channel.client_id)
             channel.observer = None
         else:
-            self._calls.oneway(observer, int(RequestCode.V2_TELEMETRY), body=encode_body(command))
+            fields = encode_header(CallMetadataHeader(channel.client_id))  # clients may share a connection
+            self._calls.oneway(observer, int(RequestCode.V2_TELEMETRY), fields, encode_body(command))

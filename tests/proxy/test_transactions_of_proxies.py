@@ -9,7 +9,8 @@ from emulator.spec.model.scenario import Scenario, TopicSpec
 from emulator.testing import Stage, broker_groups
 from nodes.config import BrokerConfig
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.registry import decode_body
+from nodes.protocol.headers_proxy import CallMetadataHeader
+from nodes.protocol.registry import decode_body, decode_header
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import Resource, Status
 from nodes.protocol.v2.enums import Code, TransactionResolution, TransactionSource
@@ -155,6 +156,19 @@ def test_a_check_reaches_a_producer_that_has_sent_nothing_through_a_proxy_that_s
         assert delivered(stage) == 1
 
     runs(with_transactions(PROXY, OTHER), script)
+
+
+def test_a_check_names_its_client_since_clients_may_share_a_connection() -> None:
+    async def script(stage: Stage, guest: ProxyGuest) -> None:
+        await guest.report(producer_settings(), client_id="till")
+        await guest.come(client_id="reader")
+        await send(guest)
+        await stage.for_ms(30_000)
+        assert checks(guest)
+        commands = [request for request in guest.node.requested if request.code == RequestCode.V2_TELEMETRY]
+        assert {decode_header(CallMetadataHeader, frame.ext_fields).client_id for frame in commands} == {"till"}
+
+    runs(with_transactions(), script)
 
 
 @pytest.mark.trap("G26")
