@@ -76,7 +76,7 @@ def test_it_is_read_as_it_is_written(text, read):
         ("some brokers", "expected the exact name of a node"),
         (
             "minor broker-a",
-            "expected one of nodes, servers, nameservers, brokers, consumers, producers, apiservers, ",
+            "expected one of nodes, servers, nameservers, brokers, proxies, consumers, producers, apiservers, ",
         ),
         ("random master of a", "expected one of nodes, servers"),
     ],

@@ -26,6 +26,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import NodeRole
 from nodes.protocol.registry import EXCHANGES, codes_where
+from nodes.proxy.proxy import Proxy
 from nodes.statefulset.kubernetes import Kubernetes
 from nodes.statefulset.scaler import Scaler
 from support.statefulsets import ORDINAL, a_statefulset
@@ -40,6 +41,7 @@ ROLES = {
     ConsumerPod: NodeRole.POD,
     **dict.fromkeys((LeaseService, ItemStore, SessionService, AdvisoryLocks), NodeRole.LEASE_SERVICE),
     AddressServer: NodeRole.ADDRESS_SERVER,
+    Proxy: NodeRole.PROXY,
 }
 SERVERS = """
 [scenario]
@@ -90,6 +92,7 @@ def handled() -> dict[NodeRole, dict[int, None]]:
         servers("rip32", "", "replicas = 2"),
         servers("controller", "[controller]\ncount = 1", "replicas = 2"),
         servers("classic", "[address_server]", 'container = "box"'),
+        servers("classic", '[[proxy]]\nname = "proxy-1"', ""),
         *services,
     ):
         for role, codes in handled_in(scenario).items():

@@ -15,6 +15,7 @@ SCENARIOS = {
     "death_in_order": ["kill"],
     "storm_after_a_freeze": ["suspend"],
     "read_only_topic": ["permission"],
+    "proxies": [],
 }
 
 
