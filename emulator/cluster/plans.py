@@ -9,7 +9,7 @@ from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
 from emulator.spec.model.addresses import nameserver_list
-from emulator.spec.model.proxies import ConsumerMode, MessageTypeName, ProxySpec
+from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.scenario import (
     ADDRESS_SERVER,
     APISERVER,
@@ -75,6 +75,7 @@ from nodes.namesrv_startup import NameserverWithController
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, TopicConfig
 from nodes.proxy.proxy import Proxy
+from nodes.proxy.tables.topic_types import TopicMessageType
 from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
@@ -447,7 +448,7 @@ class HostPlans:
 
 def attributes_of(topic: TopicSpec) -> Mapping[str, str]:
     """The attributes of a topic, as changes to none."""
-    if topic.message_type is MessageTypeName.NORMAL:
+    if topic.message_type is TopicMessageType.NORMAL:
         return {}
     return {"+message.type": topic.message_type.value}
 

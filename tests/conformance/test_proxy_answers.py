@@ -10,11 +10,12 @@ import trio
 
 from conformance.proxy_probe import TYPES, Probe
 from conformance.proxy_questions import QUESTIONS
-from emulator.spec.model.scenario import BrokerSpec, MessageTypeName, Scenario, TopicSpec
+from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
 from emulator.testing import Stage
 from nodes.config.broker import BrokerConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import SubscriptionGroupConfig
+from nodes.proxy.tables.topic_types import TopicMessageType
 from support.our_proxies import PROXIES, OurProxies
 from support.proxy_guest import BROKER, ProxyGuest, proxies, runs
 
@@ -28,7 +29,7 @@ _EXPLAINED = {
 
 def _scenario() -> Scenario:
     topics = tuple(
-        TopicSpec(f"{name}-{kind}", (BROKER,), 1, MessageTypeName(kind)) for name in QUESTIONS for kind in TYPES
+        TopicSpec(f"{name}-{kind}", (BROKER,), 1, TopicMessageType(kind)) for name in QUESTIONS for kind in TYPES
     )
     config = BrokerConfig(
         auto_create_topic_enable=False,

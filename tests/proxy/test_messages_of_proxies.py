@@ -5,7 +5,6 @@ from contextlib import suppress
 import attrs
 import pytest
 
-from emulator.spec.model.proxies import MessageTypeName
 from emulator.spec.model.scenario import Scenario, TopicSpec
 from emulator.testing import Stage, broker_groups
 from nodes.config import BrokerConfig
@@ -15,6 +14,7 @@ from nodes.protocol.model import SubscriptionGroupConfig
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import Message, Resource
 from nodes.protocol.v2.enums import Code, MessageType
+from nodes.proxy.tables.topic_types import TopicMessageType
 from nodes.rpc.errors import RemotingError
 from support.proxy_guest import (
     BROKER,
@@ -38,7 +38,7 @@ def one_queue(*names: str, **options: object) -> Scenario:
     return proxies(*names, queues=1, **options)  # type: ignore[arg-type]
 
 
-def of_type(kind: MessageTypeName) -> tuple[TopicSpec, ...]:
+def of_type(kind: TopicMessageType) -> tuple[TopicSpec, ...]:
     return (TopicSpec(TOPIC, (BROKER,), 1, kind),)
 
 
@@ -108,7 +108,7 @@ def test_messages_of_one_group_go_to_one_queue() -> None:
         for number in range(5):
             await guest.send(a_message(message_id=f"id-{number}", message_group="g1"))
 
-    topics = (TopicSpec(TOPIC, (BROKER,), 8, MessageTypeName.FIFO),)
+    topics = (TopicSpec(TOPIC, (BROKER,), 8, TopicMessageType.FIFO),)
     trace = runs(proxies(topics=topics), script)
     assert [row.queue_id for row in trace.select("messages", event="stored", topic=TOPIC)] == [6] * 5
 
@@ -402,7 +402,7 @@ def test_a_message_that_its_client_gives_up_twice_has_two_dead_letters() -> None
 # --- order ---------------------------------------------------------------------------
 
 
-def orderly(kind: MessageTypeName = MessageTypeName.FIFO) -> Scenario:
+def orderly(kind: TopicMessageType = TopicMessageType.FIFO) -> Scenario:
     return proxies(topics=of_type(kind))
 
 
@@ -462,7 +462,7 @@ def test_a_timed_message_is_recalled_by_its_handle() -> None:
         await stage.for_ms(40_000)
         assert await receive_all(guest) == []
 
-    runs(proxies(brokers=RECALLS, topics=of_type(MessageTypeName.DELAY)), script)
+    runs(proxies(brokers=RECALLS, topics=of_type(TopicMessageType.DELAY)), script)
 
 
 def test_recalls_that_cannot_be_are_refused() -> None:

@@ -3,7 +3,6 @@
 import attrs
 import pytest
 
-from emulator.spec.model.proxies import MessageTypeName
 from emulator.spec.model.scenario import TopicSpec
 from emulator.testing import Stage, broker_groups
 from nodes.config.proxy import ProxyConfig
@@ -11,6 +10,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_admin import CreateTopicRequestHeader
 from nodes.protocol.model import SubscriptionGroupConfig
 from nodes.protocol.v2.enums import Code, MessageType
+from nodes.proxy.tables.topic_types import TopicMessageType
 from support.proxy_guest import BROKER, ENDPOINTS, GROUP, PROXY, TOPIC, ProxyGuest, a_message, proxies, runs
 
 OTHER = "broker-b"
@@ -32,7 +32,7 @@ def test_the_route_of_a_topic_has_the_type_of_the_topic() -> None:
         assert types["plain"] == (MessageType.NORMAL,)
         assert types["mixed"] == (MessageType.NORMAL, MessageType.FIFO, MessageType.DELAY, MessageType.TRANSACTION)
 
-    topics = (TopicSpec("plain", (BROKER,), 1), TopicSpec("mixed", (BROKER,), 1, MessageTypeName.MIXED))
+    topics = (TopicSpec("plain", (BROKER,), 1), TopicSpec("mixed", (BROKER,), 1, TopicMessageType.MIXED))
     runs(proxies(topics=topics), script)
 
 

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.spec.model.proxies import MessageTypeName
 from emulator.spec.model.scenario import Scenario, TopicSpec
 from emulator.testing import Stage, broker_groups
 from nodes.config import BrokerConfig
@@ -14,6 +13,7 @@ from nodes.protocol.registry import decode_body, decode_header
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import Resource, Status
 from nodes.protocol.v2.enums import Code, TransactionResolution, TransactionSource
+from nodes.proxy.tables.topic_types import TopicMessageType
 from nodes.proxy.tables.transactions import TransactionData, TransactionDataManager
 from support.proxy_guest import (
     BROKER,
@@ -36,7 +36,7 @@ HALF = a_message(message_type=TRANSACTION)
 def with_transactions(*names: str) -> Scenario:
     """A cluster with a topic of transactions, whose broker checks every 2 s."""
     config = BrokerConfig(transaction_check_interval=2_000, transaction_time_out=1_000)
-    topics = (TopicSpec(TOPIC, (BROKER,), 1, MessageTypeName.TRANSACTION),)
+    topics = (TopicSpec(TOPIC, (BROKER,), 1, TopicMessageType.TRANSACTION),)
     return proxies(*names, brokers=broker_groups(config=config), topics=topics)
 
 

@@ -18,17 +18,6 @@ class ProxySpec:
     config: ProxyConfig = ProxyConfig()
 
 
-class MessageTypeName(StrEnum):
-    """The type of a topic, which proxies look at."""
-
-    UNSPECIFIED = "UNSPECIFIED"
-    NORMAL = "NORMAL"
-    FIFO = "FIFO"
-    DELAY = "DELAY"
-    TRANSACTION = "TRANSACTION"
-    MIXED = "MIXED"
-
-
 class ConsumerMode(StrEnum):
     """How the consumers of a group get their messages."""
 

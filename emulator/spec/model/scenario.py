@@ -20,7 +20,7 @@ from emulator.spec.model.bounds import (
     TOPIC_NAME,
 )
 from emulator.spec.model.guest_limits import GuestLimits
-from emulator.spec.model.proxies import ConsumerMode, MessageTypeName, ProxySpec
+from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.user_code import UserCode
 from emulator.spec.refusals.fit import violations
@@ -50,6 +50,7 @@ from nodes.config import (
 from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
 from nodes.config.client5 import Consumer5Config, Producer5Config
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MAX_MS, Rule, Usual, checked, choice, flag, span, text, whole
+from nodes.proxy.tables.topic_types import TopicMessageType
 from nodes.values import frozen
 
 NAMESERVER, BROKER, CONSUMER, PRODUCER = "nameserver", "broker", "consumer", "producer"
@@ -176,7 +177,7 @@ class TopicSpec:
     """brokerNames of the broker groups that have the topic."""
     queues: int = whole(8, minimum=1, limit=QUEUES_MAX)
     """Read queues and write queues in each broker group."""
-    message_type: MessageTypeName = choice(MessageTypeName, MessageTypeName.NORMAL)
+    message_type: TopicMessageType = choice(TopicMessageType, TopicMessageType.NORMAL)
     """Its attribute `message.type`: proxies refuse messages of other types."""
     created_later: bool = flag(default=False)
     """No broker has it at the start: the first message creates it where brokers may (`autoCreateTopicEnable`), at the
