@@ -4,10 +4,13 @@ Mirrors:
     `org.apache.rocketmq.proxy.service.metadata.ClusterMetadataService`.
 """
 
+import attrs
+
 from nodes.beliefs import Belief, BeliefKind
 from nodes.config.proxy import ProxyConfig
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
 from nodes.protocol.headers_admin import GroupHeader, TopicHeader
 from nodes.protocol.model import MASTER_ID, BrokerData, SubscriptionGroupConfig
 from nodes.protocol.registry import decode_body
@@ -70,29 +73,22 @@ class MetadataService:
         broker = await self._find_one_broker(topic)
         if broker is None:
             return TopicMessageType.UNSPECIFIED
-        answer = await self._operations.invoke(
-            self._select_address(broker),
-            RequestCode.GET_TOPIC_CONFIG,
-            TopicHeader(topic),
-            timeout_ms=METADATA_TIMEOUT_MS,
-        )
-        if answer.code != ResponseCode.SUCCESS:
-            raise broker_error(answer)
+        answer = await self._ask(broker, RequestCode.GET_TOPIC_CONFIG, TopicHeader(topic))
         return type_of_topic(decode_body(TopicConfigAndQueueMapping, answer.body).attributes)
 
     async def _load_group(self, group: str) -> SubscriptionGroupConfig | None:
         broker = await self._find_one_broker(self._config.rocket_m_q_cluster_name)
         if broker is None:
             return None
-        answer = await self._operations.invoke(
-            self._select_address(broker),
-            RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
-            GroupHeader(group),
-            timeout_ms=METADATA_TIMEOUT_MS,
-        )
+        answer = await self._ask(broker, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, GroupHeader(group))
+        return decode_body(SubscriptionGroupConfig, answer.body)
+
+    async def _ask(self, broker: BrokerData, code: RequestCode, header: attrs.AttrsInstance) -> Command:
+        address = self._select_address(broker)
+        answer = await self._operations.invoke(address, code, header, timeout_ms=METADATA_TIMEOUT_MS)
         if answer.code != ResponseCode.SUCCESS:
             raise broker_error(answer)
-        return decode_body(SubscriptionGroupConfig, answer.body)
+        return answer
 
     async def _find_one_broker(self, topic: str) -> BrokerData | None:
         """One broker of a route at random; None: no nameserver knows the topic.
