@@ -41,6 +41,8 @@ def test_clients_of_rocketmq_5_have_options_of_their_own() -> None:
         (PROXIES + PUSH.replace("push5", "pull") + 'endpoints = ["proxy-1"]\n', 'expected mode = "push5" or "simple"'),
         (PROXIES + PUSH.replace("push5", "pull") + "orderly = true\n", 'expected mode = "push5" or "simple"'),
         (PROXIES + PUSH + "one_address = true\n", "one_address: expected none with mode = push5"),
+        (PROXIES + PUSH + "lite_pull = true\n", "lite_pull: expected none with mode = push5"),
+        (PROXIES + PUSH + "classic_pull = true\n", "classic_pull: expected none with mode = push5"),
         (PROXIES + PUSH + "options = { consumeTimeout = 1 }\n", "consumeTimeout: unknown option"),
         (PROXIES + PRODUCER + "delay_level = 3\n", "delay_level: expected timer_s with endpoints"),
         (PROXIES + PRODUCER + 'select = "random"\n', "select: expected none with endpoints"),

@@ -340,6 +340,9 @@ def _read_consumer(
     names = () if shares else table.attempt(lambda: _consumer_names(table, first, pods), ())
     mode = table.get("mode", TEXT, ConsumerMode.PULL)
     if mode in _OF_CLIENTS5:
+        for key in ("lite_pull", "classic_pull"):
+            if table.get(key, SWITCH, default=False):
+                raise SpecError(table.at(key), f"expected none with mode = {mode}")
         config5 = read_options(table, _OF_CLIENTS5[mode])
         return table.build(ConsumerGroupSpec, names=names, mode=mode, config5=config5)
     config = _read_consumer_config(table, preset)
