@@ -54,6 +54,8 @@ class Frame:
     """RocketMQ's request code; None: of any request."""
     group: str | None = None
     """The group in the header of the request; None: of any."""
+    topic: str | None = None
+    """The topic in the header of the request; None: of any."""
 
 
 BLOCKING_MS = 1_000

@@ -31,7 +31,8 @@ def _hits(scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
     """Whether a fault that is not limited to some frames, or to a stage, hits all frames like this one."""
     if parameters.get("next") is not None or parameters.get("during") is not None:
         return False
-    chosen = (parameters.get("code"), frame.code), (parameters.get("group"), frame.group)
+    of = (frame.code, frame.group, frame.topic)
+    chosen = zip(map(parameters.get, ("code", "group", "topic")), of, strict=True)
     return all(item in (None, of_frame) for item, of_frame in chosen) and bool(scope.matches(frame.src, frame.dst))
 
 

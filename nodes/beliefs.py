@@ -140,7 +140,7 @@ class BeliefKind(StrEnum):
     PROXY_MEMBERS = "proxy_members"
     """Proxy: members of a consumer group, which no broker knows.
 
-    Subject: group; value: {client id: the proxy that it has registered with}.
+    Subject: group; value: {client id: the proxy that it has registered with}; {}: it has no member any more.
     """
     PROXY_ROUTE = "proxy_route"
     """Consumer, producer: of RocketMQ 5, the route of a topic as a proxy has answered it.

@@ -36,7 +36,7 @@ BY_WINDOWS: Mapping[str, Callable[[Bronze], DataFrame]] = {
 
 
 _CONTROL = Reads(MessagesRead.NONE, frames=False)
-DIVERGENCES = ("views", "assigner_disagreements", "membership", "beliefs")
+DIVERGENCES = ("views", "assigner_disagreements", "membership", "proxy_disagreements", "beliefs")
 """Tables of findings about values that nodes held; they have the same columns."""
 READS: Mapping[str, Reads] = {
     **dict.fromkeys((*DIVERGENCES, "orphans", "budgets", "agreement", "faults", "marks"), _CONTROL),

@@ -200,8 +200,8 @@ class ClientManager:
     def _believe_members(self, group: str) -> None:
         known = self.consumers.group(group)
         members = {} if known is None else {m.client_id: self._proxy_of(m.channel) for m in known.channels.values()}
-        value = dict(sorted(members.items())) or None
-        if self._members.get(group) != value:
+        value = dict(sorted(members.items()))
+        if self._members.get(group, {}) != value:
             self._members[group] = value
             self._host.record(Belief(BeliefKind.PROXY_MEMBERS, group, value))
 

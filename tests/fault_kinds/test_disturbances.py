@@ -154,7 +154,7 @@ def test_a_kind_explains_nothing_only_if_its_nodes_have_nothing_to_learn_but_liv
 
 # --- which frames a kind blocks ---------------------------------------------------------------------
 
-PULL = Frame("c1", "broker-a", RequestCode.PULL_MESSAGE, "g")
+PULL = Frame("c1", "broker-a", RequestCode.PULL_MESSAGE, "g", "orders")
 BLOCKING = {
     "cut c1": True,
     "cut c1 broker-b": False,
@@ -166,6 +166,8 @@ BLOCKING = {
     "loss 100 c1 code PULL_MESSAGE": True,
     "loss 100 c1 code HEART_BEAT": False,
     "loss 100 c1 group another": False,
+    "loss 100 c1 topic orders": True,
+    "loss 100 c1 topic another": False,
     "loss 100 c1 during stopping": False,
     "tcp-loss 50 c1": True,
     "tcp-loss 49 c1": False,

@@ -43,6 +43,14 @@ def refused_heartbeats():
     return trace.at(8).believe("ba", ["c1"], "g", "consumer_ids")
 
 
+def half_reported_members():
+    """A proxy does not hear of a member that another one has."""
+    trace = HandMadeTrace("half-reported-members")
+    for proxy in ("proxy-1", "proxy-2"):
+        trace.life(proxy, "started", role="proxy").believe(proxy, {"c1": "proxy-1"}, "g", "proxy_members")
+    return trace.at(8).believe("proxy-1", {"c1": "proxy-1", "c2": "proxy-1"}, "g", "proxy_members")
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
@@ -50,6 +58,7 @@ def runs(tmp_path_factory):
     written += [write_run(random_trace(seed), folder / f"random-{seed}", RANDOM_END_S) for seed in range(RANDOM)]
     written += [write_run(busy_trace(seed), folder / f"busy-{seed}", RANDOM_END_S) for seed in range(RANDOM)]
     written.append(write_run(refused_heartbeats(), folder / "refused-heartbeats", RANDOM_END_S))
+    written.append(write_run(half_reported_members(), folder / "half-reported-members", RANDOM_END_S))
     written += [run_scenario(load(example(name)), runs=folder).path for name in EXAMPLES]
     return written
 

@@ -120,14 +120,20 @@ class Blocked:
         return not active or not servers or any(not _prevents(active, Frame(node, server)) for server in servers)
 
     def reaches(
-        self, process: Process, broker_name: str, t_ns: int, code: int | None = None, group: str | None = None
+        self,
+        process: Process,
+        broker_name: str,
+        t_ns: int,
+        code: int | None = None,
+        group: str | None = None,
+        topic: str | None = None,
     ) -> bool:
         """Whether a process that lives ran, and its requests reached a broker of a group."""
         processes, active = self._presence.processes, self._active(t_ns)
         if not processes.is_awake(process, t_ns) or not processes.has_begun(process, t_ns):
             return False
         servers = self.nodes_of(broker_name)
-        requests = (Frame(process[0], server, code, group) for server in servers)
+        requests = (Frame(process[0], server, code, group, topic) for server in servers)
         return not active or any(not _prevents(active, request) for request in requests)
 
     # --- instants -------------------------------------------------------------------------
@@ -150,12 +156,13 @@ class Blocked:
 
     def _consumes(self, process: Process, queue: GroupQueue, t_ns: int) -> bool:
         """Whether a process could pull and pop from the broker of a queue: from its master while that runs."""
-        if not all(self.reaches(process, queue.broker_name, t_ns, code, queue.group) for code in _CONSUMING):
+        of_queue = queue.group, queue.topic
+        if not all(self.reaches(process, queue.broker_name, t_ns, code, *of_queue) for code in _CONSUMING):
             return False
         active = self._active(t_ns)
         if not active or not self._has_master(queue.broker_name, t_ns):
             return True
-        requests = (Frame(process[0], queue.broker_name, code, queue.group) for code in _CONSUMING)
+        requests = (Frame(process[0], queue.broker_name, code, *of_queue) for code in _CONSUMING)
         return not any(_prevents(active, request) for request in requests)
 
     def _masters_of(self, broker_name: str) -> Sequence[Process]:

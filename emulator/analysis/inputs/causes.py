@@ -21,7 +21,7 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
-from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
+from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER, PROXY
 from emulator.spec.refusals.targets import is_of_administrator
 from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, TraceTable
 from faults.disturbance import Concerns, Frame, Learns
@@ -114,6 +114,8 @@ class Causes(Watcher):
         self.roles: dict[str, str] = {}
         """Mapping node -> its role."""
         self._ordered: dict[str, None] = {}
+        self._behind_proxies: dict[str, None] = {}
+        """Groups that a proxy has listed."""
         self.lasting: dict[str, LastingFault] = {}
         """Mapping id -> fault, also those that have ended."""
         self._hindering: dict[str, None] = {}
@@ -128,6 +130,8 @@ class Causes(Watcher):
     def _belief(self, row: BeliefRow) -> None:
         if row.kind == BeliefKind.QUEUE_LOCKS:
             self._ordered[row.subject] = None
+        elif row.kind == BeliefKind.PROXY_MEMBERS:
+            self._behind_proxies[row.subject] = None
         elif row.kind == BeliefKind.CONSUMER_IDS:
             # An ordered queue is unlocked by one round and locked by another one.
             slow = self._hindering or row.subject in self._ordered
@@ -149,11 +153,11 @@ class Causes(Watcher):
             return
         if row.role == CONSUMER:
             self._consumer(row, event, subject)
-        elif row.role == BROKER:
-            cause = Cause.RETURNED if event in _RETURNS else Cause.ROUTE
-            self._open([""], row.t_ns, cause, subject)
+        elif row.role in (BROKER, PROXY):
+            groups = [""] if row.role == BROKER else list(self._behind_proxies)
+            self._open(groups, row.t_ns, Cause.RETURNED if event in _RETURNS else Cause.ROUTE, subject)
             if event in _SILENT:
-                self._silence([""], row.t_ns, subject)
+                self._silence(groups, row.t_ns, subject)
         elif row.role == NAMESERVER:
             self._open([""], row.t_ns, Cause.ROUTE, subject)
 
@@ -203,7 +207,7 @@ class Causes(Watcher):
         return list(self._presence.consumer_groups(row.topic, row.seq)) if row.topic else [""]
 
     def _groups_of(self, row: FaultRow) -> list[str]:
-        """The groups that a fault concerns: those of the consumers that it names, else all."""
+        """The groups that a fault concerns: those of the consumers or proxies that it names, else all."""
         if is_of_administrator(row.subject):
             return []
         words = _WORD.findall(row.subject)
@@ -212,8 +216,9 @@ class Causes(Watcher):
             groups = (group for node in consumers for group in self._presence.groups_of(node, row.seq))
             return list(dict.fromkeys(groups))
         named = [word for word in words if word in self.roles]
-        hits_groups = not named or any(self.roles[word] in (BROKER, NAMESERVER) for word in named)
-        return [""] if hits_groups else []
+        if not named or any(self.roles[word] in (BROKER, NAMESERVER) for word in named):
+            return [""]
+        return list(self._behind_proxies) if any(self.roles[word] == PROXY for word in named) else []
 
     def _silence(self, groups: Sequence[str], t_ns: int, subject: str) -> None:
         """Brokers expel a silent member; of a silent broker nameservers and clients learn later still."""

@@ -26,6 +26,8 @@ MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_
 """Kinds about which the members of a broker group, or the nameservers, agree."""
 SHOWN = (BeliefKind.CONSUMER_IDS, BeliefKind.ROUTE, BeliefKind.SUBSCRIPTION)
 """Further kinds about which healthy nodes agree; the other kinds differ between healthy nodes."""
+OF_PROXIES = (BeliefKind.PROXY_MEMBERS, BeliefKind.CLIENT_SETTINGS)
+"""Kinds about which the proxies of a cluster agree; their caches of routes differ while nobody uses them."""
 VIEWS = (BeliefKind.VIEW, BeliefKind.ASSIGNER, BeliefKind.EPOCH)
 """Kinds by which members of a group allocate: a member that asks an assigner has no view of its own."""
 
@@ -77,7 +79,7 @@ class SharedInputs:
         self.owners = QueueOwners(self.presence, self.messages, share)
         self.blocked = Blocked(facts, self.presence, self.causes, self.administrators, self.owners)
         self.progress = GroupProgress(self.presence, share)
-        kinds = (*VIEWS, *MEMBERSHIP, *SHOWN)
+        kinds = (*VIEWS, *MEMBERSHIP, *SHOWN, *OF_PROXIES)
         self.holdings = Holdings(self.presence, *kinds, parts=True, modes=True, share=share)
         self.keys = KeyedMessages(self.presence, self.messages, facts)
         self.offsets = Offsets(facts.bounds, self.presence, share)

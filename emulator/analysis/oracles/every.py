@@ -16,6 +16,7 @@ from emulator.analysis.oracles.oracle import Oracle
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.popped_messages import POPPED
+from emulator.analysis.oracles.proxies import PROXIES
 from emulator.analysis.oracles.short_impact import SHORT_IMPACT
 from emulator.analysis.oracles.special_services import SERVICES
 from emulator.analysis.oracles.stalls import STALLS
@@ -43,6 +44,7 @@ ORACLES: tuple[Oracle[Any, Any], ...] = (
     ELECTIONS,
     BUSINESS_LOSSES,
     BUSY_BROKERS,
+    PROXIES,
 )
 """All oracles, by number."""
 TITLES = {item.id: item.title for item in ORACLES}

@@ -1,0 +1,84 @@
+"""Whole clusters whose proxies hear of each other's clients, or do not (V20)."""
+
+from pathlib import Path
+
+import pytest
+
+from emulator.analysis.judge import broken, judge_run
+from emulator.run import run_scenario
+from emulator.spec import loads
+from emulator.trace.run_directory import open_run
+
+CLUSTER = """
+[scenario]
+name = "reports-of-proxies"
+seed = 1
+run_for_s = 350
+
+[[broker]]
+name = "broker-a"
+
+[[proxy]]
+name = "proxy-1"
+
+[[proxy]]
+name = "proxy-2"
+
+[[topic]]
+name = "orders"
+queues = 4
+
+[[consumer]]
+group = "billing"
+names = ["billing-1", "billing-2"]
+topics = ["orders"]
+mode = "push5"
+endpoints = ["proxy-1"]
+
+[[consumer]]
+group = "audit"
+names = ["audit-1"]
+topics = ["orders"]
+mode = "push5"
+endpoints = ["proxy-2"]
+"""
+LOST = """
+[[fault]]
+kind = "loss"
+from = "proxies"
+to = "brokers"
+topic = "{topic}"
+percent = 100
+at_s = 40
+for_s = {for_s}
+"""
+SYNCER_TOPIC = "DefaultHeartBeatSyncerTopic"
+
+
+def disagreements(tmp_path: Path, *faults: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether V20 is broken, and about which groups proxies differed once all had started."""
+    run = run_scenario(loads(CLUSTER + "".join(faults), "proxies.toml"), runs=tmp_path)
+    report = judge_run(open_run(run.path))
+    later = [row for row in report.rows["proxy_disagreements"] if row.start_ns > 30_000_000_000]
+    return "V20" in broken(report), tuple(sorted(row.subject for row in later))
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (),
+        ('[[fault]]\ndo = "kill proxy-1"\nat_s = 40\nfor_s = 130\n',),
+        ('[[fault]]\ndo = "suspend proxy-2"\nat_s = 40\nfor_s = 130\n',),
+        ('[[fault]]\ndo = "kill billing-1"\nat_s = 40\n',),
+        (LOST.format(topic=SYNCER_TOPIC, for_s=15),),
+        (LOST.format(topic="orders", for_s=300),),
+    ],
+    ids=("healthy", "proxy-killed", "proxy-suspended", "client-killed", "reports-lost-once", "another-topic"),
+)
+def test_proxies_agree_within_two_heartbeats(tmp_path: Path, faults: tuple[str, ...]) -> None:
+    assert not disagreements(tmp_path, *faults)[0]
+
+
+def test_proxies_whose_reports_are_lost_forget_each_others_members_after_two_minutes(tmp_path: Path) -> None:
+    is_broken, groups = disagreements(tmp_path, LOST.format(topic=SYNCER_TOPIC, for_s=300))
+    assert (is_broken, groups) == (True, ("audit", "billing"))
