@@ -401,12 +401,21 @@ PROCESS_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.K
 """After any of these a process has no beliefs, locks or queues. A suspended process keeps them."""
 
 
+START_FAILED = "start failed: "
+"""What the detail of STOPPING begins with if the process could not start."""
+
+
 @frozen
 class Lifecycle:
     """The node reached a stage of its life."""
 
     event: LifecycleEvent
     detail: str = ""
+
+    @classmethod
+    def start_failed(cls, error: Exception) -> "Lifecycle":
+        """A process could not start, and ends."""
+        return cls(LifecycleEvent.STOPPING, f"{START_FAILED}{error}")
 
 
 @frozen

@@ -46,7 +46,7 @@ class Broker:
         try:
             self._load()
         except DispatchFailedError as error:
-            self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
+            self._host.record(Lifecycle.start_failed(error))
             return
         for part in self.parts.in_order:
             await part.start()

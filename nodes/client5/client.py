@@ -7,7 +7,7 @@ Mirrors:
 from collections.abc import Callable
 from typing import TypeVar
 
-from nodes.beliefs import Belief, BeliefKind, Lifecycle, LifecycleEvent
+from nodes.beliefs import Belief, BeliefKind, Lifecycle
 from nodes.client5.grpc_channel import CallFailedError, GrpcChannel
 from nodes.config.client5 import Client5Config
 from nodes.host import Channel, Host
@@ -111,7 +111,7 @@ class Client5:
                 await self._first_route(topic)
             await self._sync_settings(self.request_timeout_ms + _SETTINGS_TIMEOUT_MS)
         except (CallFailedError, StatusError) as error:
-            self.host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
+            self.host.record(Lifecycle.start_failed(error))
             return False
         routes, heartbeats, settings = self._threads
         routes.with_fixed_delay("updateRouteCache", self._update_routes, _ROUTE_FIRST_MS, _ROUTE_PERIOD_MS)

@@ -83,7 +83,7 @@ class Proxy:
             self._transactions.start()
             await self._syncer.start()
         except StartError as error:
-            self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
+            self._host.record(Lifecycle.start_failed(error))
             return
         self._handles.start(self._clients)
         self._host.listen(self._config.grpc_server_port, self._server)

@@ -48,6 +48,7 @@ def half_reported_members():
     trace = HandMadeTrace("half-reported-members")
     for proxy in ("proxy-1", "proxy-2"):
         trace.life(proxy, "started", role="proxy").believe(proxy, {"c1": "proxy-1"}, "g", "proxy_members")
+    trace.life("c1", "stopping", "start failed: io exception").life("c1", "stopped")
     return trace.at(8).believe("proxy-1", {"c1": "proxy-1", "c2": "proxy-1"}, "g", "proxy_members")
 
 

@@ -17,6 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "proxies"
 README = EXAMPLES.parent / "README.md"
 POPPED_AGAIN = "popped messages consumed again"
 LATE = "late messages"
+NOT_STARTED = "failed starts"
 
 
 @attrs.frozen
@@ -79,14 +80,25 @@ def test_7837_handles_are_never_renewed_and_5_4_0_renews_them(execute: Executes)
     assert POPPED_AGAIN not in well.kinds
 
 
-def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_acting_master_takes_them(
+def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_elected_master_takes_them(
     execute: Executes,
 ) -> None:
     sick = execute("acknowledged_nowhere")
     assert set(broken(sick.report)) == {"V4", "V14"}
     assert is_quoted(sick.report, "billing consumed 176 messages again")
-    well = execute("acknowledged_nowhere", ("run_for_s = 300", 'run_for_s = 300\npreset = "rip32"'))
-    assert (broken(well.report), well.report.service) == ((), Service.CALM)
+    elected = execute("acknowledged_nowhere", ("run_for_s = 300", 'run_for_s = 300\npreset = "controller"'))
+    assert broken(elected.report) == ("V4",)
+
+
+def test_a_slave_that_acts_for_its_master_takes_acknowledgements_only_beside_another_broker_group(
+    execute: Executes,
+) -> None:
+    acting = ("run_for_s = 300", 'run_for_s = 300\nbroker_start_spread_s = 3\npreset = "rip32"')
+    alone = execute("acknowledged_nowhere", acting)
+    assert {"V4", "V14"} <= set(broken(alone.report))
+    assert alone.kinds[0] == "request storm"
+    second = ("[[proxy]]", '[[broker]]\nname = "broker-b"\nreplicas = 2\n\n[[proxy]]')
+    assert "V14" not in broken(execute("acknowledged_nowhere", acting, second).report)
 
 
 def test_1137_a_client_that_reports_its_settings_in_five_minutes_receives_nothing_until_then(execute: Executes) -> None:
@@ -101,7 +113,9 @@ def test_9595_a_client_cannot_start_while_the_type_of_its_topic_is_unknown(execu
     sick = execute("no_type")
     assert sick.start_failure("late-1") == "start failed: [20000] Message type is not specified"
     assert sick.start_failure("late-1") in README.read_text()
-    assert not execute("no_type", ("start_after_s = 130", "start_after_s = 150")).start_failure("late-1")
+    assert NOT_STARTED in sick.kinds
+    well = execute("no_type", ("start_after_s = 130", "start_after_s = 150"))
+    assert (well.start_failure("late-1"), NOT_STARTED in well.kinds) == ("", False)
 
 
 def test_10278_what_a_dead_proxy_has_renewed_no_other_one_can_acknowledge(execute: Executes) -> None:
@@ -116,5 +130,6 @@ def test_818_a_client_that_tries_one_proxy_of_two_cannot_start_when_that_one_is_
     sick = execute("one_of_two_endpoints")
     assert sick.start_failure("billing-1") == "start failed: io exception"
     assert sick.start_failure("billing-1") in README.read_text()
+    assert sick.kinds[0] == NOT_STARTED
     well = execute("one_of_two_endpoints", ("triesAllEndpoints = false", "triesAllEndpoints = true"))
-    assert not well.start_failure("billing-1")
+    assert (well.start_failure("billing-1"), NOT_STARTED in well.kinds) == ("", False)

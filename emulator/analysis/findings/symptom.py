@@ -25,6 +25,7 @@ class SymptomKind(StrEnum):
     BUSY = "broker busy"
     STORM = "request storm"
     DENIED = "denied requests"
+    NOT_STARTED = "failed starts"
     UNWRITABLE = "no writable queue"
     LAG = "consumer lag"
     LATENCY = "late messages"

@@ -14,6 +14,7 @@ from emulator.analysis.inputs.shared import SHOWN, SharedInputs
 from emulator.analysis.measures import phases as phased
 from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerStates
 from emulator.analysis.measures.denied_requests import DENIED, Denials
+from emulator.analysis.measures.failed_starts import FAILED_STARTS, FailedStarts
 from emulator.analysis.measures.hand_overs import HAND_OVERS, HandOvers
 from emulator.analysis.measures.lag import LAG_SERIES, LAGS, LATENCIES, Lags
 from emulator.analysis.measures.lost_topics import LOST_TOPICS, LostTopics
@@ -43,7 +44,7 @@ HOLDS = FindingTable("holds", Hold, "a consumer owned a queue")
 BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed")
 MEASURED: tuple[FindingTable[Any], ...] = (
     *(HOLDS, HAND_OVERS, REBALANCES, DUPLICATES, IDLE, QUEUE_BALANCE, STALE_ROUTES, phased.MOVED_KEYS),
-    *(STORMS, REQUESTS, ATTEMPTS, DENIED, UNWRITABLE, LOST_TOPICS, BROKER_STATES, LAGS, LATENCIES),
+    *(STORMS, REQUESTS, ATTEMPTS, DENIED, FAILED_STARTS, UNWRITABLE, LOST_TOPICS, BROKER_STATES, LAGS, LATENCIES),
     *(phased.AGREEMENT, phased.PHASES, phased.FAULTS, phased.MARKS, BELIEFS, UNSUPPORTED),
 )
 """All tables of measures."""
@@ -73,6 +74,7 @@ class Measured:
         self._broker_states = BrokerStates(presence, inputs.facts.broker_names)
         self._unsupported = UnsupportedRequests()
         self._denials = Denials()
+        self._failed_starts = FailedStarts()
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
@@ -80,6 +82,7 @@ class Measured:
         return (
             *(self._hand_overs, self._rebalances, self._staleness, self._lags, self._traffic),
             *(self._writability, self._lost_topics, self._broker_states, self._unsupported, self._denials),
+            self._failed_starts,
         )
 
     def rows(self) -> Mapping[FindingTable[Any], tuple[Any, ...]]:
@@ -112,6 +115,7 @@ class Measured:
             REQUESTS: self._traffic.rates(),
             ATTEMPTS: self._traffic.sends(),
             DENIED: self._denials.found(),
+            FAILED_STARTS: self._failed_starts.found(),
             UNWRITABLE: self._writability.found(),
             LOST_TOPICS: self._lost_topics.found(),
             BROKER_STATES: self._broker_states.found(),

@@ -16,12 +16,13 @@ from emulator.analysis.findings.questions import (
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.words import count
 from emulator.analysis.measures.denied_requests import DENIED, DeniedRequests
+from emulator.analysis.measures.failed_starts import FAILED_STARTS
 from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES, of_applications
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
 from emulator.analysis.measures.measured import DUPLICATES
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE
 from emulator.analysis.measures.rebalances import REBALANCES, RebalanceCost
-from emulator.analysis.measures.stale_routes import STALE_ROUTES
+from emulator.analysis.measures.stale_routes import PROXY_CACHE_MS, STALE_ROUTES, StaleRoute
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
 from emulator.analysis.measures.writability import UNWRITABLE
 from nodes.beliefs import BeliefKind
@@ -38,7 +39,18 @@ def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
         context: of the run.
     """
     every = (
-        *(_lost_topics, _storms, _denied, _unwritable, _lags, _latencies, _failed_sends, _again, _churn),
+        *(
+            _lost_topics,
+            _storms,
+            _denied,
+            _failed_starts,
+            _unwritable,
+            _lags,
+            _latencies,
+            _failed_sends,
+            _again,
+            _churn,
+        ),
         *(_spread, _idle, _stale_routes, _fan_out),
     )
     for symptoms in every:
@@ -94,6 +106,17 @@ def _denied_in_words(denials: DeniedRequests, context: Context) -> str:
 
 _DENIALS_MAX = 2
 """Requests that a sentence names."""
+
+
+def _failed_starts(found: Findings, context: Context) -> Iterator[Symptom]:
+    for item in found.of(FAILED_STARTS):
+        lasted_s = (item.end_ns - item.start_ns) / NS_PER_S
+        until = "has not started since" if item.censored else f"started {lasted_s:.1f} s later"
+        tried = "" if item.attempts == 1 else f" {item.attempts} times"
+        text = (
+            f"{item.node} could not start{tried} from {item.start_ns / NS_PER_S:.1f} s on, and {until}: {item.reason}"
+        )
+        yield Symptom(SymptomKind.NOT_STARTED, lasted_s * 1_000 / context.limits.failed_start_ms, item.start_ns, text)
 
 
 def _each(storms: list[Storm], clients: list[str]) -> str:
@@ -220,15 +243,20 @@ def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
     rows = sorted(found.of(STALE_ROUTES), key=attrgetter("topic"))
     for topic, same in groupby(rows, key=attrgetter("topic")):
         stale = list(same)
-        longest = max(stale, key=lambda item: item.end_ns - item.start_ns)
+        longest = max(stale, key=lambda item: _times_stale(item, context))
         lasted_s = (longest.end_ns - longest.start_ns) / NS_PER_S
         text = (
             f"{longest.node} used a route of {topic} that no nameserver gave any more for {lasted_s:.1f} s from "
             f"{longest.start_ns / NS_PER_S:.1f} s on"
         )
-        severity = lasted_s * 1_000 / context.limits.stale_route_ms
         question = about_topic(topic, inside(longest))
-        yield Symptom(SymptomKind.STALE_ROUTES, severity, longest.start_ns, text, question)
+        yield Symptom(SymptomKind.STALE_ROUTES, _times_stale(longest, context), longest.start_ns, text, question)
+
+
+def _times_stale(route: StaleRoute, context: Context) -> float:
+    """How many times above its limit a route was stale; a proxy may add its own cache to it."""
+    limit_ms = context.limits.stale_route_ms + (PROXY_CACHE_MS if route.behind_proxy else 0)
+    return (route.end_ns - route.start_ns) / NS_PER_MS / limit_ms
 
 
 def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:

@@ -4,8 +4,13 @@ Clients poll routes every 30 s, so after each change of a route they work with
 the old one for a while. A client is stale from the instant at which the last
 nameserver gives up the client's route until the client has one that some
 nameserver gives.
+
+Clients of RocketMQ 5 poll a proxy, which asks a nameserver only when its own
+route is older than 20 s, and then still answers with the old one. What a proxy
+has cached is not stale by itself: it may be of a topic that no client uses.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -16,9 +21,10 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.processes import ENDS
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
-from emulator.spec.model.scenario import NAMESERVER
+from emulator.spec.model.scenario import NAMESERVER, PROXY
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import BeliefKind
+from nodes.protocol.model import is_readable, is_writeable
 
 
 @attrs.frozen
@@ -27,20 +33,28 @@ class StaleRoute:
 
     topic: str
     node: str
+    behind_proxy: bool
+    """Whether it asks a proxy, so that two caches are between it and nameservers."""
     start_ns: int
     end_ns: int
     censored: bool
 
 
+PROXY_CACHE_MS = 40_000
+"""A proxy reloads a route with the first use after 20 s; a client that receives uses it each 20 s at least."""
 STALE_ROUTES = FindingTable("stale_routes", StaleRoute, "a client used a route that no nameserver gave any more")
 
 
 @attrs.define
 class _StaleTopic:
-    given: dict[Process, str] = attrs.Factory(dict)
-    """Mapping nameserver -> hash of the route that it gives."""
+    given: dict[Process, tuple[str, str]] = attrs.Factory(dict)
+    """Mapping nameserver -> the route that it gives: hash and JSON."""
     used: dict[Process, str] = attrs.Factory(dict)
     """Mapping client -> hash of the route that it uses."""
+    answered: dict[Process, Any] = attrs.Factory(dict)
+    """Mapping client of RocketMQ 5 -> the route that a proxy has answered."""
+    behind_proxy: dict[Process, None] = attrs.Factory(dict)
+    """All clients of RocketMQ 5, also those that have ended."""
     stale_since: dict[Process, int] = attrs.Factory(dict)
 
 
@@ -65,12 +79,21 @@ class Staleness(Watcher):
 
     def _belief(self, row: BeliefRow) -> None:
         process = row.node, row.incarnation
-        if row.kind != BeliefKind.ROUTE or self._processes.is_dead(process, row.seq):
+        is_route = row.kind == BeliefKind.ROUTE and row.role != PROXY
+        if (not is_route and row.kind != BeliefKind.PROXY_ROUTE) or self._processes.is_dead(process, row.seq):
             return
         topic = self._topics.setdefault(row.subject, _StaleTopic())
-        held = topic.given if row.role == NAMESERVER else topic.used
+        held: dict[Process, Any]
+        value: Any
+        if row.kind == BeliefKind.PROXY_ROUTE:
+            held, value = topic.answered, json.loads(row.value)
+            topic.behind_proxy[process] = None
+        elif row.role == NAMESERVER:
+            held, value = topic.given, (row.value_hash, row.value)
+        else:
+            held, value = topic.used, row.value_hash
         if row.value_hash:
-            held[process] = row.value_hash
+            held[process] = value
         else:
             held.pop(process, None)
         self._touched[row.subject] = None
@@ -80,9 +103,10 @@ class Staleness(Watcher):
             return
         process = row.node, row.incarnation
         for name, topic in self._topics.items():
-            if process in topic.given or process in topic.used:
-                topic.given.pop(process, None)
-                topic.used.pop(process, None)
+            every: tuple[dict[Process, Any], ...] = topic.given, topic.used, topic.answered
+            if any(process in held for held in every):
+                for held in every:
+                    held.pop(process, None)
                 self._touched[name] = None
 
     def settle(self, t_ns: int) -> None:
@@ -92,18 +116,37 @@ class Staleness(Watcher):
         self._touched.clear()
 
     def _look(self, name: str, topic: _StaleTopic, t_ns: int) -> None:
-        given = dict.fromkeys(topic.given.values())
+        given = dict(topic.given.values())
         stale = {client: None for client, route in topic.used.items() if given and route not in given}
+        if topic.answered and given:
+            through = [_answer_of_proxies(json.loads(value)) for value in given.values()]
+            stale |= {client: None for client, route in topic.answered.items() if route not in through}
         for node in [client for client in topic.stale_since if client not in stale]:
             since_ns = topic.stale_since.pop(node)
             if since_ns < t_ns:
-                self.found.append(StaleRoute(name, node[0], since_ns, t_ns, censored=False))
+                self._found(name, topic, node, since_ns, t_ns, censored=False)
         for node in stale:
             topic.stale_since.setdefault(node, t_ns)
+
+    def _found(
+        self, name: str, topic: _StaleTopic, client: Process, start_ns: int, end_ns: int, *, censored: bool
+    ) -> None:
+        self.found.append(StaleRoute(name, client[0], client in topic.behind_proxy, start_ns, end_ns, censored))
 
     def finish(self, end_ns: int) -> None:
         """Close what is open."""
         for name, topic in self._topics.items():
-            for (node, _), since_ns in topic.stale_since.items():
+            for client, since_ns in topic.stale_since.items():
                 if since_ns < end_ns:
-                    self.found.append(StaleRoute(name, node, since_ns, end_ns, censored=True))
+                    self._found(name, topic, client, since_ns, end_ns, censored=True)
+
+
+def _answer_of_proxies(route: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The value of PROXY_ROUTE for that of a nameserver's ROUTE: each queue counts once for each replica."""
+    answer = {}
+    for name, broker in route.items():
+        ids = sorted(int(number) for number in broker["addrs"])
+        read, write, perm = broker["queues"]
+        queues = [number for number, is_there in ((read, is_readable(perm)), (write, is_writeable(perm))) if is_there]
+        answer[name] = {"ids": ids, "queues": len(ids) * max(queues or (1, read, write))}
+    return answer

@@ -125,7 +125,7 @@ class LitePullConsumer:
             for topic in self.topics():
                 await self.instance.update_topic_route(topic)
         except RemotingError as error:
-            self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
+            self._host.record(Lifecycle.start_failed(error))
             await self.shutdown()
             return False
         if self._traces is not None:

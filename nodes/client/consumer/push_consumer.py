@@ -232,7 +232,7 @@ class PushConsumer:
             for topic in self.topics():
                 await self.instance.update_topic_route(topic)
         except RemotingError as error:
-            self._host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
+            self._host.record(Lifecycle.start_failed(error))
             return False
         if await self.instance.heartbeat_all():
             self.instance.rebalance_immediately()
