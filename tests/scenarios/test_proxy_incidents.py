@@ -84,7 +84,7 @@ def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_actin
 ) -> None:
     sick = execute("acknowledged_nowhere")
     assert set(broken(sick.report)) == {"V4", "V14"}
-    assert is_quoted(sick.report, "billing consumed 176 messages again")
+    assert is_quoted(sick.report, "billing consumed 2,208 messages again")
     well = execute("acknowledged_nowhere", ("run_for_s = 300", 'run_for_s = 300\npreset = "rip32"'))
     assert (broken(well.report), well.report.service) == ((), Service.CALM)
 
