@@ -107,6 +107,20 @@ def test_an_access_point_that_no_route_names_is_asked_for_routes_alone() -> None
     }
 
 
+def test_clients_of_one_access_point_spread_over_its_proxies() -> None:
+    scenario = two_proxies(from_request=PORTS_OF_REQUESTS)
+    names = tuple(f"c{number}" for number in range(1, 13))
+    scenario = attrs.evolve(scenario, consumers=(attrs.evolve(scenario.consumers[0], names=names),))
+    chosen: dict[str, str] = {}
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(1_000)
+        chosen.update({name: proxy_of(stage, name) for name in names})
+
+    execute(scenario, script)
+    assert 3 <= list(chosen.values()).count("proxy-1") <= 9
+
+
 def test_a_client_that_ends_reports_it_to_the_endpoints_of_its_routes() -> None:
     proxies: list[str] = []
 
