@@ -127,6 +127,7 @@ class Client5:
             channel = self._channels[endpoints] = GrpcChannel(
                 self.host,
                 addresses if self._config.tries_all_endpoints else addresses[:1],
+                len(self._channels),
                 self.client_id,
                 partial(self._command, endpoints),
                 partial(self._on_closed, endpoints),

@@ -39,6 +39,7 @@ class GrpcChannel:
 
     Args:
         addresses: `ip:port` of the proxies; they are tried in an order that is drawn once, so clients spread over them.
+        number: of the channel among those of its client; the first one draws alike whatever the addresses are.
         client_id: of the client.
         on_command: handles commands that the proxy sends.
         on_closed: called when a connection has ended.
@@ -48,18 +49,18 @@ class GrpcChannel:
         self,
         host: Host,
         addresses: tuple[str, ...],
+        number: int,
         client_id: str,
         on_command: Callable[[Channel, Command], None],
         on_closed: Callable[[str], None],
     ) -> None:
         self._host = host
-        named = " ".join(addresses)
         self._addresses = list(addresses)
-        host.rng(f"addresses of {named}").shuffle(self._addresses)
+        host.rng(f"grpc addresses {number}").shuffle(self._addresses)
         self._client_id = client_id
         config = RemotingClientConfig(client_close_socket_if_timeout=False)
         self._rpc = RpcClient(host, config, on_request=on_command, on_channel_closed=on_closed)
-        self._draw = host.rng(f"grpc backoff of {named}").randrange
+        self._draw = host.rng(f"grpc backoff {number}").randrange
         self._connecting = trio.Lock()
         self._failures = 0
         self._not_before_ns = 0

@@ -93,7 +93,7 @@ def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_actin
 def test_1137_a_client_that_reports_its_settings_in_five_minutes_receives_nothing_until_then(execute: Executes) -> None:
     sick = execute("settings_too_late")
     assert sick.kinds == [LATE]
-    assert is_quoted(sick.report, "a message of orders, stored at 65.2 s, took 236.3 s to billing")
+    assert is_quoted(sick.report, "a message of orders, stored at 65.1 s, took 236.4 s to billing")
     well = execute("settings_too_late", ("renewsStream = false", "renewsStream = true"))
     assert well.report.service is Service.CALM
 
