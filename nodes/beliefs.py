@@ -145,7 +145,8 @@ class BeliefKind(StrEnum):
     PROXY_ROUTE = "proxy_route"
     """Consumer, producer: of RocketMQ 5, the route of a topic as a proxy has answered it.
 
-    Subject: topic; value: brokerName -> {"ids": [broker id, ...], "queues": number of entries}; source: the proxy.
+    Subject: topic; value: brokerName -> {"endpoints": [address, ...], "ids": [broker id, ...], "queues": number of
+    entries}; source: the proxy.
     """
     CLIENT_SETTINGS = "client_settings"
     """Proxy: what it knows about a client.

@@ -6,7 +6,7 @@ from nodes.client5.grpc_channel import CallFailedError
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.extra_info import parse_extra_info
-from nodes.protocol.v2.definition import Message, Resource, Status
+from nodes.protocol.v2.definition import Endpoints, Message, Resource, Status
 from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import (
     AckMessageEntry,
@@ -50,35 +50,38 @@ class Listener5:
 
 
 class Settlements:
-    """Reports of one group about messages."""
+    """Reports of one group about messages, each to the endpoints that it was received from."""
 
     def __init__(self, client: Client5, group: str) -> None:
         self._client = client
         self._host = client.host
         self._group = Resource(group)
 
-    async def ack(self, message: Message, *, is_repeated: bool) -> None:
+    async def ack(self, endpoints: Endpoints, message: Message, *, is_repeated: bool) -> None:
         """Acknowledge a message.
 
         Args:
+            endpoints: where it was received.
+            message: the message.
             is_repeated: whether it is repeated each second until the proxy agrees, or does not know the handle.
         """
         system = message.system_properties
         entry = AckMessageEntry(system.message_id, system.receipt_handle or "")
         request = AckMessageRequest(self._group, message.topic, (entry,))
-        while not await self._is_done(RequestCode.V2_ACK_MESSAGE, request, AckMessageResponse) and is_repeated:
+        code = RequestCode.V2_ACK_MESSAGE
+        while not await self._is_done(endpoints, code, request, AckMessageResponse) and is_repeated:
             await self._host.sleep_ms(_RETRY_MS)
 
-    async def change_invisible_duration(self, message: Message, duration_ms: int) -> None:
+    async def change_invisible_duration(self, endpoints: Endpoints, message: Message, duration_ms: int) -> None:
         """Hide a message for a time from now on; repeated as an acknowledgement is."""
         system = message.system_properties
         handle = system.receipt_handle or ""
         request = ChangeInvisibleDurationRequest(self._group, message.topic, handle, duration_ms, system.message_id)
         code = RequestCode.V2_CHANGE_INVISIBLE_DURATION
-        while not await self._is_done(code, request, ChangeInvisibleDurationResponse):
+        while not await self._is_done(endpoints, code, request, ChangeInvisibleDurationResponse):
             await self._host.sleep_ms(_RETRY_MS)
 
-    async def forward_to_dead_letter_queue(self, message: Message, max_attempts: int) -> None:
+    async def forward_to_dead_letter_queue(self, endpoints: Endpoints, message: Message, max_attempts: int) -> None:
         """Give a message up; repeated as an acknowledgement is."""
         system = message.system_properties
         request = ForwardMessageToDeadLetterQueueRequest(
@@ -90,13 +93,13 @@ class Settlements:
             max_attempts,
         )
         code = RequestCode.V2_FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE
-        while not await self._is_done(code, request, ForwardMessageToDeadLetterQueueResponse):
+        while not await self._is_done(endpoints, code, request, ForwardMessageToDeadLetterQueueResponse):
             await self._host.sleep_ms(_RETRY_MS)
 
-    async def _is_done(self, code: RequestCode, request: object, kind: type[object]) -> bool:
+    async def _is_done(self, endpoints: Endpoints, code: RequestCode, request: object, kind: type[object]) -> bool:
         """Call once; returns whether there is nothing more to try."""
         try:
-            answer = await self._client.call(code, request, kind)
+            answer = await self._client.call(endpoints, code, request, kind)
         except CallFailedError as error:
             self._host.log.warning("a message was not settled", code=code.name, error=str(error))
             return False

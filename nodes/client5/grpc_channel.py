@@ -1,7 +1,8 @@
 """A channel of gRPC: calls to the first of several addresses that answers, with pauses between attempts to connect.
 
 Mirrors:
-    `io.grpc.ManagedChannel` with the load balancer `pick_first`, and gRPC's connection backoff.
+    `io.grpc.ManagedChannel` with the load balancer `pick_first`, and gRPC's connection backoff;
+    `org.apache.rocketmq.client.java.rpc.IpNameResolverFactory`.
 """
 
 from collections.abc import Callable
@@ -37,7 +38,8 @@ class GrpcChannel:
     """Calls of one client to its proxies.
 
     Args:
-        addresses: `ip:port` of the proxies, in the order in which they are tried.
+        addresses: `ip:port` of the proxies; they are tried in an order that is drawn once, so clients spread over them.
+        number: of the channel among those of its client; the first one draws alike whatever the addresses are.
         client_id: of the client.
         on_command: handles commands that the proxy sends.
         on_closed: called when a connection has ended.
@@ -47,16 +49,18 @@ class GrpcChannel:
         self,
         host: Host,
         addresses: tuple[str, ...],
+        number: int,
         client_id: str,
         on_command: Callable[[Channel, Command], None],
         on_closed: Callable[[str], None],
     ) -> None:
         self._host = host
-        self._addresses = addresses
+        self._addresses = list(addresses)
+        host.rng(f"grpc addresses {number}").shuffle(self._addresses)
         self._client_id = client_id
         config = RemotingClientConfig(client_close_socket_if_timeout=False)
         self._rpc = RpcClient(host, config, on_request=on_command, on_channel_closed=on_closed)
-        self._draw = host.rng("grpc backoff").randrange
+        self._draw = host.rng(f"grpc backoff {number}").randrange
         self._connecting = trio.Lock()
         self._failures = 0
         self._not_before_ns = 0

@@ -81,12 +81,12 @@ class Producer5:
             self._settings,
             self._on_command,
             self._take_settings,
+            writeable,
         )
         self._backoff = RetryPolicy(setup.config.max_attempts)
         self._keys = None if setup.keys is None else KeyDraws(setup.keys, host.rng("keys"))
         self._ids = UniqIds(host)
         self._index = host.rng("publishing").randrange(_INT_RANGE)
-        self._isolated: dict[Endpoints, None] = {}
         self._sent = self._accepted = 0
         self._timer = ScheduledThread(host, "application")
         self._stopping = trio.Event()
@@ -109,7 +109,7 @@ class Producer5:
     def _settings(self) -> Settings:
         return Settings(
             client_type=ClientType.PRODUCER,
-            access_point=self._client.endpoints,
+            access_point=self._client.access_point,
             backoff_policy=self._backoff,
             request_timeout_ms=self._setup.config.request_timeout,
             publishing=Publishing((Resource(self._setup.topic),)),
@@ -125,7 +125,7 @@ class Producer5:
         self._sent += 1
         message = self._message()
         try:
-            transaction_id = await self._send(message)
+            endpoints, transaction_id = await self._send(message)
         except (CallFailedError, StatusError) as error:
             self._host.log.warning("send failed", topic=self._setup.topic, error=str(error))
             return
@@ -136,7 +136,8 @@ class Producer5:
             does = self._setup.transactions
             if does.duration_ms:
                 await self._host.sleep_ms(does.duration_ms)
-            await self._end_transaction(message, transaction_id, does.state, TransactionSource.SOURCE_CLIENT)
+            source = TransactionSource.SOURCE_CLIENT
+            await self._end_transaction(endpoints, message, transaction_id, does.state, source)
 
     def _message(self) -> Message:
         setup, now_ms = self._setup, self._host.clock.now_ms()
@@ -161,24 +162,27 @@ class Producer5:
             return MessageType.DELAY
         return MessageType.FIFO if self._setup.is_fifo else MessageType.NORMAL
 
-    async def _send(self, message: Message) -> str:
-        """Send with attempts at different brokers, at once unless the proxy is busy; returns the transaction id.
+    async def _send(self, message: Message) -> tuple[Endpoints, str]:
+        """Send with attempts at different brokers, at once unless the proxy is busy.
+
+        Returns:
+            The endpoints that have taken it, and the transaction id.
 
         Raises:
             CallFailedError: the last attempt got no answer.
             StatusError: the last attempt was refused.
         """
-        queues = writeable(self._client.routes.get(self._setup.topic, ()))
+        queues = self._client.queues[self._setup.topic]
         attempts = 1 if self._setup.transactions is not None else max(1, self._backoff.max_attempts)
-        candidates = take_message_queues(queues, self._index, self._isolated, attempts) if queues else ()
+        candidates = take_message_queues(queues, self._index, self._client.isolated, attempts)
         self._index += 1
         for attempt in range(1, attempts + 1):
-            queue = candidates[(attempt - 1) % len(candidates)] if candidates else None
+            queue = candidates[(attempt - 1) % len(candidates)]
+            endpoints = queue.broker.endpoints
             try:
-                return await self._attempt(message, queue)
+                return endpoints, await self._attempt(message, queue)
             except (CallFailedError, StatusError) as error:
-                if isinstance(error, CallFailedError) and queue is not None:
-                    self._isolated[queue.broker.endpoints] = None
+                self._client.isolated[endpoints] = None
                 self._record_unacknowledged(message, queue)
                 if attempt == attempts:
                     raise
@@ -186,14 +190,13 @@ class Producer5:
                     await self._host.sleep_ms(self._pause_ms(attempt))
         raise AssertionError(attempts)
 
-    async def _attempt(self, message: Message, queue: MessageQueue | None) -> str:
-        sent = message
-        if queue is not None:
-            sent = attrs.evolve(message, system_properties=attrs.evolve(message.system_properties, queue_id=queue.id))
-        answer = await self._client.call(RequestCode.V2_SEND_MESSAGE, SendMessageRequest((sent,)), SendMessageResponse)
+    async def _attempt(self, message: Message, queue: MessageQueue) -> str:
+        sent = attrs.evolve(message, system_properties=attrs.evolve(message.system_properties, queue_id=queue.id))
+        answer = await self._client.call(
+            queue.broker.endpoints, RequestCode.V2_SEND_MESSAGE, SendMessageRequest((sent,)), SendMessageResponse
+        )
         if answer.status.code is not Code.OK:
             raise StatusError(answer.status)
-        self._isolated.clear()
         return answer.entries[0].transaction_id
 
     def _pause_ms(self, attempt: int) -> int:
@@ -202,30 +205,34 @@ class Producer5:
             return 0
         return int(min(backoff.initial_ms * backoff.multiplier ** (attempt - 1), backoff.max_ms))
 
-    def _record_unacknowledged(self, message: Message, queue: MessageQueue | None) -> None:
+    def _record_unacknowledged(self, message: Message, queue: MessageQueue) -> None:
         """An attempt without OK: a broker knows it by the address of the proxy."""
-        ip = (self._client.channel.address or "").rpartition(":")[0]
+        ip = self._client.address(queue.broker.endpoints).rpartition(":")[0]
         key = attempt_key(ip, message.system_properties.born_timestamp_ms)
-        name, queue_id = ("", -1) if queue is None else (queue.broker.name, queue.id)
-        place = (self._setup.topic, name, queue_id, -1)
+        place = (self._setup.topic, queue.broker.name, queue.id, -1)
         self._host.record(MessageRecord(MessageEvent.UNACKNOWLEDGED, "", *place, key=key))
 
     # --- transactions --------------------------------------------------------------------
 
-    def _on_command(self, command: TelemetryCommand) -> None:
+    def _on_command(self, endpoints: Endpoints, command: TelemetryCommand) -> None:
         recover = command.recover_orphaned_transaction_command
         if recover is not None and self._setup.transactions is not None:
-            self._host.start_soon(self._check, recover, name="checkTransaction")
+            self._host.start_soon(self._check, endpoints, recover, name="checkTransaction")
 
-    async def _check(self, command: RecoverOrphanedTransactionCommand) -> None:
+    async def _check(self, endpoints: Endpoints, command: RecoverOrphanedTransactionCommand) -> None:
         does = self._setup.transactions
         assert does is not None
         state = does.check_state or does.state
         source = TransactionSource.SOURCE_SERVER_CHECK
-        await self._end_transaction(command.message, command.transaction_id, state, source)
+        await self._end_transaction(endpoints, command.message, command.transaction_id, state, source)
 
     async def _end_transaction(
-        self, message: Message, transaction_id: str, state: LocalTransactionState, source: TransactionSource
+        self,
+        endpoints: Endpoints,
+        message: Message,
+        transaction_id: str,
+        state: LocalTransactionState,
+        source: TransactionSource,
     ) -> None:
         """Send the end of a transaction; OK says that the proxy knew it, not that the broker hears of it."""
         message_id = message.system_properties.message_id
@@ -233,7 +240,7 @@ class Producer5:
         self._host.record(MessageRecord(MessageEvent.DECIDED, "", *place, "", -1, state.value, message_id))
         request = EndTransactionRequest(message.topic, message_id, transaction_id, _RESOLUTIONS[state], source)
         try:
-            answer = await self._client.call(RequestCode.V2_END_TRANSACTION, request, EndTransactionResponse)
+            answer = await self._client.call(endpoints, RequestCode.V2_END_TRANSACTION, request, EndTransactionResponse)
         except CallFailedError as error:
             self._host.log.warning("end of a transaction failed", error=str(error))
             return

@@ -13,11 +13,12 @@ from nodes.client5.client import Client5
 from nodes.client5.consumed import Listener5, Settlements
 from nodes.client5.grpc_channel import CallFailedError
 from nodes.client5.subscriptions import Consumer5Setup, subscription_settings
+from nodes.client5.tables.endpoints import endpoints_to_query_assignments
 from nodes.config.client5 import PushConsumer5Config
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.v2.definition import Message, MessageQueue, Resource, Settings
-from nodes.protocol.v2.enums import ClientType, Code
+from nodes.protocol.v2.definition import Broker, Endpoints, Message, MessageQueue, Resource, Settings
+from nodes.protocol.v2.enums import ClientType, Code, Permission
 from nodes.protocol.v2.service import (
     QueryAssignmentRequest,
     QueryAssignmentResponse,
@@ -34,6 +35,8 @@ _BATCH, _POLL_MS = 32, 20_000
 _ATTEMPTS = 17
 _END_WAIT_MS = 20_000
 _END_STEP_MS = 500
+_Key = tuple[str, Broker, int, Permission]
+"""Topic, broker with its endpoints, queue id, permission: two assignments that differ in one of them are two queues."""
 
 
 @attrs.define(eq=False)
@@ -44,6 +47,11 @@ class ProcessQueue5:
     cached: int = 0
     is_dropped: bool = False
     is_receiving: bool = False
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where its messages are received and settled."""
+        return self.queue.broker.endpoints
 
 
 class PushConsumer5:
@@ -67,8 +75,7 @@ class PushConsumer5:
         self._listener = Listener5(host, self._client.client_id, group, setup.consume_ms, setup.fail_times)
         self._settlements = Settlements(self._client, group)
         self._threads = trio.CapacityLimiter(config.consumption_thread_count)
-        self._queues: dict[tuple[str, str, int], ProcessQueue5] = {}
-        """(topic, broker name, queue id) -> the assignment."""
+        self._queues: dict[_Key, ProcessQueue5] = {}
         self._merged = Settings()
         self._scan_thread = ScheduledThread(host, "ScanAssignments")
         self._attempt = 0
@@ -103,7 +110,7 @@ class PushConsumer5:
 
     def _settings(self) -> Settings:
         return subscription_settings(
-            ClientType.PUSH_CONSUMER, self._client.endpoints, self._config.request_timeout, self._setup
+            ClientType.PUSH_CONSUMER, self._client.access_point, self._config.request_timeout, self._setup
         )
 
     def _take_settings(self, settings: Settings) -> None:
@@ -133,20 +140,31 @@ class PushConsumer5:
 
     async def _scan(self) -> None:
         for topic in self._setup.topics:
-            request = QueryAssignmentRequest(Resource(topic), Resource(self._setup.group), self._client.endpoints)
-            try:
-                answer = await self._client.call(RequestCode.V2_QUERY_ASSIGNMENT, request, QueryAssignmentResponse)
-            except CallFailedError as error:
-                self._host.log.warning("assignments failed", topic=topic, error=str(error))
-                continue
-            if answer.status.code is not Code.OK:
-                self._host.log.warning("assignments refused", topic=topic, error=answer.status.message)
-                continue
+            self._host.start_soon(self._query_assignment, topic, name="queryAssignment")
+
+    async def _query_assignment(self, topic: str) -> None:
+        client = self._client
+        endpoints = endpoints_to_query_assignments(client.routes[topic], client.access_point)
+        if endpoints is None:
+            self._host.log.warning("assignments failed", topic=topic, error="no endpoints to ask")
+            return
+        request = QueryAssignmentRequest(Resource(topic), Resource(self._setup.group), client.access_point)
+        code = RequestCode.V2_QUERY_ASSIGNMENT
+        try:
+            answer = await client.call(endpoints, code, request, QueryAssignmentResponse)
+        except CallFailedError as error:
+            self._host.log.warning("assignments failed", topic=topic, error=str(error))
+            return
+        if answer.status.code is not Code.OK:
+            self._host.log.warning("assignments refused", topic=topic, error=answer.status.message)
+        elif not self._stopping.is_set():
             self._take_assignments(topic, tuple(item.message_queue for item in answer.assignments))
 
     def _take_assignments(self, topic: str, queues: tuple[MessageQueue, ...]) -> None:
-        """Drop queues that are no longer assigned, and receive from new ones."""
-        assigned = {(topic, queue.broker.name, queue.id): queue for queue in queues}
+        """Drop queues that are no longer assigned, and receive from new ones: other endpoints make another queue."""
+        assigned: dict[_Key, MessageQueue] = {
+            (topic, queue.broker, queue.id, queue.permission): queue for queue in queues
+        }
         for key, process_queue in list(self._queues.items()):
             if key[0] == topic and key not in assigned:
                 process_queue.is_dropped = True
@@ -154,7 +172,7 @@ class PushConsumer5:
         for key, queue in assigned.items():
             if key not in self._queues:
                 process_queue = self._queues[key] = ProcessQueue5(queue)
-                self._host.start_soon(self._receive_loop, process_queue, name=f"receive {key[1]}")
+                self._host.start_soon(self._receive_loop, process_queue, name=f"receive {queue.broker.name}")
 
     # --- receiving -----------------------------------------------------------------------
 
@@ -194,7 +212,9 @@ class PushConsumer5:
         process_queue.is_receiving = True
         try:
             timeout_ms = poll_ms + self._config.request_timeout
-            return await self._client.call(RequestCode.V2_RECEIVE_MESSAGE, request, ReceiveMessageResponse, timeout_ms)
+            return await self._client.call(
+                process_queue.endpoints, RequestCode.V2_RECEIVE_MESSAGE, request, ReceiveMessageResponse, timeout_ms
+            )
         except CallFailedError as error:
             self._host.log.warning("receive failed", topic=topic, error=str(error))
             return None
@@ -218,19 +238,20 @@ class PushConsumer5:
         async with self._threads:
             succeeded = await self._listener.consume(message)
         process_queue.cached -= 1
+        endpoints = process_queue.endpoints
         if succeeded:
-            await self._settlements.ack(message, is_repeated=True)
+            await self._settlements.ack(endpoints, message, is_repeated=True)
         else:
             attempt = message.system_properties.delivery_attempt or 1
-            await self._settlements.change_invisible_duration(message, self._delay_ms(attempt))
+            await self._settlements.change_invisible_duration(endpoints, message, self._delay_ms(attempt))
 
     async def _consume_in_order(self, process_queue: ProcessQueue5, messages: tuple[Message, ...]) -> None:
         """Work on a batch one by one; a message that fails is tried again here, and at last given up."""
         for message in messages:
-            await self._consume_until_settled(message)
+            await self._consume_until_settled(process_queue.endpoints, message)
             process_queue.cached -= 1
 
-    async def _consume_until_settled(self, message: Message) -> None:
+    async def _consume_until_settled(self, endpoints: Endpoints, message: Message) -> None:
         attempt = message.system_properties.delivery_attempt or 1
         while True:
             system = attrs.evolve(message.system_properties, delivery_attempt=attempt)
@@ -238,14 +259,14 @@ class PushConsumer5:
             async with self._threads:
                 succeeded = await self._listener.consume(tried)
             if succeeded:
-                await self._settlements.ack(message, is_repeated=True)
+                await self._settlements.ack(endpoints, message, is_repeated=True)
                 return
             if attempt >= self._max_attempts:
-                await self._settlements.forward_to_dead_letter_queue(tried, self._max_attempts)
+                await self._settlements.forward_to_dead_letter_queue(endpoints, tried, self._max_attempts)
                 return
             await self._host.sleep_ms(self._delay_ms(attempt))
             attempt += 1
 
 
-def _ignore(_command: TelemetryCommand) -> None:
+def _ignore(_endpoints: Endpoints, _command: TelemetryCommand) -> None:
     """Commands to consumers are those of operators, which a proxy in cluster mode never sends."""

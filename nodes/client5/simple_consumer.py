@@ -15,7 +15,7 @@ from nodes.client5.tables.publishing import readable
 from nodes.config.client5 import SimpleConsumer5Config
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.v2.definition import MessageQueue, Resource, Settings
+from nodes.protocol.v2.definition import Endpoints, MessageQueue, Resource, Settings
 from nodes.protocol.v2.enums import ClientType, Code
 from nodes.protocol.v2.service import ReceiveMessageRequest, ReceiveMessageResponse, TelemetryCommand
 
@@ -40,6 +40,7 @@ class SimpleConsumer5:
             self._settings,
             _ignore,
             _ignore_settings,
+            readable,
         )
         self._listener = Listener5(host, self._client.client_id, setup.group, setup.consume_ms, setup.fail_times)
         self._settlements = Settlements(self._client, setup.group)
@@ -61,7 +62,7 @@ class SimpleConsumer5:
 
     def _settings(self) -> Settings:
         return subscription_settings(
-            ClientType.SIMPLE_CONSUMER, self._client.endpoints, self._config.request_timeout, self._setup
+            ClientType.SIMPLE_CONSUMER, self._client.access_point, self._config.request_timeout, self._setup
         )
 
     async def _application(self) -> None:
@@ -74,9 +75,7 @@ class SimpleConsumer5:
 
     async def _receive_and_work(self, topic: str) -> bool:
         """Receive once from the next queue, and work on what is found; returns whether the receive worked."""
-        queues = readable(self._client.routes.get(topic, ()))
-        if not queues:
-            return False
+        queues = self._client.queues[topic]
         queue = queues[self._index % len(queues)]
         self._index += 1
         answer = await self._receive(queue, topic)
@@ -84,7 +83,7 @@ class SimpleConsumer5:
             return False
         for message in answer.messages:
             if await self._listener.consume(message):
-                await self._settlements.ack(message, is_repeated=False)
+                await self._settlements.ack(queue.broker.endpoints, message, is_repeated=False)
         return True
 
     async def _receive(self, queue: MessageQueue, topic: str) -> ReceiveMessageResponse | None:
@@ -98,13 +97,15 @@ class SimpleConsumer5:
         )
         timeout_ms = self._config.await_duration + self._config.request_timeout
         try:
-            return await self._client.call(RequestCode.V2_RECEIVE_MESSAGE, request, ReceiveMessageResponse, timeout_ms)
+            return await self._client.call(
+                queue.broker.endpoints, RequestCode.V2_RECEIVE_MESSAGE, request, ReceiveMessageResponse, timeout_ms
+            )
         except CallFailedError as error:
             self._host.log.warning("receive failed", topic=topic, error=str(error))
             return None
 
 
-def _ignore(_command: TelemetryCommand) -> None:
+def _ignore(_endpoints: Endpoints, _command: TelemetryCommand) -> None:
     """A proxy in cluster mode never sends commands to consumers."""
 
 

@@ -17,7 +17,7 @@ def route(*brokers, queues=(4, 4, 6), ids=("0",)):
 
 
 def answer(*brokers, queues=4, ids=(0,)):
-    return {name: {"ids": list(ids), "queues": queues * len(ids)} for name in brokers}
+    return {name: {"endpoints": ["p:8081"], "ids": list(ids), "queues": queues * len(ids)} for name in brokers}
 
 
 def a_cluster(before=None, through=None):

@@ -69,7 +69,8 @@ def test_the_death_of_one_of_two_proxies_is_nothing_that_users_notice(execute: E
     members = calm.trace.select("beliefs", node="proxy-2", kind="proxy_members", subject="billing")
     before, after = ([row.held for row in members if row.at_s < at_s][-1] for at_s in (60, 70))
     assert list(before) == list(after)
-    assert not set(before.values()) & set(after.values())
+    assert len(set(before.values())) == 2
+    assert len(set(after.values())) == 1
 
 
 def test_7837_handles_are_never_renewed_and_5_4_0_renews_them(execute: Executes) -> None:
@@ -85,7 +86,7 @@ def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_elect
 ) -> None:
     sick = execute("acknowledged_nowhere")
     assert set(broken(sick.report)) == {"V4", "V14"}
-    assert is_quoted(sick.report, "billing consumed 176 messages again")
+    assert is_quoted(sick.report, "billing consumed 2,208 messages again")
     elected = execute("acknowledged_nowhere", ("run_for_s = 300", 'run_for_s = 300\npreset = "controller"'))
     assert broken(elected.report) == ("V4",)
 
@@ -104,7 +105,7 @@ def test_a_slave_that_acts_for_its_master_takes_acknowledgements_only_beside_ano
 def test_1137_a_client_that_reports_its_settings_in_five_minutes_receives_nothing_until_then(execute: Executes) -> None:
     sick = execute("settings_too_late")
     assert sick.kinds == [LATE]
-    assert is_quoted(sick.report, "a message of orders, stored at 65.9 s, took 235.6 s to billing")
+    assert is_quoted(sick.report, "a message of orders, stored at 65.1 s, took 236.4 s to billing")
     well = execute("settings_too_late", ("renewsStream = false", "renewsStream = true"))
     assert well.report.service is Service.CALM
 

@@ -86,7 +86,7 @@ class Staleness(Watcher):
         held: dict[Process, Any]
         value: Any
         if row.kind == BeliefKind.PROXY_ROUTE:
-            held, value = topic.answered, json.loads(row.value)
+            held, value = topic.answered, _without_endpoints(json.loads(row.value))
             topic.behind_proxy[process] = None
         elif row.role == NAMESERVER:
             held, value = topic.given, (row.value_hash, row.value)
@@ -141,12 +141,17 @@ class Staleness(Watcher):
                     self._found(name, topic, client, since_ns, end_ns, censored=True)
 
 
+def _without_endpoints(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Which proxies a client calls for a broker is not what nameservers give."""
+    return {name: {**broker, "endpoints": []} for name, broker in (answer or {}).items()}
+
+
 def _answer_of_proxies(route: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value of PROXY_ROUTE for that of a nameserver's ROUTE: each queue counts once for each replica."""
+    """The value of PROXY_ROUTE for that of a nameserver's ROUTE, without endpoints: a queue counts for each replica."""
     answer = {}
     for name, broker in route.items():
         ids = sorted(int(number) for number in broker["addrs"])
         read, write, perm = broker["queues"]
         queues = [number for number, is_there in ((read, is_readable(perm)), (write, is_writeable(perm))) if is_there]
-        answer[name] = {"ids": ids, "queues": len(ids) * max(queues or (1, read, write))}
+        answer[name] = {"endpoints": [], "ids": ids, "queues": len(ids) * max(queues or (1, read, write))}
     return answer
