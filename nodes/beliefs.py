@@ -142,6 +142,11 @@ class BeliefKind(StrEnum):
 
     Subject: group; value: {client id: the proxy that it has registered with}; {}: it has no member any more.
     """
+    PROXY = "proxy"
+    """Consumer, producer: of RocketMQ 5, the proxy that it is connected with.
+
+    Subject: the endpoints, addresses with a space between; value: one of them; null: none of them can be reached.
+    """
     PROXY_ROUTE = "proxy_route"
     """Consumer, producer: of RocketMQ 5, the route of a topic as a proxy has answered it.
 

@@ -38,6 +38,7 @@ VALUE_TYPES: Mapping[BeliefKind, str] = {
     BeliefKind.TOPIC_TYPE: "string",
     BeliefKind.GROUP_CONFIG: "struct<orderly: boolean, retry_max_times: bigint>",
     BeliefKind.PROXY_MEMBERS: "map<string, string>",
+    BeliefKind.PROXY: "string",
     BeliefKind.PROXY_ROUTE: "map<string, struct<endpoints: array<string>, ids: array<bigint>, queues: bigint>>",
     BeliefKind.CLIENT_SETTINGS: "struct<group: string, topics: array<string>>",
     BeliefKind.PODS: "struct<replicas: bigint, pods: map<string, string>>",

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import trio
 
+from nodes.beliefs import Belief, BeliefKind
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -43,6 +44,9 @@ class GrpcChannel:
         client_id: of the client.
         on_command: handles commands that the proxy sends.
         on_closed: called when a connection has ended.
+
+    Emits:
+        PROXY whenever it connects with another proxy, and when it reaches none.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class GrpcChannel:
         on_closed: Callable[[str], None],
     ) -> None:
         self._host = host
+        self._endpoints = " ".join(addresses)
         self._addresses = list(addresses)
         host.rng(f"grpc addresses {number}").shuffle(self._addresses)
         self._client_id = client_id
@@ -67,6 +72,7 @@ class GrpcChannel:
         """No attempt to connect is made before."""
         self.address: str | None = None
         """The proxy of the last connection; None: there was none."""
+        self._believed: str | None = ""
 
     async def call(self, code: RequestCode, request: object, timeout_ms: int) -> object:
         """Call a method of `MessagingService`; returns the value of its answer.
@@ -113,9 +119,16 @@ class GrpcChannel:
                 if await self._rpc.reach(address):
                     self.address = address
                     self._failures = 0
+                    self._believe(address)
                     return address
+            self._believe(None)
             self._back_off()
             raise CallFailedError(UNAVAILABLE, "io exception")
+
+    def _believe(self, proxy: str | None) -> None:
+        if self._believed != proxy:
+            self._believed = proxy
+            self._host.record(Belief(BeliefKind.PROXY, self._endpoints, proxy))
 
     def _back_off(self) -> None:
         delay_ms = min(_BACKOFF_MS * _MULTIPLIER**self._failures, _BACKOFF_MAX_MS)

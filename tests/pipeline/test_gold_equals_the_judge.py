@@ -44,10 +44,11 @@ def refused_heartbeats():
 
 
 def half_reported_members():
-    """A proxy does not hear of a member that another one has."""
+    """A proxy does not hear of a member that another one has, and a client reaches none and ends."""
     trace = HandMadeTrace("half-reported-members")
     for proxy in ("proxy-1", "proxy-2"):
         trace.life(proxy, "started", role="proxy").believe(proxy, {"c1": "proxy-1"}, "g", "proxy_members")
+    trace.at(4).believe("c1", None, "127.1.187.1:8081", "proxy").at(5)
     trace.life("c1", "stopping", "start failed: io exception").life("c1", "stopped")
     return trace.at(8).believe("proxy-1", {"c1": "proxy-1", "c2": "proxy-1"}, "g", "proxy_members")
 

@@ -26,6 +26,7 @@ class SymptomKind(StrEnum):
     STORM = "request storm"
     DENIED = "denied requests"
     NOT_STARTED = "failed starts"
+    WITHOUT_PROXY = "no proxy"
     UNWRITABLE = "no writable queue"
     LAG = "consumer lag"
     LATENCY = "late messages"

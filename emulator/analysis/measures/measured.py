@@ -23,6 +23,7 @@ from emulator.analysis.measures.rebalances import REBALANCES, Rebalances
 from emulator.analysis.measures.stale_routes import STALE_ROUTES, Staleness
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUEST_SERIES, REQUESTS, STORMS, Traffic
 from emulator.analysis.measures.unsupported_requests import UNSUPPORTED, UnsupportedRequests
+from emulator.analysis.measures.without_proxy import WITHOUT_PROXY, ProxyConnections
 from emulator.analysis.measures.writability import UNWRITABLE, Writability
 from emulator.analysis.rows.feed import Watcher
 from emulator.analysis.rows.row_classes import FrameCount
@@ -44,7 +45,19 @@ HOLDS = FindingTable("holds", Hold, "a consumer owned a queue")
 BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed")
 MEASURED: tuple[FindingTable[Any], ...] = (
     *(HOLDS, HAND_OVERS, REBALANCES, DUPLICATES, IDLE, QUEUE_BALANCE, STALE_ROUTES, phased.MOVED_KEYS),
-    *(STORMS, REQUESTS, ATTEMPTS, DENIED, FAILED_STARTS, UNWRITABLE, LOST_TOPICS, BROKER_STATES, LAGS, LATENCIES),
+    *(
+        STORMS,
+        REQUESTS,
+        ATTEMPTS,
+        DENIED,
+        FAILED_STARTS,
+        WITHOUT_PROXY,
+        UNWRITABLE,
+        LOST_TOPICS,
+        BROKER_STATES,
+        LAGS,
+        LATENCIES,
+    ),
     *(phased.AGREEMENT, phased.PHASES, phased.FAULTS, phased.MARKS, BELIEFS, UNSUPPORTED),
 )
 """All tables of measures."""
@@ -75,6 +88,7 @@ class Measured:
         self._unsupported = UnsupportedRequests()
         self._denials = Denials()
         self._failed_starts = FailedStarts()
+        self._proxy_connections = ProxyConnections()
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
@@ -82,7 +96,7 @@ class Measured:
         return (
             *(self._hand_overs, self._rebalances, self._staleness, self._lags, self._traffic),
             *(self._writability, self._lost_topics, self._broker_states, self._unsupported, self._denials),
-            self._failed_starts,
+            *(self._failed_starts, self._proxy_connections),
         )
 
     def rows(self) -> Mapping[FindingTable[Any], tuple[Any, ...]]:
@@ -116,6 +130,7 @@ class Measured:
             ATTEMPTS: self._traffic.sends(),
             DENIED: self._denials.found(),
             FAILED_STARTS: self._failed_starts.found(),
+            WITHOUT_PROXY: self._proxy_connections.found(),
             UNWRITABLE: self._writability.found(),
             LOST_TOPICS: self._lost_topics.found(),
             BROKER_STATES: self._broker_states.found(),

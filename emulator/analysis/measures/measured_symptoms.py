@@ -24,6 +24,7 @@ from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE
 from emulator.analysis.measures.rebalances import REBALANCES, RebalanceCost
 from emulator.analysis.measures.stale_routes import PROXY_CACHE_MS, STALE_ROUTES, StaleRoute
 from emulator.analysis.measures.traffic import ATTEMPTS, REQUESTS, STORMS, Storm
+from emulator.analysis.measures.without_proxy import WITHOUT_PROXY
 from emulator.analysis.measures.writability import UNWRITABLE
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode
@@ -39,19 +40,8 @@ def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
         context: of the run.
     """
     every = (
-        *(
-            _lost_topics,
-            _storms,
-            _denied,
-            _failed_starts,
-            _unwritable,
-            _lags,
-            _latencies,
-            _failed_sends,
-            _again,
-            _churn,
-        ),
-        *(_spread, _idle, _stale_routes, _fan_out),
+        *(_lost_topics, _storms, _denied, _failed_starts, _without_proxy, _unwritable, _lags, _latencies),
+        *(_failed_sends, _again, _churn, _spread, _idle, _stale_routes, _fan_out),
     )
     for symptoms in every:
         yield from symptoms(found, context)
@@ -117,6 +107,23 @@ def _failed_starts(found: Findings, context: Context) -> Iterator[Symptom]:
             f"{item.node} could not start{tried} from {item.start_ns / NS_PER_S:.1f} s on, and {until}: {item.reason}"
         )
         yield Symptom(SymptomKind.NOT_STARTED, lasted_s * 1_000 / context.limits.failed_start_ms, item.start_ns, text)
+
+
+def _without_proxy(found: Findings, context: Context) -> Iterator[Symptom]:
+    """One symptom for the same endpoints."""
+    endpoints = attrgetter("endpoints")
+    for _, same in groupby(sorted(found.of(WITHOUT_PROXY), key=endpoints), key=endpoints):
+        spans = list(same)
+        longest = max(spans, key=lambda item: item.end_ns - item.start_ns)
+        lasted_s = (longest.end_ns - longest.start_ns) / NS_PER_S
+        proxies = [context.names.get(item.rpartition(":")[0], item) for item in longest.endpoints.split(" ")]
+        text = (
+            f"{_listed(list(dict.fromkeys(span.node for span in spans)))} could not connect with "
+            f"{' or '.join(proxies)}; {longest.node} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"
+        )
+        severity = lasted_s * 1_000 / context.limits.no_proxy_ms
+        question = (BeliefKind.PROXY.value, longest.endpoints, "of", longest.node, "at", instant(longest.start_ns))
+        yield Symptom(SymptomKind.WITHOUT_PROXY, severity, longest.start_ns, text, question)
 
 
 def _each(storms: list[Storm], clients: list[str]) -> str:

@@ -31,6 +31,8 @@ class ServiceLimits:
     """Time in which a broker denies a client the same request by its users and permissions."""
     failed_start_ms: int = whole(10_000, unit="milliseconds", minimum=1)
     """Time from a failed start of a node until it is ready."""
+    no_proxy_ms: int = whole(10_000, unit="milliseconds", minimum=1)
+    """Time in which a client of RocketMQ 5 can connect with no proxy."""
     unwritable_ms: int = whole(1_000, unit="milliseconds", minimum=1)
     """Time in which no nameserver lists a queue of a topic that takes messages."""
     stalled_ms: int = whole(30_000, unit="milliseconds", minimum=1)
