@@ -153,6 +153,11 @@ class BeliefKind(StrEnum):
     Subject: topic; value: brokerName -> {"endpoints": [address, ...], "ids": [broker id, ...], "queues": number of
     entries}; source: the proxy.
     """
+    RECEIPT_HANDLES = "receipt_handles"
+    """Proxy: messages of a client that it may renew, whose handles no other proxy has; once a second at most.
+
+    Subject: group/client id; value: number of handles; null: the client has left.
+    """
     CLIENT_SETTINGS = "client_settings"
     """Proxy: what it knows about a client.
 

@@ -40,6 +40,7 @@ VALUE_TYPES: Mapping[BeliefKind, str] = {
     BeliefKind.PROXY_MEMBERS: "map<string, string>",
     BeliefKind.PROXY: "string",
     BeliefKind.PROXY_ROUTE: "map<string, struct<endpoints: array<string>, ids: array<bigint>, queues: bigint>>",
+    BeliefKind.RECEIPT_HANDLES: "bigint",
     BeliefKind.CLIENT_SETTINGS: "struct<group: string, topics: array<string>>",
     BeliefKind.PODS: "struct<replicas: bigint, pods: map<string, string>>",
 }

@@ -6,7 +6,9 @@ Mirrors:
 """
 
 from collections.abc import Hashable
+from functools import partial
 
+from nodes.beliefs import Belief, BeliefKind
 from nodes.config.proxy import ProxyConfig
 from nodes.host import Host
 from nodes.protocol.v2.enums import Code
@@ -31,11 +33,16 @@ _FIRST_DELAY_MS = 0
 _MS_PER_S = 1_000
 _FIRST_RETRY = 2
 """The place in the policy of a group of the delay after the first delivery (`CustomizedRetryPolicy`)."""
+_RECORD_PERIOD_MS = 1_000
 _NOT_RETRIED = (Code.BAD_REQUEST, Code.INVALID_RECEIPT_HANDLE)
 
 
 class ReceiptHandleManager:
-    """Handles of receives with `auto_renew`, until the client answers or leaves."""
+    """Handles of receives with `auto_renew`, until the client answers or leaves.
+
+    Emits:
+        RECEIPT_HANDLES whenever a client has more or fewer, once a second at most.
+    """
 
     def __init__(
         self, host: Host, config: ProxyConfig, metadata: MetadataService, consumers: ConsumerProcessor
@@ -45,6 +52,9 @@ class ReceiptHandleManager:
         self._metadata = metadata
         self._consumers = consumers
         self._handles = ReceiptHandles()
+        self._believed: dict[GroupKey, int] = {}
+        """What was recorded last, of clients that have held messages."""
+        self._waits_to_record: dict[GroupKey, None] = {}
         self._scheduler = ScheduledThread(host, "RenewalScheduledThread")
 
     def start(self, clients: ClientManager) -> None:
@@ -70,19 +80,25 @@ class ReceiptHandleManager:
     def add(self, channel: GrpcClientChannel, handle: MessageReceiptHandle) -> None:
         """Hold the handle of a message that a client receives."""
         self._handles.add((channel, handle.group), handle)
+        self._changed((channel, handle.group))
 
     def remove(
         self, channel: Hashable | None, group: str, message_id: str, handle: ReceiptHandle
     ) -> MessageReceiptHandle | None:
         """Let a handle go that a client answers; returns it as it is now, None: this proxy does not hold it."""
-        return self._handles.remove((channel, group), message_id, handle)
+        held = self._handles.remove((channel, group), message_id, handle)
+        if held is not None:
+            self._changed((channel, group))
+        return held
 
     def on_left(self, channel: GrpcClientChannel, group: str) -> None:
         """Give the messages of a client back that has left."""
         self._host.start_soon(self._clear, (channel, group), name="ReceiptHandleProcessor")
 
     async def _clear(self, key: GroupKey) -> None:
-        for handle in self._handles.clear(key):
+        handles = self._handles.clear(key)
+        self._changed(key)
+        for handle in handles:
             await self._change(handle, self._config.invisible_time_millis_when_clear)
 
     async def _change(self, handle: MessageReceiptHandle, invisible_ms: int) -> str | None:
@@ -93,6 +109,25 @@ class ReceiptHandleManager:
         except CallError as error:
             self._host.log.warning("a handle was not changed", message_id=handle.message_id, error=str(error))
             return None
+
+    def _changed(self, key: GroupKey) -> None:
+        if key not in self._waits_to_record:
+            self._record(key)
+
+    def _record(self, key: GroupKey) -> None:
+        """Record how many there are if that is news, and again after a second."""
+        self._waits_to_record.pop(key, None)
+        held = self._handles.count(key)
+        if self._believed.get(key) == held:
+            return
+        self._believed.pop(key, None)
+        if held is not None:
+            self._believed[key] = held
+        channel, group = key
+        assert isinstance(channel, GrpcClientChannel)
+        self._host.record(Belief(BeliefKind.RECEIPT_HANDLES, f"{group}/{channel.client_id}", held))
+        self._waits_to_record[key] = None
+        self._host.call_later_ms(_RECORD_PERIOD_MS, partial(self._record, key))
 
     # --- renewal (5.4.0) ----------------------------------------------------------------
 
@@ -114,6 +149,7 @@ class ReceiptHandleManager:
         try:
             if not await self._renewed(handle) and self._handles.holds(key, handle):
                 self._handles.remove(key, handle.message_id, handle.original)
+                self._changed(key)
         finally:
             handle.is_renewing = False
 

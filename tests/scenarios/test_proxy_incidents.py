@@ -123,6 +123,12 @@ def test_10278_what_a_dead_proxy_has_renewed_no_other_one_can_acknowledge(execut
     sick = execute("foreign_handles")
     assert sick.kinds[0] == POPPED_AGAIN
     assert is_quoted(sick.report, "brokers revived 70 popped messages of billing 70 times although a listener")
+    # Only the proxy that dies holds handles of the messages that its client is working on.
+    held = {node: sick.trace.select("beliefs", node=node, kind="receipt_handles") for node in ("proxy-1", "proxy-2")}
+    before = {node: [row.held for row in rows if row.at_s < 120] for node, rows in held.items()}
+    assert before["proxy-1"][-1] >= 70
+    assert not before["proxy-2"]
+    assert [row.held for row in held["proxy-2"]][-1] == 0
     well = execute("foreign_handles", ("consume_ms = 100_000", "consume_ms = 40_000"))
     assert POPPED_AGAIN not in well.kinds
 

@@ -150,6 +150,11 @@ class ReceiptHandles:
         """Remove the handles of a client that leaves; returns them."""
         return tuple(self._groups.pop(key, {}).values())
 
+    def count(self, key: GroupKey) -> int | None:
+        """How many handles of a client there are; None: it has never held one, or has left."""
+        handles = self._groups.get(key)
+        return None if handles is None else len(handles)
+
     def owners(self) -> tuple[GroupKey, ...]:
         """Clients that hold messages, or have held some."""
         return tuple(self._groups)
