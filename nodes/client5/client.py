@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from nodes.beliefs import Belief, BeliefKind, Lifecycle, LifecycleEvent
-from nodes.client5.grpc_channel import CallFailedError, GrpcChannel
+from nodes.client5.grpc_channel import DEADLINE_EXCEEDED, CallFailedError, GrpcChannel
 from nodes.config.client5 import Client5Config
 from nodes.host import Channel, Host
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.registry import decode_body
@@ -25,6 +26,7 @@ from nodes.protocol.v2.service import (
     TelemetryCommand,
 )
 from nodes.threads import ScheduledThread
+from nodes.units import NS_PER_MS
 
 _ROUTE_FIRST_MS, _ROUTE_PERIOD_MS = 10_000, 30_000
 _HEARTBEAT_FIRST_MS, _HEARTBEAT_PERIOD_MS = 1_000, 10_000
@@ -82,12 +84,15 @@ class Client5:
         self._on_command = on_command
         self._on_settings = on_settings
         tried = endpoints if config.tries_all_endpoints else endpoints[:1]
-        self.channel = GrpcChannel(host, tried, self.client_id, self._command, self._on_closed)
+        credentials = SessionCredentials(config.access_key, config.secret_key) if config.access_key else None
+        self.channel = GrpcChannel(host, tried, self.client_id, credentials, self._command, self._on_closed)
         self.routes: dict[str, tuple[MessageQueue, ...]] = {}
         """Topic -> queues; a refresh that fails leaves the old ones."""
         self._topics: dict[str, None] = {}
         self._threads = [ScheduledThread(host, f"ClientScheduler-{number}") for number in range(3)]
         self._ends = False
+        self._is_completed = False
+        """Whether the proxy has ended the stream, and it will be opened again."""
 
     async def call(
         self, code: RequestCode, request: object, kind: type[_Response], timeout_ms: int | None = None
@@ -109,7 +114,7 @@ class Client5:
         try:
             for topic in topics:
                 await self._first_route(topic)
-            await self._sync_settings(self.request_timeout_ms + _SETTINGS_TIMEOUT_MS)
+            await self._first_settings()
         except (CallFailedError, StatusError) as error:
             self.host.record(Lifecycle(LifecycleEvent.STOPPING, f"start failed: {error}"))
             return False
@@ -183,22 +188,46 @@ class Client5:
         if answer.status.code is not Code.OK:
             self.host.log.warning("heartbeat refused", error=answer.status.message)
 
-    async def _sync_settings(self, timeout_ms: int) -> None:
-        """Report settings, and take the merged ones.
+    async def _first_settings(self) -> None:
+        """Report settings for the first time.
+
+        Raises:
+            CallFailedError: there was no answer in time, or none with settings: a client that starts does not look at
+                the status of one that is denied, and waits for settings until its time is over.
+        """
+        timeout_ms = self.request_timeout_ms + _SETTINGS_TIMEOUT_MS
+        end_ns = self.host.clock.monotonic_ns() + timeout_ms * NS_PER_MS
+        if not await self._sync_settings(timeout_ms):
+            await self.host.sleep_ms(max(0, end_ns - self.host.clock.monotonic_ns()) / NS_PER_MS)
+            raise CallFailedError(DEADLINE_EXCEEDED, f"no settings came in {timeout_ms} ms")
+
+    async def _sync_settings(self, timeout_ms: int) -> bool:
+        """Report settings, and take the merged ones; returns whether there are any.
 
         Raises:
             CallFailedError: there was no answer, or the stream has ended with a status of gRPC.
         """
         command = TelemetryCommand(settings=self._settings())
         answer = await self.call(RequestCode.V2_TELEMETRY, command, TelemetryCommand, timeout_ms)
-        if answer.settings is not None:
-            self._on_settings(answer.settings)
+        if answer.settings is None:
+            message = "" if answer.status is None else answer.status.message
+            self.host.log.warning("settings were refused", error=message)
+            return False
+        self._on_settings(answer.settings)
+        return True
 
     async def _sync_settings_again(self) -> None:
         try:
-            await self._sync_settings(self.request_timeout_ms)
+            if not await self._sync_settings(self.request_timeout_ms):
+                self._on_completed()
         except CallFailedError as error:
             self.host.log.warning("settings were not reported", error=str(error))
+
+    def _on_completed(self) -> None:
+        """The proxy has ended the stream: open it again after a pause, unless that is about to happen."""
+        if self._renews_stream and not self._is_completed:
+            self._is_completed = True
+            self.host.call_later_ms(_STREAM_PAUSE_MS, self._renew_stream)
 
     def _on_closed(self, _address: str) -> None:
         """The stream has broken: open it again after a pause, as long as that takes."""
@@ -210,8 +239,10 @@ class Client5:
             self.host.start_soon(self._renewing, name="ClientSession")
 
     async def _renewing(self) -> None:
+        self._is_completed = False
         try:
-            await self._sync_settings(self.request_timeout_ms)
+            if not await self._sync_settings(self.request_timeout_ms):
+                self._on_completed()
         except CallFailedError:
             self.host.call_later_ms(_STREAM_PAUSE_MS, self._renew_stream)
 

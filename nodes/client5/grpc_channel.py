@@ -10,6 +10,8 @@ import trio
 
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, Host
+from nodes.protocol.acl_signature import SessionCredentials
+from nodes.protocol.call_signature import authorization_of, date_time_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
@@ -39,6 +41,7 @@ class GrpcChannel:
     Args:
         addresses: `ip:port` of the proxies, in the order in which they are tried.
         client_id: of the client.
+        credentials: with which calls are signed; None: they are not.
         on_command: handles commands that the proxy sends.
         on_closed: called when a connection has ended.
     """
@@ -48,12 +51,14 @@ class GrpcChannel:
         host: Host,
         addresses: tuple[str, ...],
         client_id: str,
+        credentials: SessionCredentials | None,
         on_command: Callable[[Channel, Command], None],
         on_closed: Callable[[str], None],
     ) -> None:
         self._host = host
         self._addresses = addresses
         self._client_id = client_id
+        self._credentials = credentials
         config = RemotingClientConfig(client_close_socket_if_timeout=False)
         self._rpc = RpcClient(host, config, on_request=on_command, on_channel_closed=on_closed)
         self._draw = host.rng("grpc backoff").randrange
@@ -71,7 +76,7 @@ class GrpcChannel:
             CallFailedError: there is no connection, no answer in time, or the answer is a status of gRPC.
         """
         address = await self._connected()
-        header = CallMetadataHeader(self._client_id, "JAVA", "5.0.8", timeout_ms)
+        header = CallMetadataHeader(self._client_id, "JAVA", "5.0.8", timeout_ms, *self._signature())
         try:
             answer = await invoke(self._rpc, address, code, header, request, timeout_ms=timeout_ms)  # type: ignore[arg-type]
         except RemotingTimeoutError:
@@ -91,6 +96,13 @@ class GrpcChannel:
     def close(self) -> None:
         """Close the connections."""
         self._rpc.close_all()
+
+    def _signature(self) -> tuple[str, str] | tuple[()]:
+        """`authorization` and the instant that it signs; nothing without credentials."""
+        if self._credentials is None:
+            return ()
+        date_time = date_time_of(self._host.clock.now_ms())
+        return authorization_of(self._credentials, date_time), date_time
 
     async def _connected(self) -> str:
         """The proxy with an open connection; connects if there is none.

@@ -2,7 +2,8 @@
 
 import attrs
 
-from nodes.config.options import DELAY_S, Config, count, millis, name_options, period_millis, port, seconds
+from nodes.config.auth import ProxyAuthConfig
+from nodes.config.options import DELAY_S, count, millis, name_options, period_millis, port, seconds
 from nodes.fields import Usual, flag, text
 from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
 
@@ -13,7 +14,7 @@ _DAYS = Usual(0, 259_200_000)
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class ProxyConfig(Config):
+class ProxyConfig(ProxyAuthConfig):
     """Options of a proxy in cluster mode, as in `rmq-proxy.json`.
 
     Mirrors:
