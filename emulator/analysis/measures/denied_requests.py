@@ -49,7 +49,7 @@ class DeniedRequests:
     """Of its belief `denied`, such as `billing/127.1.10.1/PULL_MESSAGE/Group:billing`."""
 
 
-DENIED = FindingTable("denied_requests", DeniedRequests, "a broker or a proxy denied a client the same request again and again")
+DENIED = FindingTable("denied_requests", DeniedRequests, "a client was denied the same request again and again")
 
 
 class Denials(Watcher):
