@@ -6,6 +6,7 @@ import attrs
 
 from nodes.config.auth import ProxyAuthConfig
 from nodes.config.options import DELAY_S, count, millis, name_options, period_millis, port, seconds
+from nodes.config.requests import ProxyRequestConfig
 from nodes.fields import Rule, Usual, checked, flag, text
 from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
 
@@ -20,7 +21,7 @@ _DAYS = Usual(0, 259_200_000)
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class ProxyConfig(ProxyAuthConfig):
+class ProxyConfig(ProxyAuthConfig, ProxyRequestConfig):
     """Options of a proxy in cluster mode, as in `rmq-proxy.json`.
 
     Mirrors:
@@ -106,7 +107,7 @@ class ProxyConfig(ProxyAuthConfig):
     enable_topic_message_type_check: bool = flag(default=True)
     """Refuse messages of another type than their topic's."""
     enable_batch_ack: bool = flag(default=False)
-    """Acknowledge the messages of a call with one request to each of their brokers, and not with one for each of them."""
+    """Acknowledge the messages of a call with one request to each of their brokers, not with one for each of them."""
     use_delay_level: bool = flag(default=False)
     """Give a timed message the delay level that is longer than its time, by which brokers then deliver it, in place of
     its time."""

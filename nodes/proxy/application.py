@@ -17,6 +17,7 @@ from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import TelemetryCommand
 from nodes.proxy.ack_message_activity import AckMessageActivity
 from nodes.proxy.auth_pipelines import RequestPipeline
+from nodes.proxy.call_pools import CallPools
 from nodes.proxy.client_activity import CallEndsError, ClientActivity
 from nodes.proxy.receive_message_activity import ReceiveMessageActivity
 from nodes.proxy.route_activity import RouteActivity
@@ -38,6 +39,7 @@ class GrpcMessagingApplication:
         self,
         host: Host,
         pipeline: RequestPipeline,
+        pools: CallPools,
         routes: RouteActivity,
         clients: ClientActivity,
         senders: SendMessageActivity,
@@ -46,6 +48,7 @@ class GrpcMessagingApplication:
     ) -> None:
         self._host = host
         self._pipeline = pipeline
+        self._pools = pools
         self._clients = clients
         self._methods: dict[RequestCode, _Method] = {
             RequestCode.V2_QUERY_ROUTE: routes.query_route,
@@ -72,7 +75,8 @@ class GrpcMessagingApplication:
         assert exchange.response_body is not None
         sent: Any = decode_body(exchange.request_body, request.body)
         try:
-            response = await method(await self._checked(channel, code, request, sent), sent)
+            context = await self._checked(channel, code, request, sent)
+            response = await self._pools.run(code, partial(method, context, sent))
         except CallError as error:
             response = exchange.response_body(error.status)
         return success(request, body=response)
@@ -81,7 +85,8 @@ class GrpcMessagingApplication:
         command = decode_body(TelemetryCommand, request.body)
         try:
             context = await self._checked(channel, RequestCode.V2_TELEMETRY, request, command)
-            answer = await self._clients.telemetry(context, command, channel)
+            telemetry = partial(self._clients.telemetry, context, command, channel)
+            answer = await self._pools.run(RequestCode.V2_TELEMETRY, telemetry)
         except CallError as error:
             answer = TelemetryCommand(error.status)
         except CallEndsError as error:

@@ -15,6 +15,7 @@ from nodes.proxy.ack_message_activity import AckMessageActivity
 from nodes.proxy.application import UNAVAILABLE, GrpcMessagingApplication, grpc_error
 from nodes.proxy.auth_pipelines import RequestPipeline
 from nodes.proxy.broker_calls import MQClientAPIFactory
+from nodes.proxy.call_pools import CallPools
 from nodes.proxy.client_activity import ClientActivity
 from nodes.proxy.client_manager import ClientManager
 from nodes.proxy.consumer_processor import ConsumerProcessor
@@ -82,6 +83,7 @@ class Proxy:
         application = GrpcMessagingApplication(
             host,
             RequestPipeline(host, config, metadata),
+            CallPools(host, config),
             RouteActivity(config, routes, metadata),
             clients,
             SendMessageActivity(host, config, routes, producers, self._transactions),
