@@ -108,6 +108,15 @@ class ProxyConfig(ProxyAuthConfig, ProxyRequestConfig):
     """Refuse messages of another type than their topic's."""
     enable_batch_ack: bool = flag(default=False)
     """Acknowledge the messages of a call with one request to each of their brokers, not with one for each of them."""
+    send_latency_enable: bool = flag(default=False)
+    """Send to brokers whose last sends were fast and did not fail, if there are any."""
+    start_detector_enable: bool = flag(default=False)
+    """With `sendLatencyEnable`: ask brokers every three seconds whether they answer. Without it a broker whose last
+    send failed is avoided for ever, unless a message group or the lack of others leads to it."""
+    detect_timeout: int = millis(200)
+    """How long such a question waits for its answer, until the next scan of what waits."""
+    detect_interval: int = millis(2_000)
+    """Shortest time between two such questions to a broker."""
     use_delay_level: bool = flag(default=False)
     """Give a timed message the delay level that is longer than its time, by which brokers then deliver it, in place of
     its time."""

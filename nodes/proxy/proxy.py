@@ -66,7 +66,7 @@ class Proxy:
         self._messaging = MQClientAPIFactory(
             host, "ClusterMQClient", nameservers, config.rocketmq_m_q_client_num, sign=sign
         )
-        routes = TopicRouteService(host, config, self._operations)
+        routes = self._routes = TopicRouteService(host, config, self._operations)
         metadata = MetadataService(host, config, routes, self._operations)
         consumers = ConsumerProcessor(host, routes, self._messaging)
         self._handles = ReceiptHandleManager(host, config, metadata, consumers)
@@ -95,6 +95,7 @@ class Proxy:
     async def main(self) -> None:
         """Start in RocketMQ's order, serve, shut down."""
         try:
+            self._routes.start()
             self._clients.start()
             self._transactions.start()
             await self._syncer.start()
@@ -123,6 +124,7 @@ class Proxy:
         await self._handles.shutdown()
         await self._syncer.shutdown()
         await self._transactions.shutdown()
+        self._routes.shutdown()
         self._messaging.close()
         self._operations.close()
 
