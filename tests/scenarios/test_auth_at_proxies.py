@@ -18,6 +18,7 @@ from support.proxy_auth import BILLING, INNER, SHOP, scenario
 
 RUN_MS = 60_000
 NO_USER, WRONG_KEY = "username cannot be null.", "check signature failed."
+NOT_OF_THE_GROUP = "User:rocketmq-shop has no permission to access Group:billing from 127.1.10.1, no matched policies."
 
 
 def consumed(trace: Trace, from_s: float = 0) -> int:
@@ -153,5 +154,24 @@ def test_a_proxy_that_signs_as_a_user_without_permissions_refuses_every_user() -
     assert "create system broadcast topic" in start_failure(trace, "proxy-1")
 
 
-def test_clients_of_a_proxy_with_the_right_keys_are_not_named_before_the_run() -> None:
-    assert [element.name for element in check(scenario()) if "refused" in element.name] == []
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ({}, []),
+        ({"authorization": "false", "consumer": SHOP}, []),
+        ({"authentication": "false", "authorization": "false", "consumer": ""}, []),
+        ({"consumer": 'accessKey = "rocketmq-billing", secretKey = { env = "KEY_OF_BILLING" }'}, []),
+        ({"consumer": ""}, [f"billing-1: proxy-1 with ACL 2.0 refuses their ReceiveMessage: {NO_USER}"]),
+        (
+            {"producer": SHOP.replace("secret-of-shop", "another-secret")},
+            [f"shop: proxy-1 with ACL 2.0 refuses their SendMessage: {WRONG_KEY}"],
+        ),
+        (
+            {"consumer": SHOP},
+            [f"billing-1: proxy-1 with ACL 2.0 refuses their ReceiveMessage: {NOT_OF_THE_GROUP}"],
+        ),
+    ],
+)
+def test_clients_that_a_proxy_refuses_are_named_before_the_run(given: dict[str, str], lines: list[str]) -> None:
+    named = [element.line() for element in check(scenario(**given)) if "refused" in element.name]
+    assert named == [f"clients-refused-by-accounts: {line}" for line in lines]
