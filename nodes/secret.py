@@ -19,7 +19,7 @@ SECRET_OPTIONS = ("secretKey", "secret_key")
 """All options and keys whose values are secrets, under both names."""
 _SECRET_FIELDS = (
     *(name.lower() for name in SECRET_OPTIONS),
-    *("securitytoken", "signature", "password"),
+    *("securitytoken", "signature", "authorization", "password"),
     *("initauthenticationuser", "innerclientauthenticationcredentials"),
 )
 """Fields of requests of guests and administrators, and options of RocketMQ whose texts have a password; a signature

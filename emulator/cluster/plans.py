@@ -61,6 +61,7 @@ from nodes.config import (
 from nodes.config.client5 import Consumer5Config, Producer5Config, PushConsumer5Config, SimpleConsumer5Config
 from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
+from nodes.config.proxy import ProxyConfig
 from nodes.container.container import BrokerContainer
 from nodes.container.tables.broker_file import BrokerFile
 from nodes.container.tables.brokers import BrokerOfContainer
@@ -72,6 +73,7 @@ from nodes.lease_service.lease_service import LOCK_PORT, LeaseService
 from nodes.lease_service.session_service import SessionService
 from nodes.nameserver.nameserver import Nameserver
 from nodes.namesrv_startup import NameserverWithController
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, TopicConfig
 from nodes.proxy.proxy import Proxy
@@ -273,9 +275,20 @@ class HostPlans:
 
     def proxy(self, spec: ProxySpec, nameservers: tuple[str, ...]) -> HostPlan:
         """A proxy."""
-        return HostPlan(
-            spec.name, PROXY, "", lambda host: Proxy(host, self._options.of(spec.name, spec.config), nameservers)
-        )
+
+        def proxy(host: Host) -> Node:
+            config = self._options.of(spec.name, spec.config)
+            return Proxy(host, config, nameservers, self._credentials(config))
+
+        return HostPlan(spec.name, PROXY, "", proxy)
+
+    def _credentials(self, config: ProxyConfig) -> SessionCredentials | None:
+        """With which a proxy signs its requests."""
+        access_key = config.inner_client_authentication_credentials
+        if not (config.enable_acl_rpc_hook_for_cluster_mode and access_key):
+            return None
+        secrets = {account.access_key: account.secret_key for account in self._scenario.accounts}
+        return SessionCredentials(access_key, secrets[access_key])
 
     def _endpoints(self, named: tuple[str, ...]) -> tuple[str, ...]:
         """`ip:port` of proxies; of all if none is named."""

@@ -7,7 +7,8 @@ from emulator.analysis.oracles.busy_brokers import BusySpan
 from emulator.spec.model.scenario import Scenario
 from nodes.config import BrokerConfig, ControllerConfig, NameserverConfig
 from nodes.config.processing_times import OTHERS, ProcessingTime, ProcessingTimes
-from nodes.config.request_pools import broker_pool, controller_pool, nameserver_pool
+from nodes.config.proxy import ProxyConfig
+from nodes.config.request_pools import broker_pool, controller_pool, nameserver_pool, proxy_pool
 from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_MS, NS_PER_S
 
@@ -26,6 +27,9 @@ def options_behind(span: BusySpan, scenario: Scenario) -> str:
     for controller in scenario.controllers:
         if controller.name == span.node:
             return _threads(span, controller.config, controller.config.times, controller_pool)
+    for proxy in scenario.proxies:
+        if proxy.name == span.node:
+            return _threads(span, proxy.config, proxy.config.times, proxy_pool)
     return ""
 
 
@@ -41,7 +45,7 @@ def _buffers(span: BusySpan, config: BrokerConfig) -> str:
 
 def _threads(
     span: BusySpan,
-    config: BrokerConfig | NameserverConfig | ControllerConfig,
+    config: BrokerConfig | NameserverConfig | ControllerConfig | ProxyConfig,
     times: ProcessingTimes,
     pool_of: Callable[[int], str | None],
 ) -> str:

@@ -16,6 +16,7 @@ from nodes.client5.sessions import TelemetrySession
 from nodes.client5.tables.endpoints import addresses_of, endpoints_of, route_endpoints
 from nodes.config.client5 import Client5Config
 from nodes.host import Channel, Host
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.registry import decode_body
@@ -79,6 +80,7 @@ class Client5:
         self.client_id = f"{host.name}@{host.pid}@0@{host.clock.monotonic_ns():x}"
         self.access_point = endpoints_of(access_point)
         self.request_timeout_ms = config.request_timeout
+        self._credentials = SessionCredentials(config.access_key, config.secret_key) if config.access_key else None
         self._config = config
         self._group = None if group is None else Resource(group)
         self._type = client_type
@@ -129,6 +131,7 @@ class Client5:
                 addresses if self._config.tries_all_endpoints else addresses[:1],
                 len(self._channels),
                 self.client_id,
+                self._credentials,
                 partial(self._command, endpoints),
                 partial(self._on_closed, endpoints),
             )

@@ -12,6 +12,8 @@ import trio
 from nodes.beliefs import Belief, BeliefKind
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, Host
+from nodes.protocol.acl_signature import SessionCredentials
+from nodes.protocol.call_signature import authorization_of, date_time_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
@@ -42,6 +44,7 @@ class GrpcChannel:
         addresses: `ip:port` of the proxies; they are tried in an order that is drawn once, so clients spread over them.
         number: of the channel among those of its client; the first one draws alike whatever the addresses are.
         client_id: of the client.
+        credentials: with which calls are signed; None: they are not.
         on_command: handles commands that the proxy sends.
         on_closed: called when a connection has ended.
 
@@ -55,6 +58,7 @@ class GrpcChannel:
         addresses: tuple[str, ...],
         number: int,
         client_id: str,
+        credentials: SessionCredentials | None,
         on_command: Callable[[Channel, Command], None],
         on_closed: Callable[[str], None],
     ) -> None:
@@ -63,6 +67,7 @@ class GrpcChannel:
         self._addresses = list(addresses)
         host.rng(f"grpc addresses {number}").shuffle(self._addresses)
         self._client_id = client_id
+        self._credentials = credentials
         config = RemotingClientConfig(client_close_socket_if_timeout=False)
         self._rpc = RpcClient(host, config, on_request=on_command, on_channel_closed=on_closed)
         self._draw = host.rng(f"grpc backoff {number}").randrange
@@ -81,7 +86,7 @@ class GrpcChannel:
             CallFailedError: there is no connection, no answer in time, or the answer is a status of gRPC.
         """
         address = await self._connected()
-        header = CallMetadataHeader(self._client_id, "JAVA", "5.0.8", timeout_ms)
+        header = CallMetadataHeader(self._client_id, "JAVA", "5.0.8", timeout_ms, *self._signature())
         try:
             answer = await invoke(self._rpc, address, code, header, request, timeout_ms=timeout_ms)  # type: ignore[arg-type]
         except RemotingTimeoutError:
@@ -101,6 +106,13 @@ class GrpcChannel:
     def close(self) -> None:
         """Close the connections."""
         self._rpc.close_all()
+
+    def _signature(self) -> tuple[str, str] | tuple[()]:
+        """`authorization` and the instant that it signs; nothing without credentials."""
+        if self._credentials is None:
+            return ()
+        date_time = date_time_of(self._host.clock.now_ms())
+        return authorization_of(self._credentials, date_time), date_time
 
     async def _connected(self) -> str:
         """The proxy with an open connection; connects if there is none.

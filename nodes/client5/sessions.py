@@ -12,6 +12,7 @@ from nodes.host import Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.v2.definition import Settings
 from nodes.protocol.v2.service import TelemetryCommand
+from nodes.units import NS_PER_MS
 
 _PAUSE_MS = 1_000
 """How long a client waits until it opens a broken stream again."""
@@ -67,7 +68,7 @@ class TelemetrySession:
             self.report_settings()
             return
         try:
-            await self._report(self._request_timeout_ms + _FIRST_SETTINGS_MS)
+            await self._report_first(self._request_timeout_ms + _FIRST_SETTINGS_MS)
         except CallFailedError as error:
             self._failure = error
             self._on_failure(error)
@@ -106,9 +107,17 @@ class TelemetrySession:
         self._released = True
         self._on_end()
 
+    async def _report_first(self, timeout_ms: int) -> None:
+        """A client that starts does not look at the status of a refusal: it waits until the time is over."""
+        end_ns = self._host.clock.monotonic_ns() + timeout_ms * NS_PER_MS
+        if not await self._report(timeout_ms):
+            await self._host.sleep_ms(max(0, end_ns - self._host.clock.monotonic_ns()) / NS_PER_MS)
+            raise CallFailedError(DEADLINE_EXCEEDED, f"no settings came in {timeout_ms} ms")
+
     async def _report_or_log(self) -> None:
         try:
-            await self._report(self._request_timeout_ms)
+            if not await self._report(self._request_timeout_ms):
+                self.renew_later()
         except CallFailedError as error:
             self._host.log.warning("settings were not reported", error=str(error))
             self._on_failure(error)
@@ -118,9 +127,14 @@ class TelemetrySession:
         if error.grpc_status != DEADLINE_EXCEEDED:
             self.renew_later()
 
-    async def _report(self, timeout_ms: int) -> None:
+    async def _report(self, timeout_ms: int) -> bool:
+        """Report settings, and take the merged ones; returns whether there are any: without them the stream ends."""
         command = TelemetryCommand(settings=self._settings())
         answer = await self._channel.call(RequestCode.V2_TELEMETRY, command, timeout_ms)
         assert isinstance(answer, TelemetryCommand)
-        if answer.settings is not None:
-            self._on_settings(answer.settings)
+        if answer.settings is None:
+            message = "" if answer.status is None else answer.status.message
+            self._host.log.warning("settings were refused", error=message)
+            return False
+        self._on_settings(answer.settings)
+        return True

@@ -3,7 +3,8 @@
 import attrs
 
 from nodes.config.options import Config, count, millis, name_options
-from nodes.fields import flag
+from nodes.fields import flag, text
+from nodes.secret import Secret, secret
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
@@ -19,6 +20,11 @@ class Client5Config(Config):
     renews_stream: bool = flag(default=True)
     """Report the settings again a second after their stream has broken, as Java's client does. Go's client up to 5.1.2
     waits for the next round, for up to five minutes (upstream 1137)."""
+    access_key: str = text("", empty=True)
+    """Access key of an account, for proxies with `authenticationEnabled`; empty: calls are not signed."""
+    secret_key: Secret = secret()
+    """Secret key of the account, with which all calls are signed; needed with `access_key`. As that of an account it is
+    never written or printed, and may be `{ env = "NAME" }` or `{ file = "PATH" }`."""
     tries_all_endpoints: bool = flag(default=True)
     """Connect to the next proxy of the access point when one does not answer, as Java's client does. Go's client does
     not (upstream 818)."""

@@ -1,19 +1,27 @@
 """The options of a proxy."""
 
+import re
+
 import attrs
 
-from nodes.config.options import DELAY_S, Config, count, millis, name_options, period_millis, port, seconds
-from nodes.fields import Usual, flag, text
+from nodes.config.auth import ProxyAuthConfig
+from nodes.config.options import DELAY_S, count, millis, name_options, period_millis, port, seconds
+from nodes.config.requests import ProxyRequestConfig
+from nodes.fields import Rule, Usual, checked, flag, text
 from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
 
 GRPC_SERVER_PORT = 8_081
 REMOTING_LISTEN_PORT = 8_080
+_DELAY_LEVELS = Rule(
+    "delays such as 1s 5s 10m, separated by a space",
+    lambda value: isinstance(value, str) and re.fullmatch(r"\d+[smhd]( \d+[smhd])*", value) is not None,
+)
 _DAYS = Usual(0, 259_200_000)
 """Of times in ms that may be hours: up to three days."""
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
-class ProxyConfig(Config):
+class ProxyConfig(ProxyAuthConfig, ProxyRequestConfig):
     """Options of a proxy in cluster mode, as in `rmq-proxy.json`.
 
     Mirrors:
@@ -98,6 +106,22 @@ class ProxyConfig(Config):
     """Longest time for which a transaction is not checked; 0: no limit."""
     enable_topic_message_type_check: bool = flag(default=True)
     """Refuse messages of another type than their topic's."""
+    enable_batch_ack: bool = flag(default=False)
+    """Acknowledge the messages of a call with one request to each of their brokers, not with one for each of them."""
+    send_latency_enable: bool = flag(default=False)
+    """Send to brokers whose last sends were fast and did not fail, if there are any."""
+    start_detector_enable: bool = flag(default=False)
+    """With `sendLatencyEnable`: ask brokers every three seconds whether they answer. Without it a broker whose last
+    send failed is avoided for ever, unless a message group or the lack of others leads to it."""
+    detect_timeout: int = millis(200)
+    """How long such a question waits for its answer, until the next scan of what waits."""
+    detect_interval: int = millis(2_000)
+    """Shortest time between two such questions to a broker."""
+    use_delay_level: bool = flag(default=False)
+    """Give a timed message the delay level that is longer than its time, by which brokers then deliver it, in place of
+    its time."""
+    message_delay_level: str = checked(_DELAY_LEVELS, "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
+    """The delay of each level, as brokers have it."""
     transaction_heartbeat_period_second: int = seconds(20)
     """Time between two heartbeats to brokers for producers of transactions; the first comes after one."""
     transaction_heartbeat_batch_num: int = count(100, minimum=1)

@@ -76,6 +76,21 @@ class ControllerPool(StrEnum):
     CONTROLLER = "controller"
 
 
+class ProxyPool(StrEnum):
+    """The thread pools of a proxy, named as their options begin."""
+
+    ROUTE = "grpcRoute"
+    """Of QueryRoute and QueryAssignment."""
+    PRODUCER = "grpcProducer"
+    """Of SendMessage, RecallMessage and ForwardMessageToDeadLetterQueue."""
+    CONSUMER = "grpcConsumer"
+    """Of ReceiveMessage, AckMessage and ChangeInvisibleDuration."""
+    CLIENT_MANAGER = "grpcClientManager"
+    """Of Heartbeat, NotifyClientTermination and Telemetry."""
+    TRANSACTION = "grpcTransaction"
+    """Of EndTransaction."""
+
+
 def nameserver_pool(code: int) -> NameserverPool:
     """The thread pool of a nameserver that handles a request.
 
@@ -102,6 +117,26 @@ def controller_pool(code: int) -> ControllerPool | None:
         `org.apache.rocketmq.controller.ControllerManager#registerProcessor`.
     """
     return ControllerPool.CONTROLLER if code in _OF_CONTROLLER else None
+
+
+_OF_PROXY: Mapping[int, ProxyPool] = {
+    **dict.fromkeys((_C.V2_QUERY_ROUTE, _C.V2_QUERY_ASSIGNMENT), ProxyPool.ROUTE),
+    **dict.fromkeys(
+        (_C.V2_SEND_MESSAGE, _C.V2_RECALL_MESSAGE, _C.V2_FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE), ProxyPool.PRODUCER
+    ),
+    **dict.fromkeys((_C.V2_RECEIVE_MESSAGE, _C.V2_ACK_MESSAGE, _C.V2_CHANGE_INVISIBLE_DURATION), ProxyPool.CONSUMER),
+    **dict.fromkeys((_C.V2_HEARTBEAT, _C.V2_NOTIFY_CLIENT_TERMINATION, _C.V2_TELEMETRY), ProxyPool.CLIENT_MANAGER),
+    _C.V2_END_TRANSACTION: ProxyPool.TRANSACTION,
+}
+
+
+def proxy_pool(code: int) -> ProxyPool | None:
+    """The thread pool of a proxy that handles a call; None: a proxy gets no such request.
+
+    Mirrors:
+        `org.apache.rocketmq.proxy.grpc.v2.GrpcMessagingApplication`.
+    """
+    return _OF_PROXY.get(code)
 
 
 def broker_pool(code: int) -> PoolName:

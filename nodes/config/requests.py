@@ -7,7 +7,7 @@ import attrs
 
 from nodes.config.options import PAUSE_MS, Config, count, millis, name_options
 from nodes.config.processing_times import ProcessingTimes, are_processing_times, parse_processing_times
-from nodes.config.request_pools import ControllerPool, NameserverPool, PoolName, PoolSize
+from nodes.config.request_pools import ControllerPool, NameserverPool, PoolName, PoolSize, ProxyPool
 from nodes.fields import Rule, checked, flag
 
 PROCESSORS = 4
@@ -32,6 +32,11 @@ _TIMES = Rule(
     partial(are_processing_times, pools=_POOLS),
 )
 _METADATA_POOLS = frozenset(name.value for name in (*NameserverPool, *ControllerPool))
+_PROXY_POOLS = frozenset(name.value for name in ProxyPool)
+_PROXY_TIMES = Rule(
+    'times of pools and calls, such as "grpcProducer 5ms, V2_HEARTBEAT exponential 20ms, others 1ms..5ms"',
+    partial(are_processing_times, pools=_PROXY_POOLS),
+)
 _METADATA_TIMES = Rule(
     'times of pools and request codes, such as "clientRequest 5ms, REGISTER_BROKER exponential 20ms, controller 1ms"',
     partial(are_processing_times, pools=_METADATA_POOLS),
@@ -98,6 +103,61 @@ class ControllerRequestConfig(MetadataRequestConfig):
         """The size of the pool of the controller."""
         size = PoolSize(self.controller_thread_pool_nums, self.controller_request_thread_pool_queue_capacity)
         return {ControllerPool.CONTROLLER: size}
+
+
+@attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
+class ProxyRequestConfig(Config):
+    """How many calls a proxy handles at a time; only with `processing_times`, else all at once.
+
+    A proxy refuses a call only if the queue is full; whatever waits is handled, however late.
+
+    Mirrors:
+        `org.apache.rocketmq.proxy.config.ProxyConfig`, with the defaults of a machine with four processors.
+    """
+
+    processing_times: str = checked(_PROXY_TIMES, "")
+    """How long a thread is busy with a call: a pool (`grpcRoute`, `grpcProducer`, `grpcConsumer`, `grpcClientManager`,
+    `grpcTransaction`), a call such as `V2_SEND_MESSAGE`, or `others`, with a time as for brokers. Empty: no call takes
+    time. No option of RocketMQ."""
+    grpc_route_thread_pool_nums: int = _threads(PROCESSORS)
+    """Threads for routes and assignments; one that has to load a route is busy until it is there."""
+    grpc_producer_thread_pool_nums: int = _threads(PROCESSORS)
+    """Threads for sends, recalls, and messages that are given up."""
+    grpc_consumer_thread_pool_nums: int = _threads(PROCESSORS)
+    """Threads for receives, acknowledgements and changes of the invisible time."""
+    grpc_client_manager_thread_pool_nums: int = _threads(PROCESSORS)
+    """Threads for settings, heartbeats and terminations."""
+    grpc_transaction_thread_pool_nums: int = _threads(PROCESSORS)
+    """Threads for ends of transactions."""
+    grpc_route_thread_queue_capacity: int = _capacity(10_000)
+    """Calls for routes and assignments that may wait for a thread; one more is refused: `flow limit`."""
+    grpc_producer_thread_queue_capacity: int = _capacity(10_000)
+    """The same of producers."""
+    grpc_consumer_thread_queue_capacity: int = _capacity(10_000)
+    """The same of consumers."""
+    grpc_client_manager_thread_queue_capacity: int = _capacity(10_000)
+    """The same of settings, heartbeats and terminations."""
+    grpc_transaction_thread_queue_capacity: int = _capacity(10_000)
+    """The same of ends of transactions."""
+
+    @property
+    def times(self) -> ProcessingTimes:
+        """The processing times, as they can be looked up."""
+        return parse_processing_times(self.processing_times, _PROXY_POOLS)
+
+    def call_pool_sizes(self) -> Mapping[ProxyPool, PoolSize]:
+        """The size of each pool of the proxy."""
+        return {
+            ProxyPool.ROUTE: PoolSize(self.grpc_route_thread_pool_nums, self.grpc_route_thread_queue_capacity),
+            ProxyPool.PRODUCER: PoolSize(self.grpc_producer_thread_pool_nums, self.grpc_producer_thread_queue_capacity),
+            ProxyPool.CONSUMER: PoolSize(self.grpc_consumer_thread_pool_nums, self.grpc_consumer_thread_queue_capacity),
+            ProxyPool.CLIENT_MANAGER: PoolSize(
+                self.grpc_client_manager_thread_pool_nums, self.grpc_client_manager_thread_queue_capacity
+            ),
+            ProxyPool.TRANSACTION: PoolSize(
+                self.grpc_transaction_thread_pool_nums, self.grpc_transaction_thread_queue_capacity
+            ),
+        }
 
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)

@@ -27,6 +27,8 @@ class CallMetadataHeader:
     """`x-mq-date-time`, which is what a client signs."""
     namespace: str | None = None
     """`x-mq-namespace`; a proxy ignores it."""
+    authorization_ak: str | None = None
+    """`x-mq-authorization-ak`: the user, which a proxy writes there itself, unless the client has."""
 
 
 @frozen

@@ -23,7 +23,7 @@ from nodes.protocol.v2.service import (
     ForwardMessageToDeadLetterQueueResponse,
 )
 from nodes.proxy.broker_calls import code_of
-from nodes.proxy.consumer_processor import ConsumerProcessor
+from nodes.proxy.consumer_processor import ACK_FAILED, ConsumerProcessor
 from nodes.proxy.grpc_channels import GrpcChannelManager
 from nodes.proxy.receipt_handle_manager import ReceiptHandleManager
 from nodes.proxy.tables.context import ProxyContext
@@ -32,6 +32,11 @@ from nodes.proxy.tables.receipt_handle import ReceiptHandle, decode_receipt_hand
 from nodes.proxy.tables.validation import validate_consumer_group, validate_invisible_time, validate_topic
 
 _ABNORMAL = "status is abnormal"
+
+
+def _acknowledged(entries: tuple[AckMessageResultEntry, ...]) -> AckMessageResponse:
+    codes = [entry.status.code for entry in entries]
+    return AckMessageResponse(status_of_all(codes, "ack message result is empty"), entries)
 
 
 class AckMessageActivity:
@@ -50,13 +55,17 @@ class AckMessageActivity:
         self._handles = handles
 
     async def ack_message(self, context: ProxyContext, request: AckMessageRequest) -> AckMessageResponse:
-        """Acknowledge messages, each with a request of its own, all at once.
+        """Acknowledge messages, all at once: each with a request of its own, or those of one broker with one.
 
         Raises:
-            CallError: the topic or the group is illegal.
+            CallError: the topic or the group is illegal; of requests for brokers also: one of the handles is none, or
+                has an unknown broker, so that nothing is answered about the others.
         """
         validate_topic(request.topic)
         validate_consumer_group(request.group)
+        if self._config.enable_batch_ack:
+            entries = await self._acknowledge_in_batches(context, request)
+            return _acknowledged(entries)
         results: dict[int, AckMessageResultEntry] = {}
 
         async def acknowledge(place: int, entry: AckMessageEntry) -> None:
@@ -66,9 +75,20 @@ class AckMessageActivity:
         async with trio.open_nursery() as nursery:
             for place, entry in enumerate(request.entries):
                 nursery.start_soon(partial(acknowledge, place, entry))
-        entries = tuple(results[place] for place in range(len(request.entries)))
-        return AckMessageResponse(
-            status_of_all([entry.status.code for entry in entries], "ack message result is empty"), entries
+        return _acknowledged(tuple(results[place] for place in range(len(request.entries))))
+
+    async def _acknowledge_in_batches(
+        self, context: ProxyContext, request: AckMessageRequest
+    ) -> tuple[AckMessageResultEntry, ...]:
+        """The results: of handles that are too old first, then broker by broker."""
+        handles = [
+            self._present(context, request.group.name, entry.message_id, entry.receipt_handle)
+            for entry in request.entries
+        ]
+        statuses = await self._consumers.acknowledge_all(handles, request.group.name, request.topic.name)
+        return tuple(
+            AckMessageResultEntry(request.entries[place].message_id, handles[place].text, status)
+            for place, status in statuses
         )
 
     async def _acknowledge(self, context: ProxyContext, request: AckMessageRequest, entry: AckMessageEntry) -> Status:
@@ -77,7 +97,7 @@ class AckMessageActivity:
             is_acknowledged = await self._consumers.acknowledge(handle, request.group.name, request.topic.name)
         except CallError as error:
             return error.status
-        return OK if is_acknowledged else Status(Code.INTERNAL_SERVER_ERROR, f"ack failed: {_ABNORMAL}")
+        return OK if is_acknowledged else ACK_FAILED
 
     async def change_invisible_duration(
         self, context: ProxyContext, request: ChangeInvisibleDurationRequest

@@ -16,6 +16,8 @@ from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encod
 from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import TelemetryCommand
 from nodes.proxy.ack_message_activity import AckMessageActivity
+from nodes.proxy.auth_pipelines import RequestPipeline
+from nodes.proxy.call_pools import CallPools
 from nodes.proxy.client_activity import CallEndsError, ClientActivity
 from nodes.proxy.receive_message_activity import ReceiveMessageActivity
 from nodes.proxy.route_activity import RouteActivity
@@ -36,6 +38,8 @@ class GrpcMessagingApplication:
     def __init__(
         self,
         host: Host,
+        pipeline: RequestPipeline,
+        pools: CallPools,
         routes: RouteActivity,
         clients: ClientActivity,
         senders: SendMessageActivity,
@@ -43,6 +47,8 @@ class GrpcMessagingApplication:
         settlers: AckMessageActivity,
     ) -> None:
         self._host = host
+        self._pipeline = pipeline
+        self._pools = pools
         self._clients = clients
         self._methods: dict[RequestCode, _Method] = {
             RequestCode.V2_QUERY_ROUTE: routes.query_route,
@@ -67,36 +73,39 @@ class GrpcMessagingApplication:
         exchange = EXCHANGES[code]
         assert exchange.request_body is not None
         assert exchange.response_body is not None
-        context = _context(channel, request)
+        sent: Any = decode_body(exchange.request_body, request.body)
         try:
-            _require_client_id(context)
-            response = await method(context, decode_body(exchange.request_body, request.body))
+            context = await self._checked(channel, code, request, sent)
+            response = await self._pools.run(code, partial(method, context, sent))
         except CallError as error:
             response = exchange.response_body(error.status)
         return success(request, body=response)
 
     async def _telemetry(self, channel: Channel, request: Command) -> Command | None:
-        context = _context(channel, request)
         command = decode_body(TelemetryCommand, request.body)
         try:
-            _require_client_id(context)
-            answer = await self._clients.telemetry(context, command, channel)
+            context = await self._checked(channel, RequestCode.V2_TELEMETRY, request, command)
+            telemetry = partial(self._clients.telemetry, context, command, channel)
+            answer = await self._pools.run(RequestCode.V2_TELEMETRY, telemetry)
         except CallError as error:
             answer = TelemetryCommand(error.status)
         except CallEndsError as error:
             return grpc_error(request, error.grpc_status, str(error))
         return None if answer is None else success(request, body=answer)
 
+    async def _checked(self, channel: Channel, code: RequestCode, request: Command, sent: Any) -> ProxyContext:
+        """The context of a call that is allowed.
+
+        Raises:
+            CallError: it is not, or it has no client id.
+        """
+        metadata = decode_header(CallMetadataHeader, request.ext_fields)
+        await self._pipeline.execute(channel, code, metadata, sent)
+        if not (metadata.client_id or "").strip():
+            raise CallError(Code.CLIENT_ID_REQUIRED, "client id cannot be empty")
+        return ProxyContext.of(metadata, channel.remote_address)
+
 
 def grpc_error(request: Command, grpc_status: int, description: str) -> Command:
     """The answer of a call that fails as a call of gRPC."""
     return request.answer(ResponseCode.GRPC_ERROR, description, encode_header(GrpcErrorHeader(grpc_status)))
-
-
-def _context(channel: Channel, request: Command) -> ProxyContext:
-    return ProxyContext.of(decode_header(CallMetadataHeader, request.ext_fields), channel.remote_address)
-
-
-def _require_client_id(context: ProxyContext) -> None:
-    if not context.client_id.strip():
-        raise CallError(Code.CLIENT_ID_REQUIRED, "client id cannot be empty")

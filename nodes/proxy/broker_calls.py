@@ -15,7 +15,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.v2.enums import Code
 from nodes.proxy.tables.errors import CallError, JavaExceptionError, client_exception_text
-from nodes.rpc.client import RpcClient
+from nodes.rpc.client import RpcClient, Sign
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingTimeoutError
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.typed import invoke, invoke_oneway
@@ -62,6 +62,7 @@ class MQClientAPIFactory:
         nameservers: the addresses of all.
         clients_num: how many there are.
         on_request: handles requests of brokers; None: they are ignored.
+        sign: signs requests; None: they are not signed.
     """
 
     def __init__(
@@ -71,13 +72,15 @@ class MQClientAPIFactory:
         nameservers: tuple[str, ...],
         clients_num: int,
         on_request: Callable[[Channel, Command], None] | None = None,
+        *,
+        sign: Sign | None,
     ) -> None:
         self._host = host
         self._draw = host.rng(f"{name} clients").randrange
         self._begin_ns = host.clock.monotonic_ns()
         # Calls are asynchronous in RocketMQ: one that takes too long leaves its connection open.
         config = RemotingClientConfig(client_close_socket_if_timeout=False)
-        clients = [RpcClient(host, config, on_request=on_request) for _ in range(clients_num)]
+        clients = [RpcClient(host, config, on_request=on_request, sign=sign) for _ in range(clients_num)]
         self._clients = tuple(_Client(rpc, Nameservers(host, rpc, nameservers)) for rpc in clients)
 
     async def invoke(

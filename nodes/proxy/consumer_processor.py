@@ -5,7 +5,9 @@ Mirrors:
     `org.apache.rocketmq.proxy.service.message.ClusterMessageService`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import trio
 
 from nodes.client.tables.popped_messages import HandlesMissingError, with_handles
 from nodes.host import Host
@@ -23,9 +25,12 @@ from nodes.protocol.headers import ConsumerSendMsgBackRequestHeader
 from nodes.protocol.model import Message, SubscriptionData
 from nodes.protocol.properties import POP_CK, TAGS
 from nodes.protocol.registry import decode_body, decode_header
+from nodes.protocol.v2.definition import Status
+from nodes.protocol.v2.enums import Code
 from nodes.proxy.broker_calls import MQClientAPIFactory, broker_error
+from nodes.proxy.tables.batch_acks import batch_of, by_broker
 from nodes.proxy.tables.converter import message_id_of
-from nodes.proxy.tables.errors import CallError, JavaExceptionError, invalid_handle
+from nodes.proxy.tables.errors import OK, CallError, JavaExceptionError, ProxyExceptionError, invalid_handle
 from nodes.proxy.tables.receipt_handle import ReceiptHandle, decode_receipt_handle, with_commit_log_offset
 from nodes.proxy.tables.route_view import AddressableQueue
 from nodes.proxy.topic_route_service import TopicRouteService
@@ -35,6 +40,8 @@ MAX_MSG_NUMS = 32
 """Most messages of one pop."""
 _INIT_MODE_MAX = 1
 _TO_DLQ_LEVEL = -1
+ACK_FAILED = Status(Code.INTERNAL_SERVER_ERROR, "ack failed: status is abnormal")
+"""Of a message whose acknowledgement a broker refuses."""
 
 
 @frozen
@@ -148,6 +155,60 @@ class ConsumerProcessor:
         )
         answer = await self._messaging.invoke(await self._address(handle), RequestCode.ACK_MESSAGE, header)
         return answer.code == ResponseCode.SUCCESS
+
+    async def acknowledge_all(
+        self, handles: Sequence[ReceiptHandle], group: str, topic: str
+    ) -> list[tuple[int, Status]]:
+        """Acknowledge messages with one request to each of their brokers.
+
+        Returns:
+            (place of the handle, its status), in the order in which RocketMQ has them: those that are too old come
+            first. All messages of one broker have one status, which is never a time-out.
+
+        Raises:
+            CallError: a broker is unknown; others may have got their requests.
+        """
+        results: list[tuple[int, Status]] = []
+        fresh: list[tuple[int, ReceiptHandle]] = []
+        now_ms = self._host.clock.now_ms()
+        for place, handle in enumerate(handles):
+            try:
+                handle.require_not_expired(now_ms)
+            except CallError as error:
+                results.append((place, error.status))
+            else:
+                fresh.append((place, handle))
+        batches = list(by_broker(fresh).values())
+        statuses: dict[int, Status] = {}
+
+        async def acknowledge(number: int, address: str | None) -> None:
+            batch = [handle for _, handle in batches[number]]
+            statuses[number] = await self._acknowledge_batch(address, batch, group, topic)
+
+        unknown: CallError | None = None
+        async with trio.open_nursery() as nursery:
+            for number, batch in enumerate(batches):
+                try:
+                    address = await self._address(batch[0][1])
+                except CallError as error:
+                    unknown = error
+                    break
+                nursery.start_soon(acknowledge, number, address)
+        if unknown is not None:
+            raise unknown
+        for number, batch in enumerate(batches):
+            results.extend((place, statuses[number]) for place, _ in batch)
+        return results
+
+    async def _acknowledge_batch(
+        self, address: str | None, handles: Sequence[ReceiptHandle], group: str, topic: str
+    ) -> Status:
+        try:
+            body = batch_of(handles, group, topic)
+            answer = await self._messaging.invoke(address, RequestCode.BATCH_ACK_MESSAGE, None, body)
+        except CallError as error:
+            return ProxyExceptionError(Code.INTERNAL_SERVER_ERROR, str(error)).status
+        return OK if answer.code == ResponseCode.SUCCESS else ACK_FAILED
 
     async def change_invisible_time(
         self, handle: ReceiptHandle, group: str, topic: str, invisible_ms: int

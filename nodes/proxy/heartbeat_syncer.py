@@ -8,6 +8,8 @@ Mirrors:
 from collections.abc import Awaitable
 from enum import StrEnum
 
+import attrs
+
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.client.consumer.consumer_setup import ConsumerSetup
 from nodes.client.consumer.push_consumer import PushConsumer
@@ -15,6 +17,7 @@ from nodes.config import ConsumerConfig
 from nodes.config.proxy import ProxyConfig
 from nodes.host import Host
 from nodes.protocol import headers
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.headers_admin import CreateTopicRequestHeader
@@ -74,6 +77,7 @@ class HeartbeatSyncer:
 
     Args:
         operations: creates the topic, and sends.
+        credentials: with which its consumer signs; None: it does not.
 
     Emits:
         CONSUMED for each report, also for its own, which it skips.
@@ -87,6 +91,7 @@ class HeartbeatSyncer:
         operations: MQClientAPIFactory,
         clients: ClientManager,
         nameservers: tuple[str, ...],
+        credentials: SessionCredentials | None,
     ) -> None:
         self._host = host
         self._routes = routes
@@ -98,7 +103,9 @@ class HeartbeatSyncer:
             f"CID_{self._topic}",
             (self._topic,),
             ConsumerConfig(
-                message_model=MessageModel.BROADCASTING, consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+                message_model=MessageModel.BROADCASTING,
+                consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+                **({} if credentials is None else attrs.asdict(credentials, recurse=False)),
             ),
             nameservers,
         )

@@ -67,6 +67,10 @@ class LoadingCache(Generic[_Value]):
             self._put(key, value)
             return value
 
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all values."""
+        return self._cache.keys()
+
     def _use(self, key: str) -> CacheEntry[_Value] | None:
         now_ns = self._host.clock.monotonic_ns()
         entry = self._cache.use(key, now_ns)

@@ -1,4 +1,4 @@
-"""Types of topics and configurations of groups, in caches.
+"""Types of topics, configurations of groups, users and their policies, in caches.
 
 Mirrors:
     `org.apache.rocketmq.proxy.service.metadata.ClusterMetadataService`.
@@ -7,11 +7,16 @@ Mirrors:
 import attrs
 
 from nodes.beliefs import Belief, BeliefKind
+from nodes.broker.tables.auth.acls import policies_of
+from nodes.broker.tables.auth.policies import Acl
+from nodes.broker.tables.auth.users import User, subject_key, user_of
 from nodes.config.proxy import ProxyConfig
 from nodes.host import Host
+from nodes.protocol.bodies_auth import AclInfo, UserInfo
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_admin import GroupHeader, TopicHeader
+from nodes.protocol.headers_auth import SubjectHeader, UserHeader
 from nodes.protocol.model import MASTER_ID, BrokerData, SubscriptionGroupConfig
 from nodes.protocol.registry import decode_body
 from nodes.protocol.static_topics import TopicConfigAndQueueMapping
@@ -54,6 +59,22 @@ class MetadataService:
             self._load_group,
             lambda group, loaded: self._believe(BeliefKind.GROUP_CONFIG, group, _in_brief(loaded)),
         )
+        self._users: LoadingCache[User | None] = LoadingCache(
+            host,
+            "MetadataCacheRefresh",
+            config.user_cache_refresh_seconds,
+            config.user_cache_expired_seconds,
+            self._load_user,
+            _nothing,
+        )
+        self._acls: LoadingCache[Acl | None] = LoadingCache(
+            host,
+            "MetadataCacheRefresh",
+            config.acl_cache_refresh_seconds,
+            config.acl_cache_expired_seconds,
+            self._load_acl,
+            _nothing,
+        )
 
     async def topic_message_type(self, topic: str) -> TopicMessageType:
         """The type of a topic; UNSPECIFIED: there is none, or it could not be loaded."""
@@ -69,6 +90,22 @@ class MetadataService:
         except CallError:
             return None
 
+    async def user(self, username: str) -> User | None:
+        """The user of a name; None: there is none, as far as this proxy knows.
+
+        Raises:
+            CallError: it could not be loaded.
+        """
+        return await self._users.get(username)
+
+    async def acl(self, username: str) -> Acl | None:
+        """The policies of a user; None: it has none, as far as this proxy knows.
+
+        Raises:
+            CallError: they could not be loaded.
+        """
+        return await self._acls.get(subject_key(username))
+
     async def _load_type(self, topic: str) -> TopicMessageType:
         broker = await self._find_one_broker(topic)
         if broker is None:
@@ -82,6 +119,20 @@ class MetadataService:
             return None
         answer = await self._ask(broker, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, GroupHeader(group))
         return decode_body(SubscriptionGroupConfig, answer.body)
+
+    async def _load_user(self, username: str) -> User | None:
+        broker = await self._find_one_broker(self._config.rocket_m_q_cluster_name)
+        if broker is None:
+            return None
+        answer = await self._ask(broker, RequestCode.AUTH_GET_USER, UserHeader(username))
+        return user_of(decode_body(UserInfo, answer.body)) if answer.body else None
+
+    async def _load_acl(self, subject: str) -> Acl | None:
+        broker = await self._find_one_broker(self._config.rocket_m_q_cluster_name)
+        if broker is None:
+            return None
+        answer = await self._ask(broker, RequestCode.AUTH_GET_ACL, SubjectHeader(subject))
+        return Acl(subject, policies_of(decode_body(AclInfo, answer.body))) if answer.body else None
 
     async def _ask(self, broker: BrokerData, code: RequestCode, header: attrs.AttrsInstance) -> Command:
         address = self._select_address(broker)
@@ -114,6 +165,10 @@ class MetadataService:
         if self._believed.get((kind, subject)) != value:
             self._believed[kind, subject] = value
             self._host.record(Belief(kind, subject, value))
+
+
+def _nothing(_key: str, _loaded: object) -> None:
+    """What a proxy knows of users shows in what it denies."""
 
 
 def _in_brief(group: SubscriptionGroupConfig | None) -> object:

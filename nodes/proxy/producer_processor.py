@@ -78,13 +78,27 @@ class ProducerProcessor:
         require_type(await self._metadata.topic_message_type(topic), type_of_message(properties))
 
     async def send(
-        self, queue: AddressableQueue, topic: str, sys_flag: int, messages: tuple[Outgoing, ...]
+        self, queue: AddressableQueue, topic: str, sys_flag: int, messages: tuple[Outgoing, ...], begin_ms: int
     ) -> SendResultEntry:
         """Send messages to a queue, several of them as one batch; the producer group is the name of the topic.
+
+        Args:
+            begin_ms: when the call began, by the wall clock, for the latency of the broker.
 
         Raises:
             CallError: the broker did not answer, or refused.
         """
+        try:
+            entry = await self._send(queue, topic, sys_flag, messages)
+        except CallError:
+            self._routes.on_sent(queue.broker_name, begin_ms, failed=True)
+            raise
+        self._routes.on_sent(queue.broker_name, begin_ms, failed=False)
+        return entry
+
+    async def _send(
+        self, queue: AddressableQueue, topic: str, sys_flag: int, messages: tuple[Outgoing, ...]
+    ) -> SendResultEntry:
         first = messages[0]
         is_batch = len(messages) > 1
         header = headers.SendMessageRequestHeaderV2(

@@ -9,10 +9,13 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.config.proxy import ProxyConfig
 from nodes.host import Channel, Host
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.command import Command
 from nodes.proxy.ack_message_activity import AckMessageActivity
 from nodes.proxy.application import UNAVAILABLE, GrpcMessagingApplication, grpc_error
+from nodes.proxy.auth_pipelines import RequestPipeline
 from nodes.proxy.broker_calls import MQClientAPIFactory
+from nodes.proxy.call_pools import CallPools
 from nodes.proxy.client_activity import ClientActivity
 from nodes.proxy.client_manager import ClientManager
 from nodes.proxy.consumer_processor import ConsumerProcessor
@@ -40,19 +43,30 @@ class Proxy:
     Args:
         config: its options.
         nameservers: addresses of all nameservers.
+        credentials: with which it signs its requests to nameservers and brokers; None: it does not.
 
     Emits:
-        ROUTE, TOPIC_TYPE, GROUP_CONFIG, PROXY_MEMBERS, CLIENT_SETTINGS, and what its consumer of heartbeats emits.
+        DENIED, ROUTE, TOPIC_TYPE, GROUP_CONFIG, PROXY_MEMBERS, CLIENT_SETTINGS, and what its consumer of heartbeats
+        emits.
     """
 
-    def __init__(self, host: Host, config: ProxyConfig, nameservers: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        config: ProxyConfig,
+        nameservers: tuple[str, ...],
+        credentials: SessionCredentials | None = None,
+    ) -> None:
         self._host = host
         self._config = config
         self._stopping = trio.Event()
         self._server = RpcServer(host, refusal=self._refusal)
-        self._operations = MQClientAPIFactory(host, "OperationClient", nameservers, 1)
-        self._messaging = MQClientAPIFactory(host, "ClusterMQClient", nameservers, config.rocketmq_m_q_client_num)
-        routes = TopicRouteService(host, config, self._operations)
+        sign = None if credentials is None else credentials.sign
+        self._operations = MQClientAPIFactory(host, "OperationClient", nameservers, 1, sign=sign)
+        self._messaging = MQClientAPIFactory(
+            host, "ClusterMQClient", nameservers, config.rocketmq_m_q_client_num, sign=sign
+        )
+        routes = self._routes = TopicRouteService(host, config, self._operations)
         metadata = MetadataService(host, config, routes, self._operations)
         consumers = ConsumerProcessor(host, routes, self._messaging)
         self._handles = ReceiptHandleManager(host, config, metadata, consumers)
@@ -61,13 +75,15 @@ class Proxy:
             host, config, channels, ClientSettings(config), self._handles.on_left, self._on_group_unregister
         )
         self._transactions = TransactionService(
-            host, config, routes, self._clients.producers, channels, self._messaging, nameservers
+            host, config, routes, self._clients.producers, channels, self._messaging, nameservers, sign
         )
-        self._syncer = HeartbeatSyncer(host, config, routes, self._operations, self._clients, nameservers)
+        self._syncer = HeartbeatSyncer(host, config, routes, self._operations, self._clients, nameservers, credentials)
         clients = ClientActivity(host, self._clients, metadata, self._transactions)
         producers = ProducerProcessor(host, config, routes, metadata, self._messaging, self._transactions)
         application = GrpcMessagingApplication(
             host,
+            RequestPipeline(host, config, metadata),
+            CallPools(host, config),
             RouteActivity(config, routes, metadata),
             clients,
             SendMessageActivity(host, config, routes, producers, self._transactions),
@@ -79,6 +95,7 @@ class Proxy:
     async def main(self) -> None:
         """Start in RocketMQ's order, serve, shut down."""
         try:
+            self._routes.start()
             self._clients.start()
             self._transactions.start()
             await self._syncer.start()
@@ -107,6 +124,7 @@ class Proxy:
         await self._handles.shutdown()
         await self._syncer.shutdown()
         await self._transactions.shutdown()
+        self._routes.shutdown()
         self._messaging.close()
         self._operations.close()
 

@@ -55,12 +55,18 @@ class SendMessageActivity:
         topic = request.messages[0].topic
         validate_topic(topic)
         messages = tuple(self._outgoing(context, message, request.messages[0]) for message in request.messages)
+        begin_ms = self._host.clock.now_ms()
         await self._producers.require_type(topic.name, messages[0].properties)
-        queue = _select(await self._routes.view(topic.name), request.messages)
+        queue = self._select(await self._routes.view(topic.name), request.messages)
         if queue is None:
             raise ProxyExceptionError(Code.FORBIDDEN, "no writable queue")
-        entry = await self._producers.send(queue, topic.name, _sys_flag(request.messages[0]), messages)
+        entry = await self._producers.send(queue, topic.name, _sys_flag(request.messages[0]), messages, begin_ms)
         return SendMessageResponse(status_of_all([entry.status.code], "send status is empty"), (entry,))
+
+    def _select(self, view: MessageQueueView, messages: tuple[Message, ...]) -> AddressableQueue | None:
+        """The queue of a message group, else the next one; the queue that the client has chosen does not count."""
+        message_group = messages[0].system_properties.message_group if len(messages) == 1 else None
+        return view.write.of_group(message_group) if message_group else self._routes.next_queue(view)
 
     def _outgoing(self, context: ProxyContext, message: Message, first: Message) -> Outgoing:
         if message.topic != first.topic:
@@ -96,12 +102,6 @@ class SendMessageActivity:
             from_transaction_check=request.source is TransactionSource.SOURCE_SERVER_CHECK,
         )
         return EndTransactionResponse(OK)
-
-
-def _select(view: MessageQueueView, messages: tuple[Message, ...]) -> AddressableQueue | None:
-    """The queue of a message group, else the next one; the queue that the client has chosen does not count."""
-    message_group = messages[0].system_properties.message_group if len(messages) == 1 else None
-    return view.write.of_group(message_group) if message_group else view.write.next_queue()
 
 
 def _sys_flag(message: Message) -> int:

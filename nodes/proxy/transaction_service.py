@@ -28,6 +28,7 @@ from nodes.proxy.tables.converter import build_message
 from nodes.proxy.tables.errors import CallError, ProxyExceptionError
 from nodes.proxy.tables.transactions import TransactionData, TransactionDataManager
 from nodes.proxy.topic_route_service import TopicRouteService
+from nodes.rpc.client import Sign
 from nodes.threads import ScheduledThread
 
 TRANS_HEARTBEAT_CLIENT_ID = "rmq-proxy-producer-client"
@@ -46,6 +47,7 @@ class TransactionService:
         nameservers: of its own remoting client, over which brokers send their checks.
         producers: the producers of this proxy.
         messaging: sends the ends of transactions.
+        sign: signs what its own client sends; None: it is not signed.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class TransactionService:
         channels: GrpcChannelManager,
         messaging: MQClientAPIFactory,
         nameservers: tuple[str, ...],
+        sign: Sign | None,
     ) -> None:
         self._host = host
         self._config = config
@@ -64,7 +67,7 @@ class TransactionService:
         self._producers = producers
         self._channels = channels
         self._messaging = messaging
-        self._client = MQClientAPIFactory(host, "ClusterTransaction", nameservers, 1, self._on_request)
+        self._client = MQClientAPIFactory(host, "ClusterTransaction", nameservers, 1, self._on_request, sign=sign)
         self._data = TransactionDataManager(config.transaction_data_max_num)
         self._clusters: dict[str, dict[str, None]] = {}
         """Producer group -> clusters of its topic."""

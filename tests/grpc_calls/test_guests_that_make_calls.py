@@ -3,6 +3,7 @@
 import sys
 from contextlib import closing
 from functools import partial
+from threading import Event
 
 import grpc
 import pytest
@@ -116,6 +117,43 @@ def test_settings_that_are_refused_end_the_stream_with_the_status_of_the_node():
         return caught.value.code(), caught.value.details()
 
     assert live_proxy(scene).result == (grpc.StatusCode.INVALID_ARGUMENT, "no publishing")
+
+
+def test_settings_that_are_denied_get_a_status_and_end_the_stream_without_an_error():
+    async def scene(stage):
+        with closing(plain_channel(stage)) as channel:
+            may_end, ended = Event(), []
+
+            def commands():
+                yield settings(subscription={"group": {"name": "g"}})
+                ended.append(may_end.wait(5))
+
+            call = telemetry(channel, commands())
+            answers = await in_thread(lambda: list(call))
+            before = list(ended)
+            may_end.set()
+            return answers, await in_thread(call.code), before
+
+    (answer,), code, ended_before = live_proxy(scene).result
+    assert ended_before == []  # the client had not ended its side
+    assert (answer.status.code, answer.status.message) == (Code.UNAUTHORIZED, "username cannot be null.")
+    assert not answer.HasField("settings")
+    assert code is grpc.StatusCode.OK
+
+
+def test_the_user_and_the_signature_of_a_call_reach_the_node():
+    signed = (("authorization", "MQv2-HMAC-SHA1 Credential=a, Signature=00"), ("x-mq-date-time", "20250101T000000Z"))
+    claims = (("x-mq-authorization-ak", "rocketmq-root"),)
+
+    async def scene(stage):
+        with closing(plain_channel(stage)) as channel:
+            metadata = (*METADATA, *signed, *claims)
+            await stage.call("QueryRoute", route_request(), channel=channel, metadata=metadata)
+        return stage.headers[0]
+
+    header = live_proxy(scene).result
+    assert (header.authorization, header.date_time) == (signed[0][1], signed[1][1])
+    assert header.authorization_ak == "rocketmq-root"
 
 
 def test_a_call_whose_answer_does_not_come_ends_at_its_deadline():

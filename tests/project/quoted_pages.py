@@ -287,7 +287,7 @@ GENERATED = (
 )
 """What other modules write and other tests compare."""
 
-NO_OUTPUTS = ("[[broker]]", "datasets/half-seen/", "[guest_limits]", '@pytest.mark.trap("M7")')
+NO_OUTPUTS = ("[[broker]]", "[[proxy]]", "datasets/half-seen/", "[guest_limits]", '@pytest.mark.trap("M7")')
 """First lines of indented blocks that are neither commands nor outputs, but parts of files."""
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import loads
 from emulator.spec.reading.file import from_dict, to_dict
+from emulator.spec.reading.secrets import marked, resolved
 from emulator.spec.refusals.mistakes import SpecError
 from nodes.config.client5 import Producer5Config, PushConsumer5Config, SimpleConsumer5Config
 
@@ -48,6 +49,19 @@ def test_clients_of_rocketmq_5_have_options_of_their_own() -> None:
         (PROXIES + PRODUCER + 'select = "random"\n', "select: expected none with endpoints"),
         (PROXIES + PRODUCER + "fifo = true\n", "fifo: expected keys with it"),
         (PROXIES + '[[producer]]\ngroup = "pg"\ntopic = "orders"\nfifo = true\n', "fifo: expected endpoints with it"),
+        (
+            PROXIES + PUSH + 'options = { accessKey = "rocketmq-shop" }\n',
+            "options.secretKey: missing; expected both keys",
+        ),
+        (PROXIES + PRODUCER + 'options = { secretKey = "s" }\n', "options.accessKey: missing; expected both keys"),
+        (
+            '[[proxy]]\nname = "proxy-1"\noptions = { innerClientAuthenticationCredentials = "nobody" }\n',
+            "proxy[0].options.innerClientAuthenticationCredentials: expected the access_key of an [[account]]",
+        ),
+        (
+            '[[proxy]]\nname = "proxy-1"\noptions = { authenticationMetadataProvider = "Local" }\n',
+            "expected org.apache.rocketmq.proxy.auth.ProxyAuthenticationMetadataProvider, or empty",
+        ),
         ('[[proxy]]\nname = "broker-a"\n', "expected a name of its own"),
         ('[[proxy]]\nname = "proxy-1"\noptions = { grpcServerPort = 0 }\n', "grpcServerPort"),
     ],
@@ -56,3 +70,14 @@ def test_what_does_not_fit_is_refused_with_its_place(text: str, problem: str) ->
     with pytest.raises(SpecError) as refused:
         loads(HEAD + text, "p")
     assert problem in str(refused.value)
+
+
+def test_secrets_of_clients_of_rocketmq_5_are_masked_and_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY_OF_SHOP", "canary-of-shop")
+    keys = 'options = { accessKey = "rocketmq-shop", secretKey = %s }\n'
+    text = HEAD + PROXIES + PUSH + keys % '"canary-of-billing"' + PRODUCER + keys % '{ env = "KEY_OF_SHOP" }'
+    scenario = loads(text, "p")
+    assert "canary" not in str(to_dict(marked(scenario)))
+    config = resolved(scenario).producers[0].config5
+    assert config is not None
+    assert config.secret_key.reveal() == "canary-of-shop"

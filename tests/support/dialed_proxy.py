@@ -81,6 +81,9 @@ class DialedProxy:
         self.commands.append(command)
         if command.settings is None:
             return None
+        if command.settings.subscription is not None:
+            denied = definition.Status(Code.UNAUTHORIZED, "username cannot be null.")
+            return request.answer(body=encode_body(service.TelemetryCommand(denied)))
         if command.settings.publishing is None:
             return request.answer(ResponseCode.GRPC_ERROR, "no publishing", encode_header(GrpcErrorHeader(3)))
         self.observers.append(channel)

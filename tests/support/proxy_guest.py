@@ -9,6 +9,8 @@ from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
 from emulator.testing import Caller, Stage, Trace, a_scenario, execute
 from nodes.config.proxy import ProxyConfig
+from nodes.protocol.acl_signature import SessionCredentials
+from nodes.protocol.call_signature import authorization_of, date_time_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
 from nodes.protocol.registry import EXCHANGES, decode_body, decode_header
@@ -49,6 +51,10 @@ class ProxyGuest(Caller):
     """Such a client; each call names its client id, so that one guest can stand for several clients."""
 
     client_id = "client-1"
+    signs: SessionCredentials | None = None
+    """With which it signs its calls; None: it does not."""
+    claims: str | None = None
+    """`x-mq-authorization-ak` of its calls; None: they have none."""
 
     def address(self, node: str) -> str:
         """The address of a proxy; of other nodes as a caller has it."""
@@ -70,14 +76,19 @@ class ProxyGuest(Caller):
     ) -> Any:
         """Call a method; returns its answer, or how gRPC failed."""
         metadata = CallMetadataHeader(
-            self.client_id if client_id is None else client_id, language, version, remaining_ms
+            self.client_id if client_id is None else client_id, language, version, remaining_ms, *self._signature()
         )
+        metadata = attrs.evolve(metadata, authorization_ak=self.claims)
         answer = await self.ask(proxy, code, metadata, request, timeout_ms=max(60_000, remaining_ms or 0))
         if answer.code == ResponseCode.GRPC_ERROR:
             return GrpcFailure(decode_header(GrpcErrorHeader, answer.ext_fields).grpc_status, answer.remark or "")
         kind = EXCHANGES[code].response_body
         assert kind is not None
         return decode_body(kind, answer.body)
+
+    def _signature(self) -> tuple[str, str] | tuple[()]:
+        date_time = date_time_of(BORN_MS)
+        return () if self.signs is None else (authorization_of(self.signs, date_time), date_time)
 
     # --- clients -------------------------------------------------------------------------
 

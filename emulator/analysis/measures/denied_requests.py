@@ -1,4 +1,4 @@
-"""Requests that brokers refuse by their users and permissions, for as long as the same is refused.
+"""Requests that brokers and proxies refuse by their users and permissions, for as long as the same is refused.
 
 A client that is denied once, such as before its policy is there, is no complaint: what counts is the time from the
 first denial to the last one, or until the same is allowed. Denials of the same that are more than a minute apart are
@@ -23,10 +23,10 @@ _APART_NS = 60 * NS_PER_S
 
 @attrs.frozen
 class DeniedRequests:
-    """A broker denied a client the same request again and again."""
+    """A broker or a proxy denied a client the same request again and again."""
 
     node: str
-    """The broker."""
+    """The broker or the proxy."""
     user: str
     """As the requests name it; empty: they name none."""
     client: str
@@ -34,7 +34,7 @@ class DeniedRequests:
     request: str
     """RocketMQ's name of the request code."""
     resource: str
-    """What may not be accessed, such as `Topic:orders`; empty: the user is refused, or the broker names no resource."""
+    """What may not be accessed, such as `Topic:orders`; empty: the user is refused, or no resource is named."""
     actions: tuple[str, ...]
     """Of which one would have to be allowed, such as `Sub`."""
     start_ns: int
@@ -44,12 +44,12 @@ class DeniedRequests:
     denied: int
     """Requests that were refused."""
     reason: str
-    """What the broker answered the last time."""
+    """What it answered the last time."""
     subject: str
-    """Of the broker's belief `denied`, such as `billing/127.1.10.1/PULL_MESSAGE/Group:billing`."""
+    """Of its belief `denied`, such as `billing/127.1.10.1/PULL_MESSAGE/Group:billing`."""
 
 
-DENIED = FindingTable("denied_requests", DeniedRequests, "a broker denied a client the same request again and again")
+DENIED = FindingTable("denied_requests", DeniedRequests, "a client was denied the same request again and again")
 
 
 class Denials(Watcher):
@@ -62,7 +62,7 @@ class Denials(Watcher):
         self._found: list[DeniedRequests] = []
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
-        """It reads beliefs of brokers."""
+        """It reads beliefs of brokers and proxies."""
         return {BELIEFS: self._belief}
 
     def found(self) -> tuple[DeniedRequests, ...]:

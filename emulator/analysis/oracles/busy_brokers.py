@@ -32,14 +32,14 @@ class BusySpan(JudgedFinding):
     """A thread pool of a node was busy: requests waited for 100 ms or longer, or were refused (V19)."""
 
     node: str
-    """The broker, nameserver or controller."""
+    """The broker, nameserver, controller or proxy."""
     pool: str
     """The pool, such as `sendMessage`."""
     start_ns: int
     end_ns: int
     censored: bool
     refused: int
-    """Requests that were refused because the broker was busy."""
+    """Requests that were refused because the node was busy."""
     reasons: tuple[str, ...]
     """The words at the beginning of these answers, such as `TIMEOUT_CLEAN_QUEUE`."""
     refusing_ns: int

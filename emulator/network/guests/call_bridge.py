@@ -185,14 +185,19 @@ class CallBridge:
         try:
             with stream.scope:
                 while (content := await requests.receive()) is not None:
-                    await self._on_client_command(stream, context, content)
+                    if not await self._on_client_command(stream, context, content):
+                        return
                 return
         finally:
             self._streams.remove(stream)
         raise GrpcError(GrpcStatus.UNAVAILABLE, "the proxy has closed the connection")
 
-    async def _on_client_command(self, stream: _Stream, context: CallContext, content: bytes) -> None:
-        """Pass a command of the client on; a proxy answers settings alone."""
+    async def _on_client_command(self, stream: _Stream, context: CallContext, content: bytes) -> bool:
+        """Pass a command of the client on; a proxy answers settings alone.
+
+        Returns:
+            Whether the stream goes on: a proxy ends it after a status without settings (`ResponseWriter`).
+        """
         try:
             command = translation(TelemetryCommand).from_bytes(content)
         except IllegalTimeError as error:
@@ -200,11 +205,13 @@ class CallBridge:
         code = RequestCode.V2_TELEMETRY
         if command.settings is None:
             self._send(self._command(code, context, command, CommandFlag.ONEWAY))
-            return
+            return True
         self._streams.remove(stream)
         self._streams.append(stream)
         answer = await self._answer(self._command(code, context, command))
-        self._respond(stream, _value(answer, TelemetryCommand))
+        value: TelemetryCommand = _value(answer, TelemetryCommand)
+        self._respond(stream, value)
+        return value.settings is not None
 
     def _on_telemetry(self, frame: Command) -> None:
         """Pass a command of the proxy to the client that it names, or else to that with the latest settings."""
@@ -263,6 +270,7 @@ def _header(context: CallContext) -> CallMetadataHeader:
         metadata.get("authorization"),
         metadata.get("x-mq-date-time"),
         metadata.get("x-mq-namespace"),
+        metadata.get("x-mq-authorization-ak"),
     )
 
 

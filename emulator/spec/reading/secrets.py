@@ -25,6 +25,7 @@ _SECTIONS = {
     "nameservers": "nameserver",
     "controllers": "controller",
     "brokers": "broker",
+    "proxies": "proxy",
     "consumers": "consumer",
     "producers": "producer",
     "statefulsets": "statefulset",
@@ -184,8 +185,13 @@ def _is_same(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
 def _changed_part(part: Any, key: str, change: _Change) -> Any:
     if not hasattr(part, "config"):
         return _changed_fields(part, key, change)
-    config = _changed_fields(part.config, f"{key}.options", change)
-    return part if config is part.config else attrs.evolve(part, config=config)
+    changed = {}
+    for name in ("config", "config5"):
+        before = getattr(part, name, None)
+        after = None if before is None else _changed_fields(before, f"{key}.options", change)
+        if after is not before:
+            changed[name] = after
+    return attrs.evolve(part, **changed) if changed else part
 
 
 def _changed_fields(part: _Part, key: str, change: _Change) -> _Part:

@@ -10,6 +10,7 @@ from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.broker.tables.auth.errors import AuthError
 from nodes.broker.tables.clients.plain_access import AccessRequest, AclError, PlainPermissionManager
 from nodes.config.client import ClientConfig
+from nodes.config.client5 import Client5Config
 from nodes.protocol.acl_signature import signed
 from nodes.protocol.codes import RequestCode
 from nodes.secret import Secret
@@ -29,9 +30,9 @@ def violations_of_accounts(scenario: "Scenario") -> Iterator[SpecError]:
         first = taken.setdefault(account.access_key, i)
         if first != i:
             yield SpecError(f"account[{i}].access_key", f"expected another one than that of account[{first}]")
-    configs: list[tuple[str, ClientConfig]] = [
-        *((f"consumer[{i}]", spec.config) for i, spec in enumerate(scenario.consumers)),
-        *((f"producer[{i}]", spec.config) for i, spec in enumerate(scenario.producers)),
+    configs: list[tuple[str, ClientConfig | Client5Config]] = [
+        *((f"consumer[{i}]", spec.config5 or spec.config) for i, spec in enumerate(scenario.consumers)),
+        *((f"producer[{i}]", spec.config5 or spec.config) for i, spec in enumerate(scenario.producers)),
     ]
     for path, config in configs:
         if bool(config.access_key) != bool(config.secret_key):
@@ -108,10 +109,14 @@ def refused_clients(
         by: the brokers that refuse it.
     """
     for group in scenario.consumers:
+        if group.config5 is not None:
+            continue  # it sends brokers nothing
         for topic in group.topics:
             fields = {"topic": topic, "consumerGroup": group.group}
             yield from _refused(validate, group.names, ips, RequestCode.PULL_MESSAGE, fields, group.config, by)
     for producer in scenario.producers:
+        if producer.config5 is not None:
+            continue
         names, fields = (producer.name,), {"b": producer.topic}
         yield from _refused(validate, names, ips, RequestCode.SEND_MESSAGE_V2, fields, producer.config, by)
 

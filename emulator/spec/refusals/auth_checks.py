@@ -34,6 +34,16 @@ def violations_of_auth(scenario: "Scenario") -> Iterator[SpecError]:
                 f"{path}.authenticationMetadataProvider", f"missing; expected {AUTHENTICATION_METADATA} to store users"
             )
 
+    yield from _violations_of_proxies(scenario, known)
+
+
+def _violations_of_proxies(scenario: "Scenario", known: "set[str]") -> Iterator[SpecError]:
+    for i, proxy in enumerate(scenario.proxies):
+        access_key = proxy.config.inner_client_authentication_credentials
+        if access_key and access_key not in known:
+            key = f"proxy[{i}].options.innerClientAuthenticationCredentials"
+            yield SpecError(key, "expected the access_key of an [[account]]")
+
 
 def _without_effect(scenario: "Scenario") -> Iterator[HarmfulSetting]:
     """Options of ACL that their brokers ignore."""
@@ -51,6 +61,37 @@ def _without_effect(scenario: "Scenario") -> Iterator[HarmfulSetting]:
             "auth-without-effect",
             ", ".join(inside),
             "brokers of a container ignore the options of ACL 2.0, in RocketMQ, too: every request passes",
+        )
+    silent = [
+        proxy.name
+        for proxy in scenario.proxies
+        if proxy.config.inner_client_authentication_credentials
+        and not proxy.config.enable_acl_rpc_hook_for_cluster_mode
+    ]
+    if silent:
+        yield HarmfulSetting(
+            "proxy-credentials-without-effect",
+            ", ".join(silent),
+            "innerClientAuthenticationCredentials sign nothing without enableAclRpcHookForClusterMode = true",
+        )
+
+
+def _refused_proxies(broker: "BrokerSpec", scenario: "Scenario") -> Iterator[HarmfulSetting]:
+    """The warning if a broker refuses what proxies send it, since they do not sign."""
+    unsigned = [
+        proxy.name
+        for proxy in scenario.proxies
+        if broker.config.authentication_enabled
+        and not (
+            proxy.config.enable_acl_rpc_hook_for_cluster_mode and proxy.config.inner_client_authentication_credentials
+        )
+    ]
+    if unsigned:
+        yield HarmfulSetting(
+            "proxies-refused-by-accounts",
+            ", ".join(unsigned),
+            f"they sign nothing, and {broker.name} with ACL 2.0 refuses all that they send it, so that they do not "
+            "start (issue 9958); set enableAclRpcHookForClusterMode and innerClientAuthenticationCredentials",
         )
 
 
@@ -82,6 +123,7 @@ def _refused_by(broker: "BrokerSpec", scenario: "Scenario", ips: Mapping[str, st
         tables.evaluate(AuthRequest(ip, ip, code, fields, version=VERSION), 0)
 
     yield from refused_clients(scenario, ips, validate, f"{broker.name} with ACL 2.0")
+    yield from _refused_proxies(broker, scenario)
     unsigned = [
         peer.name
         for peer in scenario.brokers

@@ -11,6 +11,7 @@ from emulator.spec.reading.user_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import named_code
 from emulator.spec.refusals.account_checks import refused_by_accounts
 from emulator.spec.refusals.auth_checks import refused_by_auth
+from emulator.spec.refusals.proxy_auth_checks import refused_by_proxies
 from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.controller_checks import harmful_controllers
 from emulator.spec.warnings.first_offset_checks import late_groups
@@ -54,6 +55,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_delays(scenario),
         *refused_by_accounts(scenario, addresses(scenario)),
         *refused_by_auth(scenario, addresses(scenario)),
+        *refused_by_proxies(scenario, addresses(scenario)),
         *unusual_values(scenario),
         *_code_not_run(scenario),
     ]

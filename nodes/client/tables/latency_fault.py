@@ -6,6 +6,7 @@ Mirrors:
 
 import attrs
 
+from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import MessageQueue
 from nodes.routes import SendWhichQueue
 
@@ -34,6 +35,8 @@ class FaultItem:
     start_timestamp: int
     """End of its isolation, wall clock; 0: it was never isolated."""
     reachable: bool
+    check_stamp: int = 0
+    """From when on a detector may ask the broker again, wall clock."""
 
 
 class LatencyFaultTolerance:
@@ -58,6 +61,32 @@ class LatencyFaultTolerance:
         item.reachable = reachable
         if not_available_duration_ms > 0:
             item.start_timestamp = max(item.start_timestamp, now_ms + not_available_duration_ms)
+
+    def begin_detection(self, broker_name: str, now_ms: int, interval_ms: int) -> bool:
+        """Whether a detector asks a broker now; the next time it may is an interval later.
+
+        Mirrors:
+            `LatencyFaultToleranceImpl#detectByOneRound`.
+        """
+        item = self._items.get(broker_name)
+        if item is None or now_ms < item.check_stamp:
+            return False
+        item.check_stamp = now_ms + interval_ms
+        return True
+
+    def on_detected(self, broker_name: str) -> None:
+        """A broker has answered a detector."""
+        item = self._items.get(broker_name)
+        if item is not None:
+            item.reachable = True
+
+    def remove(self, broker_name: str) -> None:
+        """Forget a broker, which is available and reachable then."""
+        self._items.pop(broker_name, None)
+
+    def broker_names(self) -> list[str]:
+        """The brokers in the order in which Java iterates them."""
+        return hash_ordered(self._items)
 
     def is_available(self, broker_name: str, now_ms: int) -> bool:
         """Whether a broker is not isolated."""

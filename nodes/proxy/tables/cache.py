@@ -47,6 +47,10 @@ class RefreshingCache(Generic[_Value]):
         entry.used_ns = now_ns
         return entry
 
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all values, those included that are to be forgotten at their next use."""
+        return tuple(self._entries)
+
     def begin_reload(self, entry: CacheEntry[_Value], now_ns: int) -> bool:
         """Whether this use is the one that starts a reload."""
         if entry.is_reloading or now_ns - entry.written_ns < self._refresh_ns:

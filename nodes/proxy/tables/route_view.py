@@ -5,7 +5,7 @@ Mirrors:
     `org.apache.rocketmq.proxy.grpc.v2.route.RouteActivity`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -30,6 +30,10 @@ class AddressableQueue:
     broker_name: str
     queue_id: int
     address: str
+
+
+QueueFilter = Callable[[AddressableQueue], bool]
+"""Whether a queue may be sent to."""
 
 
 def consistent_hash(number: int, buckets: int) -> int:
@@ -82,6 +86,22 @@ class QueueSelector:
         index = self._queue_index
         self._queue_index += 1
         return self.queues[index % len(self.queues)] if self.queues else None
+
+    def next_queue_by_pipeline(self, filters: Sequence[QueueFilter]) -> AddressableQueue | None:
+        """The next queue that passes all filters, else the first, else the second, else the next; None: there is none.
+
+        Each attempt without a result advances the turn by one per queue.
+
+        Mirrors:
+            `MessageQueueSelector#selectOneByPipeline`.
+        """
+        for attempt in (filters, *((suits,) for suits in filters)):
+            for _ in self.queues:
+                self._queue_index += 1
+                queue = self.queues[self._queue_index % len(self.queues)]
+                if all(suits(queue) for suits in attempt):
+                    return queue
+        return self.next_queue()
 
     def of_group(self, message_group: str) -> AddressableQueue | None:
         """The queue of a message group; None: there is no queue."""

@@ -7,12 +7,14 @@ Mirrors:
 
 import re
 
+from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.config.proxy import ProxyConfig
 from nodes.protocol.names import GROUP_MAX_LENGTH, TOPIC_MAX_LENGTH, is_sys_consumer_group, is_system_topic
 from nodes.protocol.properties import (
     BORN_HOST,
     BORN_TIMESTAMP,
     CHECK_IMMUNITY_TIME_IN_SECONDS,
+    DELAY_TIME_LEVEL,
     KEY_SEPARATOR,
     KEYS,
     PRODUCER_GROUP,
@@ -113,6 +115,9 @@ def message_properties(
         if 0 < maximum_ms < system.delivery_timestamp_ms - now_ms:
             text = f"the max delay time of message is too large, max is {maximum_ms}"
             raise CallError(Code.ILLEGAL_DELIVERY_TIME, text)
+        if config.use_delay_level:
+            level = _delay_level(config.message_delay_level, system.delivery_timestamp_ms - now_ms)
+            properties[DELAY_TIME_LEVEL] = str(level)
         properties[TIMER_DELIVER_MS] = str(system.delivery_timestamp_ms)
     properties[RECONSUME_TIME] = str(system.delivery_attempt or 0)
     properties[PRODUCER_GROUP] = producer_group
@@ -126,6 +131,16 @@ def message_properties(
         properties[BORN_HOST] = born_host
     properties[BORN_TIMESTAMP] = str(system.born_timestamp_ms)
     return properties
+
+
+def _delay_level(levels: str, delay_ms: int) -> int:
+    """The first level, by its delay, that is longer than a delay; the longest one if none is.
+
+    Mirrors:
+        `ProxyConfig#computeDelayLevel`.
+    """
+    by_delay = sorted(parse_delay_level(levels).delays_ms.items(), key=lambda item: item[1])
+    return next((level for level, level_ms in by_delay if level_ms > delay_ms), by_delay[-1][0])
 
 
 def _validate_body(body: bytes, config: ProxyConfig) -> None:

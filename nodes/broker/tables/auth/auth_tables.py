@@ -7,14 +7,13 @@ from nodes.broker.tables.auth.contexts import AuthRequest
 from nodes.broker.tables.auth.evaluators import (
     AuthenticationEvaluator,
     AuthorizationEvaluator,
-    CacheLimits,
-    DecisionCache,
     codes_of,
+    decision_caches,
 )
 from nodes.broker.tables.auth.migration import migrate
 from nodes.broker.tables.auth.users import Users
 from nodes.config.accounts import PlainAccessConfig
-from nodes.config.auth import STATEFUL_AUTHENTICATION, STATEFUL_AUTHORIZATION, AuthConfig
+from nodes.config.auth import AuthConfig
 from nodes.protocol.auth import UserType
 from nodes.protocol.bodies_auth import UserInfo
 from nodes.values import frozen
@@ -83,28 +82,9 @@ def auth_tables(config: AuthConfig, cluster_name: str) -> AuthTables:
     """The tables before a broker has read its files."""
     users = Users(has_provider=bool(config.authentication_metadata_provider))
     acls = Acls(users, has_provider=bool(config.authorization_metadata_provider))
-    authentication = AuthenticationEvaluator(
-        users,
-        codes_of(config.authentication_whitelist),
-        _cache(
-            config.authentication_strategy == STATEFUL_AUTHENTICATION,
-            config.stateful_authentication_cache_max_num,
-            config.stateful_authentication_cache_expired_second,
-        ),
-    )
+    cached = decision_caches(config)
+    authentication = AuthenticationEvaluator(users, codes_of(config.authentication_whitelist), cached.authentication)
     authorization = AuthorizationEvaluator(
-        users,
-        acls,
-        cluster_name,
-        codes_of(config.authorization_whitelist),
-        _cache(
-            config.authorization_strategy == STATEFUL_AUTHORIZATION,
-            config.stateful_authorization_cache_max_num,
-            config.stateful_authorization_cache_expired_second,
-        ),
+        users, acls, cluster_name, codes_of(config.authorization_whitelist), cached.authorization
     )
     return AuthTables(config, users, acls, authentication, authorization)
-
-
-def _cache(is_stateful: bool, max_num: int, expired_s: int) -> DecisionCache:  # noqa: FBT001 - three options in a row
-    return DecisionCache(CacheLimits(max_num, expired_s) if is_stateful else None)

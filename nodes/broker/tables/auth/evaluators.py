@@ -15,17 +15,20 @@ from collections.abc import Callable, Hashable
 from nodes.broker.tables.auth.acls import Acls
 from nodes.broker.tables.auth.contexts import AuthContext, AuthRequest, contexts_of
 from nodes.broker.tables.auth.errors import AuthenticationError, AuthorizationError
-from nodes.broker.tables.auth.users import Users, subject_key
+from nodes.broker.tables.auth.policies import Acl
+from nodes.broker.tables.auth.users import User, Users, subject_key
+from nodes.config.auth import STATEFUL_AUTHENTICATION, STATEFUL_AUTHORIZATION, RequestAuthConfig
 from nodes.protocol.acl_signature import signature
 from nodes.protocol.auth import Decision, UserStatus, UserType
 from nodes.units import MS_PER_S
 from nodes.values import frozen
 
-_NO_RIGHTS = "Authorization failed. Please verify your access rights and try again."
+NO_RIGHTS = "Authorization failed. Please verify your access rights and try again."
+"""What a client is answered after any other exception, so that it does not learn which."""
 
 
 def codes_of(whitelist: str) -> frozenset[str]:
-    """The request codes of a white list, as texts: a text that is no code has no effect."""
+    """The requests of a white list, as texts: a text that is no request has no effect."""
     return frozenset(code.strip() for code in whitelist.split(","))
 
 
@@ -37,6 +40,20 @@ class CacheLimits:
     expired_s: int
 
 
+@frozen
+class DecidedOutcome:
+    """What was decided about a request."""
+
+    decided_ms: int
+    error: AuthenticationError | AuthorizationError | None
+    """None: it passes."""
+
+    def require_passed(self) -> None:
+        """Raise what was decided, if that is an error."""
+        if self.error is not None:
+            raise self.error
+
+
 class DecisionCache:
     """What was decided, for a time from then on.
 
@@ -46,7 +63,23 @@ class DecisionCache:
 
     def __init__(self, limits: CacheLimits | None) -> None:
         self._limits = limits
-        self._decided: dict[Hashable, tuple[int, AuthenticationError | AuthorizationError | None]] = {}
+        self._decided: dict[Hashable, DecidedOutcome] = {}
+
+    def find(self, key: Hashable, now_ms: int) -> DecidedOutcome | None:
+        """What was decided about the key; None: nothing that holds."""
+        found = self._decided.get(key)
+        if self._limits is None or found is None:
+            return None
+        return found if now_ms - found.decided_ms < self._limits.expired_s * MS_PER_S else None
+
+    def put(self, key: Hashable, error: AuthenticationError | AuthorizationError | None, now_ms: int) -> DecidedOutcome:
+        """Remember what was decided about the key; returns it."""
+        decided = DecidedOutcome(now_ms, error)
+        if self._limits is not None:
+            self._decided[key] = decided
+            while len(self._decided) > self._limits.max_num:
+                del self._decided[next(iter(self._decided))]
+        return decided
 
     def decide(self, key: Hashable, check: Callable[[], None], now_ms: int) -> None:
         """Decide, or repeat what was decided about the key.
@@ -55,17 +88,29 @@ class DecisionCache:
             AuthenticationError: as `check`.
             AuthorizationError: as `check`.
         """
-        limits = self._limits
-        if limits is None:
-            check()
-            return
-        found = self._decided.get(key)
-        if found is None or now_ms - found[0] >= limits.expired_s * MS_PER_S:
-            found = self._decided[key] = (now_ms, _outcome(check))
-            while len(self._decided) > limits.max_num:
-                del self._decided[next(iter(self._decided))]
-        if found[1] is not None:
-            raise found[1]
+        (self.find(key, now_ms) or self.put(key, _outcome(check), now_ms)).require_passed()
+
+
+@frozen
+class DecisionCaches:
+    """The caches of both strategies."""
+
+    authentication: DecisionCache
+    authorization: DecisionCache
+
+
+def decision_caches(config: RequestAuthConfig) -> DecisionCaches:
+    """The caches of the strategies that options name."""
+    authentication = CacheLimits(
+        config.stateful_authentication_cache_max_num, config.stateful_authentication_cache_expired_second
+    )
+    authorization = CacheLimits(
+        config.stateful_authorization_cache_max_num, config.stateful_authorization_cache_expired_second
+    )
+    return DecisionCaches(
+        DecisionCache(authentication if config.authentication_strategy == STATEFUL_AUTHENTICATION else None),
+        DecisionCache(authorization if config.authorization_strategy == STATEFUL_AUTHORIZATION else None),
+    )
 
 
 def _outcome(check: Callable[[], None]) -> AuthenticationError | AuthorizationError | None:
@@ -74,6 +119,59 @@ def _outcome(check: Callable[[], None]) -> AuthenticationError | AuthorizationEr
     except (AuthenticationError, AuthorizationError) as error:
         return error
     return None
+
+
+def require_username(username: str | None) -> str:
+    """The user that a request names.
+
+    Raises:
+        AuthenticationError: it names none.
+    """
+    if not username:
+        raise AuthenticationError("username cannot be null.")
+    return username
+
+
+def require_authentic(username: str, user: User | None, content: bytes, given: str | None) -> None:
+    """Check that a request comes from the user that it names.
+
+    Args:
+        username: as the request has it.
+        user: of that name; None: there is none.
+        content: what the signature is of.
+        given: the signature, in Base64; None: there is none.
+
+    Raises:
+        AuthenticationError: it does not, or the user is disabled.
+    """
+    if user is None:
+        raise AuthenticationError(f"User:{username} is not found.")
+    if user.status is UserStatus.DISABLE:
+        raise AuthenticationError(f"User:{username} is disabled.")
+    expected = signature(content, user.password.reveal())
+    if given is None or not hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace")):
+        raise AuthenticationError("check signature failed.")
+
+
+def require_permission(username: str, acl: Acl | None, context: AuthContext, source_ip: str) -> None:
+    """Check that the policies of a user allow what a request does.
+
+    Raises:
+        AuthorizationError: they do not.
+    """
+    try:
+        entry = None if acl is None else acl.deciding(context.resource, context.actions, source_ip)
+    except ValueError:
+        raise AuthorizationError(NO_RIGHTS) from None
+    if entry is not None and entry.decision is Decision.ALLOW:
+        return
+    detail = "no matched policies." if entry is None else "the decision is deny."
+    resource = context.resource.key
+    raise AuthorizationError(
+        f"{subject_key(username)} has no permission to access {resource} from {source_ip}, {detail}",
+        resource=resource,
+        actions=tuple(map(str, context.actions)),
+    )
 
 
 class AuthenticationEvaluator:
@@ -104,17 +202,8 @@ class AuthenticationEvaluator:
             return
         if not self._users.has_provider:
             raise AuthenticationError("The authenticationMetadataProvider is not configured")
-        if not request.username:
-            raise AuthenticationError("username cannot be null.")
-        user = self._users.find(request.username)
-        if user is None:
-            raise AuthenticationError(f"User:{request.username} is not found.")
-        if user.status is UserStatus.DISABLE:
-            raise AuthenticationError(f"User:{request.username} is disabled.")
-        expected = signature(request.content(), user.password.reveal())
-        given = request.signature
-        if given is None or not hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace")):
-            raise AuthenticationError("check signature failed.")
+        name = require_username(request.username)
+        require_authentic(name, self._users.find(name), request.content(), request.signature)
 
 
 class AuthorizationEvaluator:
@@ -158,7 +247,7 @@ class AuthorizationEvaluator:
         if str(request.code) in self._whitelist:
             return
         if username is None:
-            raise AuthorizationError(_NO_RIGHTS)
+            raise AuthorizationError(NO_RIGHTS)
         if not self._users.has_provider:
             raise AuthorizationError("The authenticationMetadataProvider is not configured")
         user = self._users.find(username)
@@ -170,17 +259,4 @@ class AuthorizationEvaluator:
     def _require_allowed(self, username: str, source_ip: str, context: AuthContext) -> None:
         if not self._acls.has_provider:
             raise AuthorizationError("The authorizationMetadataProvider is not configured")
-        acl = self._acls.of_user(username)
-        try:
-            entry = None if acl is None else acl.deciding(context.resource, context.actions, source_ip)
-        except ValueError:
-            raise AuthorizationError(_NO_RIGHTS) from None
-        if entry is not None and entry.decision is Decision.ALLOW:
-            return
-        detail = "no matched policies." if entry is None else "the decision is deny."
-        resource = context.resource.key
-        raise AuthorizationError(
-            f"{subject_key(username)} has no permission to access {resource} from {source_ip}, {detail}",
-            resource=resource,
-            actions=tuple(map(str, context.actions)),
-        )
+        require_permission(username, self._acls.of_user(username), context, source_ip)

@@ -29,6 +29,13 @@ class User:
         return UserInfo(self.username, self.password.reveal(), str(self.type), str(self.status))
 
 
+def user_of(info: UserInfo) -> User:
+    """The user that a request or an answer has; a type or status of another name is the default."""
+    kind = by_name(UserType, info.user_type) or UserType.NORMAL
+    status = by_name(UserStatus, info.user_status) or UserStatus.ENABLE
+    return User(info.username or "", Secret(info.password or ""), kind, status)
+
+
 def subject_key(username: str) -> str:
     """The key of the subject that a user is."""
     return f"{SubjectType.USER}:{username}"
@@ -63,9 +70,7 @@ class Users:
             raise AuthenticationError("password can not be blank")
         if self.get(username) is not None:
             raise AuthenticationError("The user is existed")
-        kind = by_name(UserType, given.user_type) or UserType.NORMAL
-        status = by_name(UserStatus, given.user_status) or UserStatus.ENABLE
-        self._users[username] = User(username, Secret(given.password), kind, status)
+        self._users[username] = user_of(given)
 
     def update(self, given: UserInfo) -> None:
         """Change of a user what is given.

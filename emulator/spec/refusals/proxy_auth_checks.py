@@ -1,0 +1,107 @@
+"""Clients of RocketMQ 5 that a proxy with ACL 2.0 refuses, as far as a scenario shows it."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from emulator.spec.refusals.account_checks import with_known_secrets
+from emulator.spec.warnings.harmful_setting import HarmfulSetting
+from nodes.broker.tables.auth.auth_tables import AuthTables, auth_tables
+from nodes.broker.tables.auth.errors import AuthError
+from nodes.broker.tables.auth.evaluators import require_authentic, require_permission, require_username
+from nodes.config.client5 import Client5Config
+from nodes.protocol.acl_signature import SessionCredentials
+from nodes.protocol.auth import UserType
+from nodes.protocol.call_signature import authorization_of
+from nodes.protocol.headers_proxy import CallMetadataHeader
+from nodes.protocol.v2 import service
+from nodes.protocol.v2.definition import Message, MessageQueue, Resource
+from nodes.proxy.tables.authentication import CallAuthentication, authentication_of
+from nodes.proxy.tables.authorization import contexts_of_call
+
+if TYPE_CHECKING:
+    from emulator.spec.model.proxies import ProxySpec
+    from emulator.spec.model.scenario import Scenario
+
+_INSTANT = "20250101T000000Z"
+
+
+def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+    """Warnings about clients whose receives or sends a proxy refuses, by the users of the first broker of its cluster.
+
+    Users and policies are those of the start: an administrator may create others later.
+
+    Args:
+        ips: mapping node -> IP address.
+    """
+    scenario = with_known_secrets(scenario)
+    for proxy in scenario.proxies:
+        config = proxy.config
+        brokers = [b for b in scenario.brokers if b.cluster == config.rocket_m_q_cluster_name and b.container is None]
+        if not brokers or not (config.authentication_enabled or config.authorization_enabled):
+            continue
+        tables = auth_tables(brokers[0].config, brokers[0].cluster)
+        for _ in tables.begin(scenario.accounts):
+            pass
+        for names, client, request in _calls(scenario, proxy.name):
+            yield from _refused(proxy, tables, {name: ips[name] for name in names}, client, request)
+
+
+def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], Client5Config, Any]]:
+    """Names of the clients that know a proxy, their options, and what they call it for."""
+    for group in scenario.consumers:
+        if group.config5 is not None and proxy in (group.endpoints or (proxy,)):
+            for topic in group.topics:
+                queue = MessageQueue(Resource(topic))
+                yield group.names, group.config5, service.ReceiveMessageRequest(Resource(group.group), queue)
+    for producer in scenario.producers:
+        if producer.config5 is not None and proxy in (producer.endpoints or (proxy,)):
+            message = Message(Resource(producer.topic))
+            yield (producer.name,), producer.config5, service.SendMessageRequest((message,))
+
+
+def _refused(
+    proxy: "ProxySpec", tables: AuthTables, ips: Mapping[str, str], client: Client5Config, request: Any
+) -> Iterator[HarmfulSetting]:
+    """The warning if a call of clients is refused."""
+    why: dict[str, list[str]] = {}
+    for name, ip in ips.items():
+        try:
+            _check(proxy, tables, ip, client, request)
+        except AuthError as error:
+            why.setdefault(str(error), []).append(name)
+    for problem, refused in why.items():
+        call = type(request).__name__.removesuffix("Request")
+        text = f"{proxy.name} with ACL 2.0 refuses their {call}: {problem}"
+        yield HarmfulSetting("clients-refused-by-accounts", ", ".join(refused), text)
+
+
+def _check(proxy: "ProxySpec", tables: AuthTables, ip: str, client: Client5Config, request: Any) -> None:
+    """Check a call as the proxy does.
+
+    Raises:
+        AuthError: it is refused.
+    """
+    claim = CallAuthentication()
+    if proxy.config.authentication_enabled:
+        claim = _claim(client, tables)
+        user = require_username(claim.username)
+        require_authentic(user, tables.users.find(user), claim.content, claim.signature)
+    if proxy.config.authorization_enabled:
+        user = require_username(claim.username)
+        found = tables.users.find(user)
+        if found is None or found.type is not UserType.SUPER:
+            for context in contexts_of_call(request):
+                require_permission(user, tables.acls.of_user(user), context, ip)
+
+
+def _claim(client: Client5Config, tables: AuthTables) -> CallAuthentication:
+    """What a client claims to be; a secret that is not known yet counts as that of the user."""
+    if not client.access_key:
+        return CallAuthentication()
+    user, secret = tables.users.find(client.access_key), client.secret_key
+    if not secret.is_known and user is not None:
+        secret = user.password
+    if not secret.is_known:
+        return CallAuthentication(client.access_key)
+    signed = authorization_of(SessionCredentials(client.access_key, secret), _INSTANT)
+    return authentication_of(CallMetadataHeader(authorization=signed, date_time=_INSTANT))
