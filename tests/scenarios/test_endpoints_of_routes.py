@@ -132,4 +132,4 @@ def test_a_client_that_ends_reports_it_to_the_endpoints_of_its_routes() -> None:
     trace = execute(two_proxies(from_request=OWN_PORTS), script, for_ms=45_000)
     reported = trace.select("rpc", src="c1", code=int(RequestCode.V2_NOTIFY_CLIENT_TERMINATION), kind="request")
     assert [row.dst for row in reported] == proxies
-    assert trace.beliefs(BeliefKind.PROXY_MEMBERS, GROUP, node=proxies[0])[-1].held is None
+    assert trace.beliefs(BeliefKind.PROXY_MEMBERS, GROUP, node=proxies[0])[-1].held == {}
