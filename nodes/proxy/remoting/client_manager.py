@@ -13,6 +13,8 @@ from nodes.protocol.names import require_usual_names
 from nodes.protocol.registry import decode_body, decode_header
 from nodes.proxy.client_manager import ClientManager
 from nodes.proxy.remoting_channels import RemotingChannel
+from nodes.proxy.tables.errors import null_pointer
+from nodes.proxy.tables.remoting import REMOTING
 
 
 class ClientManagerActivity:
@@ -25,8 +27,11 @@ class ClientManagerActivity:
         """Register the producers and consumers of a client; other proxies hear of the consumers.
 
         Raises:
+            CallError: there is no body.
             ProtocolError: the heartbeat cannot be read, or has a name that no client would use.
         """
+        if request.body is None:
+            raise null_pointer(f"{REMOTING}.heartbeat.HeartbeatData.getClientID()", "heartbeatData")
         data = decode_body(HeartbeatData, request.body)
         require_usual_names(data)
         made = (channel, data.client_id, request.language, request.version)

@@ -11,16 +11,18 @@ from nodes.protocol.bodies_admin import Connection, ConsumerConnection
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers import ConsumerGroupRequestHeader
-from nodes.protocol.registry import decode_body, decode_header
+from nodes.protocol.registry import decode_body, decode_header, encode_body
 from nodes.proxy.client_manager import ClientManager, RemoteChannel
 from nodes.proxy.grpc_channels import GrpcClientChannel
 from nodes.proxy.remoting.forwarder import RequestForwarder
 from nodes.proxy.remoting_channels import RemotingChannel
 from nodes.proxy.tables.errors import null_pointer
-from nodes.proxy.tables.remoting import first_broker_name
+from nodes.proxy.tables.remoting import REMOTING, first_broker_name
 from nodes.rpc.typed import success
 
 _TIMEOUT_MS = 3_000
+_NO_CODE_SET = "not set any response code"
+"""The remark of a new answer in RocketMQ, which the list of members retains."""
 
 
 class ConsumerManagerActivity:
@@ -42,7 +44,8 @@ class ConsumerManagerActivity:
             raise null_pointer(
                 "org.apache.rocketmq.broker.client.ConsumerGroupInfo.getAllClientId()", "consumerGroupInfo"
             )
-        return success(request, None, GetConsumerListByGroupResponseBody(info.client_ids))
+        body = encode_body(GetConsumerListByGroupResponseBody(info.client_ids))
+        return request.answer(ResponseCode.SUCCESS, _NO_CODE_SET, body=body)
 
     async def consumer_connections(self, _channel: Channel, request: Command) -> Command:
         """The connections of a group, and its subscriptions."""
@@ -55,10 +58,17 @@ class ConsumerManagerActivity:
         return success(request, None, ConsumerConnection(connections, info.subscriptions, *kinds))
 
     async def lock_queues(self, _channel: Channel, request: Command) -> Command | None:
-        """The answer of the broker of the first queue to a request that locks or unlocks queues."""
+        """The answer of the broker of the first queue to a request that locks or unlocks queues.
+
+        Raises:
+            CallError: there is no body.
+        """
+        if request.body is None:
+            raise null_pointer(f"{REMOTING}.body.LockBatchRequestBody.getMqSet()", "requestBody")
         queues = decode_body(LockBatchRequestBody, request.body).mq_set
         if not queues:
-            return request.answer(ResponseCode.SYSTEM_ERROR, "MessageQueue set is empty", body=request.body)
+            # RocketMQ returns the body of the request, which is no body of this answer, and which no client reads.
+            return request.answer(ResponseCode.SYSTEM_ERROR, "MessageQueue set is empty")
         return await self._forwarder.forward_to(first_broker_name(queues), request, _TIMEOUT_MS)
 
     async def forward(self, _channel: Channel, request: Command) -> Command | None:

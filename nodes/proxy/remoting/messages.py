@@ -11,7 +11,6 @@ from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers import (
-    EndTransactionRequestHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
 )
@@ -25,7 +24,7 @@ from nodes.proxy.client_manager import ClientManager
 from nodes.proxy.producer_processor import ProducerProcessor
 from nodes.proxy.remoting.forwarder import RequestForwarder
 from nodes.proxy.tables.errors import CallError
-from nodes.proxy.tables.remoting import pull_header, with_subscription
+from nodes.proxy.tables.remoting import end_transaction_header, pull_header, with_subscription
 from nodes.proxy.tables.topic_types import TopicMessageType, type_of_message
 from nodes.proxy.transaction_service import TransactionService
 from nodes.rpc.typed import success
@@ -102,8 +101,12 @@ class RemotingMessages:
         return await self._forwarder.forward(subscribed, timeout_ms)
 
     async def end_transaction(self, _channel: Channel, request: Command) -> Command:
-        """SUCCESS, whether the proxy knows the transaction or not."""
-        header = decode_header(EndTransactionRequestHeader, request.ext_fields)
+        """SUCCESS, whether the proxy knows the transaction or not.
+
+        Raises:
+            CallError: the request does not say how it ends.
+        """
+        header = end_transaction_header(request)
         resolution = _ENDS.get(header.commit_or_rollback, TransactionResolution.TRANSACTION_RESOLUTION_UNSPECIFIED)
         try:
             await self._transactions.end(

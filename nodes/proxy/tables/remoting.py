@@ -12,7 +12,7 @@ import attrs
 from nodes.broker.tables.clients.consumers import ConsumerGroup
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
-from nodes.protocol.headers import PullMessageRequestHeader
+from nodes.protocol.headers import EndTransactionRequestHeader, PullMessageRequestHeader
 from nodes.protocol.java import bucket_of, buckets_for
 from nodes.protocol.model import MessageQueue, TopicRouteData
 from nodes.protocol.registry import decode_header, encode_header
@@ -27,7 +27,8 @@ from nodes.proxy.tables.errors import (
 )
 from nodes.routes import queue_hash
 
-_REMOTING = "org.apache.rocketmq.remoting.protocol"
+REMOTING = "org.apache.rocketmq.remoting.protocol"
+"""The package of requests, in texts of Java's errors."""
 _HASH_BUCKETS = 16
 _SHORT_NAMED = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 _CODES: Mapping[Code, ResponseCode] = {
@@ -56,7 +57,7 @@ def broker_name_of(request: Command) -> str | None:
         CallError: it has no header at all.
     """
     if not request.ext_fields:
-        raise null_result("java.util.HashMap.get(Object)", f"{_REMOTING}.RemotingCommand.getExtFields()")
+        raise null_result("java.util.HashMap.get(Object)", f"{REMOTING}.RemotingCommand.getExtFields()")
     return request.ext_fields.get("n" if request.code in _SHORT_NAMED else "bname")
 
 
@@ -96,8 +97,21 @@ def pull_header(request: Command) -> PullMessageRequestHeader:
         ProtocolError: it cannot be read.
     """
     if "sysFlag" not in request.ext_fields:
-        raise null_result("java.lang.Integer.intValue()", f"{_REMOTING}.header.PullMessageRequestHeader.getSysFlag()")
+        raise null_result("java.lang.Integer.intValue()", f"{REMOTING}.header.PullMessageRequestHeader.getSysFlag()")
     return decode_header(PullMessageRequestHeader, request.ext_fields)
+
+
+def end_transaction_header(request: Command) -> EndTransactionRequestHeader:
+    """The header of the end of a transaction.
+
+    Raises:
+        CallError: it does not say how the transaction ends.
+        ProtocolError: it cannot be read.
+    """
+    if "commitOrRollback" not in request.ext_fields:
+        getter = f"{REMOTING}.header.EndTransactionRequestHeader.getCommitOrRollback()"
+        raise null_result("java.lang.Integer.intValue()", getter)
+    return decode_header(EndTransactionRequestHeader, request.ext_fields)
 
 
 def with_subscription(
