@@ -8,7 +8,7 @@ from nodes.broker.tables.clients.consumers import ConsumerChannel
 from nodes.host import Channel
 from nodes.protocol.bodies import GetConsumerListByGroupResponseBody, LockBatchRequestBody
 from nodes.protocol.bodies_admin import Connection, ConsumerConnection
-from nodes.protocol.codes import ResponseCode
+from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers import ConsumerGroupRequestHeader
 from nodes.protocol.registry import decode_body, decode_header, encode_body
@@ -64,7 +64,8 @@ class ConsumerManagerActivity:
             CallError: there is no body.
         """
         if request.body is None:
-            raise null_pointer(f"{REMOTING}.body.LockBatchRequestBody.getMqSet()", "requestBody")
+            kind = "Lock" if request.code == RequestCode.LOCK_BATCH_MQ else "Unlock"
+            raise null_pointer(f"{REMOTING}.body.{kind}BatchRequestBody.getMqSet()", "requestBody")
         queues = decode_body(LockBatchRequestBody, request.body).mq_set
         if not queues:
             # RocketMQ returns the body of the request, which is no body of this answer, and which no client reads.
