@@ -16,7 +16,7 @@ import typer
 from emulator.analysis.live.storms import LiveStorms
 from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME, complain
-from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr
+from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr, proxy_namesrv_addr
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
@@ -41,8 +41,10 @@ class GuestCommand:
 
     The environment has `NAMESRV_ADDR`, which RocketMQ's clients read: the address for the first named guest. Each named
     guest has its own variable, such as `NAMESRV_ADDR_SHOP` for `shop`. If there are proxies, `RMQEMU_ENDPOINTS` and
-    `RMQEMU_ENDPOINTS_SHOP` have their addresses, for clients of RocketMQ 5. `RMQEMU_RUN` is the run directory, for
-    `rmqemu ctl --run "$RMQEMU_RUN" kill broker-a`, and `rmqemu` is on the PATH. The method `run` is a session task.
+    `RMQEMU_ENDPOINTS_SHOP` have their addresses, for clients of RocketMQ 5, and `RMQEMU_PROXY_NAMESRV_ADDR` (and
+    `RMQEMU_PROXY_NAMESRV_ADDR_SHOP`) their remoting ports, for clients of RocketMQ 4. `RMQEMU_RUN` is the run
+    directory, for `rmqemu ctl --run "$RMQEMU_RUN" kill broker-a`, and `rmqemu` is on the PATH. The method `run` is a
+    session task.
 
     Args:
         line: the command and its words.
@@ -77,7 +79,8 @@ class GuestCommand:
 def _addresses(cluster: Cluster) -> dict[str, str]:
     """Variables with the addresses of nameservers and proxies, for the first named guest and for each."""
     names = cluster.scenario.guests
-    kinds = {"NAMESRV_ADDR": namesrv_addr, **({"RMQEMU_ENDPOINTS": endpoints} if cluster.scenario.proxies else {})}
+    of_proxies = {"RMQEMU_ENDPOINTS": endpoints, "RMQEMU_PROXY_NAMESRV_ADDR": proxy_namesrv_addr}
+    kinds = {"NAMESRV_ADDR": namesrv_addr, **(of_proxies if cluster.scenario.proxies else {})}
     return {
         variable: address(cluster, name)
         for kind, address in kinds.items()
@@ -103,6 +106,7 @@ def namesrv_addr_printer(report_line: Callable[[str], None]) -> Callable[[Sessio
             report_line(f"{whose}namesrvAddr={namesrv_addr(session.cluster, name)}")
             if session.cluster.scenario.proxies:
                 report_line(f"{whose}endpoints={endpoints(session.cluster, name)}")
+                report_line(f"{whose}proxyNamesrvAddr={proxy_namesrv_addr(session.cluster, name)}")
 
     return print_addresses
 

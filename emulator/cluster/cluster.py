@@ -354,6 +354,20 @@ def endpoints(cluster: Cluster, guest: str | None = None) -> str:
     return _dialable(cluster, guest, {spec.name: spec.config.grpc_server_port for spec in specs})
 
 
+def proxy_namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
+    """The remoting ports of proxies for a guest, in the form of `namesrv_addr`, for clients of RocketMQ 4.
+
+    Args:
+        cluster: in mode `live`.
+        guest: as of `namesrv_addr`.
+
+    Raises:
+        NoAddressError: as of `namesrv_addr`.
+    """
+    specs = cluster.scenario.proxies
+    return _dialable(cluster, guest, {spec.name: spec.config.remoting_listen_port for spec in specs})
+
+
 def _dialable(cluster: Cluster, guest: str | None, ports: Mapping[str, int]) -> str:
     guest_listeners = cluster.world.guest_listeners
     if guest_listeners is None:

@@ -381,7 +381,10 @@ class HostPlans:
         )
 
     def _known_to(self, options: ClientConfig, nameservers: tuple[str, ...]) -> tuple[str, ...]:
-        """Addresses of the nameservers of a client at its start: those that its options name, none, or all."""
+        """Addresses of the nameservers of a client at its start: those that its options name, none, or all.
+
+        A proxy is named at its remoting port.
+        """
         if options.namesrv_addr:
             return self._addresses_in(options.namesrv_addr)
         return () if options.fetch_namesrv_addr_by_address_server else nameservers
@@ -394,7 +397,14 @@ class HostPlans:
 
     def _addresses_in(self, namesrv_addr: str) -> tuple[str, ...]:
         known = {
-            spec.name: f"{self._addresses[spec.name]}:{spec.config.listen_port}" for spec in self._scenario.nameservers
+            **{
+                spec.name: f"{self._addresses[spec.name]}:{spec.config.listen_port}"
+                for spec in self._scenario.nameservers
+            },
+            **{
+                spec.name: f"{self._addresses[spec.name]}:{spec.config.remoting_listen_port}"
+                for spec in self._scenario.proxies
+            },
         }
         return tuple(known.get(name, name) for name in map(str.strip, namesrv_addr.split(";")) if name)
 

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedCo
 
 from emulator.base.extra import require_extra
 from emulator.base.rich_texts import Console
-from emulator.cluster.cluster import endpoints, namesrv_addr
+from emulator.cluster.cluster import endpoints, namesrv_addr, proxy_namesrv_addr
 from emulator.console.looking import LOOKING
 from emulator.console.session import Session
 from emulator.console.verb import Verb, VerbError
@@ -246,6 +246,21 @@ class ClusterHandle:
 
         async def act(session: Session) -> str:
             return endpoints(session.cluster, guest)
+
+        return self._engine.call(act)
+
+    def proxy_namesrv_addr(self, guest: str | None = None) -> str:
+        """The remoting ports of the proxies: `HOST:PORT;...`, for clients of RocketMQ 4 in place of `namesrv_addr`.
+
+        Args:
+            guest: as of `endpoints`.
+
+        Raises:
+            NoAddressError: as of `endpoints`.
+        """
+
+        async def act(session: Session) -> str:
+            return proxy_namesrv_addr(session.cluster, guest)
 
         return self._engine.call(act)
 

@@ -48,7 +48,8 @@ class ClientConfig(RemotingClientConfig):
 
     namesrv_addr: str = text("", empty=True)
     """Nameservers, separated by `;`: names of the scenario or `HOST:PORT`; empty: all of the scenario. A domain name
-    is looked up when a connection is opened. A restart changes the option."""
+    is looked up when a connection is opened. The name of a proxy stands for its remoting port: the proxy takes the
+    place of a nameserver and of all brokers. A restart changes the option."""
     fetch_namesrv_addr_by_address_server: bool = flag(default=False)
     """Without `namesrv_addr`: fetch the list from `[address_server]` at the start, after 10 s, and then every 120 s.
     RocketMQ's clients do so whenever they have no `namesrv_addr`; this option is not RocketMQ's."""

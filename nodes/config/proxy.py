@@ -32,6 +32,16 @@ class ProxyConfig(ProxyAuthConfig, ProxyRequestConfig):
     """The cluster of its brokers; nameservers know a cluster as a topic."""
     grpc_server_port: int = port(GRPC_SERVER_PORT)
     """Where clients of RocketMQ 5 connect."""
+    remoting_listen_port: int = port(REMOTING_LISTEN_PORT)
+    """Where clients of RocketMQ 4 connect, as if it were a nameserver and all brokers."""
+    remoting_access_addr: str = text("", empty=True)
+    """The address of all brokers in routes for these clients; empty: `local_serve_addr`."""
+    enable_remoting_local_proxy_grpc: bool = flag(default=True)
+    """Whether the remoting port serves clients of RocketMQ 5, too."""
+    region_id: str = text("", empty=True)
+    """The region in answers to clients of RocketMQ 4, in place of that of the broker."""
+    trace_on: bool = flag(default=False)
+    """Whether these clients may trace what they send: their answers have it, whatever the broker says."""
     use_endpoint_port_from_request: bool = flag(default=True)
     """Routes name the ports that the client has asked with, not the proxy's own. RocketMQ's default is false."""
     local_serve_addr: str = text("", empty=True)

@@ -35,7 +35,7 @@ class NodeRole(Flag):
     ADDRESS_SERVER = auto()
     """It has the list of nameservers."""
     PROXY = auto()
-    """It stands between clients of RocketMQ 5 and brokers."""
+    """It stands between clients and brokers."""
 
 
 class Movement(StrEnum):

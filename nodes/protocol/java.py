@@ -44,7 +44,7 @@ def hash_ordered(texts: Iterable[str], *, buckets: int = 16) -> list[str]:
         `java.util.HashMap`, `java.util.concurrent.ConcurrentHashMap`.
     """
     listed = list(texts)
-    buckets = _buckets_for(len(listed), buckets)
+    buckets = buckets_for(len(listed), buckets)
     return sorted(listed, key=lambda text: bucket_of(java_hash(text), buckets))
 
 
@@ -60,11 +60,12 @@ def long_set(numbers: Iterable[int]) -> tuple[int, ...]:
         `java.util.HashSet`, `java.lang.Long#hashCode`.
     """
     listed = list(dict.fromkeys(numbers))
-    buckets = _buckets_for(len(listed), 16)
+    buckets = buckets_for(len(listed), 16)
     return tuple(sorted(listed, key=lambda number: bucket_of((number ^ number >> 32) & 0xFFFFFFFF, buckets)))
 
 
-def _buckets_for(entries: int, buckets: int) -> int:
+def buckets_for(entries: int, buckets: int) -> int:
+    """The size of a hash table with so many entries; it doubles when three quarters are used."""
     while entries > buckets * 3 // 4:
         buckets *= 2
     return buckets

@@ -7,8 +7,9 @@ Mirrors:
 
 import re
 
+from nodes.protocol.errors import ProtocolError
 from nodes.protocol.java import java_split
-from nodes.protocol.model import AUTO_CREATE_TOPIC, DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
+from nodes.protocol.model import AUTO_CREATE_TOPIC, DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, HeartbeatData
 from nodes.values import frozen
 
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
@@ -248,3 +249,27 @@ def change_instance_name_to_pid(instance_name: str, pid: int, nano_time: int) ->
         nano_time: monotonic clock, nanoseconds.
     """
     return f"{pid}#{nano_time}" if instance_name == DEFAULT_INSTANCE_NAME else instance_name
+
+
+_NAME_CHARS_MAX = 1_000
+"""Of client ids, groups and topics; RocketMQ's clients allow a quarter of it."""
+
+
+def require_usual_names(data: HeartbeatData) -> None:
+    """Refuse a heartbeat with a name that no client would use: each is retained, reported to others, and traced.
+
+    Raises:
+        ProtocolError: a name is too long.
+    """
+    _require_usual_name(data.client_id)
+    for producer in data.producer_data_set:
+        _require_usual_name(producer.group_name)
+    for consumer in data.consumer_data_set:
+        _require_usual_name(consumer.group_name)
+        for subscription in consumer.subscription_data_set:
+            _require_usual_name(subscription.topic)
+
+
+def _require_usual_name(name: str) -> None:
+    if len(name) > _NAME_CHARS_MAX:
+        raise ProtocolError(f"a name of {len(name)} characters; at most {_NAME_CHARS_MAX} are allowed")

@@ -1,1 +1,1 @@
-"""The proxy of RocketMQ 5: clients speak gRPC with it, and it speaks with nameservers and brokers (cluster mode)."""
+"""The proxy of RocketMQ 5: it speaks gRPC or remoting with clients, and remoting with nameservers and brokers."""

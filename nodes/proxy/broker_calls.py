@@ -119,6 +119,35 @@ class MQClientAPIFactory:
         except RemotingError as error:
             raise _no_answer(error, None, METADATA_TIMEOUT_MS) from error
 
+    async def forward(self, address: str | None, request: Command, *, timeout_ms: int) -> Command:
+        """Send a client's request to a broker as it is, and wait for the answer, whatever its code.
+
+        Args:
+            address: as of `invoke`.
+
+        Raises:
+            CallError: as of `invoke`.
+        """
+        client = self._client()
+        try:
+            target = address or client.nameservers.choose()
+            until_ms = self._until_scan_ms(timeout_ms)
+            return await client.rpc.call(target, request.code, request.ext_fields, request.body, timeout_ms=until_ms)
+        except RemotingError as error:
+            raise _no_answer(error, address, timeout_ms) from error
+
+    def forward_oneway(self, address: str | None, request: Command) -> None:
+        """Send a client's oneway request to a broker as it is.
+
+        Raises:
+            CallError: there is no nameserver to take the place of a broker without address.
+        """
+        client = self._client()
+        try:
+            client.rpc.oneway(address or client.nameservers.choose(), request.code, request.ext_fields, request.body)
+        except RemotingError as error:
+            raise _no_answer(error, address, DEFAULT_TIMEOUT_MS) from error
+
     def oneway(
         self,
         address: str | None,

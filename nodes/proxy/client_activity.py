@@ -180,7 +180,7 @@ class ClientActivity:
     async def _register_producer(self, context: ProxyContext, topic: str) -> GrpcClientChannel:
         """Register a producer under the name of a topic, which need not exist."""
         context.require_language()
-        channel = self._clients.channels.create_channel(context.client_id, context.remote_address)
+        channel = self._clients.channels.create_channel(context.client_id, context.remote_address, context.language)
         self._clients.register_producer(topic, channel)
         if await self._metadata.topic_message_type(topic) is TopicMessageType.TRANSACTION:
             await self._transactions.add_subscription(topic, topic)
@@ -196,7 +196,7 @@ class ClientActivity:
         update_subscription: bool,
     ) -> GrpcClientChannel:
         context.require_language()
-        channel = self._clients.channels.create_channel(context.client_id, context.remote_address)
+        channel = self._clients.channels.create_channel(context.client_id, context.remote_address, context.language)
         if client_type not in _CONSUME_TYPES:
             text = f"Client type is not consumer, type: {client_type.name}"
             raise JavaExceptionError("IllegalArgumentException", text)

@@ -5,17 +5,20 @@ Mirrors:
     `org.apache.rocketmq.proxy.service.client.ClusterConsumerManager`.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
+
+import attrs
 
 from nodes.beliefs import Belief, BeliefKind
 from nodes.broker.tables.clients.consumers import ConsumerEvent, ConsumerGroupEvent, ConsumerManager
 from nodes.broker.tables.clients.producers import ProducerEvent, ProducerGroupEvent, ProducerManager
-from nodes.config.proxy import REMOTING_LISTEN_PORT, ProxyConfig
-from nodes.host import Host
+from nodes.config.proxy import ProxyConfig
+from nodes.host import Channel, Host
 from nodes.protocol.model import ConsumerData
 from nodes.protocol.v2.definition import Settings
 from nodes.proxy.grpc_channels import GrpcChannelManager, GrpcClientChannel
+from nodes.proxy.remoting_channels import RemotingChannel, RemotingChannelManager
 from nodes.proxy.tables.settings import CONSUMERS, ClientSettings
 from nodes.threads import ScheduledThread
 from nodes.values import frozen
@@ -34,15 +37,21 @@ class RemoteChannel:
 
     proxy: str
     remote_address: str
+    language: str = attrs.field(eq=False)
+    version: int = attrs.field(eq=False)
+
+
+LocalChannel = GrpcClientChannel | RemotingChannel
+"""A client of this proxy."""
 
 
 class Syncer(Protocol):
     """Reports consumers to other proxies."""
 
-    def on_consumer_register(self, channel: GrpcClientChannel, data: ConsumerData) -> None:
+    def on_consumer_register(self, channel: LocalChannel, data: ConsumerData) -> None:
         """A client of this proxy was registered, or has sent a heartbeat."""
 
-    def on_consumer_unregister(self, channel: GrpcClientChannel, group: str) -> None:
+    def on_consumer_unregister(self, channel: LocalChannel, group: str) -> None:
         """A client of this proxy has left."""
 
 
@@ -50,9 +59,11 @@ class ClientManager:
     """The registries of a proxy.
 
     Args:
-        channels: of its own clients.
-        settings: of all clients.
-        on_left: called with the channel and the group when a consumer of this proxy has left, or was silent too long.
+        channels: of its own clients of RocketMQ 5.
+        remoting: of its own clients of RocketMQ 4.
+        settings: of all clients of RocketMQ 5.
+        on_left: called with the channel and the group when a consumer of RocketMQ 5 has left this proxy, or was silent
+            too long.
         on_group_unregister: called with a producer group that has no member any more.
 
     Emits:
@@ -64,14 +75,17 @@ class ClientManager:
         host: Host,
         config: ProxyConfig,
         channels: GrpcChannelManager,
+        remoting: RemotingChannelManager,
         settings: ClientSettings,
         on_left: Callable[[GrpcClientChannel, str], None],
         on_group_unregister: Callable[[str], None],
     ) -> None:
         self._host = host
-        self.proxy_id = f"{config.local_serve_addr or host.ip}%{REMOTING_LISTEN_PORT}%{config.grpc_server_port}"
+        ports = f"{config.remoting_listen_port}%{config.grpc_server_port}"
+        self.proxy_id = f"{config.local_serve_addr or host.ip}%{ports}"
         """By which proxies know each other."""
         self.channels = channels
+        self.remoting = remoting
         self.settings = settings
         self.consumers = ConsumerManager(channel_expired_timeout_ms=config.channel_expired_timeout)
         self.producers = ProducerManager()
@@ -94,23 +108,23 @@ class ClientManager:
 
     # --- producers ---------------------------------------------------------------
 
-    def register_producer(self, group: str, channel: GrpcClientChannel) -> None:
+    def register_producer(self, group: str, channel: LocalChannel) -> None:
         """Register a producer, or its heartbeat."""
         self.producers.register_producer(group, channel, channel.client_id, self._host.clock.now_ms())
 
-    def unregister_producer(self, group: str, channel: GrpcClientChannel) -> None:
+    def unregister_producer(self, group: str, channel: LocalChannel) -> None:
         """Forget a producer at its own request."""
         self._on_producer_events(self.producers.unregister_producer(group, channel, channel.client_id))
 
     # --- consumers ---------------------------------------------------------------
 
-    def register_consumer(self, channel: GrpcClientChannel, data: ConsumerData, *, update_subscription: bool) -> None:
+    def register_consumer(self, channel: LocalChannel, data: ConsumerData, *, update_subscription: bool) -> None:
         """Register a consumer of this proxy, or its heartbeat; other proxies hear of both."""
         if self.syncer is not None:
             self.syncer.on_consumer_register(channel, data)
         self._register(channel, channel.client_id, data, update_subscription=update_subscription)
 
-    def unregister_consumer(self, channel: GrpcClientChannel, group: str) -> None:
+    def unregister_consumer(self, channel: LocalChannel, group: str) -> None:
         """Forget a consumer of this proxy at its own request."""
         if self.syncer is not None:
             self.syncer.on_consumer_unregister(channel, group)
@@ -167,8 +181,29 @@ class ClientManager:
 
     async def _scan(self) -> None:
         now_ms = self._host.clock.now_ms()
-        self._on_producer_events(self.producers.scan_not_active_channels(now_ms)[1])
-        self._on_consumer_events(self.consumers.scan_not_active_channels(now_ms)[1])
+        silent, left = self.producers.scan_not_active_channels(now_ms)
+        self._close(silent)
+        self._on_producer_events(left)
+        silent, gone = self.consumers.scan_not_active_channels(now_ms)
+        self._close(silent)
+        self._on_consumer_events(gone)
+
+    def _close(self, silent: Iterable[Hashable]) -> None:
+        """Close the connections of silent clients of RocketMQ 4, and with them what else they have."""
+        for channel in silent:
+            if isinstance(channel, RemotingChannel):
+                channel.connection.close()
+                self.on_connection_closed(channel.connection)
+
+    def on_connection_closed(self, connection: Channel) -> None:
+        """Forget the clients of RocketMQ 4 behind a connection; other proxies do not hear of it.
+
+        Mirrors:
+            `org.apache.rocketmq.proxy.remoting.ClientHousekeepingService`.
+        """
+        for channel in self.remoting.remove_all(connection):
+            self._on_consumer_events(self.consumers.channel_close_event(channel).events)
+            self._on_producer_events(self.producers.channel_close_event(channel))
 
     async def _clean(self) -> None:
         """Forget the settings of consumers that are not in the table of their group; those of producers stay."""
@@ -182,6 +217,8 @@ class ClientManager:
     def _on_producer_events(self, events: tuple[ProducerEvent, ...]) -> None:
         for event in events:
             if event.kind is ProducerGroupEvent.CLIENT_UNREGISTER and event.member is not None:
+                if isinstance(event.member.channel, RemotingChannel):
+                    self.remoting.remove_producer(event.group, event.member.channel.connection)
                 self.channels.remove_channel(event.member.client_id)
                 self.remove_settings(event.member.client_id)
             elif event.kind is ProducerGroupEvent.GROUP_UNREGISTER:
@@ -196,6 +233,8 @@ class ClientManager:
                 if isinstance(member.channel, GrpcClientChannel):
                     self.channels.remove_channel(member.client_id)
                     self._on_left(member.channel, event.group)
+                elif isinstance(member.channel, RemotingChannel):
+                    self.remoting.remove_consumer(event.group, member.channel.connection)
 
     def _believe_members(self, group: str) -> None:
         known = self.consumers.group(group)

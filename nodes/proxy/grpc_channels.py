@@ -10,6 +10,7 @@ import attrs
 
 from nodes.host import Channel
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import VERSION
 from nodes.protocol.headers_proxy import CallMetadataHeader
 from nodes.protocol.registry import encode_body, encode_header
 from nodes.protocol.v2.service import TelemetryCommand
@@ -23,10 +24,14 @@ class GrpcClientChannel:
     Args:
         client_id: its id, which is the id of the channel, too.
         remote_address: of the client when the channel was made.
+        language: of the client at its first registration.
     """
 
     client_id: str
     remote_address: str
+    language: str
+    version: int = VERSION
+    """A proxy takes versions of RocketMQ 5 for its own."""
     observer: Channel | None = None
     """The connection of its latest settings, to which commands go; None: there was none, or it has broken."""
 
@@ -48,11 +53,11 @@ class GrpcChannelManager:
         self._warn = warn
         self._channels: dict[str, GrpcClientChannel] = {}
 
-    def create_channel(self, client_id: str, remote_address: str) -> GrpcClientChannel:
+    def create_channel(self, client_id: str, remote_address: str, language: str) -> GrpcClientChannel:
         """The channel of a client, a new one if it has none."""
         known = self._channels.get(client_id)
         if known is None:
-            known = self._channels[client_id] = GrpcClientChannel(client_id, remote_address)
+            known = self._channels[client_id] = GrpcClientChannel(client_id, remote_address, language)
         return known
 
     def get_channel(self, client_id: str) -> GrpcClientChannel | None:

@@ -35,8 +35,7 @@ from nodes.protocol.model import (
 from nodes.protocol.registry import decode_body, encode_body
 from nodes.protocol.v2.definition import Settings
 from nodes.proxy.broker_calls import METADATA_TIMEOUT_MS, MQClientAPIFactory
-from nodes.proxy.client_manager import ClientManager, RemoteChannel
-from nodes.proxy.grpc_channels import GrpcClientChannel
+from nodes.proxy.client_manager import ClientManager, LocalChannel, RemoteChannel
 from nodes.proxy.tables.errors import CallError
 from nodes.proxy.topic_route_service import TopicRouteService
 from nodes.values import frozen
@@ -69,7 +68,9 @@ class HeartbeatSyncerData:
     local_proxy_id: str
     remote_address: str
     settings: Settings | None
-    """What the proxy knew when it sent the message: nothing when the client has just come."""
+    """What the proxy knew when it sent the message: nothing when the client has just come, or is one of RocketMQ 4."""
+    language: str
+    version: int
 
 
 class HeartbeatSyncer:
@@ -166,19 +167,27 @@ class HeartbeatSyncer:
 
     # --- to others ---------------------------------------------------------------------
 
-    def on_consumer_register(self, channel: GrpcClientChannel, data: ConsumerData) -> None:
+    def on_consumer_register(self, channel: LocalChannel, data: ConsumerData) -> None:
         """Report a consumer, with the settings as they are before this registration."""
         self._report(HeartbeatType.REGISTER, channel, data.group_name, data)
 
-    def on_consumer_unregister(self, channel: GrpcClientChannel, group: str) -> None:
+    def on_consumer_unregister(self, channel: LocalChannel, group: str) -> None:
         """Report that a consumer has left."""
         self._report(HeartbeatType.UNREGISTER, channel, group, None)
 
-    def _report(self, kind: HeartbeatType, channel: GrpcClientChannel, group: str, data: ConsumerData | None) -> None:
+    def _report(self, kind: HeartbeatType, channel: LocalChannel, group: str, data: ConsumerData | None) -> None:
         settings = self._clients.settings.raw.get(channel.client_id)
         remote_address = channel.remote_address
         report = HeartbeatSyncerData(
-            kind, channel.client_id, group, data, self._clients.proxy_id, remote_address, settings
+            kind,
+            channel.client_id,
+            group,
+            data,
+            self._clients.proxy_id,
+            remote_address,
+            settings,
+            channel.language,
+            channel.version,
         )
         self._host.start_soon(self._send, encode_body(report), name="HeartbeatSyncer")
 
@@ -221,7 +230,7 @@ class HeartbeatSyncer:
     def _on_report(self, report: HeartbeatSyncerData) -> None:
         if report.local_proxy_id == self._clients.proxy_id:
             return
-        channel = RemoteChannel(report.local_proxy_id, report.remote_address)
+        channel = RemoteChannel(report.local_proxy_id, report.remote_address, report.language, report.version)
         if report.heartbeat_type is HeartbeatType.REGISTER and report.data is not None:
             self._clients.register_remote(channel, report.client_id, report.data, report.settings)
         else:

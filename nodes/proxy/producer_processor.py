@@ -138,14 +138,22 @@ class ProducerProcessor:
         offset = decode_message_id(offset_msg_id)[2]
         self._transactions.add(topic, queue.broker_name, topic, entry.offset, offset, entry.transaction_id)
 
+    async def require_timed(self, topic: str) -> None:
+        """Refuse a topic that has no timed messages.
+
+        Raises:
+            CallError: it has none.
+        """
+        if self._config.enable_topic_message_type_check:
+            require_type(await self._metadata.topic_message_type(topic), TopicMessageType.DELAY)
+
     async def recall(self, topic: str, recall_handle: str) -> str:
         """Take a timed message back; returns its id.
 
         Raises:
             CallError: the topic takes other messages, the handle is none, or the broker refuses.
         """
-        if self._config.enable_topic_message_type_check:
-            require_type(await self._metadata.topic_message_type(topic), TopicMessageType.DELAY)
+        await self.require_timed(topic)
         try:
             handle = RecallHandle.decode(recall_handle)
         except ValueError:

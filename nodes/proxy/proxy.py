@@ -25,6 +25,11 @@ from nodes.proxy.metadata_service import MetadataService
 from nodes.proxy.producer_processor import ProducerProcessor
 from nodes.proxy.receipt_handle_manager import ReceiptHandleManager
 from nodes.proxy.receive_message_activity import ReceiveMessageActivity
+from nodes.proxy.remoting.consumer_manager import ConsumerManagerActivity
+from nodes.proxy.remoting.forwarder import RequestForwarder
+from nodes.proxy.remoting.messages import RemotingMessages
+from nodes.proxy.remoting.server import RemotingProtocolServer
+from nodes.proxy.remoting_channels import RemotingChannelManager
 from nodes.proxy.route_activity import RouteActivity
 from nodes.proxy.send_message_activity import SendMessageActivity
 from nodes.proxy.tables.settings import ClientSettings
@@ -36,7 +41,7 @@ _MS_PER_S = 1_000
 
 
 class Proxy:
-    """Serves clients of RocketMQ 5; all that it knows is in memory.
+    """Serves clients of RocketMQ 5, and those of RocketMQ 4 on a port of its own; all that it knows is in memory.
 
     A proxy that cannot create the topic of its heartbeats ends at once: no nameserver knows its cluster.
 
@@ -62,6 +67,7 @@ class Proxy:
         self._stopping = trio.Event()
         self._server = RpcServer(host, refusal=self._refusal)
         sign = None if credentials is None else credentials.sign
+        self._remoting = RpcServer(host, on_channel_closed=self._on_remoting_closed)
         self._operations = MQClientAPIFactory(host, "OperationClient", nameservers, 1, sign=sign)
         self._messaging = MQClientAPIFactory(
             host, "ClusterMQClient", nameservers, config.rocketmq_m_q_client_num, sign=sign
@@ -71,15 +77,18 @@ class Proxy:
         consumers = ConsumerProcessor(host, routes, self._messaging)
         self._handles = ReceiptHandleManager(host, config, metadata, consumers)
         channels = GrpcChannelManager(self._server.calls, host.log.warning)
+        remoting = RemotingChannelManager(self._remoting.calls)
+        settings = ClientSettings(config)
         self._clients = ClientManager(
-            host, config, channels, ClientSettings(config), self._handles.on_left, self._on_group_unregister
+            host, config, channels, remoting, settings, self._handles.on_left, self._on_group_unregister
         )
+        registered = self._clients.producers
         self._transactions = TransactionService(
-            host, config, routes, self._clients.producers, channels, self._messaging, nameservers, sign
+            host, config, routes, registered, channels, remoting, self._messaging, nameservers, sign
         )
         self._syncer = HeartbeatSyncer(host, config, routes, self._operations, self._clients, nameservers, credentials)
-        clients = ClientActivity(host, self._clients, metadata, self._transactions)
         producers = ProducerProcessor(host, config, routes, metadata, self._messaging, self._transactions)
+        clients = ClientActivity(host, self._clients, metadata, self._transactions)
         application = GrpcMessagingApplication(
             host,
             RequestPipeline(host, config, metadata),
@@ -91,6 +100,18 @@ class Proxy:
             AckMessageActivity(config, channels, consumers, self._handles),
         )
         self._server.serve(application.handlers())
+        forwarder = RequestForwarder(routes, self._messaging)
+        protocol_server = RemotingProtocolServer(
+            host,
+            config,
+            routes,
+            self._clients,
+            ConsumerManagerActivity(self._clients, forwarder),
+            RemotingMessages(host, self._clients, producers, self._transactions, forwarder),
+        )
+        self._remoting.serve(protocol_server.handlers())
+        if config.enable_remoting_local_proxy_grpc:
+            self._remoting.serve(application.handlers())
 
     async def main(self) -> None:
         """Start in RocketMQ's order, serve, shut down."""
@@ -104,6 +125,7 @@ class Proxy:
             return
         self._handles.start(self._clients)
         self._host.listen(self._config.grpc_server_port, self._server)
+        self._host.listen(self._config.remoting_listen_port, self._remoting)
         self._host.record(Lifecycle(LifecycleEvent.READY))
         await self._stopping.wait()
         await self._shutdown()
@@ -113,8 +135,10 @@ class Proxy:
         self._stopping.set()
 
     async def _shutdown(self) -> None:
-        """Refuse calls at once, and wait for the streams of clients (`GrpcServer`), and for transactions."""
+        """Close the remoting port with its connections, refuse calls, and wait for streams, and for transactions."""
         self._host.record(Lifecycle(LifecycleEvent.STOPPING))
+        self._host.close_listener(self._config.remoting_listen_port)
+        self._remoting.shutdown()
         self._host.close_listener(self._config.grpc_server_port)
         for _ in range(self._config.grpc_shutdown_time_seconds):
             if not self._clients.channels.has_stream():
@@ -132,6 +156,9 @@ class Proxy:
         if not self._stopping.is_set():
             return None
         return grpc_error(request, UNAVAILABLE, "the server ends")
+
+    def _on_remoting_closed(self, channel: Channel) -> None:
+        self._clients.on_connection_closed(channel)
 
     def _on_group_unregister(self, group: str) -> None:
         self._transactions.remove_subscription(group)

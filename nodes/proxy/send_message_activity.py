@@ -96,6 +96,7 @@ class SendMessageActivity:
             raise CallError(Code.INVALID_TRANSACTION_ID, "transaction id cannot be empty")
         await self._transactions.end(
             request.topic.name,
+            request.topic.name,
             request.message_id,
             request.transaction_id,
             request.resolution,

@@ -24,6 +24,7 @@ from nodes.protocol.v2.enums import Code, TransactionResolution
 from nodes.protocol.v2.service import RecoverOrphanedTransactionCommand, TelemetryCommand
 from nodes.proxy.broker_calls import MQClientAPIFactory
 from nodes.proxy.grpc_channels import GrpcChannelManager, GrpcClientChannel
+from nodes.proxy.remoting_channels import RemotingChannel, RemotingChannelManager
 from nodes.proxy.tables.converter import build_message
 from nodes.proxy.tables.errors import CallError, ProxyExceptionError
 from nodes.proxy.tables.transactions import TransactionData, TransactionDataManager
@@ -57,6 +58,7 @@ class TransactionService:
         routes: TopicRouteService,
         producers: ProducerManager,
         channels: GrpcChannelManager,
+        remoting: RemotingChannelManager,
         messaging: MQClientAPIFactory,
         nameservers: tuple[str, ...],
         sign: Sign | None,
@@ -66,6 +68,7 @@ class TransactionService:
         self._routes = routes
         self._producers = producers
         self._channels = channels
+        self._remoting = remoting
         self._messaging = messaging
         self._client = MQClientAPIFactory(host, "ClusterTransaction", nameservers, 1, self._on_request, sign=sign)
         self._data = TransactionDataManager(config.transaction_data_max_num)
@@ -175,8 +178,9 @@ class TransactionService:
 
     async def end(
         self,
+        group: str,
         topic: str,
-        message_id: str,
+        message_id: str | None,
         transaction_id: str,
         resolution: TransactionResolution,
         *,
@@ -184,10 +188,13 @@ class TransactionService:
     ) -> None:
         """Send a broker the end of a transaction, oneway: nothing reports whether it arrives.
 
+        Args:
+            group: of the producer; of one of RocketMQ 5 the name of the topic.
+
         Raises:
             CallError: this proxy does not know the transaction, or not any more, or not its broker.
         """
-        data = self._data.poll(topic, transaction_id, self._host.clock.now_ms())
+        data = self._data.poll(group, transaction_id, self._host.clock.now_ms())
         if data is None:
             raise ProxyExceptionError(Code.INTERNAL_SERVER_ERROR, "cannot found transaction data")
         try:
@@ -195,7 +202,7 @@ class TransactionService:
         except CallError as error:
             raise ProxyExceptionError(Code.BAD_REQUEST, f"cannot find broker {data.broker_name}") from error
         header = EndTransactionRequestHeader(
-            topic,
+            group,
             data.tran_state_table_offset,
             data.commit_log_offset,
             _ENDS.get(resolution, MessageSysFlag.TRANSACTION_NOT_TYPE),
@@ -217,30 +224,34 @@ class TransactionService:
         if group is None:
             return
         producer = self._producers.available_channel(group, _is_reachable)
-        if not isinstance(producer, GrpcClientChannel):
+        if producer is None:
             self._host.log.warning("no producer for the check of a transaction", group=group)
             return
-        header = decode_header(CheckTransactionStateRequestHeader, request.ext_fields)
-        self._check(producer, group, channel.remote_address, message, header)
+        self._check(producer, group, channel.remote_address, request, message)
 
     def _check(
         self,
-        producer: GrpcClientChannel,
+        producer: Hashable,
         group: str,
         broker_address: str,
+        request: Command,
         message: Message,
-        header: CheckTransactionStateRequestHeader,
     ) -> None:
+        header = decode_header(CheckTransactionStateRequestHeader, request.ext_fields)
         broker_name = self._broker_names.get(broker_address)
         if broker_name is None or header.transaction_id is None:
             return
         offsets = header.tran_state_table_offset, header.commit_log_offset
         self.add(group, broker_name, message.topic, *offsets, header.transaction_id)
-        command = RecoverOrphanedTransactionCommand(
-            build_message(message, self._host.clock.now_ms()), header.transaction_id
-        )
-        self._channels.write_command(producer, TelemetryCommand(recover_orphaned_transaction_command=command))
+        if isinstance(producer, RemotingChannel):
+            named = CheckTransactionStateRequestHeader(*offsets, message.topic, header.msg_id, header.transaction_id)
+            self._remoting.check_transaction(producer, named, request.body)
+        elif isinstance(producer, GrpcClientChannel):
+            command = RecoverOrphanedTransactionCommand(
+                build_message(message, self._host.clock.now_ms()), header.transaction_id
+            )
+            self._channels.write_command(producer, TelemetryCommand(recover_orphaned_transaction_command=command))
 
 
 def _is_reachable(channel: Hashable) -> bool:
-    return isinstance(channel, GrpcClientChannel) and channel.is_active
+    return isinstance(channel, GrpcClientChannel | RemotingChannel) and channel.is_active

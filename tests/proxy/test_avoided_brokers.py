@@ -96,7 +96,7 @@ def test_without_the_option_every_second_send_meets_the_broker_that_does_not_ans
     assert sends_to(trace, B, 40, 60) > 50
 
 
-@pytest.mark.trap("G48")
+@pytest.mark.trap("G58")
 def test_a_broker_that_failed_once_is_avoided_for_ever_without_a_detector() -> None:
     answers, trace = cut_for_ten_seconds(ProxyConfig(send_latency_enable=True))
     assert len([code for code in answers if code is not Code.OK]) == 1

@@ -123,7 +123,7 @@ def test_a_batch_reports_handles_that_are_too_old_first_and_acknowledges_the_oth
     runs(proxies(queues=1, config=BATCHES), script)
 
 
-@pytest.mark.trap("G46")
+@pytest.mark.trap("G56")
 def test_one_handle_that_is_none_or_of_an_unknown_broker_fails_the_whole_call_of_a_batch() -> None:
     async def script(stage: Stage, guest: ProxyGuest) -> None:
         first, second = await received(stage, guest, 2)
@@ -168,7 +168,7 @@ def test_each_broker_gets_one_request_of_a_batch() -> None:
     ("delay_ms", "level"),
     [(-5, 1), (0, 1), (999, 1), (1_000, 2), (5_000, 3), (9_999, 3), (3_600_000, 18), (7_200_000, 18), (80_000_000, 18)],
 )
-@pytest.mark.trap("G47")
+@pytest.mark.trap("G57")
 def test_the_level_is_the_first_one_that_is_longer_and_the_last_one_for_what_is_longer_than_all(
     delay_ms: int, level: int
 ) -> None:

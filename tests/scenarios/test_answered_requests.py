@@ -27,6 +27,7 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import NodeRole
 from nodes.protocol.registry import EXCHANGES, codes_where
 from nodes.proxy.proxy import Proxy
+from nodes.rpc.server import RpcServer
 from nodes.statefulset.kubernetes import Kubernetes
 from nodes.statefulset.scaler import Scaler
 from support.statefulsets import ORDINAL, a_statefulset
@@ -62,6 +63,17 @@ def servers(preset: str, more: str, keys: str) -> Scenario:
     return loads(SERVERS.format(preset=preset, more=more, keys=keys), "servers.toml")
 
 
+def servers_of(node: Any) -> tuple[RpcServer, ...]:
+    """The servers of a node: a proxy has two."""
+    match node:
+        case ConsumerPod():
+            return (node._health,)
+        case Proxy():
+            return node._server, node._remoting
+        case _:
+            return (node._server,)
+
+
 def handled_in(scenario: Scenario) -> dict[NodeRole, dict[int, None]]:
     """Role -> the codes for which its nodes have handlers."""
     found: dict[NodeRole, dict[int, None]] = {}
@@ -72,9 +84,9 @@ def handled_in(scenario: Scenario) -> dict[NodeRole, dict[int, None]]:
             node: Any = stage.node(name)
             role = ROLES.get(type(node))
             if role is not None:
-                server = node._health if role is NodeRole.POD else node._server
-                codes = (*server._handlers, *server._handlers_in_tasks)
-                found.setdefault(role, {}).update(dict.fromkeys(map(int, codes)))
+                for server in servers_of(node):
+                    codes = (*server._handlers, *server._handlers_in_tasks)
+                    found.setdefault(role, {}).update(dict.fromkeys(map(int, codes)))
 
     execute(scenario, script, for_ms=5_000)
     return found

@@ -7,6 +7,7 @@ import attrs
 import pytest
 
 from emulator.analysis.judge import broken, judge_run
+from emulator.analysis.oracles.transactions import TRANSACTIONS
 from emulator.analysis.report import Report, Service, symptoms
 from emulator.run import run_scenario
 from emulator.spec import loads
@@ -140,3 +141,13 @@ def test_818_a_client_that_tries_one_proxy_of_two_cannot_start_when_that_one_is_
     assert sick.kinds[0] == NOT_STARTED
     well = execute("one_of_two_endpoints", ("triesAllEndpoints = false", "triesAllEndpoints = true"))
     assert (well.start_failure("billing-1"), NOT_STARTED in well.kinds) == ("", False)
+
+
+def test_8313_a_commit_behind_a_proxy_counts_after_the_first_check(execute: Executes) -> None:
+    sick = execute("late_commit")
+    (late,) = sick.report.of(TRANSACTIONS.table)
+    assert (late.committed, round(late.late_ns / 1e9, 1)) == (60, 36.3)
+    assert "committed up to `36.3 s` after" in README.read_text()
+    well = execute("late_commit", ('options = { namesrvAddr = "proxy-1" }\n', ""))
+    (early,) = well.report.of(TRANSACTIONS.table)
+    assert (early.committed, early.late_ns) == (60, 2_000_000)

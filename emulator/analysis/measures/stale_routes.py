@@ -3,7 +3,8 @@
 Clients poll routes every 30 s, so after each change of a route they work with
 the old one for a while. A client is stale from the instant at which the last
 nameserver gives up the client's route until the client has one that some
-nameserver gives.
+nameserver gives. A route from a proxy has the proxy in place of all brokers, so
+only its queues and its broker ids are compared.
 
 Clients of RocketMQ 5 poll a proxy, which asks a nameserver only when its own
 route is older than 20 s, and then still answers with the old one. What a proxy
@@ -45,16 +46,26 @@ PROXY_CACHE_MS = 40_000
 STALE_ROUTES = FindingTable("stale_routes", StaleRoute, "a client used a route that no nameserver gave any more")
 
 
+def _addresses(route: Mapping[str, Any]) -> list[str]:
+    return [address for broker in route.values() for address in broker["addrs"].values()]
+
+
+def _without_addresses(row: BeliefRow) -> str:
+    """The queues and the broker ids of a route, as text that no hash is."""
+    route = json.loads(row.value)
+    return json.dumps({name: [route[name]["queues"], sorted(route[name]["addrs"])] for name in sorted(route)})
+
+
 @attrs.define
 class _StaleTopic:
-    given: dict[Process, tuple[str, str]] = attrs.Factory(dict)
-    """Mapping nameserver -> the route that it gives: hash and JSON."""
+    given: dict[Process, BeliefRow] = attrs.Factory(dict)
+    """Mapping nameserver -> the route that it gives."""
     used: dict[Process, str] = attrs.Factory(dict)
-    """Mapping client -> hash of the route that it uses."""
+    """Mapping client -> hash of the route that it uses; of one from a proxy the route without addresses, as text."""
     answered: dict[Process, Any] = attrs.Factory(dict)
     """Mapping client of RocketMQ 5 -> the route that a proxy has answered."""
     behind_proxy: dict[Process, None] = attrs.Factory(dict)
-    """All clients of RocketMQ 5, also those that have ended."""
+    """All clients that have asked a proxy, also those that have ended."""
     stale_since: dict[Process, int] = attrs.Factory(dict)
 
 
@@ -71,6 +82,9 @@ class Staleness(Watcher):
         self._processes = presence.processes
         self._topics: dict[str, _StaleTopic] = {}
         self._touched: dict[str, None] = {}
+        self._has_proxies = False
+        self._broker_addresses: dict[str, None] = {}
+        """Where there are proxies: addresses in routes of nameservers, until now."""
         self.found: list[StaleRoute] = []
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
@@ -79,8 +93,10 @@ class Staleness(Watcher):
 
     def _belief(self, row: BeliefRow) -> None:
         process = row.node, row.incarnation
-        is_route = row.kind == BeliefKind.ROUTE and row.role != PROXY
-        if (not is_route and row.kind != BeliefKind.PROXY_ROUTE) or self._processes.is_dead(process, row.seq):
+        if row.kind not in (BeliefKind.ROUTE, BeliefKind.PROXY_ROUTE) or self._processes.is_dead(process, row.seq):
+            return
+        if row.role == PROXY:
+            self._meet_proxy()
             return
         topic = self._topics.setdefault(row.subject, _StaleTopic())
         held: dict[Process, Any]
@@ -89,14 +105,38 @@ class Staleness(Watcher):
             held, value = topic.answered, _without_endpoints(json.loads(row.value))
             topic.behind_proxy[process] = None
         elif row.role == NAMESERVER:
-            held, value = topic.given, (row.value_hash, row.value)
+            held, value = topic.given, row
+            if self._has_proxies and row.value_hash:
+                self._remember_addresses(row)
         else:
-            held, value = topic.used, row.value_hash
+            held, value = topic.used, self._used(topic, row)
         if row.value_hash:
             held[process] = value
         else:
             held.pop(process, None)
         self._touched[row.subject] = None
+
+    def _used(self, topic: _StaleTopic, row: BeliefRow) -> str:
+        if not self._has_proxies or not row.value_hash or not self._is_from_proxy(json.loads(row.value)):
+            return row.value_hash
+        topic.behind_proxy[row.node, row.incarnation] = None
+        return _without_addresses(row)
+
+    def _meet_proxy(self) -> None:
+        """From the first proxy on remember which addresses are those of brokers."""
+        if not self._has_proxies:
+            self._has_proxies = True
+            for topic in self._topics.values():
+                for given in topic.given.values():
+                    self._remember_addresses(given)
+
+    def _remember_addresses(self, row: BeliefRow) -> None:
+        self._broker_addresses.update(dict.fromkeys(_addresses(json.loads(row.value))))
+
+    def _is_from_proxy(self, route: Mapping[str, Any]) -> bool:
+        """Whether no nameserver has ever given an address of this route."""
+        found = _addresses(route)
+        return bool(found) and not any(address in self._broker_addresses for address in found)
 
     def _life(self, row: LifeRow) -> None:
         if row.event not in ENDS:
@@ -116,10 +156,12 @@ class Staleness(Watcher):
         self._touched.clear()
 
     def _look(self, name: str, topic: _StaleTopic, t_ns: int) -> None:
-        given = dict(topic.given.values())
+        given = dict.fromkeys(row.value_hash for row in topic.given.values())
+        if any(route.startswith("{") for route in topic.used.values()):
+            given |= dict.fromkeys(map(_without_addresses, topic.given.values()))
         stale = {client: None for client, route in topic.used.items() if given and route not in given}
         if topic.answered and given:
-            through = [_answer_of_proxies(json.loads(value)) for value in given.values()]
+            through = [_answer_of_proxies(json.loads(row.value)) for row in topic.given.values()]
             stale |= {client: None for client, route in topic.answered.items() if route not in through}
         for node in [client for client in topic.stale_since if client not in stale]:
             since_ns = topic.stale_since.pop(node)

@@ -117,7 +117,7 @@ class AddressBook:
                 base = next_port - min(node.ports)
                 for port in node.ports:
                     ports[f"{node.ip}:{port}"] = base + port
-                    self._used_for[base + port] = node.node
+                    self._used_for[base + port] = node.label
                 next_port = base + max(node.ports) + 1
             self._pages[guest] = Page(address.host, ports)
         if next_port - 1 > _PORT_MAX:
@@ -144,7 +144,7 @@ class AddressBook:
     def lines(self) -> list[str]:
         """A table for people: the address of each node, for each guest."""
         names = [
-            f"{node.node}, for {guest}" if len(self.guests) > 1 else node.node
+            f"{node.label}, for {guest}" if len(self.guests) > 1 else node.label
             for guest in self.guests
             for node in self.nodes
         ]

@@ -140,6 +140,13 @@ class NodePorts:
     ip: str
     ports: tuple[int, ...]
     """The port for requests, then those that belong to it."""
+    purpose: str = ""
+    """Of further ports of a node, which have no fixed distance to its first; empty: these are its first."""
+
+    @property
+    def label(self) -> str:
+        """The node, with the purpose of further ports."""
+        return f"{self.node} ({self.purpose})" if self.purpose else self.node
 
     @property
     def address(self) -> str:
@@ -157,7 +164,8 @@ def node_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
         **{spec.name: _broker_ports(spec.config.listen_port) for spec in scenario.brokers},
         **{spec.name: (spec.config.grpc_server_port,) for spec in scenario.proxies},
     }
-    return tuple(NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items())
+    proxies = (NodePorts(p.name, ips[p.name], (p.config.remoting_listen_port,), "remoting") for p in scenario.proxies)
+    return (*(NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items()), *proxies)
 
 
 def _nameserver_ports(config: NameserverConfig) -> tuple[int, ...]:

@@ -40,6 +40,8 @@ class KnownServers:
     """What a list of nameservers may name."""
 
     nameservers: tuple[str, ...]
+    proxies: tuple[str, ...]
+    """Those are nameservers to clients."""
     domains: tuple[str, ...]
     has_address_server: bool
 
@@ -48,7 +50,7 @@ class KnownServers:
         """Those of a scenario."""
         roles = scenario.by_role()
         domains = tuple(domain.name for domain in scenario.domains)
-        return cls(roles["nameserver"], domains, bool(roles["address-server"]))
+        return cls(roles["nameserver"], roles["proxy"], domains, bool(roles["address-server"]))
 
 
 def violations_of_nameserver_lists(scenario: "Scenario") -> Iterator[SpecError]:
@@ -123,6 +125,8 @@ def check_nameservers(key: str, config: Config, known: KnownServers) -> None:
     """
     if not isinstance(config, BrokerConfig | ClientConfig):
         return
+    if isinstance(config, ClientConfig):
+        known = attrs.evolve(known, nameservers=(*known.nameservers, *known.proxies))
     check_list(f"{key}.{_ADDR}", config.namesrv_addr, known)
     if isinstance(config, BrokerConfig) and config.fetch_name_srv_addr_by_dns_lookup:
         items = config.namesrv_addr.split(";")

@@ -58,12 +58,13 @@ def _different(lists: dict[str, tuple[str, ...]]) -> Iterator[HarmfulSetting]:
 
 
 def _without_brokers(scenario: Scenario, registered: tuple[str, ...]) -> Iterator[HarmfulSetting]:
+    proxies = [spec.name for spec in scenario.proxies]
     clients = [
         *((group.group, group.config) for group in scenario.consumers),
         *((producer.name, producer.config) for producer in scenario.producers),
     ]
     for name, config in clients:
-        unknown = [server for server in _listed_by(scenario, config) if server not in registered]
+        unknown = [server for server in _listed_by(scenario, config) if server not in (*registered, *proxies)]
         if unknown:
             yield HarmfulSetting(
                 "nameserver-without-brokers",

@@ -20,13 +20,13 @@ from nodes.protocol.assigning import RebalanceSetting
 from nodes.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
-from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import (
     RETRY_TOPIC_PREFIX,
     ConsumerData,
     HeartbeatData,
     SubscriptionGroupConfig,
 )
+from nodes.protocol.names import require_usual_names
 from nodes.protocol.registry import decode_body_cached, decode_header, encode_body, encode_header
 from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
@@ -39,8 +39,6 @@ _SCAN_INITIAL_DELAY_MS = 10_000
 _SCAN_PERIOD_MS = 10_000
 _DEFERRED_INITIAL_DELAY_MS = 30_000
 _DEFERRED_PERIOD_MS = 15_000
-_NAME_CHARS_MAX = 1_000
-"""Of client ids, groups and topics; RocketMQ's clients allow a quarter of it."""
 
 
 @frozen
@@ -131,7 +129,7 @@ class ClientManage(Part):
 
     def _heartbeat(self, channel: Channel, request: Command) -> Command | InTask:
         data = decode_body_cached(HeartbeatData, request.body)
-        _require_usual_names(data)
+        require_usual_names(data)
         if channel.id not in self._channels:
             self._channels[channel.id] = channel
             self._clients[channel.id] = ConnectedClient(channel.remote_address, request.language, request.version)
@@ -290,23 +288,3 @@ class ClientManage(Part):
         if self._believed.get(group, ()) != members:
             self._believed[group] = members
             self._broker.host.record(Belief(BeliefKind.CONSUMER_IDS, group, list(members) or None))
-
-
-def _require_usual_names(data: HeartbeatData) -> None:
-    """Refuse a heartbeat with a name that no client would use: each is retained, reported to others, and traced.
-
-    Raises:
-        ProtocolError: a name is too long.
-    """
-    _require_usual_name(data.client_id)
-    for producer in data.producer_data_set:
-        _require_usual_name(producer.group_name)
-    for consumer in data.consumer_data_set:
-        _require_usual_name(consumer.group_name)
-        for subscription in consumer.subscription_data_set:
-            _require_usual_name(subscription.topic)
-
-
-def _require_usual_name(name: str) -> None:
-    if len(name) > _NAME_CHARS_MAX:
-        raise ProtocolError(f"a name of {len(name)} characters; at most {_NAME_CHARS_MAX} are allowed")

@@ -187,6 +187,7 @@ class ClassicPullConsumer:
             _NO_SUB_VERSION,
             subscription.sub_string,
             subscription.expression_type,
+            bname=queue.broker_name,
         )
         timeout_ms = config.consumer_timeout_millis_when_suspend if blocks else config.consumer_pull_timeout_millis
         return await invoke(self.instance.rpc, broker.address, RequestCode.PULL_MESSAGE, header, timeout_ms=timeout_ms)

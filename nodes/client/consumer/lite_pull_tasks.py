@@ -208,6 +208,7 @@ class LitePullTasks:
             _NO_SUB_VERSION,
             subscription.sub_string,
             subscription.expression_type,
+            bname=queue.broker_name,
         )
         timeout_ms = self._config.consumer_timeout_millis_when_suspend
         return await invoke(

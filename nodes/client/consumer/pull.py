@@ -179,6 +179,7 @@ class PullMessageService:
             reached,
             self._config.broker_suspend_max_time_millis,
             subscription.sub_version,
+            bname=request.queue.broker_name,
             fencing_token=None if self._exclusivity is None else self._exclusivity.fencing_token(request.queue),
         )
 

@@ -27,7 +27,7 @@ class MQAdmin:
             RemotingError: no answer, or no master is known.
             BrokerError: the master refuses.
         """
-        header = headers.GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
+        header = headers.GetMaxOffsetRequestHeader(queue.topic, queue.queue_id, bname=queue.broker_name)
         return await self._ask(queue, RequestCode.GET_MAX_OFFSET, header)
 
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
@@ -41,7 +41,7 @@ class MQAdmin:
             RemotingError: no answer, or no master is known.
             BrokerError: the master refuses.
         """
-        header = headers.SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp_ms)
+        header = headers.SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name)
         return await self._ask(queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
 
     async def _ask(

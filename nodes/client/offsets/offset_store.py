@@ -68,7 +68,9 @@ class RemoteBrokerOffsetStore:
             BrokerError: another error than "not found".
         """
         address = await self._address_for_query(queue)
-        header = headers.QueryConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id)
+        header = headers.QueryConsumerOffsetRequestHeader(
+            self._group, queue.topic, queue.queue_id, bname=queue.broker_name
+        )
         answer = await invoke(
             self._instance.rpc, address, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms=_QUERY_TIMEOUT_MS
         )
@@ -109,7 +111,7 @@ class RemoteBrokerOffsetStore:
             return False
         token = None if self._exclusivity is None else self._exclusivity.fencing_token(queue)
         header = headers.UpdateConsumerOffsetRequestHeader(
-            self._group, queue.topic, queue.queue_id, offset, fencing_token=token
+            self._group, queue.topic, queue.queue_id, offset, queue.broker_name, fencing_token=token
         )
         invoke_oneway(self._instance.rpc, found.address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
         return True

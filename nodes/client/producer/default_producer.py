@@ -367,6 +367,7 @@ class DefaultProducer:
             properties_to_text(message.properties) if message.properties else None,
             message.reconsume_times or None,
             max_reconsume_times=message.max_reconsume_times,
+            bname=routes.broker_name_of(queue),
         )
         try:
             answer = await self.instance.rpc.call(

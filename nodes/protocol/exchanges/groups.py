@@ -14,37 +14,37 @@ GROUP_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.QUERY_CONSUMER_OFFSET: Exchange(
             headers.QueryConsumerOffsetRequestHeader,
             response_header=headers.OffsetResponseHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.READS,
         ),
         RequestCode.UPDATE_CONSUMER_OFFSET: Exchange(
             headers.UpdateConsumerOffsetRequestHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=AdminRequest((Changed.OFFSETS,), topic="topic", group="consumerGroup", is_change=is_answered),
             acl=AclNeed.SUB_BOTH,
         ),
         RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: Exchange(
             headers.SearchOffsetRequestHeader,
             response_header=headers.OffsetResponseHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.READS,
         ),
         RequestCode.GET_MAX_OFFSET: Exchange(
             headers.GetMaxOffsetRequestHeader,
             response_header=headers.OffsetResponseHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.READS,
         ),
         RequestCode.GET_MIN_OFFSET: Exchange(
             headers.GetMinOffsetRequestHeader,
             response_header=headers.OffsetResponseHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.READS,
         ),
         RequestCode.HEART_BEAT: Exchange(
             request_body=model.HeartbeatData,
             response_header=headers.HeartbeatResponseHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.CLIENTS,
             acl=AclNeed.SUB_ALL,
             is_heartbeat=True,
@@ -52,28 +52,28 @@ GROUP_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         ),
         RequestCode.UNREGISTER_CLIENT: Exchange(
             headers.UnregisterClientRequestHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.CLIENTS,
             acl=AclNeed.SUB_GROUP,
             is_wide=True,
         ),
         RequestCode.CONSUMER_SEND_MSG_BACK: Exchange(
             headers.ConsumerSendMsgBackRequestHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.CLIENTS,
             acl=AclNeed.SUB_GROUP,
             movement=Movement.RETURN,
         ),
         RequestCode.END_TRANSACTION: Exchange(
             headers.EndTransactionRequestHeader,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.CLIENTS,
             movement=Movement.SETTLE,
         ),
         RequestCode.GET_CONSUMER_LIST_BY_GROUP: Exchange(
             headers.ConsumerGroupRequestHeader,
             response_body=bodies.GetConsumerListByGroupResponseBody,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.READS,
             acl=AclNeed.SUB_GROUP,
             is_wide=True,
@@ -84,11 +84,13 @@ GROUP_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.LOCK_BATCH_MQ: Exchange(
             request_body=bodies.LockBatchRequestBody,
             response_body=bodies.LockBatchResponseBody,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.CLIENTS,
         ),
         RequestCode.UNLOCK_BATCH_MQ: Exchange(
-            request_body=bodies.LockBatchRequestBody, answered_by=NodeRole.BROKER, admin=OtherReason.CLIENTS
+            request_body=bodies.LockBatchRequestBody,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
+            admin=OtherReason.CLIENTS,
         ),
         RequestCode.GET_ALL_TOPIC_CONFIG: Exchange(
             response_body=bodies.TopicConfigSerializeWrapper,
@@ -144,7 +146,9 @@ GROUP_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
             is_wide=True,
         ),
         RequestCode.CHECK_CLIENT_CONFIG: Exchange(
-            request_body=bodies.CheckClientRequestBody, answered_by=NodeRole.BROKER, admin=OtherReason.READS
+            request_body=bodies.CheckClientRequestBody,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
+            admin=OtherReason.READS,
         ),
     }
 )

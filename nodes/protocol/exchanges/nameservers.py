@@ -26,7 +26,7 @@ NAMESERVER_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.GET_ROUTEINFO_BY_TOPIC: Exchange(
             headers.GetRouteInfoRequestHeader,
             response_body=model.TopicRouteData,
-            answered_by=NodeRole.NAMESERVER,
+            answered_by=NodeRole.NAMESERVER | NodeRole.PROXY,
             admin=OtherReason.READS,
         ),
         RequestCode.GET_BROKER_CLUSTER_INFO: Exchange(

@@ -191,7 +191,7 @@ OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         RequestCode.GET_CONSUMER_CONNECTION_LIST: Exchange(
             headers.ConsumerGroupRequestHeader,
             response_body=bodies_admin.ConsumerConnection,
-            answered_by=NodeRole.BROKER,
+            answered_by=NodeRole.BROKER | NodeRole.PROXY,
             admin=OtherReason.READS,
             is_wide=True,
         ),

@@ -31,6 +31,8 @@ class ProxyExceptionError(CallError):
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(code, f"{_PROXY_EXCEPTION}: {message}")
+        self.message = message
+        """The exception's own message."""
 
 
 class JavaExceptionError(CallError):
@@ -68,6 +70,17 @@ def null_pointer(call: str, name: str) -> JavaExceptionError:
         name: the variable, or the call that returned nothing.
     """
     return JavaExceptionError("NullPointerException", f'Cannot invoke "{call}" because "{name}" is null')
+
+
+def null_result(call: str, result_of: str) -> JavaExceptionError:
+    """The error of a call on a result that is nothing.
+
+    Args:
+        call: the method, with its class.
+        result_of: the method that returned nothing, with its class.
+    """
+    text = f'Cannot invoke "{call}" because the return value of "{result_of}" is null'
+    return JavaExceptionError("NullPointerException", text)
 
 
 def status_of_all(codes: "list[Code]", if_empty: str) -> Status:

@@ -1,0 +1,102 @@
+"""The remoting port of a proxy: which part answers each request, and what becomes of errors.
+
+Mirrors:
+    `org.apache.rocketmq.proxy.remoting.RemotingProtocolServer`, `MultiProtocolRemotingServer`,
+    `org.apache.rocketmq.proxy.remoting.activity.GetTopicRouteActivity`.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from nodes.config.proxy import ProxyConfig
+from nodes.host import Channel, Host
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.errors import ProtocolError
+from nodes.protocol.headers import GetRouteInfoRequestHeader
+from nodes.protocol.properties import MSG_REGION, TRACE_SWITCH
+from nodes.protocol.registry import decode_header
+from nodes.proxy.client_manager import ClientManager
+from nodes.proxy.remoting.client_manager import ClientManagerActivity
+from nodes.proxy.remoting.consumer_manager import ConsumerManagerActivity
+from nodes.proxy.remoting.messages import RemotingMessages
+from nodes.proxy.tables.errors import CallError
+from nodes.proxy.tables.remoting import response_of, route_through
+from nodes.proxy.topic_route_service import TopicRouteService
+from nodes.rpc.server import Handlers, InTask
+from nodes.rpc.typed import success
+
+_Activity = Callable[[Channel, Command], Awaitable[Command | None]]
+
+
+class RemotingProtocolServer:
+    """Answers RocketMQ 4's clients, to whom the proxy is the nameserver and each broker; each request has a task.
+
+    A pop comes to the part for pulls, which cannot read it, and acknowledgements to one that does not know them, as in
+    5.3.3: so clients cannot pop here.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        config: ProxyConfig,
+        routes: TopicRouteService,
+        clients: ClientManager,
+        consumers: ConsumerManagerActivity,
+        messages: RemotingMessages,
+    ) -> None:
+        self._config = config
+        self._routes = routes
+        ip = config.remoting_access_addr or config.local_serve_addr or host.ip
+        self._address = f"{ip}:{config.remoting_listen_port}"
+        members = ClientManagerActivity(clients)
+        self._activities: dict[RequestCode, _Activity] = {
+            RequestCode.SEND_MESSAGE: messages.send,
+            RequestCode.SEND_MESSAGE_V2: messages.send,
+            RequestCode.SEND_BATCH_MESSAGE: messages.send,
+            RequestCode.CONSUMER_SEND_MSG_BACK: messages.send_back,
+            RequestCode.END_TRANSACTION: messages.end_transaction,
+            RequestCode.RECALL_MESSAGE: messages.recall,
+            RequestCode.HEART_BEAT: members.heartbeat,
+            RequestCode.UNREGISTER_CLIENT: members.unregister_client,
+            RequestCode.CHECK_CLIENT_CONFIG: members.check_client_config,
+            RequestCode.PULL_MESSAGE: messages.pull,
+            RequestCode.LITE_PULL_MESSAGE: messages.pull,
+            RequestCode.POP_MESSAGE: messages.pull,
+            RequestCode.UPDATE_CONSUMER_OFFSET: consumers.forward,
+            RequestCode.ACK_MESSAGE: consumers.ignore,
+            RequestCode.CHANGE_MESSAGE_INVISIBLETIME: consumers.ignore,
+            RequestCode.GET_CONSUMER_CONNECTION_LIST: consumers.consumer_connections,
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: consumers.consumer_list,
+            RequestCode.GET_MAX_OFFSET: consumers.forward,
+            RequestCode.GET_MIN_OFFSET: consumers.forward,
+            RequestCode.QUERY_CONSUMER_OFFSET: consumers.forward,
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: consumers.forward,
+            RequestCode.LOCK_BATCH_MQ: consumers.lock_queues,
+            RequestCode.UNLOCK_BATCH_MQ: consumers.lock_queues,
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: self._topic_route,
+        }
+
+    def handlers(self) -> Handlers:
+        """The handlers of all requests."""
+        return {code: InTask(partial(self._process, activity)) for code, activity in self._activities.items()}
+
+    async def _process(self, activity: _Activity, channel: Channel, request: Command) -> None:
+        """Answer a request; what an administrator changes through the proxy is recorded at the broker that does it."""
+        try:
+            answer = await activity(channel, request)
+        except CallError as error:
+            answer = request.answer(*response_of(error))
+        except ProtocolError as error:
+            answer = request.answer(ResponseCode.SYSTEM_ERROR, str(error))
+        if answer is not None and not request.is_oneway:
+            fields = {**answer.ext_fields, MSG_REGION: self._config.region_id, TRACE_SWITCH: self._trace_switch}
+            channel.send(answer._replace(ext_fields=fields))
+
+    @property
+    def _trace_switch(self) -> str:
+        return "true" if self._config.trace_on else "false"
+
+    async def _topic_route(self, _channel: Channel, request: Command) -> Command:
+        topic = decode_header(GetRouteInfoRequestHeader, request.ext_fields).topic
+        return success(request, None, route_through(await self._routes.route(topic), self._address))
