@@ -80,6 +80,12 @@ def test_the_death_of_a_proxy_explains_that_the_groups_of_proxies_differ_and_no_
     assert (row.violation, row.cause) == (True, Cause.NONE)
 
 
+def test_the_end_of_a_member_explains_that_another_proxy_lists_it_until_it_was_silent_for_two_minutes():
+    trace = members(two_proxies().at(CALM_S).life("c2", "killed"), P2, {"c1": P1})
+    trace = members(trace.at(CALM_S + 130), P1, {"c1": P1})
+    assert reported(trace) == [("proxy_members", CALM_S, CALM_S + 130, False)]
+
+
 def test_members_differ_while_a_fault_keeps_a_proxy_from_all_brokers():
     trace = two_proxies().at(CALM_S).fault("begin", "f", "cut", "proxy-2 <-> ba", one_way=False)
     trace = members(trace.at(CALM_S + 130), P2, {"c2": P2})

@@ -79,6 +79,15 @@ def test_proxies_agree_within_two_heartbeats(tmp_path: Path, faults: tuple[str, 
     assert not disagreements(tmp_path, *faults)[0]
 
 
+def test_a_client_of_rocketmq_4_that_dies_is_listed_by_other_proxies_until_it_was_silent(tmp_path: Path) -> None:
+    old = CLUSTER.replace('mode = "push5"\nendpoints = ["proxy-1"]', 'options = { namesrvAddr = "proxy-1" }')
+    run = run_scenario(loads(old + '[[fault]]\ndo = "kill billing-1"\nat_s = 100\n', "proxies.toml"), runs=tmp_path)
+    report = judge_run(open_run(run.path))
+    lasted_s = [(row.end_ns - row.start_ns) / 1e9 for row in report.rows["proxy_disagreements"]]
+    assert 110 < max(lasted_s) < 131
+    assert "V20" not in broken(report)
+
+
 def test_proxies_whose_reports_are_lost_forget_each_others_members_after_two_minutes(tmp_path: Path) -> None:
     is_broken, groups = disagreements(tmp_path, LOST.format(topic=SYNCER_TOPIC, for_s=300))
     assert (is_broken, groups) == (True, ("audit", "billing"))

@@ -169,6 +169,9 @@ class Causes(Watcher):
             self._open(groups, row.t_ns, Cause.RETURNED, subject)
         else:
             self._open(groups, row.t_ns, Cause.ROUND if self._hindering else Cause.NOTIFIED, subject)
+        if event not in _RETURNS:
+            # Proxies that it was not connected with do not hear that its connection has ended.
+            self._open([group for group in groups if group in self._behind_proxies], row.t_ns, Cause.SILENT, subject)
         if event in _NO_UNLOCK:
             self._open([group for group in groups if group in self._ordered], row.t_ns, Cause.ORDER_LOCK, subject)
 
