@@ -184,6 +184,22 @@ def test_clients_of_both_kinds_are_members_of_one_group() -> None:
     runs_remoting(proxies(), script)
 
 
+def test_a_group_for_which_there_is_no_room_leaves_nothing_behind() -> None:
+    async def script(stage: Stage, guest: RemotingGuest) -> None:
+        clients = stage.node(PROXY)._clients
+        clients.producers._max_groups = clients.consumers._max_groups = 1
+        assert (await guest.beat()).code == ResponseCode.SUCCESS
+        for more in ({"producers": ("another",)}, {"group": "another", "producers": ()}):
+            assert (await guest.beat(**more)).code == ResponseCode.SYSTEM_BUSY
+        remoting = clients.remoting
+        assert [list(groups.channels) for groups in (remoting._producers, remoting._consumers)] == [
+            [PRODUCERS],
+            [GROUP],
+        ]
+
+    runs_remoting(proxies(), script)
+
+
 def test_each_subscription_is_fine() -> None:
     async def script(_: Stage, guest: RemotingGuest) -> None:
         answer = await guest.ask(PROXY, RequestCode.CHECK_CLIENT_CONFIG)

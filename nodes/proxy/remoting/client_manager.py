@@ -4,11 +4,14 @@ Mirrors:
     `org.apache.rocketmq.proxy.remoting.activity.ClientManagerActivity`.
 """
 
+import attrs
+
 from nodes.host import Channel
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.errors import TableFullError
 from nodes.protocol.headers import UnregisterClientRequestHeader
-from nodes.protocol.model import HeartbeatData
+from nodes.protocol.model import ConsumerData, HeartbeatData
 from nodes.protocol.names import require_usual_names
 from nodes.protocol.registry import decode_body, decode_header
 from nodes.proxy.client_manager import ClientManager
@@ -28,20 +31,35 @@ class ClientManagerActivity:
 
         Raises:
             CallError: there is no body.
+            TableFullError: a group is new, and there are as many as the proxy retains.
             ProtocolError: the heartbeat cannot be read, or has a name that no client would use.
         """
         if request.body is None:
             raise null_pointer(f"{REMOTING}.heartbeat.HeartbeatData.getClientID()", "heartbeatData")
         data = decode_body(HeartbeatData, request.body)
         require_usual_names(data)
-        made = (channel, data.client_id, request.language, request.version)
+        made = RemotingChannel(channel, data.client_id, request.language, request.version)
         for producer in data.producer_data_set:
-            created = self._clients.remoting.create_producer(producer.group_name, RemotingChannel(*made))
-            self._clients.register_producer(producer.group_name, created)
+            self._register_producer(producer.group_name, attrs.evolve(made))
         for consumer in data.consumer_data_set:
-            created = self._clients.remoting.create_consumer(consumer.group_name, RemotingChannel(*made))
-            self._clients.register_consumer(created, consumer, update_subscription=True)
+            self._register_consumer(consumer, attrs.evolve(made))
         return request.answer(ResponseCode.SUCCESS, "")
+
+    def _register_producer(self, group: str, made: RemotingChannel) -> None:
+        remoting = self._clients.remoting
+        try:
+            self._clients.register_producer(group, remoting.create_producer(group, made))
+        except TableFullError:
+            remoting.remove_producer(group, made.connection)
+            raise
+
+    def _register_consumer(self, data: ConsumerData, made: RemotingChannel) -> None:
+        remoting, group = self._clients.remoting, data.group_name
+        try:
+            self._clients.register_consumer(remoting.create_consumer(group, made), data, update_subscription=True)
+        except TableFullError:
+            remoting.remove_consumer(group, made.connection)
+            raise
 
     async def unregister_client(self, channel: Channel, request: Command) -> Command:
         """Forget a producer and a consumer at their own request."""
