@@ -14,7 +14,7 @@ BOTH = {"c1": P1, "c2": P2}
 
 
 def two_proxies():
-    """Each has a client of the group, and they have told each other."""
+    """Each has a client of the group, and each has reported it to the other."""
     trace = HandMadeTrace().life(P1, "started", role="proxy").life(P2, "started", role="proxy")
     trace.life("ba", "started", role="broker")
     for node in ("c1", "c2"):

@@ -92,7 +92,7 @@ def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_elect
     assert broken(elected.report) == ("V4",)
 
 
-def test_a_slave_that_acts_for_its_master_takes_acknowledgements_only_beside_another_broker_group(
+def test_a_slave_that_acts_for_its_master_takes_acknowledgements_only_with_another_broker_group(
     execute: Executes,
 ) -> None:
     acting = ("run_for_s = 300", 'run_for_s = 300\nbroker_start_spread_s = 3\npreset = "rip32"')

@@ -69,8 +69,8 @@ class Proxies(DivergenceOracle):
 
     def describe(self, row: Divergence, context: Context) -> str:
         """Which proxies held what, and when."""
-        what = _KINDS[BeliefKind(row.kind)][1]
-        return f"proxies differed about {what} {row.subject}: {values_held(row, context)}; {span_words(row)}"
+        kind = _KINDS[BeliefKind(row.kind)][1]
+        return f"proxies differed about {kind} {row.subject}: {values_held(row, context)}; {span_words(row)}"
 
 
 PROXIES = Proxies()
