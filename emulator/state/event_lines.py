@@ -131,6 +131,14 @@ def _members(client_ids: Collection[str]) -> str:
     return f"{len(client_ids)} members: {' '.join(client_ids)}"
 
 
+def _proxy_members(proxy_of: Mapping[str, str]) -> str:
+    """`2 members: c1 at proxy-1, c2 at proxy-2`; the id of a proxy ends with its ports."""
+    if not proxy_of:
+        return "no members"
+    members = ", ".join(f"{client} at {proxy.partition('%')[0]}" for client, proxy in proxy_of.items())
+    return f"{len(proxy_of)} members: {members}"
+
+
 def _route(value: Any) -> str:
     return ", ".join(f"{name} ({_queues(*entry['queues'])})" for name, entry in value.items())
 
@@ -215,7 +223,7 @@ _TOO_OFTEN = (BeliefKind.ASSIGNMENT, BeliefKind.DATA_VERSION, BeliefKind.BUSY, B
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {
     BeliefKind.VIEW: _view,
     BeliefKind.CONSUMER_IDS: _members,
-    BeliefKind.PROXY_MEMBERS: _members,
+    BeliefKind.PROXY_MEMBERS: _proxy_members,
     BeliefKind.ROUTE: _route,
     BeliefKind.LIVE_BROKERS: _live,
     BeliefKind.MEMBER_GROUP: _live,

@@ -3,8 +3,10 @@
 import pytest
 
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
+from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import Cause
 from emulator.analysis.judge import broken, sentences
+from emulator.analysis.oracles.proxies import PROXIES
 
 END_S = 500
 CALM_S = 200
@@ -104,4 +106,15 @@ def test_the_sentence_counts_what_differed_and_names_the_worst_group():
     assert sentence == (
         "V20 is broken, proxies agree on the members of groups and on the settings of clients: members of a group "
         "differed 1 times; worst: g, 300.0 s without a cause"
+    )
+
+
+def test_a_finding_names_the_proxy_of_each_member():
+    nobody, two = {}, {"c1": "127.1.187.1%8080%8081", "c2": "127.1.187.2%8080%8081"}
+    found = found_in(members(members(two_proxies().at(CALM_S), P1, two), P2, nobody), END_S)
+    (row,) = found["proxy_disagreements"]
+    described = PROXIES.describe(row, Context(END_S * SECOND, {"127.1.187.1": P1, "127.1.187.2": P2}, {}))
+    assert described == (
+        "proxies differed about the members of group g: proxy-2: no members; "
+        "proxy-1: 2 members: c1 at proxy-1, c2 at proxy-2; from 200.000 s to 500.000 s, the end of the run"
     )
