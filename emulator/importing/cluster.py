@@ -12,13 +12,14 @@ from emulator.importing.accounts import ImportedAccount
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
 from emulator.importing.statefulsets import ImportedStatefulSet
 from emulator.importing.verdicts import Fate, Verdict, has_controller, verdicts_of
-from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX, NODE_NAME
+from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX, NODE_NAME, PROXIES_MAX
 from emulator.spec.rocketmq.known_options import FileKind
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.config.java_values import UnreadValueError, read_whole
 from nodes.fields import INT_MAX, LONG_MAX, TEXT, shown
 
 _ADDRESSES = re.compile(r"[;,]")
+_PORT_FROM_REQUEST = "useEndpointPortFromRequest"
 _DEFAULT_CLUSTER = "DefaultCluster"
 OTHER_DEFAULTS = {"flushDiskType": "ASYNC_FLUSH"}
 """Options of a broker with another default here: what a file leaves out is RocketMQ's default."""
@@ -44,7 +45,7 @@ class ImportedCluster:
     """What files describe together."""
 
     nodes: tuple[ImportedNode, ...]
-    """In the order of the tables of a scenario; proxies among them, which no table describes."""
+    """In the order of the tables of a scenario."""
     nameservers: int
     """How many; those without a file included."""
     controllers: int
@@ -74,7 +75,8 @@ def cluster_of(configured: Sequence[ConfiguredNode]) -> ImportedCluster:
     brokers = tuple(_brokers(configured, containers))
     _require_distinct(brokers)
     clients = tuple(_single(node) for node in configured if node.kind is FileKind.CLIENT)
-    proxies = tuple(_single(node) for node in configured if node.kind is FileKind.PROXY)
+    proxies = tuple(map(_with_own_ports, _numbered_nodes(configured, FileKind.PROXY, "proxy")))
+    _bounded(len(proxies), PROXIES_MAX, "proxies")
     nodes = (*namesrvs, *controllers, *containers, *brokers, *clients, *proxies)
     return ImportedCluster(
         nodes=nodes,
@@ -141,6 +143,11 @@ def _numbered_nodes(configured: Sequence[ConfiguredNode], kind: FileKind, stem: 
             number += 1
             table = {"name": f"{stem}-{number}"}
             yield ImportedNode(kind, table, options, verdicts, node.source, node.line, tuple(notes))
+
+
+def _with_own_ports(proxy: ImportedNode) -> ImportedNode:
+    """RocketMQ's default: routes have the port of the proxy that answers."""
+    return attrs.evolve(proxy, options={_PORT_FROM_REQUEST: False, **proxy.options})
 
 
 def _brokers(configured: Sequence[ConfiguredNode], containers: Sequence[ImportedNode]) -> Iterator[ImportedNode]:

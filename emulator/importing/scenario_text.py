@@ -129,10 +129,7 @@ def _text_of(node: ImportedNode, option: str) -> str | None:
 
 
 def _proxies(cluster: ImportedCluster) -> Iterator[str]:
-    for proxy in cluster.of(FileKind.PROXY):
-        yield ""
-        yield from _comment(f"The proxy of {_place(proxy)} is not emulated: its clients are clients of brokers here.")
-        yield from _comments(proxy.verdicts)
+    yield from _tables("proxy", ((proxy.table, proxy) for proxy in cluster.of(FileKind.PROXY)))
 
 
 def _statefulsets(cluster: ImportedCluster) -> Iterator[str]:

@@ -25,6 +25,7 @@ from nodes.config import BrokerConfig, Config, ConsumerConfig, ControllerConfig,
 from nodes.config.client import ProducerConfig
 from nodes.config.java_values import JavaValue, UnreadValueError
 from nodes.config.nameserver import NameserverWithControllerConfig
+from nodes.config.proxy import ProxyConfig
 from nodes.fields import TEXT_MAP, FieldError, check_value, shown
 
 _BOOLEANS = ("true", "false")
@@ -89,6 +90,7 @@ def class_of(node: ConfiguredNode) -> type[Config] | None:
         FileKind.BROKER: BrokerConfig,
         FileKind.NAMESRV: NameserverConfig,
         FileKind.CONTROLLER: ControllerConfig,
+        FileKind.PROXY: ProxyConfig,
     }
     return ours.get(node.kind)
 

@@ -284,16 +284,22 @@ def test_clients_become_consumers_and_producers():
     assert fates(a_properties=consumer)["compressLevel"] is Fate.UNKNOWN
 
 
-def test_a_proxy_is_no_node_and_its_options_are_named():
-    proxy = '{\n  "rocketMQClusterName": "c",\n  "grpcServerPort": 8081,\n  "flowControl": true\n}'
+def test_a_proxy_has_its_options_and_what_it_has_not_is_named():
+    options = ('"rocketMQClusterName": "c"', '"grpcServerPort": 8082', '"channelExpiredTimeout": 60000')
+    proxy = "{\n  " + ",\n  ".join((*options, '"flowControl": true', '"namesrvAddr": "ns:9876"')) + "\n}"
     found = fates(p_json=proxy)
 
     assert found == {
-        "rocketMQClusterName": Fate.ELSEWHERE,
-        "grpcServerPort": Fate.ELSEWHERE,
+        "rocketMQClusterName": Fate.TAKEN,
+        "grpcServerPort": Fate.TAKEN,
+        "channelExpiredTimeout": Fate.TAKEN,
         "flowControl": Fate.UNKNOWN,
+        "namesrvAddr": Fate.ELSEWHERE,
     }
-    assert "# flowControl (p.json:4): unknown to RocketMQ 5.3.3" in text_of(imported(p_json=proxy))
+    (made,) = scenario(p_json=proxy).proxies
+    assert (made.name, made.config.rocket_m_q_cluster_name, made.config.grpc_server_port) == ("proxy-1", "c", 8082)
+    assert not made.config.use_endpoint_port_from_request
+    assert "# flowControl (p.json:5): unknown to RocketMQ 5.3.3" in text_of(imported(p_json=proxy))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from nodes.config import (
     PullConsumerConfig,
     options,
 )
+from nodes.config.proxy import ProxyConfig
 
 _REAL: Mapping[type[Config], Sequence[tuple[FileKind, tuple[str, ...]]]] = MappingProxyType(
     {
@@ -38,6 +39,7 @@ _REAL: Mapping[type[Config], Sequence[tuple[FileKind, tuple[str, ...]]]] = Mappi
         ConsumerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultMQPushConsumer")),),
         LitePullConsumerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultLitePullConsumer")),),
         PullConsumerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultMQPullConsumer")),),
+        ProxyConfig: ((FileKind.PROXY, CLASSES_OF[FileKind.PROXY]),),
         ProducerConfig: ((FileKind.CLIENT, ("ClientConfig", "DefaultMQProducer")),),
     }
 )

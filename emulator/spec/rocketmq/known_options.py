@@ -31,6 +31,7 @@ from nodes.config import (
     PullConsumerConfig,
     options,
 )
+from nodes.config.proxy import ProxyConfig
 
 RELEASE_OF_THE_TABLE = "5.3.3"
 _IGNORED_BY_THE_RELEASE = ("aclEnable",)
@@ -100,7 +101,7 @@ CLASSES_OF: Mapping[FileKind, tuple[str, ...]] = MappingProxyType(
         FileKind.NAMESRV: ("NamesrvConfig", *_REMOTING),
         FileKind.CONTROLLER: ("ControllerConfig", "JraftConfig", *_REMOTING),
         FileKind.CONTAINER: ("BrokerContainerConfig", *_REMOTING),
-        FileKind.PROXY: ("ProxyConfig",),
+        FileKind.PROXY: ("ProxyConfig", "AuthConfig"),
         FileKind.CLIENT: (
             *("ClientConfig", "DefaultMQPushConsumer", "DefaultLitePullConsumer", "DefaultMQPullConsumer"),
             "DefaultMQProducer",
@@ -114,7 +115,7 @@ _OURS: Mapping[FileKind, tuple[type[Config], ...]] = MappingProxyType(
         FileKind.NAMESRV: (NameserverConfig,),
         FileKind.CONTROLLER: (ControllerConfig,),
         FileKind.CONTAINER: (),
-        FileKind.PROXY: (),
+        FileKind.PROXY: (ProxyConfig,),
         FileKind.CLIENT: (ConsumerConfig, LitePullConsumerConfig, PullConsumerConfig, ProducerConfig),
     }
 )
