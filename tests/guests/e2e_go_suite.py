@@ -43,7 +43,7 @@ class GoEndToEndSuite:
 def build_go_suite(source: Path, folder: Path, class_path: str) -> GoEndToEndSuite:
     """Compile a copy of the tests, with the client that their `go.mod` names.
 
-    The tests create topics and groups with `rocketmq-admintools/bin/mqadmin` beside their folder.
+    The tests create topics and groups with `rocketmq-admintools/bin/mqadmin` next to their folder.
 
     Args:
         source: a checkout of apache/rocketmq-e2e, with its folder `golang`.
