@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -13,6 +13,8 @@ import attrs
 from guests.integration_suite import TestResult, results_in
 
 SHIM = Path(__file__).parent / "e2e"
+_CLUSTER = ("cluster", "CLUSTER_NAME")
+"""Where the Java and the Go suite find the name of the cluster."""
 _BUILD_WITHIN_S = 900
 _CLIENT = "rocketmq-client-java-*.jar"
 """It has the gRPC messages under names of its own; the jar with the same classes must come after it."""
@@ -21,7 +23,34 @@ _LOGGER = "private static final org.slf4j.Logger log = org.slf4j.LoggerFactory.g
 
 
 class DependenciesMissingError(Exception):
-    """Maven could not get the jars that the suite needs."""
+    """Maven or Go could not get what the suite needs."""
+
+
+def output_of(command: Sequence[str], folder: Path, within_s: float, *, project: Path) -> str:
+    """Run a program of tests with a cluster of its own, and return what it printed.
+
+    Args:
+        command: the program and its words; it finds the cluster in the variables that `rmqemu up --exec` sets.
+        folder: of the run.
+        within_s: longest time; what was printed by then is returned.
+        project: the directory in which the program runs.
+    """
+    up = [sys.executable, "-m", "emulator.cli", "up", str(SHIM / "cluster.toml"), "--runs", str(folder / "runs")]
+    with subprocess.Popen(
+        [*up, "--trace", "findings", "--exec", *command],
+        cwd=project,
+        # With ALL_IP the Java suite would take its addresses from there.
+        env={key: value for key, value in os.environ.items() if key != "ALL_IP"}
+        | dict.fromkeys(_CLUSTER, "DefaultCluster"),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            return process.communicate(timeout=within_s)[0]
+        except subprocess.TimeoutExpired:
+            process.terminate()  # `up` ends its command, too
+            return process.communicate()[0]
 
 
 @attrs.frozen
@@ -42,22 +71,9 @@ class EndToEndSuite:
             folder: of the run and of the client's logs.
             within_s: longest time; the tests that have ended by then are returned.
         """
-        up = [sys.executable, "-m", "emulator.cli", "up", str(SHIM / "cluster.toml"), "--runs", str(folder / "runs")]
         java = ["java", f"-Drocketmq.client.logRoot={folder / 'logs'}", f"-Duser.home={folder}", "-cp", self.class_path]
-        command = [*up, "--trace", "findings", "--exec", *java, "shim.RunTests", self.modules[name]]
-        # With ALL_IP the suite would take its addresses from there.
-        environment = {key: value for key, value in os.environ.items() if key != "ALL_IP"} | {
-            "cluster": "DefaultCluster"
-        }
-        with subprocess.Popen(
-            command, cwd=self.project, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=within_s)
-            except subprocess.TimeoutExpired:
-                process.terminate()  # `up` ends its command, too
-                output, _ = process.communicate()
-        return results_in(output)
+        command = [*java, "shim.RunTests", self.modules[name]]
+        return results_in(output_of(command, folder, within_s, project=self.project))
 
 
 def build_suite(source: Path, folder: Path) -> EndToEndSuite:
