@@ -22,7 +22,10 @@ def answers(tmp_path_factory, class_path):
     scratch = tmp_path_factory.mktemp("mqadmin")
     with emulator.launch(HERE / "cluster.toml", mode="live", runs=scratch) as cluster:
         cluster.until("agree", "within", "60s")
-        cluster.run_for("3s")  # something has been sent and consumed
+        # A member may learn of the retry queues with its second route, 30 s later; real answers are of a minute later.
+        for broker in ("broker-a", "broker-b", "broker-c"):
+            cluster.until(f"%RETRY%billing/{broker}/0", "somebody", "within", "90s")
+        cluster.run_for("6s")  # something has been sent and consumed, and offsets have been committed
         nameserver = cluster.namesrv_addr
         broker = re.sub(r"\.1\.1:9876$", ".2.1:10911", nameserver)
 
