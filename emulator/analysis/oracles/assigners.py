@@ -1,6 +1,6 @@
 """V13: who allocates the queues of a group."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from emulator.analysis.findings.context import Context
@@ -8,9 +8,8 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import span_words
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
-from emulator.analysis.inputs.shared import Input, SharedInputs
-from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, OfGroup, values_held
-from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.inputs.shared import Input
+from emulator.analysis.oracles.divergence_oracle import OfGroup, OracleOfKinds, values_held
 from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_MS
 
@@ -32,7 +31,7 @@ class _FromOutside(OfGroup):
         return facts.bounds.round_ms * NS_PER_MS
 
 
-class Assigners(DivergenceOracle):
+class Assigners(OracleOfKinds):
     """V13: the members of a group have one assigner."""
 
     id: ClassVar[str] = "V13"
@@ -46,20 +45,8 @@ class Assigners(DivergenceOracle):
     table = FindingTable(
         "assigner_disagreements", Divergence, "members of a group differed about what allocates their queues"
     )
+    nouns: ClassVar[Mapping[str, str]] = {kind: noun for kind, (noun, _) in _KINDS.items()}
     explanation = _FromOutside()
-
-    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Divergence]:  # noqa: ARG002
-        """Modes, assigners and epochs that differed."""
-        return inputs.holdings.found(*_KINDS)
-
-    def summary(self, rows: Sequence[Divergence]) -> str:
-        """How often each differed."""
-        times = {kind: sum(row.kind == kind for row in rows) for kind in _KINDS}
-        return ", ".join(f"{_KINDS[kind][0]} differed {number} times" for kind, number in times.items() if number)
-
-    def subjects(self, violations: Sequence[Divergence]) -> str:  # noqa: ARG002
-        """The summary counts them."""
-        return ""
 
     def describe(self, row: Divergence, context: Context) -> str:
         """Who held what, and when."""

@@ -1,8 +1,8 @@
 """What oracles about values that nodes hold have in common."""
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, inside
@@ -57,6 +57,26 @@ class DivergenceOracle(Oracle[Divergence, Watcher]):
         if few:
             yield kind, row.subject, "of", few, "at", at
         yield kind, row.subject, "at", at
+
+
+class OracleOfKinds(DivergenceOracle):
+    """One that counts how often values of each of its kinds differed."""
+
+    nouns: ClassVar[Mapping[str, str]]
+    """Mapping kind of the values -> what they are, in the plural."""
+
+    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Divergence]:  # noqa: ARG002
+        """When values of these kinds differed."""
+        return inputs.holdings.found(*self.nouns)
+
+    def summary(self, rows: Sequence[Divergence]) -> str:
+        """How often each differed."""
+        times = {kind: sum(row.kind == kind for row in rows) for kind in self.nouns}
+        return ", ".join(f"{self.nouns[kind]} differed {number} times" for kind, number in times.items() if number)
+
+    def subjects(self, violations: Sequence[Divergence]) -> str:  # noqa: ARG002
+        """The summary counts them."""
+        return ""
 
 
 def values_held(row: Divergence, context: Context) -> str:

@@ -1,7 +1,7 @@
 """V20: which clients there are, in the eyes of the proxies of a cluster."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from emulator.analysis.findings.context import Context
@@ -9,9 +9,8 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import span_words
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
-from emulator.analysis.inputs.shared import OF_PROXIES, Input, SharedInputs
-from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, WhileConnected, values_held
-from emulator.analysis.rows.feed import Watcher
+from emulator.analysis.inputs.shared import Input
+from emulator.analysis.oracles.divergence_oracle import OracleOfKinds, WhileConnected, values_held
 from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_S
 
@@ -36,7 +35,7 @@ class _OfProxies(WhileConnected):
         return _HEARTBEATS_S * NS_PER_S
 
 
-class Proxies(DivergenceOracle):
+class Proxies(OracleOfKinds):
     """V20: proxies agree on the members of groups and on the settings of clients."""
 
     id: ClassVar[str] = "V20"
@@ -52,20 +51,8 @@ class Proxies(DivergenceOracle):
     table = FindingTable(
         "proxy_disagreements", Divergence, "proxies held different members of a group, or settings of a client"
     )
+    nouns: ClassVar[Mapping[str, str]] = {kind: noun for kind, (noun, _) in _KINDS.items()}
     explanation = _OfProxies()
-
-    def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Divergence]:  # noqa: ARG002
-        """Members and settings that differed."""
-        return inputs.holdings.found(*OF_PROXIES)
-
-    def summary(self, rows: Sequence[Divergence]) -> str:
-        """How often each differed."""
-        times = {kind: sum(row.kind == kind for row in rows) for kind in _KINDS}
-        return ", ".join(f"{_KINDS[kind][0]} differed {number} times" for kind, number in times.items() if number)
-
-    def subjects(self, violations: Sequence[Divergence]) -> str:  # noqa: ARG002
-        """The summary counts them."""
-        return ""
 
     def describe(self, row: Divergence, context: Context) -> str:
         """Which proxies held what, and when."""
