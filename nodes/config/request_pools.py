@@ -89,6 +89,15 @@ class ProxyPool(StrEnum):
     """Of Heartbeat, NotifyClientTermination and Telemetry."""
     TRANSACTION = "grpcTransaction"
     """Of EndTransaction."""
+    REMOTING_SEND = "remotingSendMessage"
+    """At the remoting port, of sends, recalls and ends of transactions."""
+    REMOTING_PULL = "remotingPullMessage"
+    REMOTING_UPDATE_OFFSET = "remotingUpdateOffset"
+    """At the remoting port, of commits of offsets, of acknowledgements, and of connections of consumers."""
+    REMOTING_HEARTBEAT = "remotingHeartbeat"
+    REMOTING_TOPIC_ROUTE = "remotingTopicRoute"
+    REMOTING_DEFAULT = "remotingDefault"
+    """At the remoting port, of all other requests that it answers."""
 
 
 def nameserver_pool(code: int) -> NameserverPool:
@@ -119,7 +128,7 @@ def controller_pool(code: int) -> ControllerPool | None:
     return ControllerPool.CONTROLLER if code in _OF_CONTROLLER else None
 
 
-_OF_PROXY: Mapping[int, ProxyPool] = {
+_OF_CALLS: Mapping[int, ProxyPool] = {
     **dict.fromkeys((_C.V2_QUERY_ROUTE, _C.V2_QUERY_ASSIGNMENT), ProxyPool.ROUTE),
     **dict.fromkeys(
         (_C.V2_SEND_MESSAGE, _C.V2_RECALL_MESSAGE, _C.V2_FORWARD_MESSAGE_TO_DEAD_LETTER_QUEUE), ProxyPool.PRODUCER
@@ -128,15 +137,56 @@ _OF_PROXY: Mapping[int, ProxyPool] = {
     **dict.fromkeys((_C.V2_HEARTBEAT, _C.V2_NOTIFY_CLIENT_TERMINATION, _C.V2_TELEMETRY), ProxyPool.CLIENT_MANAGER),
     _C.V2_END_TRANSACTION: ProxyPool.TRANSACTION,
 }
+_OF_REMOTING: Mapping[int, ProxyPool] = {
+    **dict.fromkeys(
+        (
+            *(_C.SEND_MESSAGE, _C.SEND_MESSAGE_V2, _C.SEND_BATCH_MESSAGE),
+            *(_C.CONSUMER_SEND_MSG_BACK, _C.END_TRANSACTION, _C.RECALL_MESSAGE),
+        ),
+        ProxyPool.REMOTING_SEND,
+    ),
+    **dict.fromkeys((_C.PULL_MESSAGE, _C.LITE_PULL_MESSAGE, _C.POP_MESSAGE), ProxyPool.REMOTING_PULL),
+    **dict.fromkeys(
+        (
+            *(_C.UPDATE_CONSUMER_OFFSET, _C.ACK_MESSAGE),
+            *(_C.CHANGE_MESSAGE_INVISIBLETIME, _C.GET_CONSUMER_CONNECTION_LIST),
+        ),
+        ProxyPool.REMOTING_UPDATE_OFFSET,
+    ),
+    _C.HEART_BEAT: ProxyPool.REMOTING_HEARTBEAT,
+    _C.GET_ROUTEINFO_BY_TOPIC: ProxyPool.REMOTING_TOPIC_ROUTE,
+    **dict.fromkeys(
+        (
+            *(_C.UNREGISTER_CLIENT, _C.CHECK_CLIENT_CONFIG, _C.GET_CONSUMER_LIST_BY_GROUP),
+            *(_C.GET_MAX_OFFSET, _C.GET_MIN_OFFSET, _C.QUERY_CONSUMER_OFFSET, _C.SEARCH_OFFSET_BY_TIMESTAMP),
+            *(_C.LOCK_BATCH_MQ, _C.UNLOCK_BATCH_MQ),
+        ),
+        ProxyPool.REMOTING_DEFAULT,
+    ),
+}
 
 
-def proxy_pool(code: int) -> ProxyPool | None:
-    """The thread pool of a proxy that handles a call; None: a proxy gets no such request.
+def call_pool(code: int) -> ProxyPool | None:
+    """The thread pool of a proxy that handles a call of gRPC; None: there is no such call.
 
     Mirrors:
         `org.apache.rocketmq.proxy.grpc.v2.GrpcMessagingApplication`.
     """
-    return _OF_PROXY.get(code)
+    return _OF_CALLS.get(code)
+
+
+def remoting_pool(code: int) -> ProxyPool | None:
+    """The thread pool of the remoting port of a proxy that handles a request; None: the port knows no such request.
+
+    Mirrors:
+        `org.apache.rocketmq.proxy.remoting.RemotingProtocolServer#registerRemotingServer`.
+    """
+    return _OF_REMOTING.get(code)
+
+
+def proxy_pool(code: int) -> ProxyPool | None:
+    """The thread pool of a proxy that handles a call or a request; None: a proxy gets no such request."""
+    return call_pool(code) or remoting_pool(code)
 
 
 def broker_pool(code: int) -> PoolName:

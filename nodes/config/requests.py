@@ -107,9 +107,10 @@ class ControllerRequestConfig(MetadataRequestConfig):
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class ProxyRequestConfig(Config):
-    """How many calls a proxy handles at a time; only with `processing_times`, else all at once.
+    """How many calls and requests a proxy handles at a time; only with `processing_times`, else all at once.
 
-    A proxy refuses a call only if the queue is full; whatever waits is handled, however late.
+    A call that finds the queue full is refused, and those that wait are handled, however late. At the remoting port
+    requests that have waited for too long are refused, too; the port looks for them every 10 s.
 
     Mirrors:
         `org.apache.rocketmq.proxy.config.ProxyConfig`, with the defaults of a machine with four processors.
@@ -117,8 +118,9 @@ class ProxyRequestConfig(Config):
 
     processing_times: str = checked(_PROXY_TIMES, "")
     """How long a thread is busy with a call: a pool (`grpcRoute`, `grpcProducer`, `grpcConsumer`, `grpcClientManager`,
-    `grpcTransaction`), a call such as `V2_SEND_MESSAGE`, or `others`, with a time as for brokers. Empty: no call takes
-    time. No option of RocketMQ."""
+    `grpcTransaction`; of the remoting port `remotingSendMessage`, `remotingPullMessage`, `remotingUpdateOffset`,
+    `remotingHeartbeat`, `remotingTopicRoute`, `remotingDefault`), a call such as `V2_SEND_MESSAGE`, or `others`, with a
+    time as for brokers. Empty: no call takes time. No option of RocketMQ."""
     grpc_route_thread_pool_nums: int = _threads(PROCESSORS)
     """Threads for routes and assignments; one that has to load a route is busy until it is there."""
     grpc_producer_thread_pool_nums: int = _threads(PROCESSORS)
@@ -139,6 +141,42 @@ class ProxyRequestConfig(Config):
     """The same of settings, heartbeats and terminations."""
     grpc_transaction_thread_queue_capacity: int = _capacity(10_000)
     """The same of ends of transactions."""
+    remoting_send_message_thread_pool_nums: int = _threads(4 * PROCESSORS)
+    """Threads of the remoting port for sends, recalls and ends of transactions."""
+    remoting_pull_message_thread_pool_nums: int = _threads(4 * PROCESSORS)
+    """The same for pulls."""
+    remoting_update_offset_thread_pool_nums: int = _threads(4 * PROCESSORS)
+    """The same for commits of offsets, acknowledgements, and connections of consumers."""
+    remoting_heartbeat_thread_pool_nums: int = _threads(2 * PROCESSORS)
+    """The same for heartbeats."""
+    remoting_topic_route_thread_pool_nums: int = _threads(2 * PROCESSORS)
+    """The same for routes; one that has to load a route is busy until it is there."""
+    remoting_default_thread_pool_nums: int = _threads(4 * PROCESSORS)
+    """The same for all other requests."""
+    remoting_send_thread_pool_queue_capacity: int = _capacity(10_000)
+    """Sends that may wait for a thread of the remoting port; one more is refused: `[OVERLOAD]`."""
+    remoting_pull_thread_pool_queue_capacity: int = _capacity(50_000)
+    """The same of pulls."""
+    remoting_update_offset_thread_pool_queue_capacity: int = _capacity(10_000)
+    """The same of commits of offsets."""
+    remoting_heartbeat_thread_pool_queue_capacity: int = _capacity(50_000)
+    """The same of heartbeats."""
+    remoting_topic_route_thread_pool_queue_capacity: int = _capacity(50_000)
+    """The same of routes."""
+    remoting_default_thread_pool_queue_capacity: int = _capacity(50_000)
+    """The same of all other requests."""
+    remoting_wait_time_mills_in_send_queue: int = _wait(3_000)
+    """How long a send may wait there when the port looks: `[TIMEOUT_CLEAN_QUEUE]`."""
+    remoting_wait_time_mills_in_pull_queue: int = _wait(5_000)
+    """The same of pulls."""
+    remoting_wait_time_mills_in_update_offset_queue: int = _wait(3_000)
+    """The same of commits of offsets."""
+    remoting_wait_time_mills_in_heartbeat_queue: int = _wait(31_000)
+    """The same of heartbeats."""
+    remoting_wait_time_mills_in_topic_route_queue: int = _wait(3_000)
+    """The same of routes."""
+    remoting_wait_time_mills_in_default_queue: int = _wait(3_000)
+    """The same of all other requests."""
 
     @property
     def times(self) -> ProcessingTimes:
@@ -146,7 +184,7 @@ class ProxyRequestConfig(Config):
         return parse_processing_times(self.processing_times, _PROXY_POOLS)
 
     def call_pool_sizes(self) -> Mapping[ProxyPool, PoolSize]:
-        """The size of each pool of the proxy."""
+        """The size of each pool for calls of gRPC."""
         return {
             ProxyPool.ROUTE: PoolSize(self.grpc_route_thread_pool_nums, self.grpc_route_thread_queue_capacity),
             ProxyPool.PRODUCER: PoolSize(self.grpc_producer_thread_pool_nums, self.grpc_producer_thread_queue_capacity),
@@ -157,6 +195,44 @@ class ProxyRequestConfig(Config):
             ProxyPool.TRANSACTION: PoolSize(
                 self.grpc_transaction_thread_pool_nums, self.grpc_transaction_thread_queue_capacity
             ),
+        }
+
+    def remoting_pool_sizes(self) -> Mapping[ProxyPool, PoolSize]:
+        """The size of each pool of the remoting port."""
+        return {
+            ProxyPool.REMOTING_SEND: PoolSize(
+                self.remoting_send_message_thread_pool_nums, self.remoting_send_thread_pool_queue_capacity
+            ),
+            ProxyPool.REMOTING_PULL: PoolSize(
+                self.remoting_pull_message_thread_pool_nums, self.remoting_pull_thread_pool_queue_capacity
+            ),
+            ProxyPool.REMOTING_UPDATE_OFFSET: PoolSize(
+                self.remoting_update_offset_thread_pool_nums, self.remoting_update_offset_thread_pool_queue_capacity
+            ),
+            ProxyPool.REMOTING_HEARTBEAT: PoolSize(
+                self.remoting_heartbeat_thread_pool_nums, self.remoting_heartbeat_thread_pool_queue_capacity
+            ),
+            ProxyPool.REMOTING_TOPIC_ROUTE: PoolSize(
+                self.remoting_topic_route_thread_pool_nums, self.remoting_topic_route_thread_pool_queue_capacity
+            ),
+            ProxyPool.REMOTING_DEFAULT: PoolSize(
+                self.remoting_default_thread_pool_nums, self.remoting_default_thread_pool_queue_capacity
+            ),
+        }
+
+    def remoting_wait_limits_ms(self) -> Mapping[ProxyPool, int]:
+        """How long a request may wait at the remoting port, in the order in which queues are cleaned.
+
+        Mirrors:
+            `org.apache.rocketmq.proxy.remoting.RemotingProtocolServer#cleanExpireRequest`.
+        """
+        return {
+            ProxyPool.REMOTING_SEND: self.remoting_wait_time_mills_in_send_queue,
+            ProxyPool.REMOTING_PULL: self.remoting_wait_time_mills_in_pull_queue,
+            ProxyPool.REMOTING_HEARTBEAT: self.remoting_wait_time_mills_in_heartbeat_queue,
+            ProxyPool.REMOTING_UPDATE_OFFSET: self.remoting_wait_time_mills_in_update_offset_queue,
+            ProxyPool.REMOTING_TOPIC_ROUTE: self.remoting_wait_time_mills_in_topic_route_queue,
+            ProxyPool.REMOTING_DEFAULT: self.remoting_wait_time_mills_in_default_queue,
         }
 
 

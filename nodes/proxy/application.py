@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from nodes.broker.tables.auth.errors import AuthError
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -100,7 +101,11 @@ class GrpcMessagingApplication:
             CallError: it is not, or it has no client id.
         """
         metadata = decode_header(CallMetadataHeader, request.ext_fields)
-        await self._pipeline.execute(channel, code, metadata, sent)
+        try:
+            await self._pipeline.check_call(channel, code, metadata, sent)
+        except AuthError as error:
+            # The code is this one whichever check refuses a call.
+            raise CallError(Code.UNAUTHORIZED, str(error)) from error
         if not (metadata.client_id or "").strip():
             raise CallError(Code.CLIENT_ID_REQUIRED, "client id cannot be empty")
         return ProxyContext.of(metadata, channel.remote_address)

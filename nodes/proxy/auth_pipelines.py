@@ -1,13 +1,14 @@
-"""The checks of every call that a proxy with ACL 2.0 gets, before its handler.
+"""The checks of every call and every request that a proxy with ACL 2.0 gets, before its handler.
 
 Users and policies are those that a broker of the cluster reports; they are cached, so that a change takes effect 20 s
 later at the earliest. With the stateful strategies a connection is believed, as at brokers.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from nodes.broker.clients.denied_beliefs import Denial, DeniedBeliefs
-from nodes.broker.tables.auth.contexts import AuthContext
+from nodes.broker.tables.auth.contexts import AuthContext, AuthRequest, contexts_of
 from nodes.broker.tables.auth.errors import AuthenticationError, AuthError, AuthorizationError
 from nodes.broker.tables.auth.evaluators import (
     NO_RIGHTS,
@@ -17,12 +18,12 @@ from nodes.broker.tables.auth.evaluators import (
     require_permission,
     require_username,
 )
-from nodes.config.auth import ProxyAuthConfig
+from nodes.config.proxy import ProxyConfig
 from nodes.host import Channel, Host
 from nodes.protocol.auth import UserType
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
 from nodes.protocol.headers_proxy import CallMetadataHeader
-from nodes.protocol.v2.enums import Code
 from nodes.proxy.metadata_service import MetadataService
 from nodes.proxy.tables.authentication import CallAuthentication, authentication_of
 from nodes.proxy.tables.authorization import contexts_of_call, name_of_call
@@ -32,15 +33,19 @@ from nodes.values import frozen
 _NOT_AUTHENTIC = "Authentication failed. Please verify the credentials and try again."
 """What a client is answered when its user could not be asked for, such as by a proxy that does not sign."""
 
+_UserOf = Callable[[CallAuthentication], str | None]
+"""Returns whose permissions count, given whose a call claims to be."""
+
 
 @frozen
 class CheckedCall:
-    """A call as far as its permission depends on it."""
+    """A call, or a request, as far as its permission depends on it."""
 
     channel_id: str
     source_ip: str
+    code: int
     name: str
-    """Of its message."""
+    """As white lists have it: of its message, or the code of a request."""
 
 
 class AuthenticationPipeline:
@@ -51,7 +56,7 @@ class AuthenticationPipeline:
         `org.apache.rocketmq.proxy.auth.ProxyAuthenticationMetadataProvider`.
     """
 
-    def __init__(self, host: Host, config: ProxyAuthConfig, metadata: MetadataService) -> None:
+    def __init__(self, host: Host, config: ProxyConfig, metadata: MetadataService) -> None:
         self._host = host
         self._has_provider = bool(config.authentication_metadata_provider)
         self._whitelist = codes_of(config.authentication_whitelist)
@@ -97,7 +102,7 @@ class AuthorizationPipeline:
         `org.apache.rocketmq.proxy.auth.ProxyAuthorizationMetadataProvider`.
     """
 
-    def __init__(self, host: Host, config: ProxyAuthConfig, metadata: MetadataService) -> None:
+    def __init__(self, host: Host, config: ProxyConfig, metadata: MetadataService) -> None:
         self._host = host
         self._has_users = bool(config.authentication_metadata_provider)
         self._has_policies = bool(config.authorization_metadata_provider)
@@ -152,44 +157,74 @@ class AuthorizationPipeline:
 class RequestPipeline:
     """Both checks, as options have them, and what shows of them.
 
+    Both ports have the same evaluators, so what a stateful strategy has cached counts at either.
+
     Emits:
         DENIED.
 
     Mirrors:
-        `org.apache.rocketmq.proxy.grpc.v2.GrpcMessagingApplication#create`.
+        `org.apache.rocketmq.proxy.grpc.v2.GrpcMessagingApplication#create`,
+        `org.apache.rocketmq.proxy.remoting.RemotingProtocolServer#createRequestPipeline`.
     """
 
-    def __init__(self, host: Host, config: ProxyAuthConfig, metadata: MetadataService) -> None:
+    def __init__(self, host: Host, config: ProxyConfig, metadata: MetadataService) -> None:
         self._host = host
         self._authenticates = config.authentication_enabled
         self._authorizes = config.authorization_enabled
+        self._cluster_name = config.rocket_m_q_cluster_name
         self._authentication = AuthenticationPipeline(host, config, metadata)
         self._authorization = AuthorizationPipeline(host, config, metadata)
         self._denied = DeniedBeliefs(host)
 
-    async def execute(self, channel: Channel, code: RequestCode, metadata: CallMetadataHeader, request: Any) -> None:
+    async def check_call(self, channel: Channel, code: RequestCode, metadata: CallMetadataHeader, request: Any) -> None:
         """Check a call.
 
         Raises:
-            CallError: it is refused; the code is UNAUTHORIZED whichever check refuses it.
+            AuthError: it is refused.
+            CallError: its settings are of no client.
         """
+        await self._check(
+            CheckedCall(str(channel.id), _ip(channel), code, name_of_call(request)),
+            lambda: authentication_of(metadata),
+            lambda claim: _user(metadata, claim),
+            lambda: contexts_of_call(request),
+        )
+
+    async def check_request(self, channel: Channel, request: Command) -> None:
+        """Check a request of a client of RocketMQ 4.
+
+        Raises:
+            AuthError: it is refused.
+        """
+        ip = _ip(channel)
+        sent = AuthRequest(str(channel.id), ip, request.code, request.ext_fields, request.body, request.version)
+        await self._check(
+            CheckedCall(sent.channel_id, ip, request.code, str(int(request.code))),
+            lambda: CallAuthentication(sent.username, sent.signature, sent.content()),
+            lambda _: sent.username,
+            lambda: contexts_of(sent, self._cluster_name),
+        )
+
+    async def _check(
+        self,
+        call: CheckedCall,
+        claimed: Callable[[], CallAuthentication],
+        user_of: _UserOf,
+        contexts: Callable[[], tuple[AuthContext, ...]],
+    ) -> None:
         if not (self._authenticates or self._authorizes):
             return
-        ip = channel.remote_address.rpartition(":")[0]
-        call = CheckedCall(str(channel.id), ip, name_of_call(request))
         claim = CallAuthentication()
         try:
             if self._authenticates:
-                claim = authentication_of(metadata)
+                claim = claimed()
                 await self._authentication.execute(call, claim)
             if self._authorizes:
-                await self._authorization.execute(call, _user(metadata, claim), contexts_of_call(request))
+                await self._authorization.execute(call, user_of(claim), contexts())
         except AuthError as error:
-            self._on_denied(Denial(claim.username or "", ip, code), error)
-            raise CallError(Code.UNAUTHORIZED, str(error)) from error
-        self._denied.on_allowed(
-            claim.username or "", ip, code, lambda: [context.resource.key for context in contexts_of_call(request)]
-        )
+            self._on_denied(Denial(_name(claim, user_of), call.source_ip, call.code), error)
+            raise
+        self._denied.on_allowed(_name(claim, user_of), call.source_ip, call.code, lambda: _keys(contexts()))
 
     def _on_denied(self, denial: Denial, error: AuthError) -> None:
         check = "authentication" if isinstance(error, AuthenticationError) else "authorization"
@@ -201,6 +236,18 @@ class RequestPipeline:
             self._denied.on_denied(denied, str(error), error.actions)
         else:
             self._denied.on_denied(denial, str(error))
+
+
+def _ip(channel: Channel) -> str:
+    return channel.remote_address.rpartition(":")[0]
+
+
+def _name(claim: CallAuthentication, user_of: _UserOf) -> str:
+    return claim.username or user_of(claim) or ""
+
+
+def _keys(contexts: Iterable[AuthContext]) -> Iterable[str]:
+    return [context.resource.key for context in contexts]
 
 
 def _user(metadata: CallMetadataHeader, claim: CallAuthentication) -> str | None:

@@ -1,4 +1,4 @@
-"""The thread pools of a proxy: calls take time, wait their turn, and are refused when too many wait.
+"""The thread pools of the gRPC port of a proxy: calls take time, wait their turn, and are refused when too many wait.
 
 Mirrors:
     `GrpcMessagingApplication#addExecutor` and its executors.
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import trio
 
-from nodes.config.request_pools import ProxyPool, proxy_pool
+from nodes.config.request_pools import ProxyPool, call_pool
 from nodes.config.requests import ProxyRequestConfig
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode
@@ -26,7 +26,7 @@ _Answer = TypeVar("_Answer")
 
 
 class CallPools:
-    """The thread pools of a proxy; without `processingTimes` there are none, and no call waits.
+    """The thread pools for calls of gRPC; without `processingTimes` there are none, and no call waits.
 
     A thread is busy with a call for a processing time, and the call is handled at the end of it. In RocketMQ the
     threads of producers and consumers also wait while a route is loaded for the first time; here they do not.
@@ -51,7 +51,7 @@ class CallPools:
         """
         if self._is_off:
             return await call()
-        pool = proxy_pool(code)
+        pool = call_pool(code)
         assert pool is not None
         await self._turn(pool)
         try:

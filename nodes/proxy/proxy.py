@@ -29,6 +29,7 @@ from nodes.proxy.remoting.consumer_manager import ConsumerManagerActivity
 from nodes.proxy.remoting.forwarder import RequestForwarder
 from nodes.proxy.remoting.messages import RemotingMessages
 from nodes.proxy.remoting.server import RemotingProtocolServer
+from nodes.proxy.remoting.thread_pools import RemotingThreadPools
 from nodes.proxy.remoting_channels import RemotingChannelManager
 from nodes.proxy.route_activity import RouteActivity
 from nodes.proxy.send_message_activity import SendMessageActivity
@@ -67,7 +68,11 @@ class Proxy:
         self._stopping = trio.Event()
         self._server = RpcServer(host, refusal=self._refusal)
         sign = None if credentials is None else credentials.sign
-        self._remoting = RpcServer(host, on_channel_closed=self._on_remoting_closed)
+        self._remoting = RpcServer(
+            host,
+            on_channel_closed=self._on_remoting_closed,
+            executors=RemotingThreadPools(host, config) if config.processing_times else None,
+        )
         self._operations = MQClientAPIFactory(host, "OperationClient", nameservers, 1, sign=sign)
         self._messaging = MQClientAPIFactory(
             host, "ClusterMQClient", nameservers, config.rocketmq_m_q_client_num, sign=sign
@@ -89,9 +94,10 @@ class Proxy:
         self._syncer = HeartbeatSyncer(host, config, routes, self._operations, self._clients, nameservers, credentials)
         producers = ProducerProcessor(host, config, routes, metadata, self._messaging, self._transactions)
         clients = ClientActivity(host, self._clients, metadata, self._transactions)
+        pipeline = RequestPipeline(host, config, metadata)
         application = GrpcMessagingApplication(
             host,
-            RequestPipeline(host, config, metadata),
+            pipeline,
             CallPools(host, config),
             RouteActivity(config, routes, metadata),
             clients,
@@ -104,6 +110,7 @@ class Proxy:
         protocol_server = RemotingProtocolServer(
             host,
             config,
+            pipeline,
             routes,
             self._clients,
             ConsumerManagerActivity(self._clients, forwarder),

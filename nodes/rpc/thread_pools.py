@@ -38,13 +38,14 @@ class ThreadPools:
     """The thread pools of a server.
 
     A thread is busy with a request for a processing time, and the request is handled at the end of it. A request whose
-    handler waits occupies its thread until it is answered.
+    handler waits occupies its thread until it is answered, except in pools of which a server says otherwise.
 
     Args:
         host: time, and chance.
         sizes: each pool with its size.
         times: the processing times, read for each request.
         pool_of: returns the pool of a request code; None: such a request waits for no thread.
+        stream: the random stream that times are drawn from.
 
     Mirrors:
         `org.apache.rocketmq.remoting.netty.NettyRemotingAbstract#processRequestCommand`.
@@ -59,11 +60,13 @@ class ThreadPools:
         sizes: Iterable[tuple[StrEnum, PoolSize]],
         times: Callable[[], ProcessingTimes],
         pool_of: Callable[[int], StrEnum | None],
+        *,
+        stream: str = "processingTimes",
     ) -> None:
         self._host = host
         self._times = times
         self._pool_of = pool_of
-        self._draw = host.rng("processingTimes").random
+        self._draw = host.rng(stream).random
         self._pools = {name: ThreadPool[RequestTask](size) for name, size in sizes}
         self._beliefs = BusyBeliefs(host, self.head_wait_ms)
 
@@ -96,6 +99,23 @@ class ThreadPools:
         pool = self._pools[name]
         return pool.waiting, pool.head_wait_ms(self._host.clock.now_ms())
 
+    def _expire(self, name: StrEnum, reason: BusyReason, now_ms: int, limit_ms: int) -> None:
+        """Refuse the requests of a pool that have waited for `limit_ms`."""
+
+        def expire(task: RequestTask, waited_ms: int, waiting: int) -> None:
+            self._beliefs.on_refused(name, reason, waited_ms)
+            cause.set(task.cause)
+            # RocketMQ answers oneway requests, too, and clients ignore these answers.
+            task.channel.send(
+                task.request.answer(
+                    ResponseCode.SYSTEM_BUSY,
+                    f"[{reason}]broker busy, start flow control for a while, period in queue: {waited_ms}ms, "
+                    f"size of queue: {waiting}",
+                )
+            )
+
+        self._pools[name].remove_expired(now_ms, limit_ms, expire)
+
     # What some servers do otherwise
 
     def _rejection(self, request: Command) -> BusyReason | None:  # noqa: ARG002
@@ -104,6 +124,10 @@ class ThreadPools:
 
     def _on_queued(self) -> None:
         """A request waits."""
+
+    def _is_busy_until_answered(self, name: StrEnum) -> bool:  # noqa: ARG002
+        """Whether a thread of a pool waits with a request that is answered later."""
+        return True
 
     def _after_processing(self, task: RequestTask) -> None:
         """The processing time of a request is over."""
@@ -124,7 +148,12 @@ class ThreadPools:
 
     def _run(self, task: RequestTask) -> None:
         cause.set(task.cause)
-        task.process(task.channel, task.request, partial(self._finish, task.pool))
+        finish = partial(self._finish, task.pool)
+        if self._is_busy_until_answered(task.pool):
+            task.process(task.channel, task.request, finish)
+        else:
+            task.process(task.channel, task.request, _nothing)
+            finish()
 
     def _finish(self, name: StrEnum) -> None:
         """A thread is free; what it begins next runs in a timer, for a long queue would else nest as deeply."""
@@ -144,3 +173,41 @@ class ThreadPools:
 
 def _nothing() -> None:
     """No thread is free by it."""
+
+
+class QueueScan:
+    """Looks at queues again and again as long as requests wait.
+
+    A look at empty queues changes nothing, so it is left out; the others are at the instants of RocketMQ's task.
+
+    Args:
+        clean: looks at the queues; returns whether requests still wait.
+        begins_ms: from now until the first look.
+        period_ms: from a look to the next.
+        thread: the name of RocketMQ's thread.
+    """
+
+    def __init__(self, host: Host, clean: Callable[[], bool], begins_ms: int, period_ms: int, thread: str) -> None:
+        self._host = host
+        self._clean = clean
+        self._begins_ns = host.clock.monotonic_ns() + begins_ms * NS_PER_MS
+        self._period_ns = period_ms * NS_PER_MS
+        self._thread = thread
+        self._is_watching = False
+
+    def watch(self) -> None:
+        """Requests wait."""
+        if not self._is_watching:
+            self._is_watching = True
+            self._schedule()
+
+    def _schedule(self) -> None:
+        early_ns = self._begins_ns - self._host.clock.monotonic_ns()
+        delay_ns = early_ns if early_ns > 0 else early_ns % self._period_ns or self._period_ns
+        self._host.call_later_ms(delay_ns / NS_PER_MS, self._scan)
+
+    def _scan(self) -> None:
+        self._host.begin_cause(self._thread)
+        self._is_watching = self._clean()
+        if self._is_watching:
+            self._schedule()

@@ -10,7 +10,7 @@ from emulator.analysis.oracles.busy_brokers import BusySpan
 from emulator.testing import Stage
 from emulator.why.busy import options_behind
 from nodes.config.proxy import ProxyConfig
-from nodes.config.request_pools import ProxyPool, proxy_pool
+from nodes.config.request_pools import call_pool
 from nodes.fields import FieldError
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.v2.enums import Code
@@ -45,8 +45,8 @@ def one_thread(pool: str, times: str, capacity: int = 10) -> ProxyConfig:
 
 def test_every_call_has_a_pool() -> None:
     calls = {code for code in RequestCode if code.name.startswith("V2_")}
-    assert {proxy_pool(code) for code in calls} == set(ProxyPool)
-    assert proxy_pool(RequestCode.SEND_MESSAGE) is None
+    assert {call_pool(code) for code in calls} == set(ProxyConfig().call_pool_sizes())
+    assert call_pool(RequestCode.SEND_MESSAGE) is None
 
 
 @pytest.mark.parametrize("times", ["sendMessage 5ms", "grpcRoute", "V2_NOTHING 1ms", "grpcRoute 1ms, grpcRoute 2ms"])

@@ -175,3 +175,11 @@ def test_a_proxy_that_signs_as_a_user_without_permissions_refuses_every_user() -
 def test_clients_that_a_proxy_refuses_are_named_before_the_run(given: dict[str, str], lines: list[str]) -> None:
     named = [element.line() for element in check(scenario(**given)) if "refused" in element.name]
     assert named == [f"clients-refused-by-accounts: {line}" for line in lines]
+
+
+@pytest.mark.parametrize("keys", [BILLING, ""], ids=["right key", "no key"])
+def test_an_old_consumer_behind_a_proxy_consumes_with_keys_alone(keys: str) -> None:
+    options = ", ".join(filter(None, ('namesrvAddr = "proxy-1"', keys)))
+    trace = execute(scenario(mode="pull", consumer=options), for_ms=RUN_MS)
+    assert (consumed(trace) > 400) == bool(keys)
+    assert bool(complaints(trace)) == (not keys)

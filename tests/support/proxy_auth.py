@@ -43,6 +43,8 @@ enableAclRpcHookForClusterMode = {signs}
 name = "orders"
 message_type = "{message_type}"
 
+{topics}
+
 {clients}
 
 [[account]]
@@ -110,6 +112,7 @@ def scenario(
         "inner": INNER,
         "proxy": "",
         "message_type": "NORMAL",
+        "topics": "",
     }
     clients = "" if consumer is None else CONSUMER.format(mode=mode, consumer=consumer)
     clients += "" if producer is None else PRODUCER.format(producer=producer, sends=sends)

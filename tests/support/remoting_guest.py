@@ -1,12 +1,14 @@
 """A client of RocketMQ 4 at the remoting port of a proxy, as a test writes it: each request names its broker."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import attrs
 
 from emulator.spec.model.scenario import Scenario
 from emulator.testing import Caller, Stage, Trace, execute
 from nodes.protocol import headers
+from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.bodies import GetConsumerListByGroupResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -20,7 +22,7 @@ from nodes.protocol.model import (
     SubscriptionData,
 )
 from nodes.protocol.properties import properties_to_text
-from nodes.protocol.registry import decode_body, decode_header
+from nodes.protocol.registry import decode_body, decode_header, encode_body, encode_header
 from support.proxy_guest import BROKER, GROUP, PROXY, TOPIC
 
 PRODUCERS = "pg"
@@ -30,12 +32,25 @@ CLIENT = "client@1"
 class RemotingGuest(Caller):
     """Such a client; other nodes it asks as any caller."""
 
+    signs: SessionCredentials | None = None
+    """With which it signs its requests; None: it does not."""
+
     def address(self, node: str) -> str:
         """The remoting port of a proxy; of other nodes as a caller has it."""
         proxies = {spec.name: spec for spec in self.stage.cluster.scenario.proxies}
         if node in proxies:
             return f"{self.stage.cluster.addresses[node]}:{proxies[node].config.remoting_listen_port}"
         return super().address(node)
+
+    async def ask(
+        self, node: str, code: RequestCode, header: Any = None, body: Any = None, *, timeout_ms: int = 15_000
+    ) -> Command:
+        """Send a request to a node, signed, and wait for the answer."""
+        fields = {} if header is None else encode_header(header)
+        content = None if body is None else encode_body(body)
+        if self.signs is not None:
+            fields = self.signs.sign(fields, content)
+        return await self.node.rpc.call(self.address(node), int(code), fields, content, timeout_ms=timeout_ms)
 
     async def beat(
         self,

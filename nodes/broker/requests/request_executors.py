@@ -10,13 +10,11 @@ from nodes.broker.tables.requests.transient_store_pool import Allocation
 from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.cause import cause
 from nodes.config.request_pools import PoolName, broker_pool
-from nodes.host import Host
-from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.rpc.busy_beliefs import BusyReason
-from nodes.rpc.thread_pools import RequestTask, ThreadPools
+from nodes.rpc.thread_pools import QueueScan, RequestTask, ThreadPools
 from nodes.threads import WakeUp
-from nodes.units import NS_PER_MS
 
 _REFUSED_WHEN_BUSY = (
     RequestCode.SEND_MESSAGE,
@@ -54,7 +52,9 @@ class RequestExecutors(ThreadPools):
         self._lock = AppendLock[Callable[[], None]]()
         self.buffers = transient_store(broker)
         """The buffers of the log; None: messages are appended to the page cache."""
-        self._fast_failure = FastFailure(broker.host, self._clean)
+        self._fast_failure = QueueScan(
+            broker.host, self._clean, _SCAN_BEGINS_MS, _SCAN_PERIOD_MS, "BrokerFastFailureScheduledThread"
+        )
 
     def is_page_cache_busy(self) -> bool:
         """Whether an append lasts for too long (`DefaultMessageStore#isOSPageCacheBusy`)."""
@@ -130,54 +130,6 @@ class RequestExecutors(ThreadPools):
                 self._expire(name, BusyReason.TIMEOUT, now_ms, limit_ms)
         return any(pool.waiting for pool in self._pools.values())
 
-    def _expire(self, name: PoolName, reason: BusyReason, now_ms: int, limit_ms: int) -> None:
-        def expire(task: RequestTask, waited_ms: int, waiting: int) -> None:
-            self._beliefs.on_refused(name, reason, waited_ms)
-            cause.set(task.cause)
-            # RocketMQ answers oneway requests, too, and clients ignore these answers.
-            task.channel.send(
-                task.request.answer(
-                    ResponseCode.SYSTEM_BUSY,
-                    f"[{reason}]broker busy, start flow control for a while, period in queue: {waited_ms}ms, "
-                    f"size of queue: {waiting}",
-                )
-            )
-
-        self._pools[name].remove_expired(now_ms, limit_ms, expire)
-
     def append_lock_ms(self, now_ms: int) -> int:
         """For how long the present append has had the lock of the log; 0: there is none."""
         return self._lock.lock_time_ms(now_ms)
-
-
-class FastFailure:
-    """Looks at the queues every 10 ms as long as requests wait.
-
-    A look at empty queues changes nothing, so it is left out; the others are at the instants of RocketMQ's task.
-
-    Args:
-        clean: looks at the queues; returns whether requests still wait.
-    """
-
-    def __init__(self, host: Host, clean: Callable[[], bool]) -> None:
-        self._host = host
-        self._clean = clean
-        self._begins_ns = host.clock.monotonic_ns() + _SCAN_BEGINS_MS * NS_PER_MS
-        self._is_watching = False
-
-    def watch(self) -> None:
-        """Requests wait."""
-        if not self._is_watching:
-            self._is_watching = True
-            self._schedule()
-
-    def _schedule(self) -> None:
-        early_ns = self._begins_ns - self._host.clock.monotonic_ns()
-        delay_ns = early_ns if early_ns > 0 else early_ns % (_SCAN_PERIOD_MS * NS_PER_MS) or _SCAN_PERIOD_MS * NS_PER_MS
-        self._host.call_later_ms(delay_ns / NS_PER_MS, self._scan)
-
-    def _scan(self) -> None:
-        self._host.begin_cause("BrokerFastFailureScheduledThread")
-        self._is_watching = self._clean()
-        if self._is_watching:
-            self._schedule()

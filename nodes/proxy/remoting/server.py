@@ -2,12 +2,13 @@
 
 Mirrors:
     `org.apache.rocketmq.proxy.remoting.RemotingProtocolServer`, `MultiProtocolRemotingServer`,
-    `org.apache.rocketmq.proxy.remoting.activity.GetTopicRouteActivity`.
+    `org.apache.rocketmq.proxy.remoting.activity.GetTopicRouteActivity`, `AbstractRemotingActivity#processRequest`.
 """
 
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from nodes.broker.tables.auth.errors import AuthError
 from nodes.config.proxy import ProxyConfig
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -16,6 +17,7 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.headers import GetRouteInfoRequestHeader
 from nodes.protocol.properties import MSG_REGION, TRACE_SWITCH
 from nodes.protocol.registry import decode_header
+from nodes.proxy.auth_pipelines import RequestPipeline
 from nodes.proxy.client_manager import ClientManager
 from nodes.proxy.remoting.client_manager import ClientManagerActivity
 from nodes.proxy.remoting.consumer_manager import ConsumerManagerActivity
@@ -40,12 +42,14 @@ class RemotingProtocolServer:
         self,
         host: Host,
         config: ProxyConfig,
+        pipeline: RequestPipeline,
         routes: TopicRouteService,
         clients: ClientManager,
         consumers: ConsumerManagerActivity,
         messages: RemotingMessages,
     ) -> None:
         self._config = config
+        self._pipeline = pipeline
         self._routes = routes
         ip = config.remoting_access_addr or config.local_serve_addr or host.ip
         self._address = f"{ip}:{config.remoting_listen_port}"
@@ -82,12 +86,16 @@ class RemotingProtocolServer:
         return {code: InTask(partial(self._process, activity)) for code, activity in self._activities.items()}
 
     async def _process(self, activity: _Activity, channel: Channel, request: Command) -> None:
-        """Answer a request; what an administrator changes through the proxy is recorded at the broker that does it."""
+        """Answer a request; what an administrator changes through the proxy is recorded at the broker that does it.
+
+        A request that ACL 2.0 refuses gets SYSTEM_ERROR, where brokers answer NO_PERMISSION.
+        """
         try:
+            await self._pipeline.check_request(channel, request)
             answer = await activity(channel, request)
         except CallError as error:
             answer = request.answer(*response_of(error))
-        except ProtocolError as error:
+        except (AuthError, ProtocolError) as error:
             answer = request.answer(ResponseCode.SYSTEM_ERROR, str(error))
         if answer is not None and not request.is_oneway:
             fields = {**answer.ext_fields, MSG_REGION: self._config.region_id, TRACE_SWITCH: self._trace_switch}
