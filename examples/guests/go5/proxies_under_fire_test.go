@@ -24,6 +24,7 @@ const (
 	paid               = "PaidOrders"
 	perStep            = 20
 	delay              = 5 * time.Second
+	invisible          = 30 * time.Second
 	acknowledgedWithin = 60 * time.Second
 	consumedWithin     = 120 * time.Second
 )
@@ -46,6 +47,7 @@ func TestEveryOrderIsConsumedAlthoughAMasterAProxyAndABrokerFail(t *testing.T) {
 	delayed := message(later, "delayed")
 	delayed.SetDelayTimestamp(due)
 	shop.send(t, delayed)
+	shop.recall(t, due)
 	shop.sendPaid(t, "paid")
 	shop.sendOrders(t)
 
@@ -67,6 +69,12 @@ func TestEveryOrderIsConsumedAlthoughAMasterAProxyAndABrokerFail(t *testing.T) {
 	shop.awaitAll(t)
 	if at := shop.consumedAt("delayed"); at.Before(due.Truncate(time.Millisecond)) {
 		t.Fatalf("the delayed order came %v early", due.Sub(at))
+	}
+	if !shop.consumedAt("recalled").IsZero() {
+		t.Fatal("the recalled order came")
+	}
+	if received := receive(t, cluster.Endpoints()); received != "fifo" {
+		t.Fatalf("the simple consumer received %q", received)
 	}
 }
 
@@ -140,6 +148,39 @@ func (s *onlineShop) sendPaid(t *testing.T, order string) {
 	must(t, err)
 	must(t, transaction.Commit())
 	s.acknowledged = append(s.acknowledged, order)
+}
+
+// recall sends a delayed message, and takes it back.
+func (s *onlineShop) recall(t *testing.T, due time.Time) {
+	t.Helper()
+	delayed := message(later, "recalled")
+	delayed.SetDelayTimestamp(due)
+	receipts, err := s.producer.Send(context.Background(), delayed)
+	must(t, err)
+	_, err = s.producer.Recall(context.Background(), later, receipts[0].RecallHandle)
+	must(t, err)
+}
+
+// receive returns the first message in order, as a simple consumer receives and acknowledges it.
+func receive(t *testing.T, endpoints string) string {
+	t.Helper()
+	config := &rmq.Config{Endpoint: endpoints, ConsumerGroup: "go-audit", Credentials: &credentials.SessionCredentials{}}
+	audit, err := rmq.NewSimpleConsumer(config, rmq.WithSimpleAwaitDuration(5*time.Second),
+		rmq.WithSimpleSubscriptionExpressions(map[string]*rmq.FilterExpression{inOrder: rmq.SUB_ALL}))
+	must(t, err)
+	must(t, audit.Start())
+	defer audit.GracefulStop()
+	for deadline := time.Now().Add(consumedWithin); time.Now().Before(deadline); {
+		messages, err := audit.Receive(context.Background(), 16, invisible)
+		if err != nil { // that there is no message is an error
+			continue
+		}
+		for _, received := range messages {
+			must(t, audit.Ack(context.Background(), received))
+			return string(received.GetBody())
+		}
+	}
+	return ""
 }
 
 func (s *onlineShop) awaitAll(t *testing.T) {

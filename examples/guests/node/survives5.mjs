@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import client from 'rocketmq-client-nodejs';
 import definitions from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb.js';
 
-const { ConsumeResult, Producer, PushConsumer } = client;
+const { ConsumeResult, Producer, PushConsumer, SimpleConsumer } = client;
 const { TransactionResolution } = definitions;
 
 const ORDERS = 'Orders';
@@ -24,6 +24,7 @@ const PER_STEP = 20;
 const ACKNOWLEDGED_WITHIN_MS = 60_000;
 const CONSUMED_WITHIN_MS = 120_000;
 const DELAY_MS = 5_000;
+const INVISIBLE_MS = 30_000;
 const STEPS = [
   ['kill', 'broker-b'], ['start', 'broker-b'],
   ['kill', 'proxy-1'], ['start', 'proxy-1'],
@@ -76,6 +77,25 @@ async function sendPaid(producer, order) {
   acknowledged.push(order);
 }
 
+/** Send a delayed message, and take it back. */
+async function recall(producer, due) {
+  const receipt = await producer.send({ topic: LATER, body: Buffer.from('recalled'), deliveryTimestamp: new Date(due) });
+  await producer.recallMessage(LATER, receipt.recallHandle);
+}
+
+/** Receive what is there for a simple consumer, until something came, and acknowledge it. */
+async function receive(consumer) {
+  const deadline = Date.now() + CONSUMED_WITHIN_MS;
+  const received = [];
+  while (received.length === 0 && Date.now() < deadline) {
+    for (const message of await consumer.receive(16, INVISIBLE_MS)) {
+      received.push(message.body.toString());
+      await consumer.ack(message);
+    }
+  }
+  return received;
+}
+
 async function sendOrders(producer) {
   for (let i = 0; i < PER_STEP; i++) {
     await send(producer, ORDERS, `order-${acknowledged.length}`);
@@ -109,10 +129,19 @@ for (const topic of TOPICS) {
   });
   await billing.startup();
 }
+const audit = new SimpleConsumer({
+  ...common,
+  endpoints: proxyOfConsumers,
+  consumerGroup: 'node-audit',
+  subscriptions: new Map([[IN_ORDER, '*']]),
+  awaitDuration: 5_000,
+});
+await audit.startup();
 
 await send(producer, IN_ORDER, 'fifo', { messageGroup: 'customer-1' });
 const due = Date.now() + DELAY_MS;
 await send(producer, LATER, 'delayed', { deliveryTimestamp: new Date(due) });
+await recall(producer, due);
 await sendPaid(producer, 'paid');
 await sendOrders(producer);
 for (const step of STEPS) {
@@ -121,5 +150,7 @@ for (const step of STEPS) {
 }
 await awaitAll();
 assert.ok(consumed.get('delayed') >= due, 'the delayed order came early');
+assert.ok(!consumed.has('recalled'), 'the recalled order came');
+assert.deepEqual(await receive(audit), ['fifo']);
 console.log(`${acknowledged.length} orders were sent and consumed`);
 process.exit(0); // without a shutdown, which may wait for calls under way

@@ -18,9 +18,14 @@ from rocketmq import (
     MessageListener,
     Producer,
     PushConsumer,
+    SendReceipt,
+    SimpleConsumer,
+    TransactionChecker,
+    TransactionResolution,
 )
 
-TOPIC, PER_STEP = "Orders", 20
+ORDERS, IN_ORDER, LATER, PAID = "Orders", "OrdersInOrder", "LaterOrders", "PaidOrders"
+PER_STEP, DELAY_S, INVISIBLE_S = 20, 5, 30
 
 
 def rmqemu(*words: str) -> None:
@@ -29,58 +34,106 @@ def rmqemu(*words: str) -> None:
 
 
 class Billing(MessageListener):
-    """Notes which orders have come."""
+    """Notes when which orders came first."""
 
     def __init__(self) -> None:
-        self.orders: dict[str, None] = {}
+        self.orders: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def consume(self, message) -> ConsumeResult:
         """Take an order."""
         with self._lock:
-            self.orders[message.body.decode()] = None
+            self.orders.setdefault(message.body.decode(), time.time())
         return ConsumeResult.SUCCESS
 
 
-def send(producer: Producer, numbers: range) -> None:
-    """Send orders until each is acknowledged."""
-    for number in numbers:
-        message = Message()
-        message.topic, message.body = TOPIC, f"order-{number:03d}".encode()
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                producer.send(message)
-                break
-            except Exception:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.5)
+class Paid(TransactionChecker):
+    """Commits what brokers ask for."""
+
+    def check(self, message) -> TransactionResolution:  # noqa: ARG002
+        """Whether an order is paid."""
+        return TransactionResolution.COMMIT
+
+
+def order(topic: str, body: str) -> Message:
+    """An order that can be sent."""
+    message = Message()
+    message.topic, message.body = topic, body.encode()
+    return message
+
+
+def send(producer: Producer, message: Message) -> SendReceipt:
+    """Send a message until it is acknowledged."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return producer.send(message)
+        except Exception:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
+def send_special_orders(producer: Producer) -> int:
+    """Send a FIFO message, two delayed ones of which one is recalled, and a transaction; returns when those are due."""
+    fifo = order(IN_ORDER, "fifo")
+    fifo.message_group = "customer-1"
+    send(producer, fifo)
+    due_s = round(time.time()) + DELAY_S
+    for body in ("delayed", "recalled"):
+        later = order(LATER, body)
+        later.delivery_timestamp = due_s
+        receipt = send(producer, later)
+    producer.recall_message(LATER, receipt.recall_handle)
+    transaction = producer.begin_transaction()
+    producer.send(order(PAID, "paid"), transaction)
+    transaction.commit()
+    return due_s
+
+
+def receive(consumer: SimpleConsumer) -> list[str]:
+    """Receive messages until none comes, and acknowledge them."""
+    received = []
+    while messages := consumer.receive(16, INVISIBLE_S):
+        for message in messages:
+            received.append(message.body.decode())
+            consumer.ack(message)
+    return received
 
 
 def main() -> None:
     """Every order is sent and consumed although a master, a proxy of two and a broker fail, one after the other."""
     configuration = ClientConfiguration(os.environ["RMQEMU_ENDPOINTS"], Credentials())
+    topics = (ORDERS, IN_ORDER, LATER, PAID)
     billing = Billing()
-    producer = Producer(configuration, (TOPIC,))
+    producer = Producer(configuration, topics, Paid())
     producer.startup()
-    consumer = PushConsumer(configuration, "python-billing", billing, {TOPIC: FilterExpression()})
+    consumer = PushConsumer(configuration, "python-billing", billing, {topic: FilterExpression() for topic in topics})
     consumer.startup()
-    steps = [("kill", "broker-b"), ("start", "broker-b"), ("kill", "proxy-1"), ("start", "proxy-1")]
+    audit = SimpleConsumer(configuration, "python-audit", {IN_ORDER: FilterExpression()}, 5)
+    audit.startup()
+    due_s = send_special_orders(producer)
+    sent = ["fifo", "delayed", "paid"]
+    steps = [(), ("kill", "broker-b"), ("start", "broker-b"), ("kill", "proxy-1"), ("start", "proxy-1")]
     steps += [("suspend", "broker-a"), ("resume", "broker-a")]
-    sent = PER_STEP
-    send(producer, range(sent))
     for step in steps:
-        rmqemu(*step)
-        send(producer, range(sent, sent + PER_STEP))
-        sent += PER_STEP
+        if step:
+            rmqemu(*step)
+        for _ in range(PER_STEP):
+            sent.append(f"order-{len(sent):03d}")
+            send(producer, order(ORDERS, sent[-1]))
     deadline = time.monotonic() + 120
-    while len(billing.orders) < sent and time.monotonic() < deadline:
+    while len(billing.orders) < len(sent) and time.monotonic() < deadline:
         time.sleep(0.1)
-    consumer.shutdown()
-    producer.shutdown()
-    assert len(billing.orders) == sent, f"{len(billing.orders)} of {sent} orders were consumed"
-    print(f"{sent} orders were sent and consumed")
+    audited = receive(audit)
+    for client in (audit, consumer, producer):
+        client.shutdown()
+    missing = [body for body in sent if body not in billing.orders]
+    assert not missing, f"{missing} of {len(sent)} orders were not consumed"
+    assert "recalled" not in billing.orders
+    assert billing.orders["delayed"] >= due_s, "the delayed order came early"
+    assert audited == ["fifo"], f"{audited} came to the simple consumer"
+    print(f"{len(sent)} orders were sent and consumed")
 
 
 if __name__ == "__main__":

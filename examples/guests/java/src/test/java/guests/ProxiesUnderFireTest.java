@@ -1,5 +1,7 @@
 package guests;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
@@ -18,6 +20,7 @@ import org.apache.rocketmq.client.apis.ClientServiceProvider;
 import org.apache.rocketmq.client.apis.consumer.ConsumeResult;
 import org.apache.rocketmq.client.apis.consumer.FilterExpression;
 import org.apache.rocketmq.client.apis.consumer.PushConsumer;
+import org.apache.rocketmq.client.apis.consumer.SimpleConsumer;
 import org.apache.rocketmq.client.apis.message.Message;
 import org.apache.rocketmq.client.apis.message.MessageBuilder;
 import org.apache.rocketmq.client.apis.message.MessageView;
@@ -41,6 +44,7 @@ class ProxiesUnderFireTest {
     private static final Duration ACKNOWLEDGED_WITHIN = Duration.ofSeconds(60);
     private static final Duration CONSUMED_WITHIN = Duration.ofSeconds(120);
     private static final Duration DELAY = Duration.ofSeconds(5);
+    private static final Duration INVISIBLE = Duration.ofSeconds(30);
 
     static Cluster cluster;
 
@@ -49,6 +53,7 @@ class ProxiesUnderFireTest {
     private final List<String> acknowledged = new ArrayList<>();
     private Producer shop;
     private PushConsumer billing;
+    private SimpleConsumer audit;
 
     @BeforeEach
     void start() throws Exception {
@@ -65,10 +70,17 @@ class ProxiesUnderFireTest {
                 .collect(Collectors.toMap(Function.identity(), topic -> FilterExpression.SUB_ALL)))
             .setMessageListener(this::consume)
             .build();
+        audit = provider.newSimpleConsumerBuilder()
+            .setClientConfiguration(configuration)
+            .setConsumerGroup("java-audit")
+            .setAwaitDuration(Duration.ofSeconds(5))
+            .setSubscriptionExpressions(Map.of(IN_ORDER, FilterExpression.SUB_ALL))
+            .build();
     }
 
     @AfterEach
     void stop() throws Exception {
+        audit.close();
         billing.close();
         shop.close();
     }
@@ -78,6 +90,7 @@ class ProxiesUnderFireTest {
         send(message(IN_ORDER, "fifo").setMessageGroup("customer-1").build());
         Instant due = Instant.now().plus(DELAY);
         send(message(LATER, "delayed").setDeliveryTimestamp(due.toEpochMilli()).build());
+        recall(due);
         sendPaid("paid");
         sendOrders();
 
@@ -98,6 +111,8 @@ class ProxiesUnderFireTest {
 
         awaitAll();
         assertTrue(!consumed.get("delayed").isBefore(due), "the delayed order came at its time");
+        assertFalse(consumed.containsKey("recalled"), "the recalled order came");
+        assertEquals(List.of("fifo"), receive());
     }
 
     private ConsumeResult consume(MessageView message) {
@@ -121,6 +136,25 @@ class ProxiesUnderFireTest {
         shop.send(message(PAID, order).build(), transaction);
         transaction.commit();
         acknowledged.add(order);
+    }
+
+    /** Send a delayed message, and take it back. */
+    private void recall(Instant due) throws Exception {
+        Message message = message(LATER, "recalled").setDeliveryTimestamp(due.toEpochMilli()).build();
+        shop.recallMessage(LATER, shop.send(message).getRecallHandle());
+    }
+
+    /** Receive as a simple consumer until something came, and acknowledge it. */
+    private List<String> receive() throws Exception {
+        List<String> received = new ArrayList<>();
+        Instant deadline = Instant.now().plus(CONSUMED_WITHIN);
+        while (received.isEmpty() && Instant.now().isBefore(deadline)) {
+            for (MessageView message : audit.receive(16, INVISIBLE)) {
+                received.add(StandardCharsets.UTF_8.decode(message.getBody()).toString());
+                audit.ack(message);
+            }
+        }
+        return received;
     }
 
     /** Send a message until it is acknowledged. */
