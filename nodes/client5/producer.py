@@ -13,7 +13,11 @@ from nodes.client.producer.local_transactions import LocalTransactions, LocalTra
 from nodes.client.producer.transactions import UniqIds
 from nodes.client5.client import Client5, StatusError
 from nodes.client5.grpc_channel import CallFailedError
-from nodes.client5.tables.publishing import take_message_queues, writeable
+from nodes.client5.tables.publishing import (
+    take_message_queue_by_message_group,
+    take_message_queues,
+    writeable,
+)
 from nodes.config.client5 import Producer5Config
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode
@@ -43,7 +47,6 @@ _INT_RANGE = 2**31
 _RESOLUTIONS = {
     LocalTransactionState.COMMIT: TransactionResolution.COMMIT,
     LocalTransactionState.ROLLBACK: TransactionResolution.ROLLBACK,
-    LocalTransactionState.UNKNOWN: TransactionResolution.TRANSACTION_RESOLUTION_UNSPECIFIED,
 }
 
 
@@ -163,7 +166,7 @@ class Producer5:
         return MessageType.FIFO if self._setup.is_fifo else MessageType.NORMAL
 
     async def _send(self, message: Message) -> tuple[Endpoints, str]:
-        """Send with attempts at different brokers, at once unless the proxy is busy.
+        """Send with attempts at different brokers, at once unless the proxy is busy; a FIFO message has one broker.
 
         Returns:
             The endpoints that have taken it, and the transaction id.
@@ -173,9 +176,8 @@ class Producer5:
             StatusError: the last attempt was refused.
         """
         queues = self._client.queues[self._setup.topic]
-        attempts = 1 if self._setup.transactions is not None else max(1, self._backoff.max_attempts)
-        candidates = take_message_queues(queues, self._index, self._client.isolated, attempts)
-        self._index += 1
+        attempts = max(1, self._backoff.max_attempts)
+        candidates = self._candidates(message, queues, attempts)
         for attempt in range(1, attempts + 1):
             queue = candidates[(attempt - 1) % len(candidates)]
             endpoints = queue.broker.endpoints
@@ -189,6 +191,13 @@ class Producer5:
                 if isinstance(error, StatusError) and error.status.code is Code.TOO_MANY_REQUESTS:
                     await self._host.sleep_ms(self._pause_ms(attempt))
         raise AssertionError(attempts)
+
+    def _candidates(self, message: Message, queues: tuple[MessageQueue, ...], most: int) -> tuple[MessageQueue, ...]:
+        group = message.system_properties.message_group
+        if group is not None:
+            return (take_message_queue_by_message_group(queues, group),)
+        self._index += 1
+        return take_message_queues(queues, self._index - 1, self._client.isolated, most)
 
     async def _attempt(self, message: Message, queue: MessageQueue) -> str:
         sent = attrs.evolve(message, system_properties=attrs.evolve(message.system_properties, queue_id=queue.id))
@@ -234,11 +243,17 @@ class Producer5:
         state: LocalTransactionState,
         source: TransactionSource,
     ) -> None:
-        """Send the end of a transaction; OK says that the proxy knew it, not that the broker hears of it."""
+        """Send the end of a transaction, unless that is unknown.
+
+        OK says that the proxy knew the transaction, not that the broker hears of its end.
+        """
         message_id = message.system_properties.message_id
         place = (message.topic.name, "", message.system_properties.queue_id, -1)
         self._host.record(MessageRecord(MessageEvent.DECIDED, "", *place, "", -1, state.value, message_id))
-        request = EndTransactionRequest(message.topic, message_id, transaction_id, _RESOLUTIONS[state], source)
+        resolution = _RESOLUTIONS.get(state)
+        if resolution is None:
+            return
+        request = EndTransactionRequest(message.topic, message_id, transaction_id, resolution, source)
         try:
             answer = await self._client.call(endpoints, RequestCode.V2_END_TRANSACTION, request, EndTransactionResponse)
         except CallFailedError as error:

@@ -1,4 +1,7 @@
-"""Producers isolate endpoints whose sends have failed until a heartbeat succeeds; brokers may have different ones."""
+"""Producers isolate endpoints whose sends have failed until a heartbeat succeeds; brokers may have different ones.
+
+What is sent decides where attempts go.
+"""
 
 import attrs
 import pytest
@@ -8,9 +11,12 @@ from hypothesis import strategies as st
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World
 from emulator.testing.worlds import add_host, execute_world, process_of, until_ms
+from nodes.client.producer.keys import MessageKeys
+from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client5.producer import Producer5, Producer5Setup
 from nodes.client5.tables.endpoints import endpoints_of, endpoints_to_query_assignments
-from nodes.client5.tables.publishing import take_message_queues, writeable
+from nodes.client5.tables.publishing import take_message_queue_by_message_group, take_message_queues, writeable
+from nodes.client5.tables.sip_hash import sip_hash24
 from nodes.config.client5 import Producer5Config
 from nodes.host import Channel
 from nodes.protocol.codes import RequestCode
@@ -18,7 +24,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.registry import decode_body, encode_body
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import Broker, Endpoints, MessageQueue, Resource, Status
-from nodes.protocol.v2.enums import Code, MessageType, Permission
+from nodes.protocol.v2.enums import Code, MessageType, Permission, TransactionResolution
 from nodes.rpc.server import RpcServer
 
 PORT, TOPIC = 8_081, "orders"
@@ -46,11 +52,13 @@ class LocalProxy:
         self._clock = process_of(host).clock
         self.sends_ms: list[float] = []
         self.accepted = 0
+        self.ends: list[TransactionResolution] = []
         server = RpcServer(process_of(host))
         server.register(RequestCode.V2_QUERY_ROUTE, self._route)
         server.register(RequestCode.V2_TELEMETRY, lambda _, request: request.answer(body=request.body))
         server.register(RequestCode.V2_HEARTBEAT, self._heartbeat)
         server.register(RequestCode.V2_SEND_MESSAGE, self._send)
+        server.register(RequestCode.V2_END_TRANSACTION, self._end)
         process_of(host).listen(PORT, server)
 
     def _status(self, code: RequestCode) -> Status:
@@ -75,6 +83,10 @@ class LocalProxy:
         entries = (service.SendResultEntry(status, message.system_properties.message_id),)
         return request.answer(body=encode_body(service.SendMessageResponse(status, entries)))
 
+    def _end(self, _channel: Channel, request: Command) -> Command:
+        self.ends.append(decode_body(service.EndTransactionRequest, request.body).resolution)
+        return request.answer(body=encode_body(service.EndTransactionResponse(OK)))
+
 
 @pytest.mark.parametrize(
     ("fails", "tried"),
@@ -98,6 +110,64 @@ def test_endpoints_that_have_failed_get_no_send_until_their_next_heartbeat_succe
         assert not [at_ms for at_ms in ill.sends_ms if FAILS_UNTIL_MS <= at_ms < 31_000]
         assert len([at_ms for at_ms in ill.sends_ms if at_ms > 31_000]) == 8
         assert well.accepted + ill.accepted == 80
+
+    execute_world(main)
+
+
+@given(st.integers(1, 30), st.text(min_size=1))
+def test_the_message_group_alone_decides_the_queue_of_a_fifo_message(number: int, group: str) -> None:
+    queues = tuple(queue("b", place_of(1), place) for place in range(number))
+    taken = take_message_queue_by_message_group(queues, group)
+    hashed = sip_hash24(group.encode())
+    assert taken.id == (hashed if hashed < 2**63 else hashed - 2**64) % number  # a signed long in Java
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", 0x726FDB47DD0E0E31),
+        (bytes(range(8)), 0x93F5F5799A932462),
+        (bytes(range(15)), 0xA129CA6149BE45E5),
+        (bytes(range(63)), 0x958A324CEB064572),
+    ],
+)
+def test_sip_hashes_are_those_of_its_authors(data: bytes, expected: int) -> None:
+    assert sip_hash24(data) == expected
+
+
+def test_all_attempts_of_a_fifo_message_go_to_one_broker() -> None:
+    async def main(world: World) -> None:
+        proxies = [LocalProxy(world, number, (RequestCode.V2_SEND_MESSAGE,)) for number in (1, 2)]
+        keys = MessageKeys(count=1)
+        setup = Producer5Setup((f"127.1.1.1:{PORT}",), Producer5Config(), TOPIC, rate_per_s=2, keys=keys, is_fifo=True)
+        EmulatedHost(world, 3, "p", "producer", "127.1.1.3", "", lambda host: Producer5(host, setup)).start()
+        await until_ms(world, 20_000)
+        sends = sorted(len(proxy.sends_ms) for proxy in proxies)
+        assert sends == [0, 11 + 3 * 29]
+
+    execute_world(main)
+
+
+@pytest.mark.parametrize(
+    ("state", "ends"),
+    [
+        (LocalTransactionState.COMMIT, [TransactionResolution.COMMIT]),
+        (LocalTransactionState.ROLLBACK, [TransactionResolution.ROLLBACK]),
+        (LocalTransactionState.UNKNOWN, []),
+    ],
+)
+def test_a_half_message_has_three_attempts_and_a_transaction_that_is_unknown_is_not_ended(
+    state: LocalTransactionState, ends: list[TransactionResolution]
+) -> None:
+    async def main(world: World) -> None:
+        well, ill = LocalProxy(world, 1, ()), LocalProxy(world, 2, (RequestCode.V2_SEND_MESSAGE,))
+        does = LocalTransactions(state)
+        setup = Producer5Setup((f"127.1.1.1:{PORT}",), Producer5Config(), TOPIC, rate_per_s=2, transactions=does)
+        EmulatedHost(world, 3, "p", "producer", "127.1.1.3", "", lambda host: Producer5(host, setup)).start()
+        await until_ms(world, 20_000)
+        assert [at_ms for at_ms in ill.sends_ms if at_ms > FAILS_FROM_MS]
+        assert well.accepted + ill.accepted == 40
+        assert well.ends + ill.ends == ends * 40
 
     execute_world(main)
 

@@ -7,6 +7,7 @@ Mirrors:
 
 from collections.abc import Container, Iterable
 
+from nodes.client5.tables.sip_hash import sip_hash24
 from nodes.protocol.v2.definition import Endpoints, MessageQueue
 from nodes.protocol.v2.enums import Permission
 
@@ -23,6 +24,12 @@ def writeable(queues: Iterable[MessageQueue]) -> tuple[MessageQueue, ...]:
 def readable(queues: Iterable[MessageQueue]) -> tuple[MessageQueue, ...]:
     """The queues of masters that messages can be received from."""
     return tuple(q for q in queues if q.permission in _READABLE and q.broker.id == _MASTER_ID)
+
+
+def take_message_queue_by_message_group(queues: tuple[MessageQueue, ...], group: str) -> MessageQueue:
+    """The queue of all attempts of a FIFO message. The proxy takes another one, by a hash of its own."""
+    signed = int.from_bytes(sip_hash24(group.encode()).to_bytes(8, "big"), "big", signed=True)
+    return queues[signed % len(queues)]
 
 
 def take_message_queues(
