@@ -171,6 +171,7 @@ class RequestPipeline:
         self._host = host
         self._authenticates = config.authentication_enabled
         self._authorizes = config.authorization_enabled
+        self._is_off = not (config.authentication_enabled or config.authorization_enabled)
         self._cluster_name = config.rocket_m_q_cluster_name
         self._authentication = AuthenticationPipeline(host, config, metadata)
         self._authorization = AuthorizationPipeline(host, config, metadata)
@@ -183,6 +184,8 @@ class RequestPipeline:
             AuthError: it is refused.
             CallError: its settings are of no client.
         """
+        if self._is_off:
+            return
         await self._check(
             CheckedCall(str(channel.id), _ip(channel), code, name_of_call(request)),
             lambda: authentication_of(metadata),
@@ -196,6 +199,8 @@ class RequestPipeline:
         Raises:
             AuthError: it is refused.
         """
+        if self._is_off:
+            return
         ip = _ip(channel)
         sent = AuthRequest(str(channel.id), ip, request.code, request.ext_fields, request.body, request.version)
         await self._check(
@@ -212,8 +217,6 @@ class RequestPipeline:
         user_of: _UserOf,
         contexts: Callable[[], tuple[AuthContext, ...]],
     ) -> None:
-        if not (self._authenticates or self._authorizes):
-            return
         claim = CallAuthentication()
         try:
             if self._authenticates:
