@@ -129,6 +129,11 @@ def pulled() -> headers.PullMessageRequestHeader:
     return headers.PullMessageRequestHeader(GROUP, TOPIC, 0, 0, 32, 0, 0, 0, 0, bname=BROKER)
 
 
+def reason(answer: Command) -> tuple[int, str | None]:
+    """The code and the remark of an answer."""
+    return answer.code, answer.remark
+
+
 @attrs.frozen
 class Half:
     """A half message as its producer knows it."""
