@@ -14,6 +14,7 @@ from emulator.analysis.measures.phases import AGREEMENT
 from emulator.analysis.measures.rebalances import REBALANCES
 from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import ATTEMPTS, STORMS
+from emulator.analysis.measures.without_proxy import WITHOUT_PROXY
 from emulator.analysis.measures.writability import UNWRITABLE
 from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
 from emulator.analysis.oracles.key_order import KEY_ORDER
@@ -238,6 +239,13 @@ MEASURES: tuple[Measure, ...] = (
         lambda item: _seconds(item.of(STALE_ROUTES)),
     ),
     Measure(
+        "without_proxy_s",
+        "no proxy",
+        "clients reached no proxy",
+        "client-seconds in which a client of RocketMQ 5 could connect with no proxy",
+        lambda item: _seconds(item.of(WITHOUT_PROXY)),
+    ),
+    Measure(
         "two_services_s",
         "two services",
         "two members of a broker group ran the special services",
@@ -254,9 +262,9 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 IMPACT_ORDER = (
-    *("lost", "popped_lost", "given_up", "unwritable_s", "stalled_s", "orphan_s", "active_overlap_s"),
-    *("storm_requests", "failed_sends", "late_p99_s", "duplicates", "popped_again", "keys_overtaken", "offsets_back"),
-    "pause_longest_s",
+    *("lost", "popped_lost", "given_up", "unwritable_s", "without_proxy_s", "stalled_s", "orphan_s"),
+    *("active_overlap_s", "storm_requests", "failed_sends", "late_p99_s", "duplicates", "popped_again"),
+    *("keys_overtaken", "offsets_back", "pause_longest_s"),
 )
 """Names of the measures by which people choose between two options, what matters most first."""
 _NOTABLE_SHARE = 0.1

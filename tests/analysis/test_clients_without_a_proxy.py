@@ -4,6 +4,7 @@ from analysis.trace_rows import SECOND, HandMadeTrace, found_in
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.measures.measured_symptoms import measured_symptoms
+from emulator.analysis.run_measures import measures_of
 
 END_S = 100
 SHOP, BILLING = "shop", "billing-1"
@@ -49,3 +50,9 @@ def test_clients_of_the_same_endpoints_share_a_symptom_that_names_the_proxies():
         (6.0, "shop, billing-1 could not connect with proxy-1 or proxy-2; shop for 60.0 s from 40.0 s on")
     ]
     assert symptoms(connect(connect(clients().at(40), SHOP, None).at(50), SHOP, "127.1.187.1:8081"))[0][0] == 1.0
+
+
+def test_runs_are_compared_by_the_seconds_of_all_clients():
+    trace = connect(connect(clients().at(40), SHOP, None).at(60), BILLING, None)
+    assert measures_of(found_in(connect(trace.at(65), BILLING, "127.1.187.1:8081"), END_S))["without_proxy_s"] == 65.0
+    assert measures_of(found_in(clients(), END_S))["without_proxy_s"] == 0.0
