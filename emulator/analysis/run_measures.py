@@ -6,9 +6,10 @@ from typing import Any
 import attrs
 
 from emulator.analysis.findings.found import Findings
+from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.inputs.services import Servers
 from emulator.analysis.measures.hand_overs import HAND_OVERS
-from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES, of_applications
+from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
 from emulator.analysis.measures.measured import DUPLICATES
 from emulator.analysis.measures.phases import AGREEMENT
 from emulator.analysis.measures.rebalances import REBALANCES
@@ -77,7 +78,7 @@ MEASURES: tuple[Measure, ...] = (
         "stalled",
         "queues with a backlog stood still",
         "queue-seconds with a backlog and without progress",
-        lambda item: _seconds(item.of(STALLS.table)),
+        lambda item: _seconds(of_applications(item.of(STALLS.table))),
     ),
     Measure(
         "pause_longest_s",
@@ -140,7 +141,7 @@ MEASURES: tuple[Measure, ...] = (
         "waiting",
         "the messages that wait in stalled queues were",
         "messages that wait in stalled queues at the end",
-        lambda item: float(sum(row.backlog for row in item.of(STALLS.table) if row.censored)),
+        lambda item: float(sum(row.backlog for row in of_applications(item.of(STALLS.table)) if row.censored)),
     ),
     Measure(
         "storm_requests",

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.judge import broken, judge_run
+from emulator.analysis.report import most_severe
+from emulator.analysis.run_measures import measures_of
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run
@@ -77,6 +80,16 @@ def disagreements(tmp_path: Path, *faults: str) -> tuple[bool, tuple[str, ...]]:
 )
 def test_proxies_agree_within_two_heartbeats(tmp_path: Path, faults: tuple[str, ...]) -> None:
     assert not disagreements(tmp_path, *faults)[0]
+
+
+def test_what_a_frozen_proxy_has_not_read_yet_stalls_no_application(tmp_path: Path) -> None:
+    frozen = '[[fault]]\ndo = "suspend proxy-2"\nat_s = 40\nfor_s = 130\n'
+    report = judge_run(open_run(run_scenario(loads(CLUSTER + frozen, "proxies.toml"), runs=tmp_path).path))
+    longest_s = {row.topic: (row.end_ns - row.start_ns) / 1e9 for row in report.rows["stalls"]}
+    assert longest_s[SYNCER_TOPIC] > 100
+    assert set(longest_s) == {SYNCER_TOPIC}
+    assert measures_of(report)["stalled_s"] == 0
+    assert SymptomKind.STALLED not in [item.kind for item in most_severe(report)]
 
 
 def test_a_client_of_rocketmq_4_that_dies_is_listed_by_other_proxies_until_it_was_silent(tmp_path: Path) -> None:

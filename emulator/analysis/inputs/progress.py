@@ -49,6 +49,11 @@ class Stall(Explained):
     backlog: int
     """Messages at its end."""
 
+    @property
+    def topic(self) -> str:
+        """The topic of the queue."""
+        return self.queue.topic
+
 
 class PassedBy(StrEnum):
     """Why a group passed messages that it had not consumed."""

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -27,7 +27,6 @@ from emulator.analysis.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
-from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
 from nodes.units import NS_PER_MS, NS_PER_S
 
 
@@ -91,14 +90,6 @@ class LagSeries:
 
 
 LAGS = FindingTable("lags", Lag, "how far a group was behind in a queue")
-_OfTopic = TypeVar("_OfTopic", Latency, LagSeries)
-
-
-def of_applications(items: Iterable[_OfTopic]) -> Iterator[_OfTopic]:
-    """Those of topics that applications read: what proxies report to each other has no deadline."""
-    return (item for item in items if item.topic != HEARTBEAT_SYNCER_TOPIC)
-
-
 LATENCIES = FindingTable("latencies", Latency, "how long messages of a topic took to be consumed by a group")
 LAG_SERIES = FindingTable("lag_series", LagSeries, "messages of a topic that waited for a group in each second")
 

@@ -15,9 +15,10 @@ from emulator.analysis.findings.questions import (
 )
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.words import count
+from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.measures.denied_requests import DENIED, DeniedRequests
 from emulator.analysis.measures.failed_starts import FAILED_STARTS
-from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES, of_applications
+from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
 from emulator.analysis.measures.measured import DUPLICATES
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE

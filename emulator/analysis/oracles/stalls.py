@@ -9,6 +9,7 @@ from emulator.analysis.findings.questions import Words, about_queue, about_view,
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_seconds, queue_words, span_words
+from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.inputs.shared import Input, SharedInputs
@@ -74,7 +75,7 @@ class Stalls(Oracle[Stall, Watcher]):
 
     def symptoms(self, rows: Sequence[Stall], context: Context) -> Iterator[Symptom]:
         """The longest stall of each group."""
-        stalls = sorted(rows, key=lambda row: (row.queue, row.start_ns))
+        stalls = sorted(of_applications(rows), key=lambda row: (row.queue, row.start_ns))
         for group, of_group in groupby(stalls, key=lambda row: row.queue.group):
             longest = max(of_group, key=lambda row: row.end_ns - row.start_ns)
             queue, lasted_s = longest.queue, (longest.end_ns - longest.start_ns) / NS_PER_S
