@@ -145,7 +145,7 @@ class BeliefKind(StrEnum):
     PROXY = "proxy"
     """Consumer, producer: of RocketMQ 5, the proxy that it is connected with.
 
-    Subject: the endpoints, addresses with a space between; value: one of them; null: none of them can be reached.
+    Subject: the endpoints, addresses with `;` between; value: one of them; null: none of them can be reached.
     """
     PROXY_ROUTE = "proxy_route"
     """Consumer, producer: of RocketMQ 5, the route of a topic as a proxy has answered it.

@@ -219,7 +219,7 @@ class _AnswerBuilder:
         if len(walked) == LINKS_MAX:
             self.lines.append(f"(only the newest {LINKS_MAX} links of this chain were followed)")
         self._instants_ns.append(row.t_ns)
-        self._nodes.update(dict.fromkeys(_near(row, links)))
+        self._nodes.update(dict.fromkeys((*_near(row, links), *_proxies_of(row, self.names))))
         for link, older in zip(links, [*links[1:], None], strict=True):
             self._reported[link.row.seq] = None
             if link.kind is LinkKind.FAULT:
@@ -286,6 +286,13 @@ def _shown_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str,
         return (), ()
     kind, subject = BeliefKind(row.text("kind")), row.text("subject")
     return (_OF_CLIENTS if kind in _ABOUT_CLIENTS else _OF_BROKERS), (subject, *subject.split("/"))
+
+
+def _proxies_of(row: TraceRow, names: NodeNames) -> list[str]:
+    """The proxies that a client connects with, although none of them is in the chain of what it believes."""
+    if row.table is not BELIEFS or row.text("kind") != BeliefKind.PROXY:
+        return []
+    return [names.node(address) for address in row.text("subject").split(";")]
 
 
 def _near(row: TraceRow, links: tuple[ChainLink, ...]) -> list[str]:

@@ -3,6 +3,7 @@
 Findings have times and subjects, but no rows: a question leads from a finding to the rows behind it.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -107,7 +108,7 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
     lines: list[str] = []
     for title, questions in named:
         words, answered = _first_answer(questions, trace, names)
-        lines += [title, *([f"  $ rmqemu why {run.path} {' '.join(words)}"] if words else [])]
+        lines += [title, *([f"  $ rmqemu why {run.path} {shlex.join(words)}"] if words else [])]
         lines += [f"  {line}".rstrip() for line in answered or (_unanswered(run),)]
         lines.append("")
     return tuple(lines[:-1])

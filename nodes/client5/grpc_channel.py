@@ -63,7 +63,7 @@ class GrpcChannel:
         on_closed: Callable[[str], None],
     ) -> None:
         self._host = host
-        self._endpoints = " ".join(addresses)
+        self._endpoints = ";".join(addresses)
         self._addresses = list(addresses)
         host.rng(f"grpc addresses {number}").shuffle(self._addresses)
         self._client_id = client_id

@@ -8,7 +8,7 @@ from emulator.analysis.run_measures import measures_of
 
 END_S = 100
 SHOP, BILLING = "shop", "billing-1"
-BOTH = "127.1.187.1:8081 127.1.187.2:8081"
+BOTH = "127.1.187.1:8081;127.1.187.2:8081"
 NAMES = {"127.1.187.1": "proxy-1", "127.1.187.2": "proxy-2"}
 
 
@@ -38,6 +38,13 @@ def test_a_client_that_goes_on_with_another_proxy_is_not_without():
 def test_a_client_is_without_a_proxy_from_the_first_failure_until_it_is_connected():
     trace = connect(connect(clients().at(40), SHOP, None).at(41), SHOP, None).at(45.5)
     assert without(connect(trace, SHOP, "127.1.187.1:8081")) == [(SHOP, 40, 45.5, False)]
+
+
+def test_a_client_that_a_new_route_leads_to_other_endpoints_is_not_without_the_old_ones():
+    trace = connect(clients().at(40), SHOP, None).at(52)
+    assert without(connect(trace, SHOP, "127.1.187.2:18083", "127.1.187.1:18083;127.1.187.2:18083")) == [
+        (SHOP, 40, 52, False)
+    ]
 
 
 def test_a_client_that_ends_needs_no_proxy():

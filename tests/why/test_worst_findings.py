@@ -6,7 +6,7 @@ import pytest
 
 from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
-from emulator.spec import load
+from emulator.spec import load, loads
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import TraceLevel
 from emulator.why.worst import causes_of_symptoms, explanation, likely_faults, worst_findings
@@ -58,3 +58,36 @@ def test_a_symptom_has_the_faults_behind_it_and_what_is_counted_over_the_run_the
     }
     counted = open_run(run_scenario(scenario, level=TraceLevel.COUNTS, runs=tmp_path / "counts").path)
     assert causes_of_symptoms(judge_run(run), counted) == {}, "a trace without beliefs names no cause"
+
+
+PROXIES = """
+[scenario]
+name = "two-proxies"
+run_for_s = 60
+[[broker]]
+name = "broker-a"
+[[proxy]]
+name = "proxy-1"
+options = { grpcServerPort = 18081, useEndpointPortFromRequest = false }
+[[proxy]]
+name = "proxy-2"
+options = { grpcServerPort = 18083, useEndpointPortFromRequest = false }
+[[topic]]
+name = "orders"
+[[producer]]
+name = "shop"
+group = "shop"
+topic = "orders"
+endpoints = ["proxy-1", "proxy-2"]
+[[fault]]
+do = "kill {proxy}"
+at_s = 15
+"""
+
+
+def test_clients_whose_routes_name_a_dead_proxy_alone_are_explained_by_its_death(tmp_path):
+    found = []
+    for proxy in ("proxy-1", "proxy-2"):
+        run = open_run(run_scenario(loads(PROXIES.replace("{proxy}", proxy), "two"), runs=tmp_path / proxy).path)
+        found.append(causes_of_symptoms(judge_run(run), run))
+    assert {"no proxy": "kill proxy-1 at 15.0 s"} in found or {"no proxy": "kill proxy-2 at 15.0 s"} in found

@@ -117,7 +117,7 @@ def _without_proxy(found: Findings, context: Context) -> Iterator[Symptom]:
         spans = list(same)
         longest = max(spans, key=lambda item: item.end_ns - item.start_ns)
         lasted_s = (longest.end_ns - longest.start_ns) / NS_PER_S
-        proxies = [context.names.get(item.rpartition(":")[0], item) for item in longest.endpoints.split(" ")]
+        proxies = [context.names.get(item.rpartition(":")[0], item) for item in longest.endpoints.split(";")]
         text = (
             f"{_listed(list(dict.fromkeys(span.node for span in spans)))} could not connect with "
             f"{' or '.join(proxies)}; {longest.node} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"

@@ -20,11 +20,11 @@ class WithoutProxy:
 
     node: str
     endpoints: str
-    """Addresses of the proxies, with a space between."""
+    """Addresses of the proxies, with `;` between, as clients are given them."""
     start_ns: int
     """The first attempt to connect with all of them that failed."""
     end_ns: int
-    """When it was connected again, or its process ended."""
+    """When it was connected with any proxy again, or its process ended."""
     censored: bool
 
 
@@ -52,17 +52,20 @@ class ProxyConnections(Watcher):
     def _belief(self, row: BeliefRow) -> None:
         if row.kind != BeliefKind.PROXY:
             return
-        key = (row.node, row.incarnation), row.subject
+        client = row.node, row.incarnation
         if row.value_hash:
-            self._end(key, row.t_ns, censored=False)
+            self._end_all(client, row.t_ns)
         else:
-            self._since.setdefault(key, row.t_ns)
+            self._since.setdefault((client, row.subject), row.t_ns)
 
     def _life(self, row: LifeRow) -> None:
         if row.event in ENDS:
-            ended = row.node, row.incarnation
-            for key in [key for key in self._since if key[0] == ended]:
-                self._end(key, row.t_ns, censored=False)
+            self._end_all((row.node, row.incarnation), row.t_ns)
+
+    def _end_all(self, client: Process, t_ns: int) -> None:
+        """A client ends, or it is connected: its next route then names the endpoints that it can reach."""
+        for key in [key for key in self._since if key[0] == client]:
+            self._end(key, t_ns, censored=False)
 
     def finish(self, end_ns: int) -> None:
         """Close what is open."""
