@@ -22,7 +22,7 @@ from conformance.proxy_probe import Probe
 from studies.proxy_answers import RealProxies, ask_broker, topic_request
 from studies.timelines.proxy_faults import FLOWS, TOPIC, Process, Watch
 
-_RUNS, _PHASE_MS = 3, 6_700
+_RUNS, _PHASE_MS = 5, 6_700
 _REGISTERED_S = 8
 """Until a broker is in routes: a proxy ends at its start where its cluster has no broker."""
 _OPEN_S, _POLL_S = 90, 0.02
