@@ -55,7 +55,7 @@ def test_what_matters_comes_first_and_what_is_0_everywhere_is_counted(dataset):
         ("orphan_s", "better"), ("duplicates", "cannot decide"), ("hand_overs", "same"),
     ]  # fmt: skip
     assert found.measures[0].difference.value == -30
-    assert len(found.zero) == 26
+    assert len(found.zero) == 27
     assert found.sentence().startswith("With calm, queues had no owner 30.0 s less per run than with baseline")
 
 
