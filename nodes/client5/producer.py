@@ -196,8 +196,9 @@ class Producer5:
         group = message.system_properties.message_group
         if group is not None:
             return (take_message_queue_by_message_group(queues, group),)
+        first = self._index
         self._index += 1
-        return take_message_queues(queues, self._index - 1, self._client.isolated, most)
+        return take_message_queues(queues, first, self._client.isolated, most)
 
     async def _attempt(self, message: Message, queue: MessageQueue) -> str:
         sent = attrs.evolve(message, system_properties=attrs.evolve(message.system_properties, queue_id=queue.id))

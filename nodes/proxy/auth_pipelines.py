@@ -18,6 +18,7 @@ from nodes.broker.tables.auth.evaluators import (
     require_permission,
     require_username,
 )
+from nodes.config.auth import ProxyAuthConfig
 from nodes.config.proxy import ProxyConfig
 from nodes.host import Channel, Host
 from nodes.protocol.auth import UserType
@@ -56,7 +57,7 @@ class AuthenticationPipeline:
         `org.apache.rocketmq.proxy.auth.ProxyAuthenticationMetadataProvider`.
     """
 
-    def __init__(self, host: Host, config: ProxyConfig, metadata: MetadataService) -> None:
+    def __init__(self, host: Host, config: ProxyAuthConfig, metadata: MetadataService) -> None:
         self._host = host
         self._has_provider = bool(config.authentication_metadata_provider)
         self._whitelist = codes_of(config.authentication_whitelist)
@@ -102,7 +103,7 @@ class AuthorizationPipeline:
         `org.apache.rocketmq.proxy.auth.ProxyAuthorizationMetadataProvider`.
     """
 
-    def __init__(self, host: Host, config: ProxyConfig, metadata: MetadataService) -> None:
+    def __init__(self, host: Host, config: ProxyAuthConfig, metadata: MetadataService) -> None:
         self._host = host
         self._has_users = bool(config.authentication_metadata_provider)
         self._has_policies = bool(config.authorization_metadata_provider)
@@ -171,7 +172,7 @@ class RequestPipeline:
         self._host = host
         self._authenticates = config.authentication_enabled
         self._authorizes = config.authorization_enabled
-        self._is_off = not (config.authentication_enabled or config.authorization_enabled)
+        self._is_off = not (self._authenticates or self._authorizes)
         self._cluster_name = config.rocket_m_q_cluster_name
         self._authentication = AuthenticationPipeline(host, config, metadata)
         self._authorization = AuthorizationPipeline(host, config, metadata)

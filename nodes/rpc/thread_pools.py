@@ -1,8 +1,9 @@
 """The thread pools of a server: requests take time, wait their turn, and are refused when too many wait."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
+from typing import TypeVar
 
 import attrs
 
@@ -16,6 +17,8 @@ from nodes.rpc.busy_beliefs import BusyBeliefs, BusyReason
 from nodes.rpc.server import Process
 from nodes.rpc.thread_pool import Admission, ThreadPool
 from nodes.units import NS_PER_MS
+
+_Name = TypeVar("_Name", bound=StrEnum)
 
 
 @attrs.define(eq=False)
@@ -115,6 +118,16 @@ class ThreadPools:
             )
 
         self._pools[name].remove_expired(now_ms, limit_ms, expire)
+
+    def _expire_late(self, limits_ms: Mapping[_Name, int]) -> None:
+        """Refuse what has waited for as long as the limit of its pool, or longer."""
+        now_ms = self._host.clock.now_ms()
+        for name, limit_ms in limits_ms.items():
+            self._expire(name, BusyReason.TIMEOUT, now_ms, limit_ms)
+
+    def _has_waiting(self) -> bool:
+        """Whether requests wait in any pool."""
+        return any(pool.waiting for pool in self._pools.values())
 
     # What some servers do otherwise
 

@@ -14,19 +14,12 @@ from nodes.protocol.headers_auth import SubjectHeader, UserHeader
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import MessageQueue, Resource, Settings
 from nodes.protocol.v2.enums import ClientType, Code
-from nodes.secret import Secret
 from support.auth_cluster import ask
 from support.proxy_auth import scenario
 from support.proxy_guest import ProxyGuest, a_message, consumer_settings, producer_settings, runs
+from support.proxy_users import BILLING, NO_USER, NOBODY, ROOT, SHOP, UNKNOWN_USER, WRONG, WRONG_KEY, denied
 
 GROUP, OTHER = "billing", "audit"
-SHOP = SessionCredentials("rocketmq-shop", Secret("secret-of-shop"))
-BILLING = SessionCredentials("rocketmq-billing", Secret("secret-of-billing"))
-ROOT = SessionCredentials("rocketmq-root", Secret("secret-of-root"))
-WRONG = SessionCredentials("rocketmq-shop", Secret("another-secret"))
-NOBODY = SessionCredentials("rocketmq-nobody", Secret("secret-of-nobody"))
-NO_USER, WRONG_KEY = "username cannot be null.", "check signature failed."
-UNKNOWN_USER = "User:rocketmq-nobody is not found."
 NOT_ASKED = "Authentication failed. Please verify the credentials and try again."
 NO_RIGHTS = "Authorization failed. Please verify your access rights and try again."
 Script = Callable[[Stage, ProxyGuest], Awaitable[None]]
@@ -40,10 +33,6 @@ def executed(script: Script, **given: str) -> Trace:
         await script(stage, guest)
 
     return runs(scenario(consumer=None, producer=None, **given), main)
-
-
-def denied(user: str, resource: str, why: str = "no matched policies.") -> str:
-    return f"User:{user} has no permission to access {resource} from 127.1.200.1, {why}"
 
 
 async def text_of(guest: ProxyGuest, code: RequestCode, request: Any) -> str:

@@ -15,8 +15,12 @@ from nodes.client.producer.keys import MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client5.producer import Producer5, Producer5Setup
 from nodes.client5.tables.endpoints import endpoints_of, endpoints_to_query_assignments
-from nodes.client5.tables.publishing import take_message_queue_by_message_group, take_message_queues, writeable
-from nodes.client5.tables.sip_hash import sip_hash24
+from nodes.client5.tables.publishing import (
+    sip_hash24,
+    take_message_queue_by_message_group,
+    take_message_queues,
+    writeable,
+)
 from nodes.config.client5 import Producer5Config
 from nodes.host import Channel
 from nodes.protocol.codes import RequestCode

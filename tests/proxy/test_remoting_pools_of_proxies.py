@@ -6,9 +6,7 @@ import attrs
 import pytest
 import trio
 
-from emulator.analysis.oracles.busy_brokers import BusySpan
 from emulator.testing import Stage
-from emulator.why.busy import options_behind
 from nodes.config.proxy import ProxyConfig
 from nodes.config.request_pools import ProxyPool, call_pool, remoting_pool
 from nodes.protocol import headers
@@ -118,22 +116,3 @@ def test_calls_of_grpc_at_that_port_wait_for_their_own_pools() -> None:
         assert stage.now_ms - begin_ms < 1_000
 
     runs_remoting(proxies(config=one_thread("remotingTopicRoute 5s")), script)
-
-
-def test_the_options_behind_a_busy_pool_are_named() -> None:
-    scenario = proxies(config=one_thread("remotingTopicRoute 50ms"))
-    text = "remotingTopicRouteThreadPoolNums = 1: 1 thread with 50 ms for a request can handle 20 a second"
-    span = BusySpan(
-        node=PROXY,
-        pool="remotingTopicRoute",
-        start_ns=0,
-        end_ns=1,
-        censored=False,
-        refused=0,
-        reasons=(),
-        refusing_ns=0,
-        waited_max_ms=100,
-        lost_members=0,
-        lost_group="",
-    )
-    assert options_behind(span, scenario) == text

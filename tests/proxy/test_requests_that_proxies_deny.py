@@ -19,16 +19,10 @@ from nodes.protocol.v2.enums import Code
 from nodes.secret import Secret
 from support.proxy_auth import scenario
 from support.proxy_guest import ProxyGuest, a_message
+from support.proxy_users import BILLING, NO_USER, NOBODY, SHOP, UNKNOWN_USER, WRONG, WRONG_KEY, denied
 from support.remoting_guest import RemotingGuest, pulled, runs_remoting
 
 PROXY, BROKER, GROUP, TOPIC = "proxy-1", "broker-a", "billing", "orders"
-SHOP = SessionCredentials("rocketmq-shop", Secret("secret-of-shop"))
-BILLING = SessionCredentials("rocketmq-billing", Secret("secret-of-billing"))
-ROOT = SessionCredentials("rocketmq-root", Secret("secret-of-root"))
-WRONG = SessionCredentials("rocketmq-shop", Secret("another-secret"))
-NOBODY = SessionCredentials("rocketmq-nobody", Secret("secret-of-nobody"))
-NO_USER, WRONG_KEY = "username cannot be null.", "check signature failed."
-UNKNOWN_USER = "User:rocketmq-nobody is not found."
 ROUTE = headers.GetRouteInfoRequestHeader(TOPIC)
 PULL = attrs.evolve(pulled(), consumer_group=GROUP, topic=TOPIC)
 OFFSET = headers.GetMaxOffsetRequestHeader(TOPIC, 0, bname=BROKER)
@@ -46,10 +40,6 @@ def executed(script: Script, **given: str) -> Trace:
         await script(stage, guest)
 
     return runs_remoting(scenario(consumer=None, producer=None, **given), main)
-
-
-def denied(user: str, resource: str) -> str:
-    return f"User:{user} has no permission to access {resource} from 127.1.200.1, no matched policies."
 
 
 async def answer(guest: RemotingGuest, code: RequestCode, header: Any = None, body: Any = None) -> Answer:

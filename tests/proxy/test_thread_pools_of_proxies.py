@@ -111,11 +111,21 @@ def test_settings_that_are_refused_for_it_get_a_status() -> None:
     runs(proxies(config=one_thread("client_manager", "V2_TELEMETRY 1s", capacity=1)), script)
 
 
-def test_the_options_behind_a_busy_pool_are_named() -> None:
-    scenario = proxies(config=one_thread("route", "grpcRoute 50ms"))
+@pytest.mark.parametrize(
+    ("pool", "config"),
+    [
+        ("grpcRoute", one_thread("route", "grpcRoute 50ms")),
+        (
+            "remotingTopicRoute",
+            ProxyConfig(processing_times="remotingTopicRoute 50ms", remoting_topic_route_thread_pool_nums=1),
+        ),
+    ],
+)
+def test_the_options_behind_a_busy_pool_are_named(pool: str, config: ProxyConfig) -> None:
+    scenario = proxies(config=config)
     span = BusySpan(
         node=PROXY,
-        pool="grpcRoute",
+        pool=pool,
         start_ns=0,
         end_ns=1,
         censored=False,
@@ -126,5 +136,5 @@ def test_the_options_behind_a_busy_pool_are_named() -> None:
         lost_members=0,
         lost_group="",
     )
-    text = "grpcRouteThreadPoolNums = 1: 1 thread with 50 ms for a request can handle 20 a second"
+    text = f"{pool}ThreadPoolNums = 1: 1 thread with 50 ms for a request can handle 20 a second"
     assert options_behind(span, scenario) == text

@@ -122,13 +122,12 @@ class RequestExecutors(ThreadPools):
 
     def _clean(self) -> bool:
         """Refuse what has waited for too long; returns whether requests still wait."""
-        config, now_ms = self._broker.config, self._host.clock.now_ms()
+        config = self._broker.config
         if config.broker_fast_failure_enable:
             if self.is_page_cache_busy():
-                self._expire(PoolName.SEND, BusyReason.PAGE_CACHE_BUSY, now_ms, 0)
-            for name, limit_ms in config.wait_limits_ms().items():
-                self._expire(name, BusyReason.TIMEOUT, now_ms, limit_ms)
-        return any(pool.waiting for pool in self._pools.values())
+                self._expire(PoolName.SEND, BusyReason.PAGE_CACHE_BUSY, self._host.clock.now_ms(), 0)
+            self._expire_late(config.wait_limits_ms())
+        return self._has_waiting()
 
     def append_lock_ms(self, now_ms: int) -> int:
         """For how long the present append has had the lock of the log; 0: there is none."""

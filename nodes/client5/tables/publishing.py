@@ -7,13 +7,17 @@ Mirrors:
 
 from collections.abc import Container, Iterable
 
-from nodes.client5.tables.sip_hash import sip_hash24
+from nodes.protocol.java import as_long
 from nodes.protocol.v2.definition import Endpoints, MessageQueue
 from nodes.protocol.v2.enums import Permission
 
 _MASTER_ID = 0
 _WRITEABLE = (Permission.WRITE, Permission.READ_WRITE)
 _READABLE = (Permission.READ, Permission.READ_WRITE)
+_SIP_KEY = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
+_SIP_INITIAL = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+_MASK = (1 << 64) - 1
+_WORD_BYTES = 8
 
 
 def writeable(queues: Iterable[MessageQueue]) -> tuple[MessageQueue, ...]:
@@ -28,8 +32,7 @@ def readable(queues: Iterable[MessageQueue]) -> tuple[MessageQueue, ...]:
 
 def take_message_queue_by_message_group(queues: tuple[MessageQueue, ...], group: str) -> MessageQueue:
     """The queue of all attempts of a FIFO message. The proxy takes another one, by a hash of its own."""
-    signed = int.from_bytes(sip_hash24(group.encode()).to_bytes(8, "big"), "big", signed=True)
-    return queues[signed % len(queues)]
+    return queues[as_long(sip_hash24(group.encode())) % len(queues)]
 
 
 def take_message_queues(
@@ -52,3 +55,29 @@ def take_message_queues(
         if by_name:
             return tuple(by_name.values())
     return ()
+
+
+def sip_hash24(data: bytes) -> int:
+    """SipHash-2-4 with the key of Guava (`com.google.common.hash.Hashing#sipHash24`), from 0 to 2^64 - 1."""
+    v0, v1, v2, v3 = (initial ^ _SIP_KEY[place % 2] for place, initial in enumerate(_SIP_INITIAL))
+    padded = data + bytes(-(len(data) + 1) % _WORD_BYTES) + bytes([len(data) & 0xFF])
+    for start in range(0, len(padded), _WORD_BYTES):
+        word = int.from_bytes(padded[start : start + _WORD_BYTES], "little")
+        v0, v1, v2, v3 = _rounds(2, v0, v1, v2, v3 ^ word)
+        v0 ^= word
+    v0, v1, v2, v3 = _rounds(4, v0, v1, v2 ^ 0xFF, v3)
+    return v0 ^ v1 ^ v2 ^ v3
+
+
+def _rounds(number: int, v0: int, v1: int, v2: int, v3: int) -> tuple[int, int, int, int]:
+    for _ in range(number):
+        v0, v2 = (v0 + v1) & _MASK, (v2 + v3) & _MASK
+        v1, v3 = _rotated(v1, 13) ^ v0, _rotated(v3, 16) ^ v2
+        v0, v2 = (_rotated(v0, 32) + v3) & _MASK, (v2 + v1) & _MASK
+        v1, v3 = _rotated(v1, 17) ^ v2, _rotated(v3, 21) ^ v0
+        v2 = _rotated(v2, 32)
+    return v0, v1, v2, v3
+
+
+def _rotated(value: int, bits: int) -> int:
+    return (value << bits | value >> 64 - bits) & _MASK

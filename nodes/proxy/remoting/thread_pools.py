@@ -5,7 +5,6 @@ from enum import StrEnum
 from nodes.config.request_pools import ProxyPool, remoting_pool
 from nodes.config.requests import ProxyRequestConfig
 from nodes.host import Host
-from nodes.rpc.busy_beliefs import BusyReason
 from nodes.rpc.thread_pools import QueueScan, ThreadPools
 
 _SCAN_PERIOD_MS = 10_000
@@ -37,6 +36,5 @@ class RemotingThreadPools(ThreadPools):
         return name is ProxyPool.REMOTING_TOPIC_ROUTE
 
     def _clean(self) -> bool:
-        for name, limit_ms in self._limits_ms.items():
-            self._expire(name, BusyReason.TIMEOUT, self._host.clock.now_ms(), limit_ms)
-        return any(pool.waiting for pool in self._pools.values())
+        self._expire_late(self._limits_ms)
+        return self._has_waiting()
