@@ -105,12 +105,10 @@ class RpcServer:
         self._handlers: dict[int, Handler] = {}
         self._handlers_in_tasks: dict[int, InTask] = {}
         self._on_channel_closed = on_channel_closed
-        self._channels: dict[Channel, None] = {}
 
     def shutdown(self) -> None:
         """Close all connections, without notice to those that hear of closed ones."""
-        channels, self._channels = self._channels, {}
-        for channel in channels:
+        for channel in self._idle_watch.open_channels:
             channel.close()
 
     def serve(self, *tables: Handlers) -> None:
@@ -156,7 +154,6 @@ class RpcServer:
 
     def on_open(self, channel: Channel) -> None:
         """A connection was accepted."""
-        self._channels[channel] = None
         self._idle_watch.watch(channel)
 
     def on_command(self, channel: Channel, command: Command) -> None:
@@ -194,7 +191,6 @@ class RpcServer:
 
     def on_close(self, channel: Channel) -> None:
         """The peer closed the channel, or it broke."""
-        self._channels.pop(channel, None)
         self.calls.on_closed(channel)
         if self._on_channel_closed is not None:
             self._on_channel_closed(channel)

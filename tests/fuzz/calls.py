@@ -35,7 +35,7 @@ _BATCH = 20
 """Draws of a guest in its turn."""
 _PATIENCE_S = 60
 _NODE_CPU_MS_MAX = 1_000
-_MEMORY_BYTES_MAX = 512 * 1_024 * 1_024
+_MEMORY_BYTES_MAX = 192 * 1_024 * 1_024
 
 
 class _Guest:

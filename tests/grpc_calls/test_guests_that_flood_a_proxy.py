@@ -1,5 +1,6 @@
 """Floods of HTTP/2 on the port of a proxy: each ends its own connection with one row; another client is served."""
 
+import gc
 import struct
 from contextlib import closing
 
@@ -10,6 +11,7 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes
 
 from nodes.grpc.messages import message_class
+from nodes.grpc.server import GrpcServer
 from nodes.protocol.v2.enums import Code
 from support.dialed_node import malformed
 from support.dialed_proxy import SERVICE, live_proxy, plain_channel
@@ -188,3 +190,19 @@ def test_a_call_that_never_sends_its_message_takes_no_one_s_time():
         return response.status.code
 
     assert live_proxy(scene).result == Code.OK
+
+
+def test_the_calls_of_a_connection_that_has_ended_are_freed_while_the_node_holds_its_end():
+    async def scene(stage):
+        for _ in range(5):
+            async with await trio.open_tcp_stream(stage.physical, 8_081) as stream:
+                client = RawClient(stream)
+                client.call(ROUTE, QUERY_ROUTE.SerializeToString())
+                await client.flush()
+                await stream.receive_some()
+        while stage.process.endpoints:
+            await trio.lowlevel.checkpoint()
+        gc.collect()
+        return sum(isinstance(held, GrpcServer) for held in gc.get_objects())
+
+    assert live_proxy(scene).result == 0

@@ -136,6 +136,7 @@ class Guest(Peer, ChannelHandler):
             self._budget.unfinished.hold(self, 0)
             self._budget.unsent.hold(self, 0)
             self._hung_up = True
+            self._grpc = None  # the node may hold its end for minutes, and with it this one
             self._socket.close()
 
     async def leave(self) -> None:
