@@ -20,8 +20,7 @@ from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr, proxy_nam
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
-from emulator.network.guests.address_book import ANY, ListenAddress
-from emulator.network.guests.guest_listeners import SocketGuestListeners
+from emulator.network.guests.address_book import ANY, ListenAddress, ListenAddresses
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import Scenario, SpecError, load
@@ -98,9 +97,8 @@ def namesrv_addr_printer(report_line: Callable[[str], None]) -> Callable[[Sessio
         await session.cluster.started.wait()
         names = session.cluster.scenario.guests
         guest_listeners = session.cluster.world.guest_listeners
-        if isinstance(guest_listeners, SocketGuestListeners):
-            for line in guest_listeners.book.lines():
-                report_line(line)
+        for line in guest_listeners.lines() if guest_listeners is not None else ():
+            report_line(line)
         for name in names or (None,):
             whose = f"{name}: " if len(names) > 1 else ""
             report_line(f"{whose}namesrvAddr={namesrv_addr(session.cluster, name)}")
@@ -118,7 +116,7 @@ def run_live(
     guests: tuple[str, ...],
     command: str | None,
     store_max: str | None,
-    listen: str | None,
+    listen: ListenAddresses,
     *,
     web: bool,
     web_port: int | None,
@@ -133,7 +131,7 @@ def run_live(
         guests: names of guests in addition to those of the scenario.
         command: to run next to the cluster; the run ends with it.
         store_max: most bytes of each broker's log, as people write it; None: what the scenario says.
-        listen: `HOST:PORT` where guests reach all nodes; None: at loopback addresses of their own.
+        listen: where guests reach nodes.
         web: whether to serve the dashboard.
         web_port: port of the dashboard; None: a free one.
         allow_code: whether the scenario may run code that it names.
@@ -145,7 +143,6 @@ def run_live(
         scenario = attrs.evolve(scenario, guests=(*scenario.guests, *guests))
     except FieldError as error:
         raise SpecError("--guest", error.problem) from None
-    address = None if listen is None else ListenAddress.parse(listen)
     guest_command = None if command is None else GuestCommand(command)
     # A command gets the terminal for itself, so there is no prompt and no event is printed.
     prompt = Prompt.of_this_terminal() if guest_command is None else Prompt(interactive=False)
@@ -153,7 +150,11 @@ def run_live(
     session_tasks = (
         *((events.follow,) if guest_command is None else ()),
         serve_control,
-        *(() if address is None or address.is_loopback else (partial(_warn_of_others, address),)),
+        *(
+            partial(_warn_of_others, address)
+            for address in (listen.nodes, listen.grpc)
+            if address is not None and not address.is_loopback
+        ),
         *prompt.session_tasks(),
         *_page(prompt.print_page_address, web_port, requested_for=web),
         namesrv_addr_printer(prompt.print_above) if guest_command is None else guest_command.run,
@@ -168,7 +169,7 @@ def run_live(
             endless=True,
             listeners=(events.show,) if guest_command is None else (),
             session_tasks=session_tasks,
-            listen=address,
+            listen=listen,
         )
     except RunInterrupted as interrupted:
         _print_replay_command(interrupted.path)
@@ -184,8 +185,9 @@ def run_live(
 async def _warn_of_others(address: ListenAddress, _session: Session) -> None:
     """Say who can join, once the ports are there; a session task."""
     names = "all machines that reach this one" if address.host == ANY else f"all machines that reach {address.host}"
+    rights = "send and consume" if address.option == "grpc" else "send, consume and administer"
     complain(
-        f"warning: --listen {address}: {names} can send, consume and administer, as any guest, without a password; "
+        f"warning: --{address.label}: {names} can {rights}, as any guest, without a password; "
         f"verbs cannot be said from there: the control socket and the dashboard stay on this machine"
     )
 

@@ -19,7 +19,7 @@ from emulator.machine.domain_names import DomainNames
 from emulator.machine.garbage import Garbage
 from emulator.network.fabric import Fabric
 from emulator.network.guests.access import GuestAccess
-from emulator.network.guests.guest_listeners import GuestListeners, LoopbackGuestListeners
+from emulator.network.guests.guest_listeners import GrpcGuestListeners, GuestListeners, LoopbackGuestListeners
 from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
 from emulator.time.clock import Drive, EmulatedClock
@@ -187,6 +187,8 @@ def run_world(
     guest_listeners = guests.guest_listeners
     if mode is TimeMode.LIVE and isinstance(carrier, LoopbackCarrier):
         guest_listeners = LoopbackGuestListeners(carrier, guests.names)
+    if guest_listeners is not None and guests.grpc_listeners is not None:
+        guest_listeners = GrpcGuestListeners(guest_listeners, guests.grpc_listeners)
     recorder = Recorder(timeline, writer, level, listeners, failure.report, Garbage().collect_if_much)
     fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms, guests, failure)
     drive = Drive(

@@ -17,7 +17,7 @@ import trio
 
 from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
-from emulator.network.guests.address_book import ListenAddress
+from emulator.network.guests.address_book import OWN_ADDRESSES, ListenAddresses
 from emulator.run import RunResult, run_scenario
 from emulator.run.manifest import manifest_of
 from emulator.spec import Scenario
@@ -63,11 +63,16 @@ class Engine:
         mode: time mode.
         level: which rows the trace has.
         runs: directory of all runs.
-        listen: where guests reach all nodes, in mode `live`.
+        listen: where guests reach nodes, in mode `live`.
     """
 
     def __init__(
-        self, scenario: Scenario, mode: TimeMode, level: TraceLevel, runs: Path, listen: ListenAddress | None = None
+        self,
+        scenario: Scenario,
+        mode: TimeMode,
+        level: TraceLevel,
+        runs: Path,
+        listen: ListenAddresses = OWN_ADDRESSES,
     ) -> None:
         self.scenario = scenario
         self.mode = mode

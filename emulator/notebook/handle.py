@@ -20,7 +20,7 @@ from emulator.console.looking import LOOKING
 from emulator.console.session import Session
 from emulator.console.verb import Verb, VerbError
 from emulator.console.verbs import VERBS
-from emulator.network.guests.address_book import ListenAddress
+from emulator.network.guests.address_book import ListenAddresses
 from emulator.notebook.engine import Engine, flushed
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.owners import history_output, ownership_output
@@ -351,6 +351,7 @@ def launch(
     seed: int | None = None,
     runs: Path | str = "runs",
     listen: str | None = None,
+    grpc: str | None = None,
     allow_code: bool = False,
 ) -> ClusterHandle:
     """Start a cluster.
@@ -367,6 +368,8 @@ def launch(
         runs: directory of all runs.
         listen: in `live`, `HOST:PORT` where guests reach the first nameserver, and the other nodes at the next ports;
             None: each node has a loopback address of its own.
+        grpc: in `live`, `HOST:PORT` where clients of RocketMQ 5 reach the first proxy, and the other proxies at the
+            next ports; None: with all other ports.
         allow_code: whether a scenario file may run code that it names; a scenario made in Python has its `code`.
 
     Returns:
@@ -389,6 +392,6 @@ def launch(
         level = TraceLevel(trace)
     except ValueError:
         raise ValueError(f"trace: expected {', '.join(TraceLevel)}, not {quoted(trace)}") from None
-    engine = Engine(scenario, time_mode, level, Path(runs), None if listen is None else ListenAddress.parse(listen))
+    engine = Engine(scenario, time_mode, level, Path(runs), ListenAddresses.parse(listen, grpc))
     engine.start()
     return ClusterHandle(engine)

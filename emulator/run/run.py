@@ -4,7 +4,7 @@ import os
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,13 @@ from emulator.console.verbs import VERBS
 from emulator.guest_views.views import GuestViews
 from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
 from emulator.network.guests.access import GuestAccess
-from emulator.network.guests.address_book import AddressBook, ListenAddress
+from emulator.network.guests.address_book import OWN_ADDRESSES, AddressBook, ListenAddresses, address_books
 from emulator.network.guests.guest_listeners import SocketGuestListeners
 from emulator.network.loopback import LoopbackError
 from emulator.run.log import RunLog
 from emulator.run.manifest import head_of, manifest_of
 from emulator.spec import Scenario
-from emulator.spec.model.addresses import node_ports, owners
+from emulator.spec.model.addresses import grpc_ports, node_ports, owners
 from emulator.spec.reading.secrets import resolved
 from emulator.spec.reading.user_functions import sources
 from emulator.spec.refusals.targets import GUEST
@@ -86,7 +86,7 @@ def run_scenario(
     progress: Progress | None = None,
     listeners: tuple[RowListener, ...] = (),
     session_tasks: tuple[SessionTask, ...] = (),
-    listen: ListenAddress | None = None,
+    listen: ListenAddresses = OWN_ADDRESSES,
     files: RunFiles = _FILES,
     campaign: str = "",
 ) -> RunResult:
@@ -102,7 +102,7 @@ def run_scenario(
         progress: called as emulated time passes.
         listeners: called with every row as it is recorded, except rows of `rpc` and `causes`.
         session_tasks: run next to the cluster; faults that they begin are saved in `by_hand.toml`.
-        listen: where guests reach all nodes, in mode `live`; None: at loopback addresses of their own.
+        listen: where guests reach nodes, in mode `live`.
         files: what the run directory is written with.
         campaign: digest of the campaign to which the run belongs; empty: to none.
 
@@ -116,10 +116,10 @@ def run_scenario(
     """
     if scenario.guests and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
-    if listen is not None and mode is not TimeMode.LIVE:
+    if listen != OWN_ADDRESSES and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: it listens for guests in mode live only, not in {mode}")
     scenario = resolved(scenario)
-    with _guest_listeners_at(listen, scenario) as guest_listeners:
+    with _guest_listeners_at(listen, scenario) as (guest_listeners, grpc_listeners):
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:
             _save_code(scenario, path, files)
@@ -138,7 +138,7 @@ def run_scenario(
                     stepped=stepped,
                     make_log=run.log.logger,
                     listeners=(*listeners, *run.listeners()),
-                    guests=run.guests(guest_listeners),
+                    guests=run.guests(guest_listeners, grpc_listeners),
                     failure=run.failure,
                 )
                 return RunResult(path, run.close())
@@ -156,16 +156,22 @@ def _save_code(scenario: Scenario, path: Path, files: RunFiles) -> None:
 
 
 @contextmanager
-def _guest_listeners_at(listen: ListenAddress | None, scenario: Scenario) -> Iterator[SocketGuestListeners | None]:
-    """The guest listeners at an address of this machine while the run lasts; None for no address."""
-    if listen is None:
-        yield None
-        return
-    guest_listeners = SocketGuestListeners(AddressBook(listen, scenario.guests or (GUEST,), node_ports(scenario)))
-    try:
-        yield guest_listeners
-    finally:
-        guest_listeners.release()
+def _guest_listeners_at(
+    listen: ListenAddresses, scenario: Scenario
+) -> Iterator[tuple[SocketGuestListeners | None, SocketGuestListeners | None]]:
+    """The guest listeners for all nodes and for gRPC while the run lasts; None for an address that is not chosen."""
+    books = address_books(listen, scenario.guests or (GUEST,), node_ports(scenario), grpc_ports(scenario))
+    with ExitStack() as stack:
+
+        def opened(book: AddressBook | None) -> SocketGuestListeners | None:
+            if book is None:
+                return None
+            guest_listeners = SocketGuestListeners(book)
+            stack.callback(guest_listeners.release)
+            return guest_listeners
+
+        of_nodes, of_grpc = map(opened, books)
+        yield of_nodes, of_grpc
 
 
 @contextmanager
@@ -283,13 +289,16 @@ class _RunUnderWay:
             return (self._state.owners.note,)
         return ()
 
-    def guests(self, guest_listeners: SocketGuestListeners | None) -> GuestAccess:
+    def guests(
+        self, guest_listeners: SocketGuestListeners | None, grpc_listeners: SocketGuestListeners | None
+    ) -> GuestAccess:
         """How guests join."""
         scenario = self._scenario
         broker_names = {spec.name: spec.broker_name for spec in scenario.brokers}
         return GuestAccess(
             scenario.guests,
             guest_listeners,
+            grpc_listeners,
             scenario.guest_limits,
             lambda fabric: GuestViews(fabric, broker_names, self._names).watch,
         )

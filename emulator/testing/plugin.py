@@ -34,8 +34,8 @@ _RUNS: pytest.StashKey[list[Path]] = pytest.StashKey()
 def rocketmq_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[Callable[..., ClusterHandle]]":
     """A function that starts a live cluster from a scenario or its file, and returns its handle.
 
-    Its options `listen` and `allow_code` are those of `emulator.launch`: `"127.0.0.1:9876"` puts all nodes on one
-    address.
+    Its options `listen`, `grpc` and `allow_code` are those of `emulator.launch`: `"127.0.0.1:9876"` puts all nodes on
+    one address, and `grpc="127.0.0.1:8081"` proxies.
 
     It returns when every node is ready and views agree. After the test all clusters are closed, also when SIGTERM ends
     the test process, as of a cancelled CI job: it does what Ctrl-C does, unless the suite handles it itself.
@@ -44,8 +44,14 @@ def rocketmq_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterato
 
     clusters: list[ClusterHandle] = []
 
-    def start(spec: "Scenario | str | Path", *, listen: str | None = None, allow_code: bool = False) -> "ClusterHandle":
-        cluster = launch(spec, mode="live", runs=tmp_path / "rmqemu", listen=listen, allow_code=allow_code)
+    def start(
+        spec: "Scenario | str | Path",
+        *,
+        listen: str | None = None,
+        grpc: str | None = None,
+        allow_code: bool = False,
+    ) -> "ClusterHandle":
+        cluster = launch(spec, mode="live", runs=tmp_path / "rmqemu", listen=listen, grpc=grpc, allow_code=allow_code)
         clusters.append(cluster)
         request.node.stash.setdefault(_RUNS, []).append(cluster.path)
         cluster.until("agree", "within", _READY_WITHIN)

@@ -14,6 +14,7 @@ from support.free_ports import free_ports
 from support.rmqemu_process import rmqemu, started
 
 GUESTS = Path(__file__).parents[2] / "examples" / "guests.toml"
+PROXIES = GUESTS.parent / "guests" / "proxies.toml"
 PATIENCE_S = 20
 
 
@@ -119,6 +120,26 @@ def test_one_address_for_all_nodes_is_printed_as_a_table_and_others_who_reach_it
     warning = answer.splitlines()[0]
     assert warning.startswith(f"rmqemu: warning: --listen 0.0.0.0:{first}: all machines that reach this one can send, ")
     assert warning.endswith("the control socket and the dashboard stay on this machine")
+
+
+def test_proxies_at_an_address_of_their_own_are_printed_as_endpoints_and_others_who_reach_them_are_warned_of(tmp_path):
+    first = free_ports(2, "0.0.0.0")
+    process = started("up", PROXIES, "--guest", "shop5", "--grpc", f"0.0.0.0:{first}", cwd=tmp_path)
+    lines = []
+    while not lines or not lines[-1].startswith("proxyNamesrvAddr="):
+        lines.append(process.stdout.readline().rstrip())
+        assert lines[-1], process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    answer = process.communicate(timeout=PATIENCE_S)[1]
+
+    *_, nameserver, proxies, remoting = lines
+    assert proxies == f"endpoints=127.0.0.1:{first};127.0.0.1:{first + 1}"
+    assert nameserver.endswith(".1:9876")
+    assert remoting.count(":8080") == 2
+    warning = answer.splitlines()[0]
+    assert warning.startswith(
+        f"rmqemu: warning: --grpc 0.0.0.0:{first}: all machines that reach this one can send and consume,"
+    )
 
 
 def test_a_port_in_use_is_one_line_and_leaves_nothing(tmp_path):

@@ -45,6 +45,15 @@ def up(
             show_default="a loopback address of its own for each node",
         ),
     ] = None,
+    grpc: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where programs of RocketMQ 5 reach the first proxy, such as 127.0.0.1:8081; the other proxies follow "
+            "at the next ports of HOST.",
+            show_default="with all other ports of proxies",
+        ),
+    ] = None,
     web: Annotated[bool, typer.Option("--web", help="Show the cluster in a browser, too.")] = False,
     web_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port of --web; a free one.", show_default=False)
@@ -58,9 +67,10 @@ def up(
     """
     with one_line_errors():
         from emulator.cli.up import run_live
+        from emulator.network.guests.address_book import ListenAddresses
 
         level = trace or TraceLevel.FULL
-        names = tuple(guest or ())
+        names, addresses = tuple(guest or ()), ListenAddresses.parse(listen, grpc)
         run_live(
-            spec, runs, level, names, command, store_max, listen, web=web, web_port=web_port, allow_code=allow_code
+            spec, runs, level, names, command, store_max, addresses, web=web, web_port=web_port, allow_code=allow_code
         )

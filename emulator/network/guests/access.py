@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from emulator.network.guests.guest_listeners import GuestListeners
+from emulator.network.guests.guest_listeners import GuestListeners, SocketGuestListeners
 from emulator.network.guests.watch import WatchGuest, unwatched
 from emulator.spec.model.guest_limits import GuestLimits
 
@@ -24,6 +24,8 @@ class GuestAccess:
     names: tuple[str, ...] = ()
     guest_listeners: GuestListeners | None = None
     """Where they come in; frames of nodes then stay in memory. None: each dials loopback addresses of its own."""
+    grpc_listeners: SocketGuestListeners | None = None
+    """Where clients of RocketMQ 5 come in; None: where all do."""
     limits: GuestLimits = GuestLimits()
     make_watch: Callable[["Fabric"], WatchGuest] = _unwatched
     """Called once with the network that they join; what it returns makes the watch of each connection."""

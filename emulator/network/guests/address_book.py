@@ -40,9 +40,11 @@ class ListenAddress:
     host: str
     """Numeric, IPv4; `ANY` stands for each address of this machine."""
     port: int
+    option: str = "listen"
+    """The option that has it, for messages."""
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls, text: str, option: str = "listen") -> Self:
         """Read `HOST:PORT`.
 
         Raises:
@@ -53,10 +55,10 @@ class ListenAddress:
             ip = str(IPv4Address(host))
         except AddressValueError:
             hint = "; IPv6 is not there" if ":" in host else ""
-            raise ListenError(f"listen: {_EXPECTED}, not {shown(text)}{hint}") from None
+            raise ListenError(f"{option}: {_EXPECTED}, not {shown(text)}{hint}") from None
         if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= _PORT_MAX):
-            raise ListenError(f"listen: expected a port from 1 to {_PORT_MAX} behind {ip}:, not {shown(port)}")
-        return cls(ip, int(port))
+            raise ListenError(f"{option}: expected a port from 1 to {_PORT_MAX} behind {ip}:, not {shown(port)}")
+        return cls(ip, int(port), option)
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -65,6 +67,41 @@ class ListenAddress:
     def is_loopback(self) -> bool:
         """Whether no other machine reaches it."""
         return IPv4Address(self.host).is_loopback
+
+    @property
+    def label(self) -> str:
+        """The option with its value."""
+        return f"{self.option} {self}"
+
+    def shares_ports(self, other: "ListenAddress") -> bool:
+        """Whether a port can be used only once at the two hosts."""
+        return self.host == other.host or ANY in (self.host, other.host)
+
+
+@attrs.frozen
+class ListenAddresses:
+    """Where guests reach a cluster at addresses of this machine."""
+
+    nodes: ListenAddress | None = None
+    """All nodes, the first nameserver first; None: at loopback addresses of their own."""
+    grpc: ListenAddress | None = None
+    """The gRPC ports of proxies, the first proxy first; None: with all other ports."""
+
+    @classmethod
+    def parse(cls, listen: str | None, grpc: str | None) -> Self:
+        """Read the two options.
+
+        Raises:
+            ListenError: one is not `HOST:PORT`.
+        """
+        return cls(
+            None if listen is None else ListenAddress.parse(listen),
+            None if grpc is None else ListenAddress.parse(grpc, "grpc"),
+        )
+
+
+OWN_ADDRESSES = ListenAddresses()
+"""Each node has a loopback address of its own."""
 
 
 @attrs.frozen
@@ -109,7 +146,8 @@ class AddressBook:
         self.guests = guests
         self.nodes = nodes
         self._pages: dict[str, Page] = {}
-        self._used_for: dict[int, str] = {}
+        self.used_for: dict[int, str] = {}
+        """What each port is for."""
         next_port = address.port
         for guest in guests:
             ports: dict[str, int] = {}
@@ -117,17 +155,28 @@ class AddressBook:
                 base = next_port - min(node.ports)
                 for port in node.ports:
                     ports[f"{node.ip}:{port}"] = base + port
-                    self._used_for[base + port] = node.label
+                    self.used_for[base + port] = node.label
                 next_port = base + max(node.ports) + 1
             self._pages[guest] = Page(address.host, ports)
         if next_port - 1 > _PORT_MAX:
             needed = next_port - address.port
-            raise ListenError(f"listen {address}: {needed} ports are needed from there on, and {_PORT_MAX} is the last")
+            raise ListenError(f"{address.label}: {needed} ports are needed from there on, and {_PORT_MAX} is the last")
 
     @property
     def ports(self) -> tuple[int, ...]:
         """All ports that are used, in order."""
-        return tuple(sorted(self._used_for))
+        return tuple(sorted(self.used_for))
+
+    def require_apart_from(self, other: "AddressBook") -> None:
+        """Require that no port is in both books.
+
+        Raises:
+            ListenError: one is.
+        """
+        shared = [port for port in self.ports if port in other.used_for]
+        if shared and self.address.shares_ports(other.address):
+            which = f"port {shared[0]} is for {self.used_for[shared[0]]} and, by {other.address.label}, for"
+            raise ListenError(f"{self.address.label}: {which} {other.used_for[shared[0]]}; choose another PORT")
 
     def page(self, guest: str) -> Page:
         """The addresses of a guest."""
@@ -136,10 +185,10 @@ class AddressBook:
     def refused(self, port: int, error: OSError) -> ListenError:
         """That a port cannot be had, in one line."""
         if error.errno == errno.EADDRNOTAVAIL:
-            return ListenError(f"listen {self.address}: {self.address.host} is no address of this machine")
+            return ListenError(f"{self.address.label}: {self.address.host} is no address of this machine")
         why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {os.strerror(error.errno or 0)}"
         hint = "choose another PORT, or end the program that has it" if error.errno == errno.EADDRINUSE else _EXPECTED
-        return ListenError(f"listen {self.address}: port {port}, for {self._used_for[port]}, {why}; {hint}")
+        return ListenError(f"{self.address.label}: port {port}, for {self.used_for[port]}, {why}; {hint}")
 
     def lines(self) -> list[str]:
         """A table for people: the address of each node, for each guest."""
@@ -156,3 +205,38 @@ class AddressBook:
         width = max(map(len, names))
         head = ["HOST is whichever address of this machine a program has dialed"] if self.address.host == ANY else []
         return head + [f"{name:{width}}  {address}" for name, address in zip(names, addresses, strict=True)]
+
+
+def address_books(
+    listen: ListenAddresses, guests: tuple[str, ...], nodes: tuple[NodePorts, ...], calls: tuple[NodePorts, ...]
+) -> tuple[AddressBook | None, AddressBook | None]:
+    """The books of two addresses: for all nodes, and for the gRPC ports of proxies; None for one that is not chosen.
+
+    Args:
+        guests: names, at least one.
+        nodes: all ports that guests may dial.
+        calls: those of `nodes` that are gRPC ports.
+
+    Raises:
+        ListenError: guests cannot be listened to there.
+    """
+    if listen.grpc is None:
+        return (None if listen.nodes is None else AddressBook(listen.nodes, guests, nodes)), None
+    if not calls:
+        raise ListenError(f"{listen.grpc.label}: the scenario has no proxy, which would serve gRPC there")
+    of_calls = AddressBook(listen.grpc, guests, calls)
+    if listen.nodes is None:
+        _require_room_next_to(nodes, of_calls)
+        return None, of_calls
+    of_others = AddressBook(listen.nodes, guests, tuple(node for node in nodes if node not in calls))
+    of_calls.require_apart_from(of_others)
+    return of_others, of_calls
+
+
+def _require_room_next_to(nodes: tuple[NodePorts, ...], book: AddressBook) -> None:
+    """Require that a book of all addresses of this machine has no port of a node with a loopback address of its own."""
+    for node in nodes if book.address.host == ANY else ():
+        for port in node.ports:
+            if port in book.ports:
+                which = f"port {port} is that of {node.label} at its own address, too"
+                raise ListenError(f"{book.address.label}: {which}; choose another PORT or HOST, or listen as well")

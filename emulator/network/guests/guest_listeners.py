@@ -32,6 +32,9 @@ class GuestListeners(Protocol):
     def close(self, guest_listener: socket.socket) -> None:
         """Close one of them; who waits for its next connection is reported."""
 
+    def lines(self) -> list[str]:
+        """A table for people: the address of each node; empty where each has one of its own."""
+
 
 class LoopbackGuestListeners:
     """Each guest dials addresses of its own: those without a name the nodes' own, others a block next to them.
@@ -71,6 +74,10 @@ class LoopbackGuestListeners:
         if guest_listener in self._own:
             del self._own[guest_listener]
             self._carrier.close_listener(guest_listener)
+
+    def lines(self) -> list[str]:
+        """Nothing: a guest finds all nodes from the first nameserver or proxy on."""
+        return []
 
     def _named(self, name: str, block: int, number: int) -> GuestHost:
         return GuestHost(name, _ip(number), _with_ip(lambda ip: f"127.{block}.{number}.{self._place(ip)}"))
@@ -137,6 +144,14 @@ class SocketGuestListeners:
         guest_listener.close()
         self._bind(port)
 
+    def has(self, guest_listener: socket.socket) -> bool:
+        """Whether it is one of these."""
+        return guest_listener in self._bound.values()
+
+    def lines(self) -> list[str]:
+        """The address book."""
+        return self.book.lines()
+
     def release(self) -> None:
         """Give the ports back."""
         for bound in self._bound.values():
@@ -160,3 +175,48 @@ class SocketGuestListeners:
         except OSError as error:
             raise self.book.refused(port, error) from None
         return guest_listener
+
+
+class GrpcGuestListeners:
+    """Guests dial the gRPC ports of proxies at one address of this machine, and all else as they would without it.
+
+    Args:
+        others: of all ports.
+        grpc: of the gRPC ports.
+    """
+
+    def __init__(self, others: GuestListeners, grpc: SocketGuestListeners) -> None:
+        self._others = others
+        self._grpc = grpc
+        self.hosts: Mapping[str, GuestHost] = {
+            name: self._at_both(host) if name in grpc.hosts else host for name, host in others.hosts.items()
+        }
+
+    def open(self, listener: Listener, port: int) -> tuple[tuple[GuestHost, socket.socket], ...]:
+        """Those of both."""
+        opened = (*self._others.open(listener, port), *self._grpc.open(listener, port))
+        return tuple((self.hosts[host.node], guest_listener) for host, guest_listener in opened)
+
+    def admit(self, guest_listener: socket.socket, take: TakeGuest) -> None:
+        """As its owner does."""
+        self._owner(guest_listener).admit(guest_listener, take)
+
+    def close(self, guest_listener: socket.socket) -> None:
+        """Close it where it was opened."""
+        self._owner(guest_listener).close(guest_listener)
+
+    def lines(self) -> list[str]:
+        """The table of both."""
+        return [*self._others.lines(), *self._grpc.lines()]
+
+    def _owner(self, guest_listener: socket.socket) -> GuestListeners:
+        return self._grpc if self._grpc.has(guest_listener) else self._others
+
+    def _at_both(self, host: GuestHost) -> GuestHost:
+        page = self._grpc.book.page(host.node)
+
+        def dialable(address: str, dialed: str) -> str:
+            is_grpc = page.port(address) is not None
+            return page.dialable(address, dialed) if is_grpc else host.dialable(address, dialed)
+
+        return GuestHost(host.node, host.ip, dialable)

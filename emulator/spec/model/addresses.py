@@ -162,10 +162,16 @@ def node_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
         **{spec.name: (CONTROLLER_PORT,) for spec in scenario.controllers},
         **dict.fromkeys(scenario.containers(), (CONTAINER_PORT, CONTAINER_PORT - VIP_PORT_DISTANCE)),
         **{spec.name: _broker_ports(spec.config.listen_port) for spec in scenario.brokers},
-        **{spec.name: (spec.config.grpc_server_port,) for spec in scenario.proxies},
     }
     proxies = (NodePorts(p.name, ips[p.name], (p.config.remoting_listen_port,), "remoting") for p in scenario.proxies)
-    return (*(NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items()), *proxies)
+    others = (NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items())
+    return (*others, *grpc_ports(scenario), *proxies)
+
+
+def grpc_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
+    """The ports of proxies that clients of RocketMQ 5 dial."""
+    ips = addresses(scenario)
+    return tuple(NodePorts(p.name, ips[p.name], (p.config.grpc_server_port,)) for p in scenario.proxies)
 
 
 def _nameserver_ports(config: NameserverConfig) -> tuple[int, ...]:
