@@ -140,7 +140,8 @@ class BeliefKind(StrEnum):
     PROXY_MEMBERS = "proxy_members"
     """Proxy: members of a consumer group, which no broker knows.
 
-    Subject: group; value: {client id: the proxy that it has registered with}; {}: it has no member any more.
+    Subject: group; value: {client id: the proxy that it has registered with}, or several with a semicolon between them,
+    since a client that moves to another proxy is listed twice; {}: it has no member any more.
     """
     PROXY = "proxy"
     """Consumer, producer: of RocketMQ 5, the proxy that it is connected with.

@@ -131,12 +131,18 @@ def _members(client_ids: Collection[str]) -> str:
     return f"{len(client_ids)} members: {' '.join(client_ids)}"
 
 
-def _proxy_members(proxy_of: Mapping[str, str]) -> str:
-    """`2 members: c1 at proxy-1, c2 at proxy-2`; the id of a proxy ends with its ports."""
-    if not proxy_of:
+def proxies_in(ids: str) -> list[str]:
+    """The addresses of proxies in the value of a member; the id of a proxy ends with its ports."""
+    return [proxy_id.partition("%")[0] for proxy_id in ids.split(";")]
+
+
+def _proxy_members(proxies_of: Mapping[str, str]) -> str:
+    """`3 members: c1 at proxy-1, c2 at proxy-1 and proxy-2`; a client that is listed twice counts twice."""
+    if not proxies_of:
         return "no members"
-    members = ", ".join(f"{client} at {proxy.partition('%')[0]}" for client, proxy in proxy_of.items())
-    return f"{len(proxy_of)} members: {members}"
+    names = {client: proxies_in(proxies) for client, proxies in proxies_of.items()}
+    members = ", ".join(f"{client} at {' and '.join(proxies)}" for client, proxies in names.items())
+    return f"{sum(map(len, names.values()))} members: {members}"
 
 
 def _route(value: Any) -> str:

@@ -11,6 +11,7 @@ from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
 from emulator.spec.model.addresses import addresses
 from emulator.state.client_names import guest_of
+from emulator.state.event_lines import proxies_in
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, PASSES, RPC
 from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, left_out, walk, with_beliefs
@@ -289,10 +290,13 @@ def _shown_on_the_way(row: TraceRow) -> tuple[tuple[BeliefKind, ...], tuple[str,
 
 
 def _proxies_of(row: TraceRow, names: NodeNames) -> list[str]:
-    """The proxies that a client connects with, although none of them is in the chain of what it believes."""
-    if row.table is not BELIEFS or row.text("kind") != BeliefKind.PROXY:
-        return []
-    return [names.node(address) for address in row.text("subject").split(";")]
+    """The proxies of clients, although none of them is in the chain of what is believed of these."""
+    addresses: Iterable[str] = ()
+    if row.table is BELIEFS and row.text("kind") == BeliefKind.PROXY:
+        addresses = row.text("subject").split(";")
+    elif row.table is BELIEFS and row.text("kind") == BeliefKind.PROXY_MEMBERS:
+        addresses = (address for ids in (value_of(row) or {}).values() for address in proxies_in(ids))
+    return [names.node(address) for address in addresses]
 
 
 def _near(row: TraceRow, links: tuple[ChainLink, ...]) -> list[str]:

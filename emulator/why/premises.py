@@ -126,10 +126,10 @@ def _premises_of_view(trace: TraceRows, view: TraceRow, names: NodeNames) -> tup
     group, _, topic = view.text("subject").partition("/")
     different = change(before, view)
     found: list[Premise] = []
-    items = (*different.gone, *different.new)
+    items = (*different.gone, *different.new, *different.changed)
     if any("@" in item for item in items):
         found += _members(trace, before, view, group, names)
-    if different.changed or any("@" not in item for item in items):
+    if any("@" not in item for item in items):
         route = _held(trace, view.text("node"), BeliefKind.ROUTE, topic, view.seq)
         if route is not None:
             found.append(Premise(route, f"the queues are those of the route that {view.text('node')} held:"))
@@ -141,14 +141,20 @@ def _members(trace: TraceRows, before: TraceRow, view: TraceRow, group: str, nam
     now, then = names.node(view.text("source")), names.node(before.text("source"))
     if not view.text("source"):
         return ()
-    held = _held(trace, now, BeliefKind.CONSUMER_IDS, group, _answered_at(trace, view))
+    held = _listed(trace, now, group, _answered_at(trace, view))
     if then != now and before.text("source"):
-        other = _held(trace, then, BeliefKind.CONSUMER_IDS, group, view.seq)
+        other = _listed(trace, then, group, view.seq)
         if other is not None and (held is None or other.seq > held.seq):
             node = view.text("node")
             text = f"{node} had its members from {now} this time, and from {then} before ({seconds(before.t_ns)});"
             return (Premise(other, f"{text} {then} held since:"),)
     return () if held is None else (Premise(held, f"{now} gave these members, which it held since:"),)
+
+
+def _listed(trace: TraceRows, node: str, group: str, until_seq: int) -> TraceRow | None:
+    """The members that a broker held, or those that a proxy held of clients of proxies."""
+    held = _held(trace, node, BeliefKind.CONSUMER_IDS, group, until_seq)
+    return _held(trace, node, BeliefKind.PROXY_MEMBERS, group, until_seq) if held is None else held
 
 
 def _premises_of_answer(

@@ -111,16 +111,19 @@ def in_one_line(text: str) -> str:
 
 
 def parts_of(kind: str, value: Any) -> dict[str, Any]:
-    """The value of a belief as a mapping from the names of its parts to their values; empty if it has none."""
+    """The value of a belief as a mapping from the names of its parts to their values; empty if it has none.
+
+    A member has no value but how often it is listed.
+    """
     if isinstance(value, Mapping):
         if kind == BeliefKind.VIEW:
-            return {**dict.fromkeys(value["cids"]), **{f"queues of {name}": n for name, n in value["queues"].items()}}
+            return {**Counter(value["cids"]), **{f"queues of {name}": n for name, n in value["queues"].items()}}
         if kind in (BeliefKind.LIVE_BROKERS, BeliefKind.MEMBER_GROUP):
             return {address: broker_id for broker_id, address in value.items()}
         value = value["shares"] if kind == BeliefKind.ALLOCATION else value
         return dict(value) if kind in (BeliefKind.ROUTE, BeliefKind.QUEUE_LOCKS, BeliefKind.ALLOCATION) else {}
     if isinstance(value, list) and kind in _MEMBER_KINDS:
-        return dict.fromkeys(value)
+        return dict(Counter(value))
     if isinstance(value, list) and kind == BeliefKind.ASSIGNMENT:
         return dict.fromkeys(f"{broker_name} q{queue_id}" for broker_name, queue_id in value)
     return {}

@@ -238,8 +238,10 @@ class ClientManager:
 
     def _believe_members(self, group: str) -> None:
         known = self.consumers.group(group)
-        members = {} if known is None else {m.client_id: self._proxy_of(m.channel) for m in known.channels.values()}
-        value = dict(sorted(members.items()))
+        members: dict[str, list[str]] = {}
+        for member in () if known is None else known.channels.values():
+            members.setdefault(member.client_id, []).append(self._proxy_of(member.channel))
+        value = {client_id: ";".join(sorted(proxies)) for client_id, proxies in sorted(members.items())}
         if self._members.get(group, {}) != value:
             self._members[group] = value
             self._host.record(Belief(BeliefKind.PROXY_MEMBERS, group, value))

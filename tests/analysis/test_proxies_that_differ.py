@@ -82,6 +82,16 @@ def test_the_death_of_a_proxy_explains_that_the_groups_of_proxies_differ_and_no_
     assert (row.violation, row.cause) == (True, Cause.NONE)
 
 
+@pytest.mark.parametrize("event", ["killed", "stopped", "powered_off"])
+@pytest.mark.parametrize(("lasts_s", "violation"), [(150, False), (180, True)])
+def test_the_end_of_a_proxy_explains_that_others_list_its_clients_until_they_expire(event, lasts_s, violation):
+    """Clients of RocketMQ 4 that have moved to another proxy are listed twice until then (trap G55)."""
+    trace = two_proxies().at(CALM_S).life("proxy-3", event, role="proxy")
+    trace = members(trace.at(CALM_S + 1), P1, BOTH | {"c3": "proxy-1;proxy-3"})
+    trace = members(trace.at(CALM_S + 1 + lasts_s), P2, BOTH | {"c3": "proxy-1;proxy-3"})
+    assert reported(trace) == [("proxy_members", CALM_S + 1, CALM_S + 1 + lasts_s, violation)]
+
+
 def test_the_end_of_a_member_explains_that_another_proxy_lists_it_until_it_was_silent_for_two_minutes():
     trace = members(two_proxies().at(CALM_S).life("c2", "killed"), P2, {"c1": P1})
     trace = members(trace.at(CALM_S + 130), P1, {"c1": P1})

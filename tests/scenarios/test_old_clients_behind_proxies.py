@@ -1,11 +1,13 @@
 """Clients of RocketMQ 4 whose nameserver is the remoting port of a proxy."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import attrs
 import pytest
 
 from analysis.executed_rows import found_in_executed
+from emulator.analysis.judge import broken
 from emulator.analysis.measures.stale_routes import STALE_ROUTES, StaleRoute
 from emulator.spec import SpecError, loads
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
@@ -24,6 +26,7 @@ from nodes.config import (
 from nodes.config.proxy import ProxyConfig
 from nodes.protocol.codes import RequestCode
 from nodes.proxy.tables.topic_types import TopicMessageType
+from nodes.units import NS_PER_S
 
 PROXY, OTHER = "proxy-1", "proxy-2"
 BROKERS = ("broker-a", "broker-b")
@@ -114,7 +117,10 @@ def test_a_second_member_is_found_at_the_next_rebalance() -> None:
 
 
 @pytest.mark.trap("G55")
-def test_a_client_that_moves_to_another_proxy_is_there_twice_and_leaves_queues_without_owner() -> None:
+@pytest.mark.parametrize("end", [Stage.kill, Stage.power_off])
+def test_a_client_that_moves_to_another_proxy_is_there_twice_and_leaves_queues_without_owner(
+    end: Callable[[Stage, str], Awaitable[None]],
+) -> None:
     lists = ConsumerConfig(namesrv_addr=f"{PROXY};{OTHER}")
     members: list[tuple[str, ...]] = []
 
@@ -124,16 +130,22 @@ def test_a_client_that_moves_to_another_proxy_is_there_twice_and_leaves_queues_w
 
         await stage.at_ms(30 * SECONDS)
         look()
-        await stage.power_off(PROXY)
+        await end(stage, PROXY)
         await stage.at_ms(100 * SECONDS)
         look()
         await stage.at_ms(170 * SECONDS)
         look()
 
     trace = execute(behind(consumers(3, lists)), script)
-    assert [len(ids) for ids in members] == [3, 3 + len(_at(trace, PROXY)), 3]
-    assert len(_at(trace, PROXY)) >= 1
+    moved = _at(trace, PROXY)
+    assert [len(ids) for ids in members] == [3, 3 + len(moved), 3]
+    assert len(moved) >= 1
     assert len(set(members[1])) == 3
+    believed = [row for row in trace.beliefs(BeliefKind.PROXY_MEMBERS, GROUP, node=OTHER) if row.at_ms < 100 * SECONDS]
+    assert sum(";" in proxies for proxies in believed[-1].held.values()) == len(moved)
+    found = found_in_executed(trace)
+    assert any(row.end_ns - row.start_ns > 60 * NS_PER_S for row in found["orphans"])
+    assert broken(found) == ()
 
 
 def _at(trace: Trace, proxy: str) -> set[str]:

@@ -2,12 +2,14 @@
 
 import attrs
 
+from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import NameserverSpec
 from emulator.testing import ConsoleUser, a_scenario, consumer_group, run_at_console
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from emulator.why.words import names_of
 from nodes.config import ConsumerConfig, NameserverConfig
+from nodes.config.proxy import ProxyConfig
 
 
 def scenario(run_for_s, **given):
@@ -51,6 +53,23 @@ def test_a_cut_between_a_consumer_and_a_broker_is_named_by_the_queue_that_got_a_
     assert has(reported, "the last HEART_BEAT (34) of c2 reached broker-b at")
     assert has(reported, "calls of c2 to broker-b that failed", "connection not answered", "timed out")
     assert has(reported, "c2 keeps it: no pass since has seen other members or queues")
+
+
+def test_a_member_that_is_listed_twice_leads_to_the_proxy_that_it_has_left(tmp_path):
+    config = ConsumerConfig(namesrv_addr="proxy-1;proxy-2")
+    proxies = tuple(ProxySpec(name, ProxyConfig()) for name in ("proxy-1", "proxy-2"))
+    run = attrs.evolve(scenario(130, consumers=0), proxies=proxies, consumers=consumer_group(3, config))
+    path, trace = executed(run, tmp_path, {30: "kill proxy-1"})
+    lost = next(
+        row
+        for row in trace.select("ownership", event="dropped", after_ms=32_000)
+        if trace.owners(100_000, row.topic).get((row.broker_name, row.queue_id), []) == []
+    )
+    reported = answer_of_run([f"queue {lost.topic}/{lost.broker_name}/{lost.queue_id} at 100s"], open_run(path))
+
+    assert "proxy-2 gave these members, which it held since:" in reported
+    assert has(reported, "  proxy-2  proxy_members g: ", " at proxy-1 and proxy-2", "(before: 3 members: ")
+    assert has(reported, "  kill-1 (kill proxy-1), from 30.000 s", "it hit proxy-1 itself")
 
 
 def test_a_killed_broker_leads_to_the_operator_by_its_closed_connection(tmp_path):

@@ -156,7 +156,8 @@ class Causes(Watcher):
         elif row.role in (BROKER, PROXY):
             groups = [""] if row.role == BROKER else list(self._behind_proxies)
             self._open(groups, row.t_ns, Cause.RETURNED if event in _RETURNS else Cause.ROUTE, subject)
-            if event in _SILENT:
+            # Other proxies list the clients of one that has ended, also those that have moved to them meanwhile.
+            if event in _SILENT or (row.role == PROXY and event not in _RETURNS):
                 self._silence(groups, row.t_ns, subject)
         elif row.role == NAMESERVER:
             self._open([""], row.t_ns, Cause.ROUTE, subject)
