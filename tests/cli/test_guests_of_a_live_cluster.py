@@ -99,15 +99,20 @@ def test_a_broker_whose_log_is_full_deletes_its_oldest_messages_and_says_so_firs
     assert reported == ["store_nearly_full", "store_full"]
 
 
-def test_one_address_for_all_nodes_is_printed_as_a_table_and_others_who_reach_it_are_warned_of(tmp_path):
-    first = free_ports(13, "0.0.0.0")
-    process = started("up", GUESTS, "--listen", f"0.0.0.0:{first}", cwd=tmp_path)
+def printed_until(process, beginning):
+    """(lines until one that begins so, what it complains of until it was interrupted)."""
     lines = []
-    while not lines or not lines[-1].startswith("namesrvAddr="):
+    while not lines or not lines[-1].startswith(beginning):
         lines.append(process.stdout.readline().rstrip())
         assert lines[-1], process.stderr.read()
     process.send_signal(signal.SIGINT)
-    answer = process.communicate(timeout=PATIENCE_S)[1]
+    return lines, process.communicate(timeout=PATIENCE_S)[1]
+
+
+def test_one_address_for_all_nodes_is_printed_as_a_table_and_others_who_reach_it_are_warned_of(tmp_path):
+    first = free_ports(13, "0.0.0.0")
+    process = started("up", GUESTS, "--listen", f"0.0.0.0:{first}", cwd=tmp_path)
+    lines, answer = printed_until(process, "namesrvAddr=")
 
     assert lines[-6:] == [
         "HOST is whichever address of this machine a program has dialed",
@@ -125,12 +130,7 @@ def test_one_address_for_all_nodes_is_printed_as_a_table_and_others_who_reach_it
 def test_proxies_at_an_address_of_their_own_are_printed_as_endpoints_and_others_who_reach_them_are_warned_of(tmp_path):
     first = free_ports(2, "0.0.0.0")
     process = started("up", PROXIES, "--guest", "shop5", "--grpc", f"0.0.0.0:{first}", cwd=tmp_path)
-    lines = []
-    while not lines or not lines[-1].startswith("proxyNamesrvAddr="):
-        lines.append(process.stdout.readline().rstrip())
-        assert lines[-1], process.stderr.read()
-    process.send_signal(signal.SIGINT)
-    answer = process.communicate(timeout=PATIENCE_S)[1]
+    lines, answer = printed_until(process, "proxyNamesrvAddr=")
 
     *_, nameserver, proxies, remoting = lines
     assert proxies == f"endpoints=127.0.0.1:{first};127.0.0.1:{first + 1}"
