@@ -3,6 +3,7 @@
 import pytest
 
 from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, found_in
+from emulator.analysis.inputs.offsets import OffsetFault
 from support.findings import half_views_of, offset_anomalies_of
 
 END_S = 100
@@ -97,6 +98,15 @@ def test_commits_that_fall_and_starts_elsewhere_are_reported_with_what_was_expec
         (3, "regressed", 20.6, "b", 6, 5, False),
         (3, "replays", 20, "b", 6, 5, False),
     ]
+
+
+@pytest.mark.parametrize(("after_s", "violation"), [(0.4, False), (1.5, True)])
+def test_an_owner_may_commit_from_its_own_start_if_the_next_owner_begins_within_a_second(after_s, violation):
+    trace = HandMadeTrace().own("a", "acquired", offset=0).at(10).commit("a", 5).at(19.9).commit("a", 6)
+    trace.at(20).own("b", "acquired", offset=5).at(20 + after_s).own("c", "acquired", offset=6)
+    rows = offset_anomalies_of(found_in(trace.at(20.1 + after_s).commit("b", 5), END_S))
+    (fell,) = [row for row in rows if row.what is OffsetFault.REGRESSED]
+    assert (fell.expected, fell.offset, fell.violation) == (6, 5, violation)
 
 
 def test_a_message_below_the_highest_commit_that_no_consumer_consumed_is_lost(found):

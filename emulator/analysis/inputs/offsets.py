@@ -112,6 +112,15 @@ class Administered:
     """Until when anomalies follow from it."""
 
 
+@attrs.frozen
+class _Start:
+    """An owner began with a queue."""
+
+    t_ns: int
+    offset: int
+    is_baseline: bool
+
+
 class BrokerRoles:
     """Who is master in the eyes of the brokers of one broker group: a sweep over their roles."""
 
@@ -167,9 +176,8 @@ class OffsetSweep:
         self._settled = -1
         self._recent: list[tuple[int, int]] = []
         """Commits of the last second: instant and offset."""
-        self._start = -1
-        self._started_ns = -1
-        self._healthy_start = False
+        self._starts: list[_Start] = []
+        """The newest start, and those of the second before it: an owner may commit until it notices the next one."""
         self._at_brokers: dict[str, list[tuple[int, int]]] = {}
         """Mapping node -> instants and offsets that it held, the recent ones."""
         self._to_follow: dict[str, int] = {}
@@ -207,11 +215,13 @@ class OffsetSweep:
             self._settled = self._recent.pop(0)[1]
 
     def _begin(self, row: OwnershipRow) -> None:
-        self._healthy_start = self._settled <= row.offset <= self._last or self._last < 0
+        is_baseline = self._settled <= row.offset <= self._last or self._last < 0
         if 0 <= self._last != row.offset:
             subject = OffsetFault.REPLAYS if row.offset < self._last else OffsetFault.SKIPS
-            self._find(row, subject, row.node, self._last, violation=not self._healthy_start)
-        self._start, self._started_ns = row.offset, row.t_ns
+            self._find(row, subject, row.node, self._last, violation=not is_baseline)
+        since_ns = row.t_ns - SETTLED_MS * NS_PER_MS
+        self._starts = [start for start in self._starts if start.t_ns >= since_ns]
+        self._starts.append(_Start(row.t_ns, row.offset, is_baseline))
         if self._last < 0:
             self._last = self._settled = row.offset
 
@@ -232,9 +242,11 @@ class OffsetSweep:
         return master is not None and master[0] != row.node
 
     def _is_baseline(self, row: MessageRow) -> bool:
-        """Whether the commit is one of a new owner whose start was baseline."""
-        young = self._started_ns >= 0 and row.t_ns - self._started_ns <= self._bounds.round_ms * NS_PER_MS
-        return young and self._healthy_start and row.offset >= self._start
+        """Whether the commit may be one of a new owner whose start was baseline."""
+        since_ns = row.t_ns - self._bounds.round_ms * NS_PER_MS
+        return any(
+            start.is_baseline and start.t_ns >= since_ns and row.offset >= start.offset for start in self._starts
+        )
 
     def _set(self, row: MessageRow, offset_fault: OffsetFault) -> None:
         """A broker's offset was set by no client: compare it with what the same broker held before."""
