@@ -173,10 +173,10 @@ class AddressBook:
         Raises:
             ListenError: one is.
         """
-        shared = [port for port in self.ports if port in other.used_for]
-        if shared and self.address.shares_ports(other.address):
-            which = f"port {shared[0]} is for {self.used_for[shared[0]]} and, by {other.address.label}, for"
-            raise ListenError(f"{self.address.label}: {which} {other.used_for[shared[0]]}; choose another PORT")
+        for port in self.ports if self.address.shares_ports(other.address) else ():
+            if port in other.used_for:
+                which = f"port {port} is for {self.used_for[port]} and, by {other.address.label}, for"
+                raise ListenError(f"{self.address.label}: {which} {other.used_for[port]}; choose another PORT")
 
     def page(self, guest: str) -> Page:
         """The addresses of a guest."""
@@ -237,6 +237,6 @@ def _require_room_next_to(nodes: tuple[NodePorts, ...], book: AddressBook) -> No
     """Require that a book of all addresses of this machine has no port of a node with a loopback address of its own."""
     for node in nodes if book.address.host == ANY else ():
         for port in node.ports:
-            if port in book.ports:
+            if port in book.used_for:
                 which = f"port {port} is that of {node.label} at its own address, too"
                 raise ListenError(f"{book.address.label}: {which}; choose another PORT or HOST, or listen as well")
