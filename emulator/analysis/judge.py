@@ -13,11 +13,11 @@ from emulator.analysis.measures.lost_topics import FirstStored
 from emulator.analysis.measures.measured import Measured
 from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.report import Report, RulesVerdict
-from emulator.analysis.rows.feed import OrderedRows, Source, Watcher, watch
-from emulator.analysis.rows.reader import StoredRows
-from emulator.analysis.rows.row_classes import ROWS, MessageRow
-from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.analysis.run_head import RunHead, head_of
+from emulator.history.rows.feed import OrderedRows, Source, Watcher, watch
+from emulator.history.rows.reader import StoredRows
+from emulator.history.rows.row_classes import ROWS, MessageRow
+from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.trace.run_directory import RunDirectory
 
 

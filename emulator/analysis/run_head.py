@@ -9,7 +9,7 @@ import attrs
 
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.facts import RunFacts, facts_of
-from emulator.analysis.rows.row_classes import ROWS
+from emulator.history.rows.row_classes import ROWS
 from emulator.spec import Scenario, from_dict
 from emulator.spec.model.addresses import owners
 from emulator.spec.model.service_limits import ServiceLimits

@@ -15,7 +15,6 @@ import tomli_w
 
 from emulator.analysis.judge import judge_run
 from emulator.analysis.report import RulesVerdict
-from emulator.analysis.rows.lookup import UnreadableTraceError
 from emulator.base.errors import UserError
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case
@@ -24,6 +23,7 @@ from emulator.campaign.case_runner import CaseRunner
 from emulator.campaign.directory import save_code
 from emulator.campaign.measured import broken_in
 from emulator.campaign.results import CaseResult, Outcome
+from emulator.history.rows.lookup import UnreadableTraceError
 from emulator.shrinking import RUNS_MAX, ShrinkingInterrupted, ShrinkRun, Shrunk, shrink
 from emulator.spec import Scenario, to_dict
 from emulator.spec.reading.secrets import resolved, stood_in

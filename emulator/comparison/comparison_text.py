@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.text import shortened
 from emulator.comparison.beliefs import OWNERS, HeldDifference, HeldInRun
@@ -11,6 +10,7 @@ from emulator.comparison.followed import followed_from
 from emulator.comparison.headline import headline
 from emulator.comparison.judged import JudgedPair
 from emulator.comparison.rows import ComparedRow
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.run_directory import RunDirectory
 from emulator.why.answer import chain_of_row, names_of_run
 from emulator.why.words import row_words, seconds, value_words

@@ -6,8 +6,8 @@ from itertools import repeat
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.comparison.rows import READING
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, OWNERSHIP, TABLES
 from emulator.trace.stored import StoredTrace, integers
 

@@ -17,10 +17,10 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.lag import Lags
 from emulator.analysis.measures.traffic import Traffic
-from emulator.analysis.rows.feed import watch
-from emulator.analysis.rows.reader import StoredRows
 from emulator.base.printing import print_json
 from emulator.console.verb import Lines
+from emulator.history.rows.feed import watch
+from emulator.history.rows.reader import StoredRows
 from emulator.trace.run_directory import RunDirectory, open_run
 from nodes.units import NS_PER_S
 

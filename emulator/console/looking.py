@@ -173,7 +173,7 @@ LOOKING = (
 
 
 async def _why(session: Session, words: Words) -> Lines:
-    from emulator.analysis.rows.lookup import TraceRows  # noqa: PLC0415
+    from emulator.history.rows.lookup import TraceRows  # noqa: PLC0415
     from emulator.why.answer import answer  # noqa: PLC0415 - only this verb needs Arrow's compute functions
     from emulator.why.words import names_of  # noqa: PLC0415
 

@@ -31,9 +31,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
 from emulator.analysis.live.changes import READS, DifferenceChange, LiveWatch, reached_by, shares_of_row
-from emulator.analysis.rows.shares import RunShare
 from emulator.base.errors import UserError
 from emulator.dataset.source.row_stream import END_OF_RUN
+from emulator.history.rows.shares import RunShare
 from emulator.trace.run_directory import versions
 from emulator.trace.schema import BELIEFS, MESSAGES
 

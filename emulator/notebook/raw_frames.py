@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from emulator.analysis.inputs.messages import TracedMessages, queue_place
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import GroupProgress
-from emulator.analysis.rows.feed import Watcher, watch
-from emulator.analysis.rows.reader import StoredRows
-from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
 from emulator.base.errors import UserError
 from emulator.base.files import DATA_BYTES_MAX, read_bytes
+from emulator.history.rows.feed import Watcher, watch
+from emulator.history.rows.reader import StoredRows
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow
 from emulator.trace.run_directory import LOG_FILE, RunDirectory
 from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, OWNERSHIP, RPC, TraceLevel, TraceTable
 from emulator.why.answer import names_of_run

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from emulator.analysis.rows.reader import OF_TOPICS, UNREAD_KINDS
-from emulator.analysis.rows.row_classes import ROWS, FrameCount
-from emulator.analysis.rows.shares import EVERYWHERE, PARTITIONED, WITH_KEYS
+from emulator.history.rows.reader import OF_TOPICS, UNREAD_KINDS
+from emulator.history.rows.row_classes import ROWS, FrameCount
+from emulator.history.rows.shares import EVERYWHERE, PARTITIONED, WITH_KEYS
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.keys import MESSAGE
 from emulator.pipeline.rates import rates
@@ -127,7 +127,7 @@ def _frames(bronze: Bronze) -> DataFrame:
 
 
 def _parts() -> Column:
-    """The parts for which a row is, by the rules of `emulator.analysis.rows.shares`."""
+    """The parts for which a row is, by the rules of `emulator.history.rows.shares`."""
     integers, texts = _places(ROWS[MESSAGES])
     slot = {name: F.col(_INTEGERS[number]) for number, name in enumerate(integers)}
     slot |= {name: F.col(_TEXTS[number]) for number, name in enumerate(texts)}

@@ -20,9 +20,9 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, report_of
 from emulator.analysis.measures.lag import LAG_SERIES
 from emulator.analysis.report import Report
-from emulator.analysis.rows.shares import RunShare
 from emulator.analysis.run_head import head_from
 from emulator.analysis.tidy import labelled, schema_of_runs
+from emulator.history.rows.shares import RunShare
 from emulator.lake.filesystems import Location
 from emulator.lake.gold import write_part
 from emulator.pipeline.bronze import Bronze

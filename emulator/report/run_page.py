@@ -15,8 +15,8 @@ from emulator.analysis.rendering.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
 from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe, symptoms
-from emulator.analysis.rows.lookup import TraceRows
 from emulator.base.commit import UNKNOWN
+from emulator.history.rows.lookup import TraceRows
 from emulator.report.document import CALM, document, folded, made_by, panel, section, table, verbatim
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import BY_HAND_FILE, COMMIT, RELEASE, RunDirectory

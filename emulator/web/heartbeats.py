@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from emulator.analysis.rows.reader import frame_counts
+from emulator.history.rows.reader import frame_counts
 from emulator.trace.batches import Row
 from emulator.trace.schema import COUNTS, RPC, TraceTable
 from emulator.web.sections import Entries

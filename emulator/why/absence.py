@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE
 from emulator.why.held import STAGES, Finding, end_of, kind_of, why_no_belief
 from emulator.why.missing_signals import Silence

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
 from emulator.spec.model.addresses import addresses
 from emulator.state.client_names import guest_of

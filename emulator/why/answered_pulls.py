@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, COUNTS, RPC
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import ResponseCode

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec.model.scenario import BROKER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, RPC
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.absence import absence

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
 from emulator.trace.schema import LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.backlog import broadcasts, subscriptions_of

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from emulator.why.answered_pulls import refusals
 from emulator.why.backlog import backlog, broadcasts, subscriptions_of, topic_of

@@ -2,8 +2,8 @@
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.text import alike
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, WhyError, no_such

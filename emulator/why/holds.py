@@ -2,7 +2,7 @@
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP
 from emulator.why.held import ENDS
 from emulator.why.question import QueueQuestion

@@ -2,7 +2,7 @@
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP
 from emulator.why.backlog import ON_ITS_WAY_NS, GroupBacklog, WaitingQueue, backlog
 from emulator.why.held import Finding, known_groups

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP, RPC
 from emulator.why.held import Finding
 from emulator.why.question import MessageQuestion, StoredAt, WhyError, no_question_about

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec.refusals.targets import ADMINISTRATOR, is_of_administrator
 from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
 from emulator.why.words import NodeNames, fault_words, request_words, seconds

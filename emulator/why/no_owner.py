@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES
 from emulator.why.held import STAGES, end_of
 from emulator.why.question import QueueQuestion

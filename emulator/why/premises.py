@@ -7,7 +7,7 @@ which the other node answered.
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, OWNERSHIP, RPC
 from emulator.why.words import NodeNames, change, previous, seconds, value_of
 from nodes.beliefs import BeliefKind

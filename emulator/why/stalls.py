@@ -5,7 +5,7 @@ from functools import cached_property
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
 from emulator.why.backlog import WaitingQueue, is_wanted, subscriptions_of, topic_of

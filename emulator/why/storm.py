@@ -9,8 +9,8 @@ from types import MappingProxyType
 import attrs
 
 from emulator.analysis.measures.traffic import HeldQueues, StormRequest, exchange_of, storm_spans
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
-from emulator.analysis.rows.row_classes import FrameCount, OwnershipRow
+from emulator.history.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.row_classes import FrameCount, OwnershipRow
 from emulator.trace.schema import BELIEFS, COUNTS, FAULTS, LIFECYCLE, OWNERSHIP, RPC
 from emulator.why.held import Finding
 from emulator.why.question import StormQuestion, no_question_about

@@ -7,7 +7,7 @@ election: the new master has copied nothing between the creation of the topic an
 
 from collections.abc import Iterator
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.state.event_lines import value_in_words
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, RPC
 from emulator.why.held import Finding, end_of

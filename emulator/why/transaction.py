@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import FAULTS, MESSAGES, RPC
 from emulator.why.held import Finding
 from emulator.why.question import TransactionQuestion, WhyError, no_question_about

@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows.lookup import TraceRow, TraceRows
 from emulator.base.text import shortened
+from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec.model.scenario import BrokerSpec
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP

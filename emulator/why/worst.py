@@ -17,8 +17,8 @@ from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
 from emulator.analysis.oracles.every import ORACLES, TITLES
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.report import Report, most_severe
-from emulator.analysis.rows.lookup import TraceRows
 from emulator.analysis.run_head import scenario_of
+from emulator.history.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS
 from emulator.why.answer import answer, faults_behind, faults_of_finding, names_of_run

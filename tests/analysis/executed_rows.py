@@ -2,7 +2,7 @@
 
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_rows
-from emulator.analysis.rows.row_classes import ROWS
+from emulator.history.rows.row_classes import ROWS
 
 
 class ExecutedRows:

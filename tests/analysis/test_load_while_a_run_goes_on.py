@@ -7,7 +7,7 @@ from analysis.trace_rows import HandMadeTrace
 from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.load import LATE_S, STORED, LiveLoad
 from emulator.analysis.rendering.shown_report import analyze
-from emulator.analysis.rows.reader import StoredRows
+from emulator.history.rows.reader import StoredRows
 from emulator.run import run_scenario
 from emulator.testing import a_scenario
 from emulator.trace.run_directory import open_run

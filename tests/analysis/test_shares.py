@@ -13,7 +13,7 @@ from analysis.random_traces import END_S
 from analysis.trace_rows import SECOND, RowsOf
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share
-from emulator.analysis.rows.shares import PARTITIONED, RunShare, shares_of
+from emulator.history.rows.shares import PARTITIONED, RunShare, shares_of
 from emulator.trace.schema import MESSAGES
 
 TRACES = 40

@@ -12,7 +12,7 @@ from emulator.base.own_values import ForeignValueError, unpickled
 from emulator.spec.reading.user_code import UserCode
 from nodes.beliefs import MessageEvent
 
-PACKAGES = ("emulator.analysis.live", "emulator.analysis.rows", "nodes.beliefs")
+PACKAGES = ("emulator.analysis.live", "emulator.history.rows", "nodes.beliefs")
 
 
 class Calls:
@@ -49,7 +49,7 @@ HOSTILE = {
     "what a module has imported": lambda _: named("emulator.analysis.live.changes", "json"),
     "what that has": lambda _: named("emulator.analysis.live.changes", "json.loads"),
     "a class that a module has imported": lambda _: named("emulator.analysis.live.changes", "Counter"),
-    "a function of a module": lambda _: named("emulator.analysis.rows.row_classes", "maker"),
+    "a function of a module": lambda _: named("emulator.history.rows.row_classes", "maker"),
     "special methods": lambda _: pickle.dumps(Calls(getattr, LiveWatch({}), "__init__")),
     "attributes": lambda _: pickle.dumps(Calls(getattr, LiveWatch({}), "rows")),
     "methods of Python": lambda _: pickle.dumps(Calls(getattr, {}, "get")),

@@ -20,7 +20,7 @@ from emulator.analysis.oracles.elections import ElectionSweeps
 from emulator.analysis.oracles.lock_order import LockSweeps
 from emulator.analysis.oracles.popped_messages import PopSweeps
 from emulator.analysis.oracles.transactions import TransactionSweeps
-from emulator.analysis.rows.feed import Watcher, watch
+from emulator.history.rows.feed import Watcher, watch
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES
 
 TRACES = 60

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.trace_rows import HandMadeTrace
 from emulator.analysis.live.changes import LAG_EVERY_NS, READS, LiveWatch, WatchedDifference, reached_by, shares_of_row
-from emulator.analysis.rows.shares import RunShare
+from emulator.history.rows.shares import RunShare
 from emulator.trace.schema import TABLES
 
 GROUPS = ("g", "h", "k")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_rows
-from emulator.analysis.rows.row_classes import ROWS, FrameCount
+from emulator.history.rows.row_classes import ROWS, FrameCount
 from emulator.trace.batches import batch_of
 from emulator.trace.run_directory import write_manifest
 from emulator.trace.schema import (

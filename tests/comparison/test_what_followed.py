@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.analysis.rows.lookup import TraceRows
 from emulator.comparison.followed import followed_from
+from emulator.history.rows.lookup import TraceRows
 from emulator.trace.schema import BELIEFS
 from emulator.trace.stored import stored_trace
 from why.written_traces import TracedByHand, client_id

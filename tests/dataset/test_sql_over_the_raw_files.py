@@ -9,7 +9,7 @@ from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, write_run
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_rows
-from emulator.analysis.rows.reader import StoredRows
+from emulator.history.rows.reader import StoredRows
 from emulator.lake.landing import land
 from emulator.trace.run_directory import open_run
 from support import sql_oracles

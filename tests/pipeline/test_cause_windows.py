@@ -7,10 +7,10 @@ from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import END_S as RANDOM_END_S
 from analysis.trace_rows import write_run
 from emulator.analysis.inputs.shared import SharedInputs
-from emulator.analysis.rows.feed import watch
-from emulator.analysis.rows.reader import StoredRows
 from emulator.analysis.run_head import head_of
 from emulator.dataset.landed import open_landed
+from emulator.history.rows.feed import watch
+from emulator.history.rows.reader import StoredRows
 from emulator.lake.landing import land
 from emulator.trace.run_directory import open_run
 

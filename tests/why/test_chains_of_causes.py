@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.analysis.rows.lookup import TraceRows, UnreadableTraceError
+from emulator.history.rows.lookup import TraceRows, UnreadableTraceError
 from emulator.why.answer import answer
 from emulator.why.question import WhyError
 from emulator.why.words import TIMERS, NodeNames

@@ -2,7 +2,7 @@
 
 import json
 
-from emulator.analysis.rows.lookup import TraceRows
+from emulator.history.rows.lookup import TraceRows
 from emulator.trace.batches import batch_of
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.row_classes import Span
 
 
 class Cause(StrEnum):

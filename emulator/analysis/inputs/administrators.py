@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.analysis.inputs.steps import Steps
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import AdminRow
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import AdminRow
 from emulator.trace.schema import ADMIN, TraceTable
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.administration import ADMIN_REQUESTS

@@ -17,7 +17,7 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import Overlap, QueueOwners
-from emulator.analysis.rows.row_classes import Process, Span
+from emulator.history.rows.row_classes import Process, Span
 from emulator.spec.model.scenario import BROKER, NAMESERVER
 from emulator.state.owners import GroupQueue
 from faults.disturbance import Frame

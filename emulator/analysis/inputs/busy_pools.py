@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import BeliefRow
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import BeliefRow
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 

@@ -19,8 +19,8 @@ from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.disturbances import blocks, disturbance_of
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.steps import merged, uncovered_ns
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER, PROXY
 from emulator.spec.refusals.targets import is_of_administrator
 from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, TraceTable

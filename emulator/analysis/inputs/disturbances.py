@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import FaultRow, LifeRow
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import FaultRow, LifeRow
 from emulator.spec.refusals.targets import ADMINISTRATOR
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from faults.catalogue import FAULTS as KINDS

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
-from emulator.analysis.rows.shares import PartitionedBy
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow
+from emulator.history.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.inputs.steps import Steps
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import LifeRow, Process
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import LifeRow, Process
 from emulator.trace.schema import LIFECYCLE, TraceTable
 from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 

@@ -18,9 +18,9 @@ import attrs
 from emulator.analysis.findings.finding import Explained
 from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process
-from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
-from emulator.analysis.rows.sweeps import SettlingSweeps
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow, Process
+from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
+from emulator.history.rows.sweeps import SettlingSweeps
 from emulator.spec.model.scenario import BROKER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable

@@ -16,9 +16,9 @@ from emulator.analysis.findings.finding import Explained, active_spans
 from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Holders, Presence
 from emulator.analysis.inputs.steps import SpansAwake, length_ns
-from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, Process, Span
-from emulator.analysis.rows.shares import WHOLE, PartitionedBy, RunShare
-from emulator.analysis.rows.sweeps import SettlingSweeps
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow, Process, Span
+from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
+from emulator.history.rows.sweeps import SettlingSweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.allocation.for_pop import ALL_QUEUES

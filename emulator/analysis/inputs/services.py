@@ -14,8 +14,8 @@ import attrs
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.processes import Processes
-from emulator.analysis.rows.row_classes import BeliefRow, Process, Span
-from emulator.analysis.rows.sweeps import SettlingSweeps
+from emulator.history.rows.row_classes import BeliefRow, Process, Span
+from emulator.history.rows.sweeps import SettlingSweeps
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 

@@ -18,8 +18,8 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap, QueueOwners
 from emulator.analysis.inputs.services import Served, ServiceSpans
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.shares import WHOLE, RunShare
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.shares import WHOLE, RunShare
 from nodes.beliefs import BeliefKind
 
 MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.row_classes import Span
 
 T = TypeVar("T")
 

@@ -28,11 +28,11 @@ from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import QueueOwners
-from emulator.analysis.rows.feed import RowFeed
-from emulator.analysis.rows.row_classes import maker
-from emulator.analysis.rows.shares import WHOLE, RunShare, share_of_text
 from emulator.base.own_values import ForeignValueError, unpickled
 from emulator.base.text import shortened
+from emulator.history.rows.feed import RowFeed
+from emulator.history.rows.row_classes import maker
+from emulator.history.rows.shares import WHOLE, RunShare, share_of_text
 from emulator.spec.model.scenario import NAMESERVER
 from emulator.state.event_lines import value_in_words, with_names
 from emulator.state.owners import GroupQueue
@@ -140,10 +140,10 @@ def shares_of_row(table: str, row: Row, of: int) -> Sequence[int]:
 _OF_A_WATCH = (
     "emulator.analysis.inputs",
     "emulator.analysis.live",
-    "emulator.analysis.rows.feed",
-    "emulator.analysis.rows.row_classes",
-    "emulator.analysis.rows.shares",
-    "emulator.analysis.rows.sweeps",
+    "emulator.history.rows.feed",
+    "emulator.history.rows.row_classes",
+    "emulator.history.rows.shares",
+    "emulator.history.rows.sweeps",
     "emulator.state.owners",
     "nodes.beliefs",
 )

@@ -13,9 +13,9 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.lag import LagTotals
 from emulator.analysis.measures.traffic import FAILED_SENDS, StormRequest, exchange_of, send_of, series_of
-from emulator.analysis.rows.feed import RowFeed
-from emulator.analysis.rows.reader import frame_counts
-from emulator.analysis.rows.row_classes import maker
+from emulator.history.rows.feed import RowFeed
+from emulator.history.rows.reader import frame_counts
+from emulator.history.rows.row_classes import maker
 from emulator.trace.batches import Row
 from emulator.trace.schema import COUNTS, MESSAGES, RPC, TraceTable
 from nodes.beliefs import MessageEvent

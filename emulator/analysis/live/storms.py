@@ -8,8 +8,8 @@ from operator import attrgetter
 import attrs
 
 from emulator.analysis.measures.traffic import WINDOW_S, HeldQueues, StormRequest, exchange_of
-from emulator.analysis.rows.reader import frame_counts
-from emulator.analysis.rows.row_classes import maker
+from emulator.history.rows.reader import frame_counts
+from emulator.history.rows.row_classes import maker
 from emulator.trace.batches import Row
 from emulator.trace.schema import COUNTS, OWNERSHIP, RPC, TraceTable
 

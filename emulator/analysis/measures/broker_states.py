@@ -14,8 +14,8 @@ import attrs
 
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import BeliefRow, LifeRow, Process
 from emulator.spec.model.scenario import BROKER, NAMESERVER
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import PROCESS_ENDS, BeliefKind

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import BeliefRow
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import BeliefRow
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_S

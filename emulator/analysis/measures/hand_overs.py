@@ -24,9 +24,9 @@ import attrs
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.messages import TracedMessages, place_of
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow
-from emulator.analysis.rows.shares import PartitionedBy
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow
+from emulator.history.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent

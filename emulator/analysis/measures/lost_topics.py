@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import AdminRow, BeliefRow, MessageRow
-from emulator.analysis.rows.shares import PartitionedBy
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import AdminRow, BeliefRow, MessageRow
+from emulator.history.rows.shares import PartitionedBy
 from emulator.spec.model.scenario import BROKER, NAMESERVER
 from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent

@@ -25,8 +25,8 @@ from emulator.analysis.measures.traffic import ATTEMPTS, REQUEST_SERIES, REQUEST
 from emulator.analysis.measures.unsupported_requests import UNSUPPORTED, UnsupportedRequests
 from emulator.analysis.measures.without_proxy import WITHOUT_PROXY, ProxyConnections
 from emulator.analysis.measures.writability import UNWRITABLE, Writability
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import FrameCount
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import FrameCount
 from emulator.state.owners import GroupQueue
 from nodes.beliefs import BeliefKind
 

@@ -11,7 +11,7 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.agreement import Interval
 from emulator.analysis.inputs.disturbances import FaultSpan, LifeMark
 from emulator.analysis.inputs.keys import MovedKey
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.row_classes import Span
 
 
 class Layer(StrEnum):

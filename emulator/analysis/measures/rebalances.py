@@ -23,9 +23,9 @@ from emulator.analysis.findings.finding import NO_COLUMN
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import MessageRow, OwnershipRow, PassRow, Process
-from emulator.analysis.rows.shares import PartitionedBy
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow, PassRow, Process
+from emulator.history.rows.shares import PartitionedBy
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, PASSES, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent

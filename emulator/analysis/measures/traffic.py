@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import FrameCount, OwnershipRow, Process
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import FrameCount, OwnershipRow, Process
 from emulator.trace.schema import OWNERSHIP, TraceTable
 from nodes.beliefs import OwnershipEvent
 from nodes.broker.tables.ha.ha_frames import HaFrame

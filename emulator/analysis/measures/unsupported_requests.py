@@ -6,8 +6,8 @@ from typing import Any
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import LifeRow
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import LifeRow
 from emulator.trace.schema import LIFECYCLE, TraceTable
 from nodes.beliefs import LifecycleEvent
 

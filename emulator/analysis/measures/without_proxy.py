@@ -8,8 +8,8 @@ import attrs
 
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.processes import ENDS
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import BeliefRow, LifeRow, Process
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import BeliefRow, LifeRow, Process
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import BeliefKind
 

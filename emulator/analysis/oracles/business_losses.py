@@ -17,8 +17,8 @@ from emulator.analysis.findings.words import count, span_words
 from emulator.analysis.inputs.progress import PassedBy
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.analysis.rows.row_classes import MessageRow
-from emulator.analysis.rows.sweeps import Sweeps
+from emulator.history.rows.row_classes import MessageRow
+from emulator.history.rows.sweeps import Sweeps
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import DiscardReason, MessageEvent, TransactionEnd
 from nodes.units import NS_PER_S

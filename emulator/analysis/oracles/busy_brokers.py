@@ -16,8 +16,8 @@ from emulator.analysis.inputs.busy_pools import BusyPool
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import BeliefRow, Process
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import BeliefRow, Process
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 from nodes.config.request_pools import PoolName

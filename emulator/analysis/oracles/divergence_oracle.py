@@ -10,8 +10,8 @@ from emulator.analysis.findings.words import count, span_words
 from emulator.analysis.inputs.holdings import Divergence, HoldersOfValue
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import Span
 from emulator.state.event_lines import value_in_words, with_names
 
 

@@ -14,8 +14,8 @@ from emulator.analysis.findings.questions import Words, about_node, instant
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.analysis.rows.row_classes import BeliefRow, Process
-from emulator.analysis.rows.sweeps import Sweeps
+from emulator.history.rows.row_classes import BeliefRow, Process
+from emulator.history.rows.sweeps import Sweeps
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 

@@ -10,7 +10,7 @@ from emulator.analysis.findings.words import exact_seconds, span_words
 from emulator.analysis.inputs.keys import KeyAnomaly
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.analysis.rows.feed import Watcher
+from emulator.history.rows.feed import Watcher
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES
 from nodes.beliefs import MessageEvent

@@ -15,9 +15,9 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.presence import Holders, Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
-from emulator.analysis.rows.row_classes import BeliefRow, MessageRow
-from emulator.analysis.rows.shares import PartitionedBy
-from emulator.analysis.rows.sweeps import Sweeps
+from emulator.history.rows.row_classes import BeliefRow, MessageRow
+from emulator.history.rows.shares import PartitionedBy
+from emulator.history.rows.sweeps import Sweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent

@@ -17,7 +17,7 @@ from emulator.analysis.findings.words import queue_words
 from emulator.analysis.inputs.messages import Consumption, Identity, QueueMessages, TracedMessages, queue_place
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.analysis.rows.feed import Watcher
+from emulator.history.rows.feed import Watcher
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP
 from nodes.beliefs import MessageEvent, OwnershipEvent

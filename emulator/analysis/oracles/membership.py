@@ -10,7 +10,7 @@ from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.shared import MEMBERSHIP, Input, SharedInputs
 from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, WhileConnected
-from emulator.analysis.rows.feed import Watcher
+from emulator.history.rows.feed import Watcher
 from nodes.units import NS_PER_MS
 
 

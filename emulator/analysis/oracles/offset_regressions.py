@@ -10,7 +10,7 @@ from emulator.analysis.findings.words import exact_seconds, queue_words
 from emulator.analysis.inputs.offsets import STARTS, OffsetAnomaly, OffsetFault
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.analysis.rows.feed import Watcher
+from emulator.history.rows.feed import Watcher
 
 _FELL = {
     OffsetFault.LOADED: "because a broker loaded an old file",

@@ -13,8 +13,8 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import Input, SharedInputs
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import Span
 
 F = TypeVar("F")
 W = TypeVar("W", bound=Watcher)

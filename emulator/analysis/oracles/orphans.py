@@ -10,7 +10,7 @@ from emulator.analysis.findings.words import queue_seconds, queue_words, span_wo
 from emulator.analysis.inputs.queue_owners import Orphan
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
-from emulator.analysis.rows.feed import Watcher
+from emulator.history.rows.feed import Watcher
 
 
 class Orphans(Oracle[Orphan, Watcher]):

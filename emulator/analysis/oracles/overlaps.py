@@ -10,8 +10,8 @@ from emulator.analysis.findings.words import queue_seconds, queue_words, span_wo
 from emulator.analysis.inputs.queue_owners import Overlap
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import Span
 
 
 class _WhileBothReachTheBroker(Explanation[Overlap]):

@@ -16,9 +16,9 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
-from emulator.analysis.rows.row_classes import MessageRow, Span
-from emulator.analysis.rows.shares import PartitionedBy
-from emulator.analysis.rows.sweeps import SettlingSweeps
+from emulator.history.rows.row_classes import MessageRow, Span
+from emulator.history.rows.shares import PartitionedBy
+from emulator.history.rows.sweeps import SettlingSweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent

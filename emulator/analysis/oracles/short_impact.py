@@ -13,8 +13,8 @@ from emulator.analysis.findings.words import queue_words, span_words
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, explained
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
 from nodes.units import NS_PER_S
 

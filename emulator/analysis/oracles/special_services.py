@@ -14,7 +14,7 @@ from emulator.analysis.inputs.services import Servers, ServiceSpan
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.oracles.oracle import Oracle
-from emulator.analysis.rows.feed import Watcher
+from emulator.history.rows.feed import Watcher
 from nodes.units import NS_PER_MS
 
 

@@ -14,8 +14,8 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.row_classes import Span
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import Span
 from nodes.units import NS_PER_MS, NS_PER_S
 
 

@@ -7,7 +7,7 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.holdings import Divergence, ViewPart
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, OfGroup
-from emulator.analysis.rows.feed import Watcher
+from emulator.history.rows.feed import Watcher
 from nodes.beliefs import BeliefKind
 
 

@@ -28,8 +28,8 @@ from emulator.analysis.rendering.legend import ASLEEP, PATTERN_OF, hatch, legend
 from emulator.analysis.rendering.palette import STYLE, colour_of, highlight_rules, is_dark
 from emulator.analysis.rendering.tables import describe_holders
 from emulator.analysis.report import Report, most_severe
-from emulator.analysis.rows.row_classes import Span
 from emulator.base.text import shortened
+from emulator.history.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
 from emulator.trace.files import RunFiles, put_in_place
 from nodes.beliefs import LifecycleEvent

@@ -11,7 +11,7 @@ import attrs
 from emulator import testing
 from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.judge import judge_rows
-from emulator.analysis.rows.row_classes import ROWS, FrameCount
+from emulator.history.rows.row_classes import ROWS, FrameCount
 from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.testing import Script, Trace
 from emulator.trace.schema import TraceTable

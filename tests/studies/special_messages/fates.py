@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import attrs
 
-from emulator.analysis.rows.row_classes import MessageRow
+from emulator.history.rows.row_classes import MessageRow
 from emulator.spec.model.scenario import ProducerSpec, Scenario
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent

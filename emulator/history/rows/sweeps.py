@@ -9,8 +9,8 @@ shared inputs changed.
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
-from emulator.analysis.rows.feed import Watcher
-from emulator.analysis.rows.shares import WHOLE, RunShare
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.shares import WHOLE, RunShare
 
 K = TypeVar("K")
 

@@ -9,8 +9,8 @@ from heapq import merge
 from itertools import chain
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from emulator.analysis.rows.row_classes import ROWS, FrameCount, MessageRow
-from emulator.analysis.rows.shares import EVERYWHERE, WHOLE, PartitionedBy, RunShare
+from emulator.history.rows.row_classes import ROWS, FrameCount, MessageRow
+from emulator.history.rows.shares import EVERYWHERE, WHOLE, PartitionedBy, RunShare
 from emulator.trace.schema import TraceTable
 
 _EVENT = MessageRow._fields.index("event")

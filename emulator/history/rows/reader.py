@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from emulator.analysis.rows.row_classes import ROWS, FrameCount
+from emulator.history.rows.row_classes import ROWS, FrameCount
 from emulator.trace.batches import Row
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, COUNTS, RPC, TraceTable

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import attrs
 
-from emulator.analysis.rows.row_classes import MessageRow
+from emulator.history.rows.row_classes import MessageRow
 from nodes.beliefs import MessageEvent
 
 PARTITIONED = (
