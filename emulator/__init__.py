@@ -2,8 +2,8 @@
 
 The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `campaign`, `run`,
 `console`, `comparison`, `why`, `cluster`, `guest_views`, `dataset`, `pipeline`, `lake`, `analysis`, `fidelity` and
-`shrinking` (none of these three imports another), `history`, `statistics`, `state`, `machine`, `network`, `trace`, `spec`, `time`,
-`base`. All may import `faults` and `nodes`.
+`shrinking` (none of these three imports another), `history`, `statistics`, `state`, `machine`, `network`, `trace`,
+`spec`, `time`, `base`. All may import `faults` and `nodes`.
 """
 
 from typing import TYPE_CHECKING, Any
