@@ -10,8 +10,14 @@ from faults.process import NodeFault
 from faults.scope import NodeScope
 from faults.words import Wording, Words, number
 from nodes.fields import Rule, checked, whole, whole_rule
+from nodes.protocol.codes import RequestCode
 
 _PPM_MAX = 500_000
+_FLUSHED = (
+    *(RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE),
+    *(RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION),
+)
+"""Requests whose answers wait for a flush."""
 
 
 def _other_than_zero(rule: Rule) -> int:
@@ -99,9 +105,9 @@ class SlowDisk(NodeFault):
 
     @classmethod
     def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
-        """A second or more passes before a flush is done."""
+        """A second or more passes before a flush is done, for which the answers to sends wait."""
         is_slow = int(parameters.get("flush_ms", BLOCKING_MS)) >= BLOCKING_MS
-        return is_slow and super().blocks(scope, parameters, frame)
+        return is_slow and frame.code in _FLUSHED and super().blocks(scope, parameters, frame)
 
     @classmethod
     def from_words(cls, words: Words) -> Self:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import attrs
 
-from faults.disturbance import Concerns, Disturbance
+from faults.disturbance import Disturbance
 from faults.fault import Fault, Needs
 from faults.target import NodePool, RandomSource, Target, TargetCluster
 from faults.words import Wording, Words, number
@@ -44,7 +44,7 @@ class Scale(Fault):
     """A consumer group has another number of members; the last members leave first, each with a shutdown."""
 
     kind: ClassVar[str] = "scale"
-    disturbance: ClassVar[Disturbance] = Disturbance(concerns=Concerns.GROUP)
+    disturbance: ClassVar[Disturbance] = Disturbance()
     wording: ClassVar[Wording] = Wording("scale", "GROUP N", "give a consumer group N members", 2)
     needs: ClassVar[Needs | None] = Needs.GROUP_WITH_PROCESSES
     scope: GroupScope

@@ -6,7 +6,10 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.attribution.attribution import Attribution
 from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.impact import IMPACTS
+from emulator.analysis.impacts.attributed import impacts_of
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.measures.lost_topics import FirstStored
@@ -64,13 +67,14 @@ def judge_rows(source: Source, facts: RunFacts) -> Findings:
         facts: of the run.
     """
     inputs = SharedInputs(facts)
+    attribution = Attribution(inputs)
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES]
     measured = Measured(inputs, source.frames())
-    watchers = (*inputs.watchers, *(watched for _, watched in of_oracles), *measured.watchers)
-    _read(source, watchers, facts)
+    watched = (*inputs.watchers, *attribution.watchers, *(item for _, item in of_oracles), *measured.watchers)
+    _read(source, watched, facts)
     inputs.on_read()
-    rows = {oracle.table.name: oracle.findings(inputs, watched) for oracle, watched in of_oracles}
-    return _findings(rows, measured, inputs)
+    rows = {oracle.table.name: oracle.findings(inputs, item, attribution) for oracle, item in of_oracles}
+    return _findings(rows, measured, inputs, attribution)
 
 
 @attrs.frozen
@@ -113,13 +117,14 @@ def judge_parts(source: Source, facts: RunFacts, parts: Iterable[JudgedPart]) ->
     """
     every = list(parts)
     inputs = SharedInputs(facts)
+    attribution = Attribution(inputs)
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES]
     measured = Measured(inputs, source.frames())
     allocated = _partitioned(inputs, measured)
     for part in every:
         for item, found in zip(allocated, part.watched, strict=True):
             item.merge(found)
-    watched = (*inputs.watchers, *(element for _, element in of_oracles), *measured.watchers)
+    watched = (*inputs.watchers, *attribution.watchers, *(item for _, item in of_oracles), *measured.watchers)
     first_stored = sorted(row for part in every for row in part.messages)
     _read(
         _WithMessages(source, first_stored),
@@ -133,8 +138,8 @@ def judge_parts(source: Source, facts: RunFacts, parts: Iterable[JudgedPart]) ->
         found = (
             [row for part in every for row in part.found[name]] if oracle.in_shares else oracle.find(inputs, of_oracle)
         )
-        rows[name] = oracle.judged(found, inputs)
-    return _findings(rows, measured, inputs)
+        rows[name] = oracle.judged(found, inputs, attribution)
+    return _findings(rows, measured, inputs, attribution)
 
 
 def _partitioned(inputs: SharedInputs, measured: Measured) -> list[Watcher]:
@@ -149,9 +154,12 @@ def _read(source: Source, watchers: Sequence[Watcher], facts: RunFacts, share: R
         watcher.finish(facts.end_ns)
 
 
-def _findings(rows: Mapping[str, tuple[Any, ...]], measured: Measured, inputs: SharedInputs) -> Findings:
+def _findings(
+    rows: Mapping[str, tuple[Any, ...]], measured: Measured, inputs: SharedInputs, attribution: Attribution
+) -> Findings:
     of_measures = {table.name: found for table, found in measured.rows().items()}
-    return Findings(rows={**rows, **of_measures}, agreed_ns=inputs.agreed_ns)
+    found = Findings(rows={**rows, **of_measures}, agreed_ns=inputs.agreed_ns)
+    return found.only({IMPACTS: impacts_of(found, measured, attribution)})
 
 
 class _WithMessages:

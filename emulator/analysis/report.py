@@ -13,6 +13,7 @@ import attrs
 
 from emulator.analysis.findings.context import Context, RowLookup
 from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.impact import IMPACTS, Impact, impact_on
 from emulator.analysis.findings.symptom import Symptom
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.measures.lag import LATENCIES
@@ -101,7 +102,7 @@ class Report(Findings):
 
 
 _NOT_IN_HEAD = ("rows", "bounds", "limits")
-TABLES_OF_REPORT = (*(oracle.table for oracle in ORACLES), *MEASURED, *SERIES)
+TABLES_OF_REPORT = (*(oracle.table for oracle in ORACLES), *MEASURED, IMPACTS, *SERIES)
 """All tables that a report has."""
 
 
@@ -136,8 +137,15 @@ def symptoms(report: Report) -> tuple[Symptom, ...]:
     context: Any = report.context()
     every = [symptom for oracle in ORACLES for symptom in oracle.symptoms(report.of(oracle.table), context)]
     every += measured_symptoms(report, context)
-    severe = [item for item in every if item.severity > 1]
+    impacts = report.of(IMPACTS)
+    severe = [_with_causes(item, impact_on(impacts, item.kind, item.subject)) for item in every if item.severity > 1]
     return tuple(sorted(severe, key=lambda item: (-item.severity, item.start_ns, item.text)))
+
+
+def _with_causes(symptom: Symptom, impact: Impact | None) -> Symptom:
+    if impact is None:
+        return symptom
+    return attrs.evolve(symptom, amount=impact.amount, unit=impact.unit, causes=impact.causes)
 
 
 def most_severe(report: Report) -> tuple[Symptom, ...]:

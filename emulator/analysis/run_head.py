@@ -9,7 +9,7 @@ import attrs
 
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.facts import RunFacts, facts_of
-from emulator.history.rows.row_classes import ROWS
+from emulator.history.rows.row_classes import WHOLE_TABLES
 from emulator.spec import Scenario, from_dict
 from emulator.spec.model.addresses import owners
 from emulator.spec.model.service_limits import ServiceLimits
@@ -31,12 +31,15 @@ class RunHead:
     facts: RunFacts
     limits: ServiceLimits
     """Of the service verdict."""
-    names: Mapping[str, str]
-    """Mapping address, or client id of a guest -> node."""
     broken_off: tuple[str, ...]
     """Why the run as a whole has no result; empty: it has."""
     unreliable: tuple[str, ...]
     """Why the absence of violations proves nothing; empty: it proves that there were none."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Mapping address, or client id of a guest -> node."""
+        return self.facts.names
 
 
 def head_of(run: RunDirectory) -> RunHead:
@@ -49,10 +52,9 @@ def head_of(run: RunDirectory) -> RunHead:
         seed=int(manifest["seed"]),
         mode=str(manifest["mode"]),
         digest=str(manifest["digest"]),
-        facts=facts_of(scenario, run.end_ns),
-        limits=scenario.service,
         # A run that was killed has no manifest, so its addresses are those of the scenario.
-        names=dict(manifest.get("addresses") or owners(scenario)),
+        facts=facts_of(scenario, run.end_ns, dict(manifest.get("addresses") or owners(scenario))),
+        limits=scenario.service,
         broken_off=tuple(broken_off(run)),
         unreliable=tuple(unreliable_parts(run)),
     )
@@ -78,7 +80,7 @@ def broken_off(run: RunDirectory) -> list[str]:
 
 def unreliable_parts(run: RunDirectory) -> list[str]:
     """Why the absence of violations proves nothing."""
-    if any(table not in run.level.whole for table in ROWS):
+    if any(table not in run.level.whole for table in WHOLE_TABLES):
         return [f"the level of its trace is {run.level}: oracles read levels full and findings"]
     counts = run.trace.counts()
     promised: dict[str, int] = dict(run.manifest["rows"])
@@ -127,9 +129,10 @@ def head_from(fields: Mapping[str, Any]) -> RunHead:
         consume_ms=fields["consume_ms"],
         ordered=tuple(fields["ordered"]),
         exclusive=tuple(fields["exclusive"]),
+        names=fields["names"],
     )
     return RunHead(
-        **{name: fields[name] for name in ("run", "scenario", "seed", "mode", "digest", "names")},
+        **{name: fields[name] for name in ("run", "scenario", "seed", "mode", "digest")},
         facts=facts,
         limits=ServiceLimits(**fields["limits"]),
         broken_off=tuple(fields["broken_off"]),

@@ -277,6 +277,11 @@ def is_notable(name: str, a: float, b: float) -> bool:
     return abs(a - b) > max(_NOTABLE_SHARE * max(a, b), _NOTABLE_S if name.endswith("_s") else 0.0)
 
 
+def is_felt(a: float, b: float) -> bool:
+    """Whether somebody would feel the difference of two values at all: times by half a second, counts by a half."""
+    return abs(a - b) > _NOTABLE_S
+
+
 def _mean(values: Iterable[float]) -> float:
     every = list(values)
     return sum(every) / len(every) if every else 0.0

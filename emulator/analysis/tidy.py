@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from emulator.analysis.findings.impact import IMPACTS
 from emulator.analysis.findings.symptom import Symptom
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.judge import broken
@@ -21,7 +22,7 @@ RUNS = "runs"
 """Name of the table with one row per run."""
 SYMPTOMS = FindingTable("symptoms", Symptom, "what would page somebody, the most severe first")
 TABLES: Mapping[str, FindingTable[Any]] = {
-    table.name: table for table in (*(oracle.table for oracle in ORACLES), *MEASURED, SYMPTOMS)
+    table.name: table for table in (*(oracle.table for oracle in ORACLES), *MEASURED, IMPACTS, SYMPTOMS)
 }
 """Mapping name -> table; all but `RUNS`."""
 

@@ -23,9 +23,12 @@ _SCHEMA = pa.schema(
         ("cause", pa.string()),
         ("what", pa.string()),
         ("external", pa.bool_()),
+        ("origin", pa.string()),
     ]
 )
-_COLUMNS = "run string, `group` string, start_ns long, end_ns long, cause string, what string, external boolean"
+_COLUMNS = (
+    "run string, `group` string, start_ns long, end_ns long, cause string, what string, external boolean, origin string"
+)
 
 
 def cause_windows(bronze: Bronze) -> DataFrame:
@@ -38,7 +41,8 @@ def cause_windows(bronze: Bronze) -> DataFrame:
 
     Returns:
         run, group (empty: all groups), start_ns, end_ns, cause, what (for people), external (whether it happened from
-        outside). The window of the start of a run is not among them: its length follows from the first agreement.
+        outside), origin (id of the fault, the act or the process; empty: none). The window of the start of a run is not
+        among them: its length follows from the first agreement.
     """
     rows = packed(bronze, Reads(MessagesRead.NONE, frames=False), None)
     return rows.repartition("run").sortWithinPartitions(*ORDER).mapInArrow(_opened, _COLUMNS)
@@ -53,8 +57,8 @@ def _windows(part: PackedPart) -> Iterator[dict[str, object]]:
     inputs = SharedInputs(head_from(json.loads(part.head)).facts)
     presence: Presence = inputs.presence
     found: Causes = inputs.causes
-    watch(part, (presence, found))
+    watch(part, (presence, inputs.origins, found))
     for group, windows in sorted(found.opened.items()):
         for window in windows:
-            values = window.start_ns, window.end_ns, window.cause.value, window.what, window.external
+            values = window.start_ns, window.end_ns, window.cause.value, window.what, window.external, window.origin
             yield dict(zip(_SCHEMA.names, (part.run, group, *values), strict=True))

@@ -7,6 +7,7 @@ a group that broadcasts, each consumer consumes every message for itself.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from emulator.analysis.measures.lag import LATE_NS
 from emulator.pipeline.keys import MESSAGE, PLACE, QUEUE
 from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.protocol.model import MessageModel
@@ -58,16 +59,23 @@ def latencies(consumed: DataFrame) -> DataFrame:
         consumed: as `consumptions` returns it.
 
     Returns:
-        run, group, topic, messages, p50_ms, p99_ms, max_ms, slowest_ns: when the slowest message was stored.
+        run, group, topic, messages, p50_ms, p99_ms, max_ms, slowest_ns: when the slowest message was stored, late: how
+        many took a second or longer, late_ns: what these took.
     """
     first = consumed.where((F.col("nth") == 1) & F.col("stored_ns").isNotNull())
     took = first.select("run", "group", "topic", "stored_ns", (F.col("t_ns") - F.col("stored_ns")).alias("took_ns"))
     key = ("run", "group", "topic")
     ranked = took.withColumn("rank", F.row_number().over(Window.partitionBy(*key).orderBy("took_ns")))
     ranked = ranked.withColumn("all", F.count("*").over(Window.partitionBy(*key)))
+    is_late = F.col("took_ns") >= LATE_NS
     slowest = F.max(F.struct("took_ns", (-F.col("stored_ns")).alias("earliest")))
     found = ranked.groupBy(*key).agg(
-        F.count("*").alias("messages"), _at(50).alias("p50"), _at(99).alias("p99"), slowest.alias("slowest")
+        F.count("*").alias("messages"),
+        _at(50).alias("p50"),
+        _at(99).alias("p99"),
+        slowest.alias("slowest"),
+        F.count(F.when(is_late, True)).alias("late"),
+        F.coalesce(F.sum(F.when(is_late, F.col("took_ns"))), F.lit(0)).alias("late_ns"),
     )
     return found.select(
         *key,
@@ -76,6 +84,8 @@ def latencies(consumed: DataFrame) -> DataFrame:
         _ms("p99").alias("p99_ms"),
         _ms("slowest.took_ns").alias("max_ms"),
         (-F.col("slowest.earliest")).alias("slowest_ns"),
+        "late",
+        "late_ns",
     )
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from emulator.history.rows.reader import OF_TOPICS, UNREAD_KINDS
-from emulator.history.rows.row_classes import ROWS, FrameCount
+from emulator.history.rows.row_classes import LOST_EVENTS, ROWS, FrameCount
 from emulator.history.rows.shares import EVERYWHERE, PARTITIONED, WITH_KEYS
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.keys import MESSAGE
@@ -93,6 +93,8 @@ def _read(bronze: Bronze, table: TraceTable, messages: MessagesRead) -> DataFram
         consumed = rows.where(F.col("event") == MessageEvent.CONSUMED)
         times = F.count("*").over(Window.partitionBy(*MESSAGE, "group"))
         return consumed.withColumn("times", times).where(F.col("times") > 1).drop("times")
+    if table is RPC:
+        return rows.where(F.col("event").isin(*LOST_EVENTS))
     if table is BELIEFS:
         return rows.where(~F.col("kind").isin(*UNREAD_KINDS) | (F.col("subject") == OF_TOPICS))
     return rows
@@ -145,7 +147,7 @@ def _parts() -> Column:
     )
     tag = F.col("tag")
     return (
-        F.when(tag == FRAMES, F.array(rest))
+        F.when(tag.isin(FRAMES, _TAGS[RPC]), F.array(rest))
         .when(tag == _TAGS[MESSAGES], of_message)
         .otherwise(F.array_append(every, rest))
     )

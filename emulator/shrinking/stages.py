@@ -71,7 +71,7 @@ def shrink(
     Args:
         scenario: that fails.
         fails: runs a scenario and says whether it fails in the same way; the same scenario must give the same answer.
-        likely: ids of faults that probably matter, such as those that `emulator.why.answer.faults_behind` finds; they
+        likely: ids of faults that probably matter, such as those that a trace names as causes; they
             decide what is tried first, not what is found.
         runs_max: largest number of runs, at least 1.
         progress: called after each run, with the smallest scenario so far.

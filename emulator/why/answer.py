@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -16,7 +15,6 @@ from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, PASSES, RPC
 from emulator.why.chain import LINKS_MAX, ChainLink, LinkKind, left_out, walk, with_beliefs
 from emulator.why.finding import find
-from emulator.why.held import Finding
 from emulator.why.missing_signals import (
     BEFORE_NS,
     SignalWindow,
@@ -87,50 +85,6 @@ def chain_of_row(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[str
     builder = _AnswerBuilder(trace, names, None, "")
     builder.add_row(row)
     return tuple(builder.lines)
-
-
-def faults_behind(
-    seqs: Iterable[int], run_directory: Path, names: NodeNames, at_ns: int | None = None
-) -> tuple[str, ...]:
-    """Ids of the faults behind some rows of a run, without those that cannot have mattered.
-
-    Args:
-        seqs: of rows, such as the belief or the change of an owner with which a finding begins.
-        run_directory: of a run, finished, under way or killed.
-        names: of its nodes; see `names_of_run`.
-        at_ns: an instant until which what the rows say went on; None: only the instants of the rows count.
-
-    Returns:
-        First the faults in the chains of causes; then those that kept signals between the nodes of these chains from
-        arriving, as `rmqemu why` reports them.
-
-    Raises:
-        WhyError: the trace has no such row, or cannot be read.
-    """
-    trace = TraceRows(run_directory)
-    builder = _AnswerBuilder(trace, names, at_ns, "")
-    for seq in seqs:
-        row = trace.row(seq)
-        if row is None:
-            raise WhyError(f"{run_directory}: there is no row with seq {seq}")
-        builder.add_row(row)
-    return builder.fault_ids()
-
-
-def faults_of_finding(found: Finding, trace: TraceRows, names: NodeNames, at_ns: int | None) -> tuple[str, ...]:
-    """Ids of the faults that the answer to a question names.
-
-    Args:
-        found: what the question is about.
-        trace: of the run.
-        names: of its nodes.
-        at_ns: the instant of the question; None: the end of the run.
-    """
-    builder = _AnswerBuilder(trace, names, at_ns, "")
-    builder.expect(found.silences)
-    for row in found.rows:
-        builder.add_row(row)
-    return builder.fault_ids()
 
 
 @attrs.define

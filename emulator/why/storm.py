@@ -31,7 +31,7 @@ class StormMeaning:
 
     why: str
     ends: str
-    """What ends it."""
+    """What may end it, by the rules of RocketMQ; nobody has tried it on the run."""
 
 
 _MEANS: Mapping[tuple[str, str], StormMeaning] = MappingProxyType(
@@ -121,7 +121,7 @@ def storm(trace: TraceRows, requested: StormQuestion, names: NodeNames) -> Findi
     worst = found[0]
     lines = [worst.line]
     means = meaning_of(worst.request, worst.answer)
-    lines += [f"  why: {means.why}", f"  what ends it: {means.ends}"] if means is not None else []
+    lines += [f"  why: {means.why}", f"  what may end it: {means.ends}"] if means is not None else []
     lines += [f"  {line}" for line in _before(trace, worst, names)]
     lines += [f"also: {item.line}" for item in found[1:_STORMS_MAX]]
     more = len(found) - _STORMS_MAX

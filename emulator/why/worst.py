@@ -4,36 +4,29 @@ Findings have times and subjects, but no rows: a question leads from a finding t
 """
 
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from emulator.analysis.findings.questions import Words, about_group
+from emulator.analysis.findings.cause_share import CauseShare, merged_causes
+from emulator.analysis.findings.cause_words import cause_words, named
+from emulator.analysis.findings.questions import Words
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
-from emulator.analysis.findings.words import seconds
-from emulator.analysis.measures.phases import FAULTS
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
-from emulator.analysis.oracles.every import ORACLES, TITLES
-from emulator.analysis.oracles.overlaps import OVERLAPS
+from emulator.analysis.oracles.every import HARM_ORDER, ORACLES, TITLES
 from emulator.analysis.report import Report, most_severe
 from emulator.analysis.run_head import scenario_of
 from emulator.history.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS
-from emulator.why.answer import answer, faults_behind, faults_of_finding, names_of_run
+from emulator.why.answer import answer, names_of_run
 from emulator.why.busy import options_behind
-from emulator.why.finding import find
-from emulator.why.question import Question, WhyError, question
+from emulator.why.candidates import candidate_options
+from emulator.why.question import WhyError
 from emulator.why.words import NodeNames
 
+_OPTIONS_MAX = 4
 _SYMPTOMS_MAX = 3
-_OF_THE_RUN = about_group("")[0]
-"""The noun of questions about symptoms that are counted over the run."""
-_ROWS_MAX = 1_000_000
-"""Rows of a run of which causes are looked for, which takes some seconds."""
-_CAUSES_MAX = 2
-"""Faults that are named as causes of a symptom."""
 
 
 @attrs.frozen
@@ -44,6 +37,9 @@ class WorstFinding:
     """`V1`."""
     words: str
     """Who or what, how much, and when."""
+    causes: tuple[CauseShare, ...]
+    """The disturbances on the chains of all its violations, each with its share."""
+    violations: int
     questions: tuple[Words, ...]
     """The first one that the trace can answer explains it."""
 
@@ -54,7 +50,7 @@ class WorstFinding:
 
 
 def worst_findings(report: Report, run: RunDirectory) -> tuple[WorstFinding, ...]:
-    """The worst violation of each invariant that a run broke, in order.
+    """The worst violation of each invariant that a run broke, what costs most first.
 
     Args:
         report: of the run.
@@ -65,12 +61,13 @@ def worst_findings(report: Report, run: RunDirectory) -> tuple[WorstFinding, ...
 
 def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
     context = report.context(trace)
-    for oracle in ORACLES:
+    for oracle in sorted(ORACLES, key=lambda oracle: HARM_ORDER.index(oracle.id)):
         violations = oracle.violations(report.of(oracle.table))
         if violations:
             worst = max(violations, key=oracle.amount)
+            causes = merged_causes((getattr(row, "causes", ()), 1.0) for row in violations)
             questions = tuple(oracle.questions(worst, context))
-            yield WorstFinding(oracle.id, oracle.describe(worst, context), questions)
+            yield WorstFinding(oracle.id, oracle.describe(worst, context), causes, len(violations), questions)
 
 
 def explanation(questions: Sequence[Words], run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
@@ -87,6 +84,16 @@ def _first_answer(questions: Sequence[Words], trace: TraceRows, names: NodeNames
     return (), ()
 
 
+@attrs.frozen
+class WorstAnswer:
+    """One of the worst things in a run, and why it came."""
+
+    harm: tuple[str, str]
+    """Kind and subject of a symptom, or the id of an invariant and an empty text."""
+    lines: tuple[str, ...]
+    """What it is, its causes, the question that explains it, and its answer."""
+
+
 def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
     """Why the run was as bad as it was, as lines of text: the most severe symptoms, then the worst violations.
 
@@ -94,52 +101,66 @@ def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
         report: of the run.
         run: its directory.
     """
-    named: list[tuple[str, Sequence[Words]]] = [
-        (f"{item.kind}: {item.text}", (item.question,) if item.question else ()) for item in most_severe(report)
-    ]
-    trace, names = TraceRows(run.path), names_of_run(run)  # read once for all answers
-    named = named[:_SYMPTOMS_MAX]
-    named += [
-        (f"{worst_finding.invariant}: {worst_finding.words}", worst_finding.questions)
-        for worst_finding in _worst_findings(report, trace)
-    ]
-    if not named:
-        return (f"rules {report.verdict}, service {report.service}: there is nothing to explain",)
-    lines: list[str] = []
-    for title, questions in named:
-        words, answered = _first_answer(questions, trace, names)
-        lines += [title, *([f"  $ rmqemu why {run.path} {shlex.join(words)}"] if words else [])]
-        lines += [f"  {line}".rstrip() for line in answered or (_unanswered(run),)]
-        lines.append("")
-    return tuple(lines[:-1])
+    answers = worst_answers(report, run)
+    if not answers:
+        return (nothing_to_explain(report),)
+    return tuple(line for item in answers for line in (*item.lines, ""))[:-1]
 
 
-def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind, str]:
-    """The faults or options behind the most severe symptom of each kind, on one line; a kind is missing without any.
+def nothing_to_explain(report: Report) -> str:
+    """The one line about a run without symptoms and violations."""
+    return f"rules {report.verdict}, service {report.service}: there is nothing to explain"
 
-    Of a very large run none is looked for: `rmqemu why` explains one symptom at a time.
+
+def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
+    """The most severe symptoms and the worst violations of a run, each with its answer, what is worst first.
 
     Args:
         report: of the run.
         run: its directory.
     """
-    if BELIEFS not in run.level.whole or sum(run.trace.counts().values()) > _ROWS_MAX:
-        return {}
-    trace, names = TraceRows(run.path), names_of_run(run)
-    spans = {span.fault_id: span for span in report.of(FAULTS)}
+    trace, names = TraceRows(run.path), names_of_run(run)  # read once for all answers
+    found: list[WorstAnswer] = []
+
+    def add(harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words]) -> None:
+        words, answered = _first_answer(questions, trace, names)
+        lines = [title, *([f"  cause: {cause}"] if cause else [])]
+        if options := candidate_options(harm[0]):
+            lines.append(f"  may end it, not tried (rmqemu why --remedies tries them): {_few(options)}")
+        lines += [f"  $ rmqemu why {run.path} {shlex.join(words)}"] if words else []
+        lines += [f"  {line}".rstrip() for line in answered or (_unanswered(run),)]
+        found.append(WorstAnswer(harm, tuple(lines)))
+
+    of_symptoms = causes_of_symptoms(report, run)
+    for item in most_severe(report)[:_SYMPTOMS_MAX]:
+        cause = of_symptoms.get(item.kind, "")
+        add((item.kind, item.subject), f"{item.kind}: {item.text}", cause, (item.question,) if item.question else ())
+    for worst in _worst_findings(report, trace):
+        cause = cause_words(worst.causes, worst.violations, "violations")
+        add((worst.invariant, ""), f"{worst.invariant}: {worst.words}", cause, worst.questions)
+    return tuple(found)
+
+
+def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind, str]:
+    """The causes of the most severe symptom of each kind, on one line; a kind is missing without any.
+
+    Args:
+        report: of the run.
+        run: its directory.
+    """
     causes: dict[SymptomKind, str] = {}
     for symptom in most_severe(report):
-        if symptom.kind is SymptomKind.AGAIN:
-            named = list(_overlaps_behind(symptom, report))
-        else:
-            faults = [spans[fault_id] for fault_id in _faults_behind(symptom, trace, names) if fault_id in spans]
-            named = [f"{span.kind} {span.subject} at {seconds(span.start_ns)}" for span in faults]
-        if symptom.kind is SymptomKind.BUSY and not named:
-            named = list(_options_behind(symptom, report, run))
-        if named:
-            more = [f"{len(named) - _CAUSES_MAX} more"] if len(named) > _CAUSES_MAX else []
-            causes[symptom.kind] = "; ".join([*named[:_CAUSES_MAX], *more])
+        text = symptom.cause
+        if symptom.kind is SymptomKind.BUSY and not named(symptom.causes):
+            text = "; ".join(_options_behind(symptom, report, run))
+        if text:
+            causes[symptom.kind] = text
     return causes
+
+
+def _few(options: Sequence[str]) -> str:
+    more = len(options) - _OPTIONS_MAX
+    return ", ".join((*options[:_OPTIONS_MAX], *([f"{more} more"] if more > 0 else [])))
 
 
 def _options_behind(symptom: Symptom, report: Report, run: RunDirectory) -> Iterator[str]:
@@ -151,54 +172,12 @@ def _options_behind(symptom: Symptom, report: Report, run: RunDirectory) -> Iter
                 yield text
 
 
-def _overlaps_behind(symptom: Symptom, report: Report) -> Iterator[str]:
-    """What gave queues two owners, which consume messages again; what did so most often first."""
-    after: Counter[str] = Counter()
-    for row in report.of(OVERLAPS.table):
-        if row.duplicates and row.queue.group in symptom.question:
-            subject = row.explained_by or row.cause
-            after[subject.removesuffix(" begins").removesuffix(" ends")] += row.duplicates
-    for subject, times in sorted(after.items(), key=lambda entry: (-entry[1], entry[0])):
-        yield f"two owners after {subject} ({times:,} messages)"
-
-
-def _faults_behind(symptom: Symptom, trace: TraceRows, names: NodeNames) -> tuple[str, ...]:
-    """The faults behind what happened at one instant; what is counted over the run has causes at many."""
-    if not symptom.question or symptom.question[0] == _OF_THE_RUN:
-        return ()
-    requested = question(symptom.question)
-    try:
-        found = find(trace, requested, names)
-    except WhyError:
-        return ()
-    return faults_of_finding(found, trace, names, requested.at_ns)
-
-
 def _unanswered(run: RunDirectory) -> str:
     if BELIEFS in run.level.whole:
         return "no question of this trace has an answer about it"
     return f"the level of the trace is {run.level}: run the scenario again with --trace full, and ask again"
 
 
-def likely_faults(found: Sequence[WorstFinding], run: RunDirectory) -> tuple[str, ...]:
-    """Ids of the faults behind findings, those of the first finding first."""
-    trace, names = TraceRows(run.path), names_of_run(run)
-    faults: dict[str, None] = {}
-    for item in found:
-        requested = _answerable(item, trace, names)
-        if requested is not None:
-            seqs = [row.seq for row in find(trace, requested, names).rows]
-            faults |= dict.fromkeys(faults_behind(seqs, run.path, names, requested.at_ns))
-    return tuple(faults)
-
-
-def _answerable(found: WorstFinding, trace: TraceRows, names: NodeNames) -> Question | None:
-    """The first question that the trace can answer."""
-    for words in found.questions:
-        requested = question(words)
-        try:
-            find(trace, requested, names)
-        except WhyError:
-            continue
-        return requested
-    return None
+def likely_faults(found: Sequence[WorstFinding]) -> tuple[str, ...]:
+    """Ids of the disturbances that findings name as their causes, those of the first finding first."""
+    return tuple(dict.fromkeys(cause.id for item in found for cause in named(item.causes)))

@@ -53,7 +53,7 @@ def test_it_begins_with_both_verdicts_and_names_symptoms_with_causes_faults_phas
     assert "  faults: cut consumer-2 -> broker-b at 60.0 s for 300.0 s; " in text
     assert any(line.split()[:3] == ["390.0", "s", "suspend"] for line in lines)
     assert lines[-3:] == [
-        "  why, and what ends it: rmqemu why runs/r",
+        "  why: rmqemu why runs/r; --verify leaves each cause out, --remedies tries what may end it",
         "  all tables: rmqemu analyze --all runs/r",
         "  one table: rmqemu analyze --table overlaps runs/r",
     ]
@@ -99,6 +99,7 @@ def test_each_phase_has_one_line_with_what_differed_and_when_all_agreed_again(re
         "owners",
         "no",
         "owner",
+        "again",
         "agreed",
         "after",
     ]
@@ -113,7 +114,7 @@ def test_in_a_narrow_terminal_the_phase_is_shortened_and_no_number(report, width
     (worst,) = [line for line in lines[head:] if line.lstrip().startswith("60.0 s")]
 
     assert "…" not in lines[head]
-    assert worst.split()[-9:] == ["357.4", "s", "536.7", "s", "60.0", "s", ">", "300.0", "s"]
+    assert worst.split()[-10:] == ["357.4", "s", "536.7", "s", "60.0", "s", "1,352", ">", "300.0", "s"]
 
 
 def test_a_calm_run_has_a_short_screen_without_a_question(tmp_path):

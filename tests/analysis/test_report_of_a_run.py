@@ -148,7 +148,7 @@ def test_queues_of_one_broker_that_share_their_fate_share_a_row(report):
     row = next(line for line in printed(report).splitlines() if "0-3 " in line)
     assert (
         " ".join(row.split())
-        == "OrderTopic broker-a 0-3 552.0 s 28.9 s 0.9 s 0 consumer-1, consumer-2 consumer-1 suspended baseline"
+        == "OrderTopic broker-a 0-3 552.0 s 28.9 s 0.9 s 0 consumer-1, consumer-2 suspend consumer-1 baseline"
     )
 
 

@@ -12,7 +12,7 @@ from emulator.base.own_values import ForeignValueError, unpickled
 from emulator.spec.reading.user_code import UserCode
 from nodes.beliefs import MessageEvent
 
-PACKAGES = ("emulator.analysis.live", "emulator.history.rows", "nodes.beliefs")
+PACKAGES = ("emulator.analysis.live", "emulator.history", "nodes.beliefs")
 
 
 class Calls:

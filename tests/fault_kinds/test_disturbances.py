@@ -59,10 +59,11 @@ EXPLAINS = {
     "clock_skew": Explains(OF_BROKER, Cause.RETURNED, Cause.RETURNED, wrong_clock=True),
     "clock_drift": Explains(OF_BROKER, Cause.RETURNED, Cause.RETURNED, wrong_clock=True),
     "clock_jump": Explains(OF_BROKER, Cause.RETURNED, Cause.RETURNED, wrong_clock=True),
-    "slow_disk": unheard(OF_BROKER),
+    # Sends wait for it, pulls do not.
+    "slow_disk": Explains(OF_BROKER, Cause.SILENT, Cause.RETURNED, hinders=True),
     "lost_writes": Explains(OF_BROKER),
     "permission": Explains(OF_BROKER, Cause.ROUTE, Cause.ROUTE),
-    "scale": Explains(GROUP, elsewhere="another"),
+    "scale": Explains(GROUP),
     "rebalance": Explains(GROUP, Cause.ASSIGNER, Cause.ASSIGNER, elsewhere="another"),
     "consume_mode": Explains(GROUP, Cause.ASSIGNER, Cause.ASSIGNER, elsewhere="another"),
     "reconfigure": Explains(OF_MEMBER),
@@ -198,7 +199,7 @@ BLOCKING = {
     "skew broker-a 5000": False,
     "drift broker-a 200": False,
     "jump broker-a 5000": False,
-    "slow-disk broker-a 1000": True,
+    "slow-disk broker-a 1000": False,
     "slow-disk broker-a 999": False,
     "slow-disk broker-b 1000": False,
     "lost-writes broker-a": False,
@@ -220,6 +221,13 @@ def test_every_kind_has_a_row_among_the_frames():
 def test_a_fault_blocks_the_frames_that_it_keeps_from_arriving_at_all_times(line):
     fault = fault_of(line)
     assert fault.blocks(fault.scope, fault.parameters(), PULL) is BLOCKING[line]
+
+
+@pytest.mark.parametrize(("flush_ms", "is_blocked"), [(1000, True), (999, False)])
+def test_a_slow_disk_blocks_what_waits_for_a_flush(flush_ms, is_blocked):
+    fault = fault_of(f"slow-disk broker-a {flush_ms}")
+    send = attrs.evolve(PULL, code=RequestCode.SEND_MESSAGE)
+    assert fault.blocks(fault.scope, fault.parameters(), send) is is_blocked
 
 
 # --- no other place ---------------------------------------------------------------------------------

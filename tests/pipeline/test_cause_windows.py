@@ -29,10 +29,13 @@ def test_each_window_of_each_group_is_a_row(spark, runs, tmp_path):
     for path in runs:
         run = open_run(path)
         inputs = SharedInputs(head_of(run).facts)
-        watch(StoredRows(run), (inputs.presence, inputs.causes))
+        watch(StoredRows(run), (inputs.presence, inputs.origins, inputs.causes))
         for group, windows in inputs.causes.opened.items():
             expected += [
-                (run.run, group, window.start_ns, window.end_ns, window.cause.value, window.what, window.external)
+                (
+                    *(run.run, group, window.start_ns, window.end_ns, window.cause.value, window.what),
+                    *(window.external, window.origin),
+                )
                 for window in windows
             ]
     assert sorted(map(tuple, found)) == sorted(expected)

@@ -151,6 +151,21 @@ CASES = [
 ]
 
 
+CAUSES = {
+    "missed_at_the_start": "kill screen at 0.0 s",
+    "ended_twice": "no disturbance: a transaction without a decision is checked transactionCheckMax times",
+    "committed_too_late": "no disturbance: a transaction without a decision is checked transactionCheckMax times",
+    "clock_behind": "clock_skew shop at 20.0 s",
+    "slow_popping": "no disturbance: the listener takes longer than the invisible time",
+    "cut_for_long": "cut screen <-> broker-a at 10.0 s",
+    "suspended_for_long": "suspend screen at 10.0 s",
+    "late_reminders": "kill broker-a at 10.0 s",
+    "late_group": "no disturbance: ",
+    "dead_letters": "no disturbance: the listener fails as often as maxReconsumeTimes allows",
+}
+"""Mapping case -> the cause that is named for it: what is on its chain, or the rule in which the chain ends."""
+
+
 def judged(path):
     run = open_run(path)
     return judge_run(run), run
@@ -193,8 +208,10 @@ def test_what_harms_the_business_is_a_symptom_that_why_explains_and_its_twin_has
     assert report.verdict is RulesVerdict.VALID
     found = symptom_of(report, case.kind)
     assert case.text in found.text
-    question, *answer = answered(report, directory, case.kind)
-    assert question.startswith("  $ rmqemu why ")
+    answer = answered(report, directory, case.kind)
+    (cause,) = [line for line in answer if line.startswith("  cause: ")]
+    assert cause.startswith(f"  cause: {CAUSES[case.file.stem]}")
+    (question,) = [line for line in answer if line.startswith("  $ rmqemu why ")]
     assert f" {case.question} " in question
     assert any(case.answer in line for line in answer), answer
     assert twin.verdict is RulesVerdict.VALID
@@ -258,8 +275,9 @@ def test_a_topic_that_is_created_just_before_an_election_is_lost_and_one_that_wa
     assert (lost.verdict, copied.verdict) == (RulesVerdict.VALID, RulesVerdict.VALID)
     found = symptom_of(lost, SymptomKind.TOPIC_LOST)
     assert "news was lost at broker-a-s1, which became master of broker-a at 60." in found.text
-    question, *answer = answered(lost, directory, SymptomKind.TOPIC_LOST)
-    assert " topic news at 60." in question
+    cause, *answer = answered(lost, directory, SymptomKind.TOPIC_LOST)
+    assert cause == "  cause: kill broker-a at 60.0 s"
+    assert any(" topic news at 60." in line for line in answer)
     assert any("no broker of broker-a has it" in line for line in answer), answer
     assert SymptomKind.TOPIC_LOST not in kinds(copied)
 

@@ -101,7 +101,7 @@ def test_a_group_that_broadcasts_shares_nothing(reports):
 def test_a_member_that_broadcasts_and_stands_still_pages_somebody_though_a_fault_explains_it(reports):
     report = reports("broadcasting_stuck")
     longest = max(report["stalls"], key=lambda row: row.end_ns - row.start_ns)
-    assert (longest.node, longest.violation, longest.explained_by) == ("c2", False, "c2 suspended")
+    assert (longest.node, longest.violation, longest.explained_by) == ("c2", False, "suspend c2")
     assert report.service is Service.PAGING
 
 

@@ -6,7 +6,7 @@ from emulator.history.rows.lookup import TraceRows
 from emulator.trace.batches import batch_of
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC, TABLES
 from emulator.trace.segments import SegmentWriter
-from emulator.why.answer import answer, faults_behind
+from emulator.why.answer import answer
 from emulator.why.words import NodeNames
 
 NS = 1_000_000_000
@@ -93,10 +93,6 @@ class TracedByHand:
     def why(self, text):
         """All lines of the answer."""
         return answer([text], TraceRows(self.written()), NodeNames(IPS))
-
-    def faults_behind(self, *seqs):
-        """Ids of the faults behind rows."""
-        return faults_behind(seqs, self.written(), NodeNames(IPS))
 
     def written(self):
         """The run directory, with all rows in segments."""

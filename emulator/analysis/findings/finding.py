@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.findings.cause_share import CauseShare
 from emulator.history.rows.row_classes import Span
 
 
@@ -41,10 +42,12 @@ NO_COLUMN: Mapping[str, Any] = MappingProxyType({"column": False})
 class Explained:
     """How causes explain a finding; columns behind those of the finding itself."""
 
+    causes: tuple[CauseShare, ...] = ()
+    """The disturbances on its chain, each with its share: `[{"id": ..., "what": ..., "share": ...}, ...]`."""
     cause: str = Cause.NONE
     """What explains it, of `Cause`."""
     explained_by: str = ""
-    """The disturbance, for people; with the cause `none`, a fault that lasts, though it explains no more."""
+    """The disturbance, for people; with the cause `none`, the first of `causes`, though it explains no more."""
     excess_ns: int = 0
     """How long it lasted outside of all that causes explain."""
     violation: bool = False
@@ -52,8 +55,10 @@ class Explained:
 
 @attrs.frozen(kw_only=True)
 class JudgedFinding:
-    """A finding that no cause can explain."""
+    """A finding that no cause can explain: it is a violation, or none, whatever led to it."""
 
+    causes: tuple[CauseShare, ...] = ()
+    """The disturbances on its chain, each with its share: `[{"id": ..., "what": ..., "share": ...}, ...]`."""
     violation: bool = False
 
 

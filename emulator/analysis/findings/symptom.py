@@ -8,6 +8,8 @@ from enum import StrEnum
 
 import attrs
 
+from emulator.analysis.findings.cause_share import CauseShare
+from emulator.analysis.findings.cause_words import cause_words
 from emulator.analysis.findings.questions import Words
 
 
@@ -54,5 +56,18 @@ class Symptom:
     """When it was most severe, or began; the end, if it is counted over a time."""
     text: str
     """A sentence with what, who, when and how much."""
+    subject: str = ""
+    """Whom it hits: a group, a group and a topic, a producer; as in the table `impacts`."""
     question: Words = ()
     """The question of `rmqemu why` that explains why; empty: there is none."""
+    amount: float = 0.0
+    """How much of it there is in the whole run, in `unit`."""
+    unit: str = ""
+    """messages, s, queue-seconds, ..."""
+    causes: tuple[CauseShare, ...] = ()
+    """The disturbances on its chain, each with its share."""
+
+    @property
+    def cause(self) -> str:
+        """Its causes on one line; empty: none is known."""
+        return cause_words(self.causes, self.amount, self.unit)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, g
 
 import attrs
 
+from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.finding import Explained, JudgedFinding
 from emulator.state.event_lines import with_names
 from emulator.state.owners import GroupQueue
@@ -82,6 +83,8 @@ def _arrow_type(hint: Any) -> Any:
 
     if get_origin(hint) is tuple:
         of = get_args(hint)[0]
+        if of is CauseShare:
+            return pa.list_(pa.struct(list(_types(of))))
         return pa.string() if attrs.has(of) else pa.list_(_arrow_type(of))
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return pa.string()
@@ -105,7 +108,7 @@ def _cells(row: Any, names: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
 
 def _of_tuple(value: tuple[Any, ...], field: "attrs.Attribute[Any]", names: Mapping[str, str]) -> Any:
     if field.name != "holders":
-        return list(value)
+        return [attrs.asdict(item) if attrs.has(type(item)) else item for item in value]
     held = [{"nodes": list(item.nodes), "value": json.loads(with_names(item.value, names))} for item in value]
     return json.dumps(held)
 

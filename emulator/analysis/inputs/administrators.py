@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from emulator.analysis.inputs.steps import Steps
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import AdminRow
+from emulator.history.steps import Steps
 from emulator.trace.schema import ADMIN, TraceTable
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.administration import ADMIN_REQUESTS

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from emulator.analysis.inputs.administrators import Administrators
-from emulator.analysis.inputs.causes import Causes, LastingFault
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import Overlap, QueueOwners
+from emulator.history.origins import FaultLife, Origins
 from emulator.history.rows.row_classes import Process, Span
 from emulator.spec.model.scenario import BROKER, NAMESERVER
 from emulator.state.owners import GroupQueue
@@ -33,14 +33,14 @@ class Blocked:
 
     Args:
         facts: of the run.
-        presence, causes, administrators, owners: have read all rows.
+        presence, origins, administrators, owners: have read all rows.
     """
 
     def __init__(
-        self, facts: RunFacts, presence: Presence, causes: Causes, administrators: Administrators, owners: QueueOwners
+        self, facts: RunFacts, presence: Presence, origins: Origins, administrators: Administrators, owners: QueueOwners
     ) -> None:
         self._presence = presence
-        self._causes = causes
+        self._origins = origins
         self._administrators = administrators
         self._owners = owners
         self._elected = facts.elected
@@ -84,7 +84,7 @@ class Blocked:
             reaching = [owner[0] for owner in owners if self.reaches(owner, row.queue.broker_name, t_ns)]
             return len(dict.fromkeys(reaching)) <= 1
 
-        return self._spans(row.start_ns, row.end_ns, owners, one_can) if self._causes.lasting else ()
+        return self._spans(row.start_ns, row.end_ns, owners, one_can) if self._origins.faults else ()
 
     def in_agreement(self, row: Divergence) -> Sequence[Span]:
         """When the nodes that reached a server held one value, of those in the longest constellation."""
@@ -97,7 +97,7 @@ class Blocked:
             ]
             return len(values) <= 1
 
-        return self._spans(row.start_ns, row.end_ns, (), agree) if self._causes.lasting else ()
+        return self._spans(row.start_ns, row.end_ns, (), agree) if self._origins.faults else ()
 
     def without(self, nodes: Sequence[str], start_ns: int, end_ns: int) -> Sequence[Span]:
         """When any of some nodes reached no server, between two instants."""
@@ -113,7 +113,7 @@ class Blocked:
 
     def is_connected(self, node: str, t_ns: int) -> bool:
         """Whether a node reached any of its servers, after all rows of an instant."""
-        roles = self._causes.roles
+        roles = self._origins.roles
         wanted = _SERVERS.get(roles.get(node, ""), (BROKER,))
         servers = [name for name, role in roles.items() if role in wanted and name != node]
         active = self._active(t_ns)
@@ -148,8 +148,8 @@ class Blocked:
     ) -> Sequence[Span]:
         """When something holds that may change with faults, with these processes, and at further instants."""
         instants = [start_ns, end_ns, *more_ns]
-        for fault in self._causes.lasting.values():
-            instants += [fault.row.t_ns, end_ns if fault.end_ns is None else fault.end_ns]
+        for fault in self._origins.faults.values():
+            instants += [fault.row.t_ns, min(end_ns, fault.end_ns)]
         instants += [t_ns for process in processes for t_ns in self._presence.processes.changes_ns(process)]
         inside = sorted(dict.fromkeys(t_ns for t_ns in instants if start_ns <= t_ns <= end_ns))
         return [(low, high) for low, high in pairwise(inside) if holds(low)]
@@ -175,9 +175,9 @@ class Blocked:
         masters = self._masters_of(broker_name)
         return any(processes.has_begun(master, t_ns) and processes.is_awake(master, t_ns) for master in masters)
 
-    def _active(self, t_ns: int) -> list[LastingFault]:
-        return [fault for fault in self._causes.lasting.values() if fault.lasts_at(t_ns)]
+    def _active(self, t_ns: int) -> list[FaultLife]:
+        return [fault for fault in self._origins.faults.values() if fault.lasts_at(t_ns)]
 
 
-def _prevents(active: Iterable[LastingFault], request: Frame) -> bool:
+def _prevents(active: Iterable[FaultLife], request: Frame) -> bool:
     return any(fault.prevents(request) for fault in active)

@@ -13,18 +13,20 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.findings.cause_share import RULE, CauseShare
 from emulator.analysis.findings.finding import Cause
 from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import Bounds
-from emulator.analysis.inputs.disturbances import blocks, disturbance_of
+from emulator.analysis.inputs.disturbances import disturbance_of
 from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.steps import merged, uncovered_ns
+from emulator.history.origins import Origins
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
+from emulator.history.steps import merged, uncovered_ns
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER, PROXY
 from emulator.spec.refusals.targets import is_of_administrator
 from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, TraceTable
-from faults.disturbance import Concerns, Frame, Learns
+from faults.disturbance import Concerns, Learns
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind, LifecycleEvent
 from nodes.protocol.admin_request import Changed
@@ -52,37 +54,8 @@ class CauseWindow:
     what: str
     """What happened, for people."""
     external: bool
-
-
-@attrs.define
-class LastingFault:
-    """A fault from its begin to its end, also beyond the time for which it explains anything."""
-
-    row: FaultRow
-    """With which it began."""
-    groups: tuple[str, ...]
-    """An empty name stands for all groups."""
-    end_ns: int | None = None
-    """None: it has not ended."""
-    _blocks: dict[Frame, bool] = attrs.Factory(dict)
-    """What was asked before."""
-
-    @property
-    def what(self) -> str:
-        """The fault, for people."""
-        return f"{self.row.kind} {self.row.subject}"
-
-    def lasts_at(self, t_ns: int) -> bool:
-        """Whether it was active at an instant."""
-        return self.row.t_ns <= t_ns and (self.end_ns is None or t_ns < self.end_ns)
-
-    def prevents(self, request: Frame) -> bool:
-        """Whether a request or its answer hardly arrives in time, or at all, while it lasts."""
-        known = self._blocks.get(request)
-        if known is None:
-            answer = attrs.evolve(request, src=request.dst, dst=request.src)
-            known = self._blocks[request] = blocks(self.row, request) or blocks(self.row, answer)
-        return known
+    origin: str
+    """Id of the fault, the act or the process that it is of; empty: of none, so that it explains whatever it meets."""
 
 
 @attrs.frozen
@@ -91,7 +64,7 @@ class ExplainedTime:
 
     cause: Cause
     explained_by: str
-    """The disturbance, for people; else a fault that lasts, though it explains no more; empty for neither."""
+    """The disturbance, for people; empty: none is known."""
     excess_ns: int
     """How long the interval lasted outside of all windows."""
     limit_ns: int
@@ -103,21 +76,20 @@ class Causes(Watcher):
 
     Args:
         bounds: of the run.
-        presence: reads the same rows before.
+        presence, origins: read the same rows before.
     """
 
-    def __init__(self, bounds: Bounds, presence: Presence) -> None:
+    def __init__(self, bounds: Bounds, presence: Presence, origins: Origins) -> None:
         self._bounds = bounds
         self._presence = presence
+        self._origins = origins
         self._windows: dict[str, list[CauseWindow]] = {}
         """Mapping group -> windows; an empty name stands for all groups."""
-        self.roles: dict[str, str] = {}
+        self._roles: dict[str, str] = {}
         """Mapping node -> its role."""
         self._ordered: dict[str, None] = {}
         self._behind_proxies: dict[str, None] = {}
         """Groups that a proxy has listed."""
-        self.lasting: dict[str, LastingFault] = {}
-        """Mapping id -> fault, also those that have ended."""
         self._hindering: dict[str, None] = {}
         """Ids of the faults that hinder frames now."""
 
@@ -136,54 +108,53 @@ class Causes(Watcher):
             # An ordered queue is unlocked by one round and locked by another one.
             slow = self._hindering or row.subject in self._ordered
             cause = Cause.ROUND if slow else Cause.NOTIFIED
-            self._open([row.subject], row.t_ns, cause, f"{row.node} counts other members", external=False)
+            self._open([row.subject], row.t_ns, cause, f"{row.node} counts other members", None)
         elif row.kind == BeliefKind.ALLOCATION:
             subject = f"{row.node} allocated the queues again"
-            self._open([_group_of(row)], row.t_ns, Cause.ROUND, subject, external=False)
+            self._open([_group_of(row)], row.t_ns, Cause.ROUND, subject, None)
         elif row.kind == BeliefKind.ASSIGNER and row.value_hash:
             subject = f"{row.node} asks another assigner"
-            self._open([_group_of(row)], row.t_ns, Cause.ASSIGNER, subject, external=False)
+            self._open([_group_of(row)], row.t_ns, Cause.ASSIGNER, subject, None)
 
     def _life(self, row: LifeRow) -> None:
         event, subject = LifecycleEvent(row.event), f"{row.node} {row.event}"
+        origin = self._origins.of_stage(row.node)
         if event is LifecycleEvent.NOT_EMULATED:
             return
-        self.roles[row.node] = row.role
+        self._roles[row.node] = row.role
         if event is LifecycleEvent.CONFIGURED:
             return
         if row.role == CONSUMER:
-            self._consumer(row, event, subject)
+            self._consumer(row, event, subject, origin)
         elif row.role in (BROKER, PROXY):
             groups = [""] if row.role == BROKER else list(self._behind_proxies)
-            self._open(groups, row.t_ns, Cause.RETURNED if event in _RETURNS else Cause.ROUTE, subject)
+            self._open(groups, row.t_ns, Cause.RETURNED if event in _RETURNS else Cause.ROUTE, subject, origin)
             # Other proxies list the clients of one that has ended, also those that have moved to them meanwhile.
             if event in _SILENT or (row.role == PROXY and event not in _RETURNS):
-                self._silence(groups, row.t_ns, subject)
+                self._silence(groups, row.t_ns, subject, origin)
         elif row.role == NAMESERVER:
-            self._open([""], row.t_ns, Cause.ROUTE, subject)
+            self._open([""], row.t_ns, Cause.ROUTE, subject, origin)
 
-    def _consumer(self, row: LifeRow, event: LifecycleEvent, subject: str) -> None:
+    def _consumer(self, row: LifeRow, event: LifecycleEvent, subject: str, origin: str) -> None:
         groups = list(self._presence.groups_of(row.node, row.seq + 1))
         if event in _SILENT:
-            self._open(groups, row.t_ns, Cause.SILENT, subject)
+            self._open(groups, row.t_ns, Cause.SILENT, subject, origin)
         elif event in _RETURNS:
-            self._open(groups, row.t_ns, Cause.RETURNED, subject)
+            self._open(groups, row.t_ns, Cause.RETURNED, subject, origin)
         else:
-            self._open(groups, row.t_ns, Cause.ROUND if self._hindering else Cause.NOTIFIED, subject)
+            self._open(groups, row.t_ns, Cause.ROUND if self._hindering else Cause.NOTIFIED, subject, origin)
         if event not in _RETURNS:
             # Proxies that it was not connected with do not hear that its connection has ended.
-            self._open([group for group in groups if group in self._behind_proxies], row.t_ns, Cause.SILENT, subject)
+            behind = [group for group in groups if group in self._behind_proxies]
+            self._open(behind, row.t_ns, Cause.SILENT, subject, origin)
         if event in _NO_UNLOCK:
-            self._open([group for group in groups if group in self._ordered], row.t_ns, Cause.ORDER_LOCK, subject)
+            ordered = [group for group in groups if group in self._ordered]
+            self._open(ordered, row.t_ns, Cause.ORDER_LOCK, subject, origin)
 
     def _fault(self, row: FaultRow) -> None:
         declared, begins = disturbance_of(row), row.event == Phase.BEGIN
         subject = f"{row.kind} {row.subject} {row.event}s"
         groups = [row.subject] if declared.concerns is Concerns.GROUP else self._groups_of(row)
-        if begins:
-            self.lasting[row.fault_id] = LastingFault(row, tuple(groups))
-        elif row.fault_id in self.lasting:
-            self.lasting[row.fault_id].end_ns = row.t_ns
         if declared.hinders_frames:
             if begins:
                 self._hindering[row.fault_id] = None
@@ -191,19 +162,19 @@ class Causes(Watcher):
                 self._hindering.pop(row.fault_id, None)
         learns = declared.begins if begins else declared.ends
         if learns is Learns.SILENCE:
-            self._silence(groups, row.t_ns, subject)
+            self._silence(groups, row.t_ns, subject, row.fault_id)
         elif learns in _CAUSES:
-            self._open(groups, row.t_ns, _CAUSES[learns], subject)
+            self._open(groups, row.t_ns, _CAUSES[learns], subject, row.fault_id)
 
     def _administer(self, row: AdminRow) -> None:
         """An administrator changed something: clients learn it with their polls, members of a group in a round."""
         of = row.topic or row.group or row.broker_name
         subject = f"an administrator sent {row.request}{f' about {of}' if of else ''}"
-        changes = changes_of(row)
+        changes, origin = changes_of(row), self._origins.of_last_act()
         if any(item in changes for item in _SEEN_IN_ROUTES):
-            self._open(self._groups_of_admin(row), row.began_ns, Cause.ROUTE, subject)
+            self._open(self._groups_of_admin(row), row.began_ns, Cause.ROUTE, subject, origin)
         if any(item in changes for item in _SEEN_BY_MEMBERS) and row.group:
-            self._open([row.group], row.began_ns, Cause.ASSIGNER, subject)
+            self._open([row.group], row.began_ns, Cause.ASSIGNER, subject, origin)
 
     def _groups_of_admin(self, row: AdminRow) -> list[str]:
         if row.group:
@@ -215,20 +186,20 @@ class Causes(Watcher):
         if is_of_administrator(row.subject):
             return []
         words = _WORD.findall(row.subject)
-        consumers = [word for word in words if self.roles.get(word) == CONSUMER]
+        consumers = [word for word in words if self._roles.get(word) == CONSUMER]
         if consumers:
             groups = (group for node in consumers for group in self._presence.groups_of(node, row.seq))
             return list(dict.fromkeys(groups))
-        named = [word for word in words if word in self.roles]
-        if not named or any(self.roles[word] in (BROKER, NAMESERVER) for word in named):
+        named = [word for word in words if word in self._roles]
+        if not named or any(self._roles[word] in (BROKER, NAMESERVER) for word in named):
             return [""]
-        return list(self._behind_proxies) if any(self.roles[word] == PROXY for word in named) else []
+        return list(self._behind_proxies) if any(self._roles[word] == PROXY for word in named) else []
 
-    def _silence(self, groups: Sequence[str], t_ns: int, subject: str) -> None:
+    def _silence(self, groups: Sequence[str], t_ns: int, subject: str, origin: str) -> None:
         """Brokers expel a silent member; of a silent broker nameservers and clients learn later still."""
         bounds = self._bounds
         bound_ms = max(bounds.of(Cause.SILENT), bounds.broker_silence_ms) if "" in groups else bounds.of(Cause.SILENT)
-        self._open(groups, t_ns, Cause.SILENT, subject, bound_ms)
+        self._open(groups, t_ns, Cause.SILENT, subject, origin, bound_ms)
 
     def _open(
         self,
@@ -236,13 +207,14 @@ class Causes(Watcher):
         t_ns: int,
         cause: Cause,
         subject: str,
+        origin: str | None,
         bound_ms: int | None = None,
-        *,
-        external: bool = True,
     ) -> None:
+        """Open a window of a cause; without an origin it is what brokers and members do by themselves."""
         length_ns = (self._bounds.of(cause) if bound_ms is None else bound_ms) * NS_PER_MS
         for group in groups:
-            self._windows.setdefault(group, []).append(CauseWindow(t_ns, t_ns + length_ns, cause, subject, external))
+            window = CauseWindow(t_ns, t_ns + length_ns, cause, subject, origin is not None, origin or "")
+            self._windows.setdefault(group, []).append(window)
 
     # --- questions ------------------------------------------------------------------------
 
@@ -259,64 +231,81 @@ class Causes(Watcher):
             agreed_ns: first agreement of the run; None: it never agreed.
         """
         end_ns = (agreed_ns or 0) + self._bounds.of(Cause.START) * NS_PER_MS
-        start = CauseWindow(0, end_ns, Cause.START, "", external=True)
+        start = CauseWindow(0, end_ns, Cause.START, "", external=True, origin="")
         of_group = self._windows.get(group, []) if group else []
         every = sorted((start, *self._windows.get("", ()), *of_group), key=lambda window: window.start_ns)
-        lasting = [item for item in self.lasting.values() if "" in item.groups or group in item.groups]
-        return Windows(self._bounds, tuple(every), lasting)
+        return Windows(self._bounds, tuple(every))
 
 
 class Windows:
     """The windows of one group, in order of time."""
 
-    def __init__(self, bounds: Bounds, windows: Sequence[CauseWindow], lasting: Sequence[LastingFault] = ()) -> None:
+    def __init__(self, bounds: Bounds, windows: Sequence[CauseWindow]) -> None:
         self._bounds = bounds
-        self._lasting = lasting
-        self._windows = windows
-        self._starts = [window.start_ns for window in windows]
-        self._covered = merged((window.start_ns, window.end_ns) for window in windows)
-        self._external = merged((window.start_ns, window.end_ns) for window in windows if window.external)
+        self._every = _ExplainingWindows(windows)
+        self._of: dict[tuple[str, ...], _ExplainingWindows] = {}
+        """Mapping ids of causes -> the windows that are of these, or of none."""
 
     def explain(
         self,
         start_ns: int,
         end_ns: int,
+        causes: Sequence[CauseShare],
         active: Sequence[Span] | None = None,
         *,
         external: bool = False,
         covered: Sequence[Span] = (),
     ) -> ExplainedTime:
-        """How the windows explain an interval.
+        """For how long its causes explain an interval.
 
         Args:
             start_ns: begin of the interval.
             end_ns: its end.
+            causes: the disturbances on its chain, whose windows alone explain it; without any, all windows do.
             active: the parts of it that have an impact; None: all of it.
             external: only external windows explain.
             covered: spans in which faults that last explain it, too.
         """
+        named = [item for item in causes if item.kind != RULE]
+        windows = self._windows_of(tuple(sorted(item.id for item in named))) if named else self._every
         spans = [(start_ns, end_ns)] if active is None else active
-        covers = self._external if external else self._covered
+        covers = windows.covered(external=external)
         covers = merged((*covers, *covered)) if covered else covers
         excess_ns = sum(uncovered_ns(span, covers) for span in spans)
-        window = self._reaching_furthest(start_ns, external=external)
+        window = windows.reaching_furthest(start_ns, external=external)
+        disturbance = named[0].what if named else ""
         if window is None:
-            limit_ns = self._bounds.of(Cause.NONE) * NS_PER_MS
-            return ExplainedTime(Cause.NONE, self._lasting_at(start_ns), excess_ns, limit_ns)
-        return ExplainedTime(window.cause, window.what, excess_ns, 0)
-
-    def _lasting_at(self, t_ns: int) -> str:
-        """The fault that began last of those that are active; empty for none."""
-        active = [item for item in self._lasting if item.lasts_at(t_ns)]
-        return max(active, key=lambda item: item.row.t_ns).what if active else ""
+            return ExplainedTime(Cause.NONE, disturbance, excess_ns, self._bounds.of(Cause.NONE) * NS_PER_MS)
+        return ExplainedTime(window.cause, disturbance or window.what, excess_ns, 0)
 
     def unexplained_ns(self, spans: Iterable[Span]) -> int:
         """How much of some intervals lies outside of all external windows."""
-        return sum(uncovered_ns(span, self._external) for span in spans)
+        return sum(uncovered_ns(span, self._every.covered(external=True)) for span in spans)
 
-    def _reaching_furthest(self, start_ns: int, *, external: bool) -> CauseWindow | None:
+    def _windows_of(self, causes: tuple[str, ...]) -> "_ExplainingWindows":
+        found = self._of.get(causes)
+        if found is None:
+            of_causes = [item for item in self._every.windows if item.origin in ("", *causes)]
+            found = self._of[causes] = _ExplainingWindows(of_causes)
+        return found
+
+
+class _ExplainingWindows:
+    """Windows that explain something, in order of time."""
+
+    def __init__(self, windows: Sequence[CauseWindow]) -> None:
+        self.windows = windows
+        self._starts = [window.start_ns for window in windows]
+        self._covered = merged((window.start_ns, window.end_ns) for window in windows)
+        self._external = merged((window.start_ns, window.end_ns) for window in windows if window.external)
+
+    def covered(self, *, external: bool) -> list[Span]:
+        """The times that they explain."""
+        return self._external if external else self._covered
+
+    def reaching_furthest(self, start_ns: int, *, external: bool) -> CauseWindow | None:
         """The window that reaches furthest from an instant."""
-        before = self._windows[: bisect_right(self._starts, start_ns)]
+        before = self.windows[: bisect_right(self._starts, start_ns)]
         open_then = [item for item in before if item.end_ns > start_ns and (item.external or not external)]
         return max(open_then, key=lambda window: (window.end_ns, window.start_ns), default=None)
 

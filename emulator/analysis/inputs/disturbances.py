@@ -1,6 +1,5 @@
 """Disturbances: faults from begin to end, and what happened to processes."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,11 +10,9 @@ from emulator.history.rows.row_classes import FaultRow, LifeRow
 from emulator.spec.refusals.targets import ADMINISTRATOR
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from faults.catalogue import FAULTS as KINDS
-from faults.catalogue import scope_of
-from faults.disturbance import IN_LIVES, Disturbance, Frame
+from faults.disturbance import IN_LIVES, Disturbance
 from faults.plan import Phase
 from nodes.beliefs import LifecycleEvent
-from nodes.fields import FieldError
 
 DISTURBING = (
     LifecycleEvent.STARTED,
@@ -61,24 +58,6 @@ def disturbance_of(row: FaultRow) -> Disturbance:
     """What the kind of a fault declares; nothing for a kind of another release."""
     kind = KINDS.get(row.kind)
     return IN_LIVES if kind is None else kind.disturbance
-
-
-def blocks(row: FaultRow, frame: Frame) -> bool:
-    """Whether frames hardly arrived in time, or at all, while a fault lasted.
-
-    Args:
-        row: with which the fault began.
-        frame: one of these frames.
-    """
-    kind = KINDS.get(row.kind)
-    if kind is None:
-        return False
-    parameters = json.loads(row.parameters)
-    try:
-        scope = scope_of(kind).described(row.subject, parameters)
-    except (FieldError, ValueError):  # a fault without targets has the words of its scenario as subject
-        return False
-    return kind.blocks(scope, parameters, frame)
 
 
 def _event(row: LifeRow) -> str:

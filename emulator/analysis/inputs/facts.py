@@ -6,6 +6,7 @@ import attrs
 
 from emulator.analysis.inputs.bounds import Bounds, bounds_of
 from emulator.spec import Scenario
+from emulator.spec.model.addresses import owners
 from nodes.config import Exclusivity
 
 
@@ -27,10 +28,26 @@ class RunFacts:
     """Groups with ordered listeners."""
     exclusive: tuple[str, ...] = ()
     """Groups that promise one consumer per queue."""
+    names: Mapping[str, str] = attrs.Factory(dict)
+    """Mapping address, or client id of a guest -> node."""
+
+    def node_of(self, text: str) -> str:
+        """The node of a client id, or of an address with or without a port; the text itself if it is of none."""
+        known = self.names.get(text)
+        if known is None:
+            host = text.partition("@")[0]
+            known = self.names.get(host) or self.names.get(host.partition(":")[0], text)
+        return known
 
 
-def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
-    """The facts of a run of a scenario."""
+def facts_of(scenario: Scenario, end_ns: int, names: Mapping[str, str] | None = None) -> RunFacts:
+    """The facts of a run of a scenario.
+
+    Args:
+        scenario: that was run.
+        end_ns: how long.
+        names: mapping address, or client id of a guest -> node; None: those of the scenario.
+    """
     pushing = [consumer for consumer in scenario.consumers if consumer.has_listener]
     return RunFacts(
         end_ns,
@@ -41,4 +58,5 @@ def facts_of(scenario: Scenario, end_ns: int) -> RunFacts:
         {group.group: group.consume_ms for group in scenario.consumers},
         tuple(item.group for item in pushing if item.config.consume_orderly),
         tuple(item.group for item in pushing if item.config.exclusivity is not Exclusivity.NONE),
+        owners(scenario) if names is None else names,
     )

@@ -17,10 +17,10 @@ import attrs
 from emulator.analysis.findings.finding import Explained, active_spans
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.processes import Processes
-from emulator.analysis.inputs.steps import SpansAwake, length_ns
 from emulator.history.rows.row_classes import BeliefRow, PassRow, Process, Span
 from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.history.rows.sweeps import SettlingSweeps
+from emulator.history.steps import SpansAwake, length_ns
 from emulator.trace.schema import BELIEFS, PASSES, TraceTable
 from nodes.beliefs import BeliefKind
 from nodes.protocol.assigning import RebalanceMode

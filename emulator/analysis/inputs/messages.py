@@ -231,10 +231,13 @@ class TracedMessages(Watcher):
         found = self.queues.get(place)
         return found.end if found is not None else 0
 
+    def broadcasts(self, row: MessageRow) -> bool:
+        """Whether each consumer of the group consumes all messages, by the rows before one."""
+        return self._presence.broadcasts(row.group, row.seq)
+
     def nth(self, row: MessageRow) -> int:
         """How often the group has consumed a message, with this row; each consumer counts if the group broadcasts."""
-        node = row.node if self._presence.broadcasts(row.group, row.seq) else ""
-        return self.times_consumed(row, node)
+        return self.times_consumed(row, row.node if self.broadcasts(row) else "")
 
     def times_consumed(self, row: MessageRow, node: str = "") -> int:
         """How often the group has consumed a message so far; with a node, how often this consumer has."""

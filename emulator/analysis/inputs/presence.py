@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import attrs
 
 from emulator.analysis.inputs.processes import ENDS, NEVER, Processes
-from emulator.analysis.inputs.steps import Steps
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow, LifeRow, Process
+from emulator.history.steps import Steps
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import attrs
 
-from emulator.analysis.inputs.steps import Steps
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import LifeRow, Process
+from emulator.history.steps import Steps
 from emulator.trace.schema import LIFECYCLE, TraceTable
 from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 

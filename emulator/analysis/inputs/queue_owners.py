@@ -15,10 +15,10 @@ import attrs
 from emulator.analysis.findings.finding import Explained, active_spans
 from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.presence import Holders, Presence
-from emulator.analysis.inputs.steps import SpansAwake, length_ns
 from emulator.history.rows.row_classes import MessageRow, OwnershipRow, Process, Span
 from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.history.rows.sweeps import SettlingSweeps
+from emulator.history.steps import SpansAwake, length_ns
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.allocation.for_pop import ALL_QUEUES
@@ -255,6 +255,18 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
         """Who owned a queue at an instant; known once all rows have been read."""
         holds = self.of[queue].holds if queue in self.of else ()
         return [(hold.node, hold.incarnation) for hold in holds if hold.start_ns <= t_ns < hold.end_ns]
+
+    def holds_of(self, queue: GroupQueue) -> list[Hold]:
+        """Who owned a queue from when to when."""
+        return self.of[queue].holds if queue in self.of else []
+
+    def has_owned(self, group: str, topic: str) -> bool:
+        """Whether any consumer of a group has ever owned a queue of a topic."""
+        return any(queue.topic == topic and self.of[queue].holds for queue in self._of_group.get(group, ()))
+
+    def overlaps_of(self, queue: GroupQueue) -> list[Overlap]:
+        """When a queue had several owners, in order."""
+        return self.of[queue].overlaps if queue in self.of else []
 
     # --- shares ---------------------------------------------------------------------------
 

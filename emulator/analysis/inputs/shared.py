@@ -18,8 +18,10 @@ from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap, QueueOwners
 from emulator.analysis.inputs.services import Served, ServiceSpans
+from emulator.history.origins import Origins
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.shares import WHOLE, RunShare
+from emulator.spec.refusals.targets import ADMINISTRATOR
 from nodes.beliefs import BeliefKind
 
 MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)
@@ -73,11 +75,12 @@ class SharedInputs:
         self.facts = facts
         self.presence = Presence(facts.broker_names)
         self.messages = TracedMessages(self.presence)
-        self.causes = Causes(facts.bounds, self.presence)
+        self.origins = Origins(lambda address: facts.node_of(address) == ADMINISTRATOR)
+        self.causes = Causes(facts.bounds, self.presence, self.origins)
         self.disturbances = Disturbances()
         self.administrators = Administrators()
         self.owners = QueueOwners(self.presence, self.messages, share)
-        self.blocked = Blocked(facts, self.presence, self.causes, self.administrators, self.owners)
+        self.blocked = Blocked(facts, self.presence, self.origins, self.administrators, self.owners)
         self.progress = GroupProgress(self.presence, share)
         kinds = (*VIEWS, *MEMBERSHIP, *SHOWN, *OF_PROXIES)
         self.holdings = Holdings(self.presence, *kinds, parts=True, modes=True, share=share)
@@ -92,7 +95,7 @@ class SharedInputs:
     def watchers(self) -> tuple[Watcher, ...]:
         """Those that read rows, in the order of `Feed`."""
         return (
-            *(self.presence, self.messages, self.causes, self.disturbances, self.administrators),
+            *(self.presence, self.messages, self.origins, self.causes, self.disturbances, self.administrators),
             *(self.owners, self.progress, self.offsets, self.keys, self.holdings, self.services, self.busy_pools),
         )
 

@@ -144,6 +144,7 @@ _OF_A_WATCH = (
     "emulator.history.rows.row_classes",
     "emulator.history.rows.shares",
     "emulator.history.rows.sweeps",
+    "emulator.history.steps",
     "emulator.state.owners",
     "nodes.beliefs",
 )

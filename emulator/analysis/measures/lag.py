@@ -10,16 +10,17 @@ its broker to the end of its first consumption by the group.
 """
 
 from array import array
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, ClassVar
 
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.messages import Consumer, TopicQueue, TracedMessages, place_of
+from emulator.analysis.inputs.messages import Consumer, TopicQueue, TracedMessages, place_of, queue_place
 from emulator.analysis.inputs.progress import GroupProgress
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import MessageRow
@@ -28,6 +29,9 @@ from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.units import NS_PER_MS, NS_PER_S
+
+LATE_NS = NS_PER_S
+"""A message that takes so long, or longer, is late."""
 
 
 @attrs.frozen
@@ -61,6 +65,10 @@ class Latency:
     """What the slowest message took."""
     slowest_ns: int
     """When that message was stored."""
+    late: int
+    """Messages that took a second or longer."""
+    late_ns: int
+    """What these took, added up."""
 
 
 @attrs.frozen
@@ -87,6 +95,19 @@ class LagSeries:
             if begin >= 0 and minimum > found[0]:
                 found = (minimum, begin)
         return found
+
+
+@attrs.frozen
+class LateQueue:
+    """When messages of a queue waited that were late."""
+
+    queue: GroupQueue
+    node: str
+    """The consumer, in a group that broadcasts; else empty."""
+    per_s: tuple[tuple[int, int], ...]
+    """(second, late messages that waited in it), of all seconds with any, in order."""
+    consumed_per_s: tuple[tuple[int, int], ...]
+    """The same, of messages that were consumed before the run ended."""
 
 
 LAGS = FindingTable("lags", Lag, "how far a group was behind in a queue")
@@ -220,12 +241,21 @@ class _Times:
             self._lost.setdefault((offset, self._stored_ms[at]), self._times_ns[at])
         self._times_ns[at], self._stored_ms[at] = self._lost.get((offset, stored_ms), t_ns), stored_ms
 
+    def since(self, offset: int) -> Iterator[int]:
+        """When the messages from an offset on were stored."""
+        return (t_ns for t_ns in self._times_ns[max(0, offset - self._first) :] if t_ns >= 0)
+
     def of(self, offset: int, stored_ms: int) -> int:
         """-1: not known."""
         at = offset - self._first
         if 0 <= at < len(self._times_ns) and self._stored_ms[at] == stored_ms:
             return self._times_ns[at]
         return self._lost.get((offset, stored_ms), -1)
+
+
+_Waiting = dict[Consumer, dict[int, int]]
+LagPart = tuple[dict[Consumer, _LaggingQueue], list[LagChange], Latencies, _Waiting, _Waiting]
+"""What was found in a share of a run."""
 
 
 class Lags(Watcher):
@@ -253,6 +283,10 @@ class Lags(Watcher):
         self._latencies_ns: dict[tuple[str, str], array[int]] = {}
         self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
         """Latency of the slowest message, and when it was stored."""
+        self._late: dict[Consumer, dict[int, int]] = {}
+        """Mapping queue -> second -> how many late messages more waited from then on, of those that were consumed."""
+        self._unconsumed: dict[Consumer, dict[int, int]] = {}
+        """The same, of messages that waited until the run ended."""
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
@@ -273,6 +307,12 @@ class Lags(Watcher):
                 if took_ns > self._slowest_ns.get(of, (-1, 0))[0]:
                     self._slowest_ns[of] = took_ns, stored_ns
 
+                if took_ns >= LATE_NS:
+                    self._be_late(row, stored_ns)
+
+    def _be_late(self, row: MessageRow, stored_ns: int) -> None:
+        _wait(self._late, (row.queue, row.node if self._messages.broadcasts(row) else ""), stored_ns, row.t_ns)
+
     def _is_first(self, row: MessageRow) -> bool:
         return self._messages.nth(row) == 1
 
@@ -288,17 +328,30 @@ class Lags(Watcher):
                 known.maximum, known.max_at_ns = waiting, t_ns
         self._totals.look(every, t_ns)
 
+    def finish(self, end_ns: int) -> None:
+        """Messages that wait when the run ends have waited until then."""
+        done = dict(self._progress.done())
+        for key, known in self._queues.items():
+            times = self._stored.get(queue_place(key[0]))
+            if known.now and times is not None and key in done:
+                for stored_ns in times.since(done[key]):
+                    if end_ns - stored_ns >= LATE_NS:
+                        _wait(self._unconsumed, key, stored_ns, end_ns)
+
     # --- shares ---------------------------------------------------------------------------
 
-    def part(self) -> tuple[dict[Consumer, "_LaggingQueue"], list[LagChange], Latencies]:
+    def part(self) -> LagPart:
         """What was found in a share."""
         latencies = {of: (took_ns, self._slowest_ns[of]) for of, took_ns in self._latencies_ns.items()}
-        return {key: queue for key, queue in self._queues.items() if queue.maximum}, self._changes, latencies
+        queues = {key: queue for key, queue in self._queues.items() if queue.maximum}
+        return queues, self._changes, latencies, self._late, self._unconsumed
 
-    def merge(self, part: tuple[dict[Consumer, "_LaggingQueue"], list[LagChange], Latencies]) -> None:
+    def merge(self, part: LagPart) -> None:
         """Take over what was found in a share."""
-        queues, changes, latencies = part
+        queues, changes, latencies, late, unconsumed = part
         self._queues.update(queues)
+        self._late.update(late)
+        self._unconsumed.update(unconsumed)
         self._changes += changes
         for of, (took_ns, slowest) in latencies.items():
             self._latencies_ns.setdefault(of, array("q")).extend(took_ns)
@@ -319,15 +372,43 @@ class Lags(Watcher):
         found = sorted(self._latencies_ns.items())
         return tuple(_latency(*key, sorted(took_ns), self._slowest_ns[key][1]) for key, took_ns in found)
 
+    def late(self) -> tuple[LateQueue, ...]:
+        """When late messages waited, of each queue."""
+        return tuple(self._late_queue(key) for key in sorted({*self._late, *self._unconsumed}))
+
+    def _late_queue(self, key: Consumer) -> LateQueue:
+        consumed = self._late.get(key, {})
+        every = dict(consumed)
+        for second, change in self._unconsumed.get(key, {}).items():
+            every[second] = every.get(second, 0) + change
+        return LateQueue(*key, tuple(_sums(every)), tuple(_sums(consumed)))
+
     def series(self, end_ns: int) -> tuple[LagSeries, ...]:
         """Of each group and topic."""
         self._totals.add(self._changes)
         return self._totals.series(end_ns)
 
 
+def _wait(waiting: _Waiting, consumer: Consumer, stored_ns: int, until_ns: int) -> None:
+    """A message waited from when it was stored until it was consumed, or the run ended."""
+    changes = waiting.setdefault(consumer, {})
+    for t_ns, change in ((stored_ns, 1), (until_ns, -1)):
+        second = t_ns // NS_PER_S
+        changes[second] = changes.get(second, 0) + change
+
+
+def _sums(changes: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    """(second, sum of the changes up to it), of all seconds with more than none."""
+    waiting = 0
+    for second, following in pairwise((*sorted(changes), max(changes, default=0) + 1)):
+        waiting += changes[second]
+        yield from ((between, waiting) for between in range(second, following) if waiting > 0)
+
+
 def _latency(group: str, topic: str, ordered_ns: list[int], slowest_ns: int) -> Latency:
     p50, p99, maximum = (round(_quantile(ordered_ns, share) / NS_PER_MS, 3) for share in (0.5, 0.99, 1.0))
-    return Latency(group, topic, len(ordered_ns), p50, p99, maximum, slowest_ns)
+    late_ns = ordered_ns[bisect_left(ordered_ns, LATE_NS) :]
+    return Latency(group, topic, len(ordered_ns), p50, p99, maximum, slowest_ns, len(late_ns), sum(late_ns))
 
 
 def _quantile(ordered: list[int], share: float) -> int:

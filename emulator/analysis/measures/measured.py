@@ -16,12 +16,13 @@ from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerStates
 from emulator.analysis.measures.denied_requests import DENIED, Denials
 from emulator.analysis.measures.failed_starts import FAILED_STARTS, FailedStarts
 from emulator.analysis.measures.hand_overs import HAND_OVERS, HandOvers
-from emulator.analysis.measures.lag import LAG_SERIES, LAGS, LATENCIES, Lags
+from emulator.analysis.measures.lag import LAG_SERIES, LAGS, LATENCIES, Lags, LateQueue
 from emulator.analysis.measures.lost_topics import LOST_TOPICS, LostTopics
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE, balance, idle, queues_of_members
 from emulator.analysis.measures.rebalances import REBALANCES, Rebalances
+from emulator.analysis.measures.repeats import Repeats
 from emulator.analysis.measures.stale_routes import STALE_ROUTES, Staleness
-from emulator.analysis.measures.traffic import ATTEMPTS, REQUEST_SERIES, REQUESTS, STORMS, Traffic
+from emulator.analysis.measures.traffic import ATTEMPTS, REQUEST_SERIES, REQUESTS, STORMS, FailedSends, Traffic
 from emulator.analysis.measures.unsupported_requests import UNSUPPORTED, UnsupportedRequests
 from emulator.analysis.measures.without_proxy import WITHOUT_PROXY, ProxyConnections
 from emulator.analysis.measures.writability import UNWRITABLE, Writability
@@ -29,6 +30,7 @@ from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import FrameCount
 from emulator.state.owners import GroupQueue
 from nodes.beliefs import BeliefKind
+from nodes.units import NS_PER_S
 
 
 @attrs.frozen
@@ -89,6 +91,7 @@ class Measured:
         self._denials = Denials()
         self._failed_starts = FailedStarts()
         self._proxy_connections = ProxyConnections()
+        self.repeats = Repeats(messages)
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
@@ -96,8 +99,20 @@ class Measured:
         return (
             *(self._hand_overs, self._rebalances, self._staleness, self._lags, self._traffic),
             *(self._writability, self._lost_topics, self._broker_states, self._unsupported, self._denials),
-            *(self._failed_starts, self._proxy_connections),
+            *(self._failed_starts, self._proxy_connections, self.repeats),
         )
+
+    def late(self) -> tuple[LateQueue, ...]:
+        """When late messages waited, of each queue."""
+        return self._lags.late()
+
+    def failed_sends(self) -> tuple[FailedSends, ...]:
+        """The attempts to send that failed, in order of time."""
+        return self._traffic.failed_sends()
+
+    def notifications(self) -> Mapping[tuple[str, int], int]:
+        """Mapping broker or proxy, second -> how many members it notified."""
+        return self._traffic.notifications()
 
     def rows(self) -> Mapping[FindingTable[Any], tuple[Any, ...]]:
         """The rows of each table, after all rows of the run have been read."""
@@ -151,7 +166,13 @@ class Measured:
             "orphan_ns": [(orphan.start_ns, orphan.end_ns) for orphan in orphans],
             "keys_two_ns": [span for sweep in keys for span in sweep.two],
         }
-        counts = {"keys_overtaken": [t_ns for sweep in keys for t_ns in sweep.overtaken_ns]}
+        failed = self._traffic.failed_sends()
+        counts = {
+            "keys_overtaken": [t_ns for sweep in keys for t_ns in sweep.overtaken_ns],
+            "again": [t_ns for *_, t_ns in self.repeats.found()],
+            "failed_sends": [sends.second * NS_PER_S for sends in failed for _ in range(sends.attempts)],
+        }
+        faults = inputs.disturbances.spans(end_ns)
         divergent = {phased.Layer.VIEWS: views, phased.Layer.OWNERSHIP: owners}
         intervals = {
             layer: [Interval(item.start_ns, item.end_ns, item.censored) for item in found]
@@ -159,8 +180,8 @@ class Measured:
         }
         return {
             phased.AGREEMENT: phased.agreement(instants, intervals, end_ns),
-            phased.PHASES: phased.phases(instants, integrals, counts, end_ns),
-            phased.FAULTS: inputs.disturbances.spans(end_ns),
+            phased.PHASES: phased.phases(instants, integrals, counts, faults, end_ns),
+            phased.FAULTS: faults,
             phased.MARKS: inputs.disturbances.marks(inputs.agreed_ns),
         }
 
@@ -171,6 +192,6 @@ class Measured:
         windows = inputs.windows("")
         found = []
         for item in inputs.holdings.found(*kinds):
-            by = windows.explain(item.start_ns, item.end_ns, item.active)
+            by = windows.explain(item.start_ns, item.end_ns, (), item.active)
             found.append(attrs.evolve(item, cause=by.cause, explained_by=by.explained_by, excess_ns=by.excess_ns))
         return tuple(sorted(found, key=attrgetter("start_ns", "end_ns", "kind", "role", "subject")))

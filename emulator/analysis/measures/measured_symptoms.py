@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.impact import IMPACTS, impact_on
 from emulator.analysis.findings.questions import (
     about_group,
     about_queue,
@@ -62,7 +63,7 @@ def _storms(found: Findings, _context: Context) -> Iterator[Symptom]:
         )
         severity = sum(storm.per_s / storm.healthy_per_s for storm in storms)
         question = ("storm", "of", clients[0], "at", instant(start_ns + NS_PER_S))
-        yield Symptom(SymptomKind.STORM, severity, start_ns, text, question)
+        yield Symptom(SymptomKind.STORM, severity, start_ns, text, f"{server} {request}", question)
 
 
 def _denied(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -81,7 +82,7 @@ def _denied(found: Findings, context: Context) -> Iterator[Symptom]:
         )
         severity = lasted_ms / context.limits.denied_ms
         question = (BeliefKind.DENIED.value, longest.subject, "of", longest.node, "at", instant(longest.start_ns))
-        yield Symptom(SymptomKind.DENIED, severity, longest.start_ns, text, question)
+        yield Symptom(SymptomKind.DENIED, severity, longest.start_ns, text, longest.user or longest.client, question)
 
 
 def _denied_user(denials: DeniedRequests) -> str:
@@ -107,7 +108,8 @@ def _failed_starts(found: Findings, context: Context) -> Iterator[Symptom]:
         text = (
             f"{item.node} could not start{tried} from {item.start_ns / NS_PER_S:.1f} s on, and {until}: {item.reason}"
         )
-        yield Symptom(SymptomKind.NOT_STARTED, lasted_s * 1_000 / context.limits.failed_start_ms, item.start_ns, text)
+        severity = lasted_s * 1_000 / context.limits.failed_start_ms
+        yield Symptom(SymptomKind.NOT_STARTED, severity, item.start_ns, text, item.node)
 
 
 def _without_proxy(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -124,7 +126,7 @@ def _without_proxy(found: Findings, context: Context) -> Iterator[Symptom]:
         )
         severity = lasted_s * 1_000 / context.limits.no_proxy_ms
         question = (BeliefKind.PROXY.value, longest.endpoints, "of", longest.node, "at", instant(longest.start_ns))
-        yield Symptom(SymptomKind.WITHOUT_PROXY, severity, longest.start_ns, text, question)
+        yield Symptom(SymptomKind.WITHOUT_PROXY, severity, longest.start_ns, text, longest.endpoints, question)
 
 
 def _each(storms: list[Storm], clients: list[str]) -> str:
@@ -139,7 +141,8 @@ def _lost_topics(found: Findings, context: Context) -> Iterator[Symptom]:
             f"{item.start_ns / NS_PER_S:.1f} s without it; nameservers list it since {item.created_ns / NS_PER_S:.1f} s"
         )
         question = about_topic(item.topic, instant(item.start_ns))
-        yield Symptom(SymptomKind.TOPIC_LOST, 2.0 * context.limits.paging_times, item.start_ns, text, question)
+        severity = 2.0 * context.limits.paging_times
+        yield Symptom(SymptomKind.TOPIC_LOST, severity, item.start_ns, text, item.topic, question)
 
 
 def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -151,7 +154,7 @@ def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
         text = f"{topic} had no writable queue for {lasted_s:.1f} s from {spans[0].start_ns / NS_PER_S:.1f} s on"
         severity = lasted_s * 1_000 / context.limits.unwritable_ms
         question = about_topic(topic, inside(spans[0]))
-        yield Symptom(SymptomKind.UNWRITABLE, severity, spans[0].start_ns, text, question)
+        yield Symptom(SymptomKind.UNWRITABLE, severity, spans[0].start_ns, text, topic, question)
 
 
 def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -166,7 +169,8 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
             f"from {since_s} s on: as many as arrive in {behind_s:.0f} s"
         )
         question = ("lag", item.group, "at", instant((2 * since_s + limits.lag_s) * NS_PER_S // 2))
-        yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text, question)
+        subject = f"{item.group} {item.topic}"
+        yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text, subject, question)
 
 
 def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -177,7 +181,8 @@ def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:
         )
         severity = item.p99_ms / context.limits.late_p99_ms
         question = ("lag", item.group, "at", instant(round(item.slowest_ns + round(item.max_ms) * 500_000, -8)))
-        yield Symptom(SymptomKind.LATENCY, severity, item.slowest_ns, text, question)
+        subject = f"{item.group} {item.topic}"
+        yield Symptom(SymptomKind.LATENCY, severity, item.slowest_ns, text, subject, question)
 
 
 def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -193,6 +198,7 @@ def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
             10 * share_pct / context.limits.failed_sends_per_mille,
             max(0, item.max_at_s) * NS_PER_S,
             text,
+            item.producer,
         )
 
 
@@ -206,7 +212,10 @@ def _again(found: Findings, context: Context) -> Iterator[Symptom]:
             share_pct = 100 * again / messages
             text = f"{group} consumed {again:,} messages again, {share_pct:.1f} for each 100 messages"
             severity = 10 * share_pct / context.limits.again_per_mille
-            yield Symptom(SymptomKind.AGAIN, severity, max(0, context.end_ns - 1), text, about_queue(worst.queue))
+            # Who owned the queue in the second in which most of them came, not at the end of the run.
+            impact = impact_on(found.of(IMPACTS), SymptomKind.AGAIN, group)
+            at_ns = max(0, context.end_ns - 1) if impact is None or impact.worst_ns < 0 else impact.worst_ns
+            yield Symptom(SymptomKind.AGAIN, severity, at_ns, text, group, about_queue(worst.queue, instant(at_ns)))
 
 
 def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
@@ -217,7 +226,8 @@ def _churn(found: Findings, _context: Context) -> Iterator[Symptom]:
             f"{worst.end_ns / NS_PER_S:.1f} s; {worst.moved} of {worst.queues} had to move"
         )
         question = about_group(group, instant(worst.end_ns - 1))
-        yield Symptom(SymptomKind.CHURN, worst.acquired / _takes(worst), worst.end_ns - 1, text, question)
+        severity = worst.acquired / _takes(worst)
+        yield Symptom(SymptomKind.CHURN, severity, worst.start_ns, text, f"{group} {topic}", question)
 
 
 def _takes(rebalance_cost: RebalanceCost) -> float:
@@ -236,7 +246,7 @@ def _spread(found: Findings, context: Context) -> Iterator[Symptom]:
             text = f"at the end a member of {item.group} had {item.maximum} queues of {item.topics} "
             text += f"topics, another {item.minimum}"
             severity = item.maximum / max(1, item.minimum) / context.limits.balance_times
-            yield Symptom(SymptomKind.SPREAD, severity, context.end_ns, text, about_group(item.group))
+            yield Symptom(SymptomKind.SPREAD, severity, context.end_ns, text, item.group, about_group(item.group))
 
 
 def _idle(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -244,7 +254,8 @@ def _idle(found: Findings, context: Context) -> Iterator[Symptom]:
     for item in found.of(IDLE):
         avoidable = item.idle - item.unavoidable
         text = f"{avoidable} of {item.members} members of {item.group} had no queue of {item.topic} at the end"
-        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, context.end_ns, text, about_group(item.group))
+        subject = f"{item.group} {item.topic}"
+        yield Symptom(SymptomKind.IDLE, 2.0 * avoidable, context.end_ns, text, subject, about_group(item.group))
 
 
 def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -258,7 +269,8 @@ def _stale_routes(found: Findings, context: Context) -> Iterator[Symptom]:
             f"{longest.start_ns / NS_PER_S:.1f} s on"
         )
         question = about_topic(topic, inside(longest))
-        yield Symptom(SymptomKind.STALE_ROUTES, _times_stale(longest, context), longest.start_ns, text, question)
+        severity = _times_stale(longest, context)
+        yield Symptom(SymptomKind.STALE_ROUTES, severity, longest.start_ns, text, topic, question)
 
 
 def _times_stale(route: StaleRoute, context: Context) -> float:

@@ -47,6 +47,8 @@ class RunPhase:
     end_ns: int
     what: tuple[str, ...]
     """The disturbances with which it begins; empty for the first phase."""
+    active: tuple[str, ...]
+    """The faults that began before and last beyond its begin."""
     view_ns: int
     """Subject time in which views differed."""
     overlap_ns: int
@@ -59,6 +61,10 @@ class RunPhase:
     """Key time with two consumers or more."""
     keys_overtaken: int
     """Messages that came after a later one of their key."""
+    again: int
+    """Messages consumed again."""
+    failed_sends: int
+    """Attempts to send that were refused or not answered."""
 
 
 AGREEMENT = FindingTable("agreement", Agreement, "the time that a layer took to agree after a disturbance")
@@ -126,6 +132,7 @@ def phases(
     instants: Sequence[tuple[int, tuple[str, ...]]],
     measures: Mapping[str, Iterable[Span]],
     counts: Mapping[str, Iterable[int]],
+    faults: Sequence[FaultSpan],
     end_ns: int,
 ) -> tuple[RunPhase, ...]:
     """The phases of a run; a disturbance at the very end begins none, and a run without a row has none.
@@ -134,6 +141,7 @@ def phases(
         instants: disturbances as `Disturbances.instants` returns them.
         measures: mapping name of a field of `RunPhase` -> intervals to integrate.
         counts: mapping name of a field of `RunPhase` -> instants to count.
+        faults: of the run.
         end_ns: end of the run.
     """
     if not end_ns:
@@ -150,6 +158,10 @@ def phases(
         # An instant belongs to the phase that begins with it; that of the end to the last one.
         until = end if end < end_ns else end + 1
         numbers = {name: bisect_left(at, until) - bisect_left(at, start) for name, at in sorted_instants.items()}
-        return RunPhase(start, end, subject, **integrals, **numbers)
+        active = [
+            span for span in faults if span.start_ns < start < span.end_ns or (span.censored and span.start_ns < start)
+        ]
+        names = tuple(f"{span.kind} {span.subject}" for span in active)
+        return RunPhase(start, end, subject, names, **integrals, **numbers)
 
     return tuple(phase(start, end, subject) for (start, subject), end in zip(begins, ends, strict=True))

@@ -157,6 +157,27 @@ class StormRequest(NamedTuple):
     overhead: bool
 
 
+class FailedSends(NamedTuple):
+    """Attempts of a producer to send that failed in one second, at one server and in one way."""
+
+    producer: str
+    server: str
+    """Its node, or its address."""
+    second: int
+    code: int
+    """Of the request."""
+    status: int
+    """Response code; -1: it was not answered."""
+    attempts: int
+
+    @classmethod
+    def of(cls, producer: str, frame: FrameCount) -> "FailedSends":
+        """Those that some frames end, or whose time is over."""
+        server = frame.dst if frame.event == "timed_out" else frame.src
+        status = -1 if frame.event == "timed_out" else frame.status
+        return cls(producer, server, frame.second, frame.code, status, frame.frames)
+
+
 class HeldQueues:
     """How many queues each process has held, by which its overhead is judged."""
 
@@ -192,6 +213,7 @@ class Traffic(Watcher):
         self._held = HeldQueues()
         self._exchanges: dict[StormRequest, dict[int, int]] = {}
         self._sends: dict[str, dict[str, dict[int, int]]] = {}
+        self._failed: list[FailedSends] = []
         for frame in sorted(frames):
             self._count(frame)
 
@@ -204,6 +226,8 @@ class Traffic(Watcher):
         if sent is not None:
             seconds = self._sends.setdefault(sent.producer, {}).setdefault(sent.became, {})
             seconds[frame_count.second] = seconds.get(frame_count.second, 0) + frame_count.frames
+            if sent.failed:
+                self._failed.append(FailedSends.of(sent.producer, frame_count))
         exchange = exchange_of(frame_count)
         if exchange is not None:
             seconds = self._exchanges.setdefault(exchange, {})
@@ -234,6 +258,20 @@ class Traffic(Watcher):
     def sends(self) -> tuple[Sends, ...]:
         """What became of the sends of each producer."""
         return tuple(_sends(producer, became) for producer, became in sorted(self._sends.items()))
+
+    def failed_sends(self) -> tuple[FailedSends, ...]:
+        """The attempts to send that failed, in order of time."""
+        return tuple(self._failed)
+
+    def notifications(self) -> Mapping[tuple[str, int], int]:
+        """Mapping broker or proxy, second -> how many members it notified that the list of their group had changed."""
+        name = RequestCode.NOTIFY_CONSUMER_IDS_CHANGED.name
+        found: dict[tuple[str, int], int] = {}
+        for exchange, seconds in sorted(self._exchanges.items()):
+            if exchange.request == name:
+                for second, count in seconds.items():
+                    found[exchange.client, second] = found.get((exchange.client, second), 0) + count
+        return found
 
     def series(self) -> tuple[Series, ...]:
         """Exchanges per second: with messages, and overhead; and sends that failed."""

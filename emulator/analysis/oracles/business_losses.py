@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import attrs
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
+from emulator.analysis.attribution.explanation import RuleOfRocketMQ, of_chains, ruled
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_group, about_topic
@@ -55,6 +57,8 @@ _TEXTS: Mapping[GivenUpBy, tuple[SymptomKind, str]] = {
     GivenUpBy.RESET: (SymptomKind.SKIPPED, "{were} skipped by a reset of the offset"),
     GivenUpBy.MISSED_AT_START: (SymptomKind.MISSED, "came between its start and its first pull, and {were} missed"),
 }
+GIVEN_UP_AS: Mapping[GivenUpBy, SymptomKind] = {reason: kind for reason, (kind, _) in _TEXTS.items()}
+"""Mapping reason -> the symptom that it is."""
 
 
 @attrs.frozen
@@ -164,6 +168,24 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
             found.setdefault(key_of, []).append((item.t_ns, item.messages, 0))
         return [_loss(*key, given_up) for key, given_up in found.items()]
 
+    def causes(self, row: BusinessLoss, attribution: Attribution) -> Causes:
+        """The rule by which they were given up, or what made it apply."""
+        fates, span = attribution.fates, (row.start_ns, row.end_ns)
+        match row.reason:
+            case GivenUpBy.RESET:
+                chain = fates.skipped(row.group, span)
+            case GivenUpBy.MISSED_AT_START:
+                chain = fates.missed(row.node, row.start_ns)
+            case GivenUpBy.CHECKED_TOO_OFTEN | GivenUpBy.TOO_OLD | GivenUpBy.ESCAPE_FAILED:
+                chain = fates.undecided(span)
+            case GivenUpBy.DEAD_LETTER:
+                chain = ruled(RuleOfRocketMQ.LISTENER_FAILS)
+            case GivenUpBy.NO_RETRY_QUEUE:
+                chain = ruled(RuleOfRocketMQ.RETRY_QUEUE)
+            case GivenUpBy.EXPIRED:
+                chain = ruled(RuleOfRocketMQ.RETENTION)
+        return of_chains(((chain, row.messages),))
+
     def order(self, row: BusinessLoss) -> Any:
         """By group, topic and reason."""
         return row.group, row.node, row.topic, row.reason
@@ -205,7 +227,8 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
             if reason is GivenUpBy.RESET:
                 severity = min(severity, float(context.limits.paging_times))
             (question,) = self.questions(row, context)
-            yield Symptom(_TEXTS[reason][0], severity, row.start_ns, f"{_text(row)}{_since(row)}", question)
+            subject = f"{row.group} {row.topic}".strip()
+            yield Symptom(_TEXTS[reason][0], severity, row.start_ns, f"{_text(row)}{_since(row)}", subject, question)
 
 
 def _loss(group: str, node: str, topic: str, reason: GivenUpBy, given_up: list[tuple[int, int, int]]) -> BusinessLoss:

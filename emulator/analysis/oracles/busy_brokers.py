@@ -143,7 +143,7 @@ class BusyBrokers(Oracle[BusySpan, ListedMembers]):
             if row.lost_members:
                 severity = max(severity, 2.0 * limits.paging_times)
             text = self.describe(row, context).replace(span_words(row), f"for {seconds(row.end_ns - row.start_ns)}")
-            yield Symptom(SymptomKind.BUSY, severity, row.start_ns, text, _question(row))
+            yield Symptom(SymptomKind.BUSY, severity, row.start_ns, text, f"{row.node} {row.pool}", _question(row))
 
 
 def _span(busy: BusyPool) -> BusySpan:

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import attrs
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
+from emulator.analysis.attribution.explanation import of_chains
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_topic, instant
@@ -179,6 +181,13 @@ class DelayedMessages(Oracle[DelayedMessagesFinding, WaitSweeps]):
         served, moves_clock = inputs.served(), inputs.disturbances.moves_clock
         return [_waits(key, groups[key], served, inputs.facts.end_ns, moves_clock=moves_clock) for key in groups]
 
+    def causes(self, row: DelayedMessagesFinding, attribution: Attribution) -> Causes:
+        """Why the one that came latest was not delivered when it was due."""
+        if row.late_from_ns < 0:
+            return ()
+        span = row.late_from_ns, row.late_from_ns + row.late_ns + 1
+        return of_chains(((attribution.fates.delivered_late(row.broker_name, span), 1),))
+
     def order(self, row: DelayedMessagesFinding) -> Any:
         """By broker group, topic and way of waiting."""
         return row.broker_name, row.topic, row.waiting_in
@@ -225,7 +234,7 @@ class DelayedMessages(Oracle[DelayedMessagesFinding, WaitSweeps]):
             )
             severity = late_s * 1_000 / context.limits.delivery_late_ms
             (question,) = self.questions(row, context)
-            yield Symptom(SymptomKind.DELIVERY, severity, max(0, row.late_from_ns), text, question)
+            yield Symptom(SymptomKind.DELIVERY, severity, max(0, row.late_from_ns), text, row.topic, question)
 
 
 def _waits(

@@ -49,6 +49,12 @@ ORACLES: tuple[Oracle[Any, Any], ...] = (
 """All oracles, by number."""
 TITLES = {item.id: item.title for item in ORACLES}
 """Mapping id -> the invariant in RocketMQ's terms."""
+HARM_ORDER = (
+    *("V7", "V18", "V16", "V12", "V3", "V17", "V14", "V15"),
+    *("V4", "V5", "V1", "V2", "V8", "V11"),
+    *("V6", "V13", "V9", "V10", "V19", "V20"),
+)
+"""The invariants by what breaking them costs: messages and their order, then repeats and waiting, then agreement."""
 
 
 def oracle_table() -> str:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import attrs
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
+from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, of_chains, ruled
 from emulator.analysis.findings.context import Context, RowLookup
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import Words, about_node, about_queue, instant
@@ -130,6 +132,18 @@ class Losses(Oracle[LostMessages, Watcher]):
         """Messages that will not be consumed."""
         return losses(inputs.messages)
 
+    def causes(self, row: LostMessages, attribution: Attribution) -> Causes:
+        """Of each reason: what lost a disk, what elected a master without them, what moved an offset."""
+        fates, broker_name = attribution.fates, row.queue.broker_name
+        known = row.skipped + row.overwritten + row.reused + row.cut + row.unsubscribed
+        return of_chains((
+            (fates.lost_with_disk(broker_name), row.overwritten + row.reused),
+            (fates.cut_off(broker_name), row.cut),
+            (fates.skipped(row.queue.group), row.skipped),
+            (ruled(RuleOfRocketMQ.SUBSCRIPTIONS), row.unsubscribed),
+            (CauseChain(), row.lost - known),
+        ))  # fmt: skip
+
     def order(self, row: LostMessages) -> Any:
         """By queue, the consumers of groups that broadcast last."""
         return bool(row.node), row.queue, row.node
@@ -167,7 +181,7 @@ class Losses(Oracle[LostMessages, Watcher]):
             lost = sum(row.lost for row in lossy)
             question = next(iter(self.questions(max(lossy, key=self.amount), context)))
             text = f"{group} will never get {lost:,} messages"
-            yield Symptom(SymptomKind.LOST, float("inf"), max(0, context.end_ns - 1), text, question)
+            yield Symptom(SymptomKind.LOST, float("inf"), max(0, context.end_ns - 1), text, group, question)
 
 
 def _lost_with_a_disk(row: LostMessages, rows: RowLookup) -> Iterator[Words]:

@@ -8,9 +8,9 @@ from emulator.analysis.findings.words import queue_seconds
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.shared import MEMBERSHIP, Input, SharedInputs
-from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, WhileConnected
 from emulator.history.rows.feed import Watcher
+from emulator.history.steps import merged, uncovered_ns
 from nodes.units import NS_PER_MS
 
 

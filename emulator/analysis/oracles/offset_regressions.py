@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, about_node, about_queue, instant
 from emulator.analysis.findings.table import FindingTable
@@ -38,6 +39,10 @@ class OffsetRegressions(Oracle[OffsetAnomaly, Watcher]):
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[OffsetAnomaly]:  # noqa: ARG002
         """Offsets that fell."""
         return [item for item in inputs.offsets.found if item.what not in STARTS]
+
+    def causes(self, row: OffsetAnomaly, attribution: Attribution) -> Causes:
+        """Why a broker has an older table, or another owner commits."""
+        return attribution.of_fall(row.queue, row.who if row.what in _OF_BROKERS else "", row.t_ns)
 
     def order(self, row: OffsetAnomaly) -> Any:
         """By time."""

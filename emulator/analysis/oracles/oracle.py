@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import Cause
 from emulator.analysis.findings.questions import Words
@@ -87,8 +88,9 @@ def explained(rows: Iterable[F], by: Explanation[F], inputs: SharedInputs) -> It
     """
     for row in rows:
         windows, covered = inputs.windows(by.group(row)), by.covered(row, inputs)
+        causes = getattr(row, "causes", ())
         times = [
-            (windows.explain(start_ns, end_ns, active, external=by.external, covered=covered), start_ns, end_ns)
+            (windows.explain(start_ns, end_ns, causes, active, external=by.external, covered=covered), start_ns, end_ns)
             for start_ns, end_ns, active in by.intervals(row)
         ]
         if not times:
@@ -141,14 +143,25 @@ class Oracle(Generic[F, W]):
         """
         raise NotImplementedError
 
-    def findings(self, inputs: SharedInputs, watched: W) -> tuple[F, ...]:
-        """What happened, explained and judged, in order."""
-        return self.judged(self.find(inputs, watched), inputs)
+    def causes(self, row: F, attribution: Attribution) -> Causes:  # noqa: ARG002 - of oracles without any
+        """The disturbances on the chain of a finding, with their shares."""
+        return ()
 
-    def judged(self, found: Iterable[F], inputs: SharedInputs) -> tuple[F, ...]:
-        """Explain and judge what `find` has found, in order."""
-        judged = found if self.explanation is None else explained(found, self.explanation, inputs)
+    def findings(self, inputs: SharedInputs, watched: W, attribution: Attribution) -> tuple[F, ...]:
+        """What happened, explained and judged, in order."""
+        return self.judged(self.find(inputs, watched), inputs, attribution)
+
+    def judged(self, found: Iterable[F], inputs: SharedInputs, attribution: Attribution) -> tuple[F, ...]:
+        """Attribute, explain and judge what `find` has found, in order."""
+        judged = self._attributed(found, attribution)
+        if self.explanation is not None:
+            judged = explained(judged, self.explanation, inputs)
         return tuple(sorted(judged, key=self.order))
+
+    def _attributed(self, found: Iterable[F], attribution: Attribution) -> Iterable[F]:
+        if type(self).causes is Oracle.causes:
+            return found
+        return (attrs.evolve(row, causes=self.causes(row, attribution)) for row in found)  # type: ignore[misc]
 
     def order(self, row: F) -> Any:
         """By what findings are ordered: time, then what they are about."""

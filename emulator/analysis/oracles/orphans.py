@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, about_queue, about_view, inside
 from emulator.analysis.findings.table import FindingTable
@@ -30,6 +31,10 @@ class Orphans(Oracle[Orphan, Watcher]):
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Orphan]:  # noqa: ARG002
         """Queues without an owner."""
         return inputs.owners.orphans
+
+    def causes(self, row: Orphan, attribution: Attribution) -> Causes:
+        """Why no member allocated it."""
+        return attribution.of_orphan(row.queue, (row.start_ns, row.end_ns))
 
     def summary(self, rows: Sequence[Orphan]) -> str:
         """How long."""

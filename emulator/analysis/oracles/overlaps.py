@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, about_queue, inside
 from emulator.analysis.findings.table import FindingTable
@@ -38,6 +39,10 @@ class Overlaps(Oracle[Overlap, Watcher]):
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Overlap]:  # noqa: ARG002
         """Queues with two owners."""
         return inputs.owners.overlaps
+
+    def causes(self, row: Overlap, attribution: Attribution) -> Causes:
+        """Why its owners allocated it, while two of them were awake."""
+        return attribution.of_overlap(row.queue, row.active or ((row.start_ns, row.end_ns),))
 
     def summary(self, rows: Sequence[Overlap]) -> str:
         """How long, and how many messages were consumed again."""

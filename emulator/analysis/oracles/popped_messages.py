@@ -355,7 +355,7 @@ class Popped(Oracle[PoppedMessages, PopSweeps]):
             )
             severity = 1_000 * copies / popped / context.limits.again_per_mille if messages else 0.0
             at_ns, question = max(0, context.end_ns - 1), about_group(group)
-            yield Symptom(SymptomKind.POPPED_AGAIN, severity, at_ns, text, question)
+            yield Symptom(SymptomKind.POPPED_AGAIN, severity, at_ns, text, group, question)
 
 
 def _pop_time_ms(row: MessageRow) -> int:

@@ -12,9 +12,9 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import span_words
 from emulator.analysis.inputs.services import Servers, ServiceSpan
 from emulator.analysis.inputs.shared import Input, SharedInputs
-from emulator.analysis.inputs.steps import merged, uncovered_ns
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.history.rows.feed import Watcher
+from emulator.history.steps import merged, uncovered_ns
 from nodes.units import NS_PER_MS
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import ClassVar
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, about_queue, about_view, inside, midway
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
@@ -54,6 +55,10 @@ class Stalls(Oracle[Stall, Watcher]):
         """Queues that stood still."""
         return inputs.progress.found
 
+    def causes(self, row: Stall, attribution: Attribution) -> Causes:
+        """What kept its messages waiting."""
+        return attribution.of_stall(row.queue, row.node, (row.start_ns, row.end_ns))
+
     def summary(self, rows: Sequence[Stall]) -> str:
         """How long, and what waits at the end."""
         left = sum(row.backlog for row in rows if row.censored)
@@ -83,7 +88,7 @@ class Stalls(Oracle[Stall, Watcher]):
             text = f"{group} did not move in {where} for {lasted_s:.1f} s from {longest.start_ns / NS_PER_S:.1f} s on"
             question = ("stall", queue.name, "of", group, "at", midway(longest))
             severity = lasted_s * 1_000 / context.limits.stalled_ms
-            yield Symptom(SymptomKind.STALLED, severity, longest.start_ns, text, question)
+            yield Symptom(SymptomKind.STALLED, severity, longest.start_ns, text, group, question)
 
 
 STALLS = Stalls()

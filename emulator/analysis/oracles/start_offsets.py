@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.questions import Words, about_queue, instant
 from emulator.analysis.findings.table import FindingTable
@@ -28,6 +29,10 @@ class StartOffsets(Oracle[OffsetAnomaly, Watcher]):
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[OffsetAnomaly]:  # noqa: ARG002
         """Starts elsewhere."""
         return [item for item in inputs.offsets.found if item.what in STARTS]
+
+    def causes(self, row: OffsetAnomaly, attribution: Attribution) -> Causes:
+        """Why another owner began, and what became of the commits of the last one."""
+        return attribution.of_start(row.queue, row.who, row.t_ns)
 
     def order(self, row: OffsetAnomaly) -> Any:
         """By time."""

@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 import attrs
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
+from emulator.analysis.attribution.explanation import of_chains
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.findings.questions import about_topic
@@ -161,6 +163,13 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
         moves_clock = inputs.disturbances.moves_clock
         return [_sums(place, found, is_lost, moves_clock=moves_clock) for place, found in groups.items()]
 
+    def causes(self, row: TransactionFinding, attribution: Attribution) -> Causes:
+        """Why transactions ended twice."""
+        if not row.both:
+            return ()
+        first_ns, last_ns = sorted((row.both_rolled_back_ns, row.both_committed_ns))
+        return of_chains(((attribution.fates.ended_twice(row.broker_name, (first_ns, last_ns)), row.both),))
+
     def order(self, row: TransactionFinding) -> Any:
         """By broker group and topic."""
         return row.broker_name, row.topic
@@ -197,13 +206,14 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
                     f"{row.both_committed_ns / NS_PER_S:.1f} s, and its message was delivered"
                 )
                 severity = 1.0 + row.both
-                yield Symptom(SymptomKind.TRANSACTIONS, severity, row.both_committed_ns, text, about_topic(row.topic))
+                question = about_topic(row.topic)
+                yield Symptom(SymptomKind.TRANSACTIONS, severity, row.both_committed_ns, text, row.topic, question)
             again_per_mille = 1_000 * row.again / row.transactions
             if row.again >= context.limits.again_messages:
                 why = ", while a wall clock was wrong" if row.wrong_clock else ""
                 text = f"{count(row.again, 'transaction')} of {row.topic} were delivered once more{why}"
                 severity = again_per_mille / context.limits.again_per_mille
-                yield Symptom(SymptomKind.AGAIN, severity, row.end_ns, text, about_topic(row.topic))
+                yield Symptom(SymptomKind.AGAIN, severity, row.end_ns, text, row.topic, about_topic(row.topic))
 
 
 def _both(found: Sequence[TransactionSweep]) -> dict[str, Any]:

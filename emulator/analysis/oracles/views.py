@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.holdings import Divergence, ViewPart
 from emulator.analysis.inputs.shared import Input, SharedInputs
@@ -28,6 +29,11 @@ class Views(DivergenceOracle):
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Divergence]:  # noqa: ARG002
         """Views and parts of views that differed."""
         return inputs.holdings.found(BeliefKind.VIEW, *(part.kind for part in ViewPart))
+
+    def causes(self, row: Divergence, attribution: Attribution) -> Causes:
+        """Why members allocated from different lists and routes."""
+        group, _, topic = row.subject.partition("/")
+        return attribution.of_views(group, topic, row.active or ((row.start_ns, row.end_ns),))
 
     def summary(self, rows: Sequence[Divergence]) -> str:
         """How often each part differed."""

@@ -20,7 +20,7 @@ LINES_MAX = 40
 _PICTURE_LINES = 2
 _ENTRIES_MAX = 12
 """Reasons, symptoms and phases: so many of each where they fit."""
-_MEASURES = ("views differ", "two owners", "no owner", "agreed after")
+_MEASURES = ("views differ", "two owners", "no owner", "again", "agreed after")
 _OTHER_COLUMNS = len("1000.0 s") + sum(len(measure) + 2 for measure in _MEASURES) + 4
 """Characters of the columns that are not the phase, and between them."""
 _TITLE_CHARACTERS_MIN = 12
@@ -93,8 +93,9 @@ def _phases(report: Report, phases: Sequence[RunPhase], entries_max: int, width:
     for phase in sorted(worst[:entries_max], key=lambda phase: phase.start_ns):
         lasted_ns = (phase.view_ns, phase.overlap_ns, phase.orphan_ns)
         amounts = (seconds(one_ns) if one_ns else "-" for one_ns in lasted_ns)
-        title = shortened(phase_title(without_stages(phase.what, report)), title_max)
-        table.add_row(seconds(phase.start_ns), title, *amounts, _agreed(report, phase))
+        title = shortened(phase_title(without_stages(phase.what, report), phase.active), title_max)
+        again = f"{phase.again:,}" if phase.again else "-"
+        table.add_row(seconds(phase.start_ns), title, *amounts, again, _agreed(report, phase))
     yield table
     if (left_out := len(phases) - entries_max) > 0:
         yield Text(f"  … and {left_out} more phase{'' if left_out == 1 else 's'}, in which less differed", style="dim")

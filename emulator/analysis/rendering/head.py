@@ -92,4 +92,5 @@ def pointer_line(report: Report, run: Path | None) -> RenderableType | None:
     """How to ask for the causes, if there is anything to explain."""
     if run is None or (report.verdict is RulesVerdict.VALID and report.service is Service.CALM):
         return None
-    return Text.assemble("  why, and what ends it: ", (f"rmqemu why {run}", "bold"))
+    more = ("; --verify leaves each cause out, --remedies tries what may end it", "dim")
+    return Text.assemble("  why: ", (f"rmqemu why {run}", "bold"), more)

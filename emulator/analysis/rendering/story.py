@@ -76,24 +76,30 @@ def _chapter(report: Report, phase: RunPhase, severe: Sequence[Symptom]) -> Chap
         *_symptoms(phase, severe),
         *_views(report, phase),
         *_owners(report, phase),
+        *_messages(phase),
         *_services(report, phase),
         *_agreed(report, phase),
     )
     return Chapter(
         phase.start_ns,
         phase.end_ns,
-        phase_title(phase.what),
+        phase_title(phase.what, phase.active),
         sentences or ("Views agree, and every queue has one owner.",),
     )
 
 
-def phase_title(subject: Sequence[str]) -> str:
-    """The disturbances with which a phase begins."""
+def phase_title(subject: Sequence[str], active: Sequence[str] = ()) -> str:
+    """The disturbances with which a phase begins, and the faults that go on."""
     if not subject:
         return "The cluster starts"
-    named = ", ".join(subject[:_NAMED_MAX])
-    more = len(subject) - _NAMED_MAX
-    return f"{named}, and {more} more" if more > 0 else named
+    begins = _and_more(subject)
+    return f"{begins}; still {_and_more(active)}" if active else begins
+
+
+def _and_more(named: Sequence[str]) -> str:
+    more = len(named) - _NAMED_MAX
+    first = ", ".join(named[:_NAMED_MAX])
+    return f"{first}, and {more} more" if more > 0 else first
 
 
 def without_stages(subject: Sequence[str], report: Report) -> tuple[str, ...]:
@@ -109,7 +115,8 @@ def _inside(phase: RunPhase, t_ns: int) -> bool:
 def _symptoms(phase: RunPhase, severe: Sequence[Symptom]) -> Iterator[str]:
     for item in severe:
         if _inside(phase, item.start_ns):
-            yield f"{item.kind[0].upper()}{item.kind[1:]}: {item.text}."
+            cause = f"; cause: {item.cause}" if item.cause else ""
+            yield f"{item.kind[0].upper()}{item.kind[1:]}: {item.text}{cause}."
 
 
 def _views(report: Report, phase: RunPhase) -> Iterator[str]:
@@ -129,6 +136,13 @@ def _owners(report: Report, phase: RunPhase) -> Iterator[str]:
     )
     if any(_inside(phase, t_ns) for t_ns in begun_ns):
         yield ownership(report, phase.start_ns, phase.end_ns)
+
+
+def _messages(phase: RunPhase) -> Iterator[str]:
+    if phase.again:
+        yield f"{count(phase.again, 'message')} {'is' if phase.again == 1 else 'are'} consumed again."
+    if phase.failed_sends:
+        yield f"{count(phase.failed_sends, 'attempt')} to send {'fails' if phase.failed_sends == 1 else 'fail'}."
 
 
 def _services(report: Report, phase: RunPhase) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from emulator.history.rows.row_classes import ROWS, FrameCount
+from emulator.history.rows.row_classes import LOST_EVENTS, ROWS, FrameCount
 from emulator.trace.batches import Row
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, COUNTS, RPC, TraceTable
@@ -38,6 +38,8 @@ class StoredRows:
                 unread = pc.is_in(arrow["kind"], pa.array(UNREAD_KINDS))
                 of_topics = pc.equal(arrow["subject"], OF_TOPICS)
                 arrow = arrow.filter(pc.or_(pc.invert(unread), of_topics))  # noqa: PLW2901 - the same rows, fewer
+            elif table is RPC:
+                arrow = arrow.filter(pc.is_in(arrow["event"], pa.array(LOST_EVENTS)))  # noqa: PLW2901
             for batch in arrow.to_batches():
                 yield from map(row_class._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 

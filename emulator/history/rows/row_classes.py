@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
-from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, TraceTable
+from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC, TraceTable
 
 Process = tuple[str, int]
 """Node and incarnation."""
@@ -27,6 +27,7 @@ class BeliefRow(NamedTuple):
     subject: str
     value: str
     value_hash: str
+    source: str
 
 
 _queue = lru_cache(maxsize=65_536)(GroupQueue)
@@ -69,6 +70,7 @@ class PassRow(NamedTuple):
     began_ns: int
     requests: int
     bytes: int
+    source: str
 
 
 class MessageRow(NamedTuple):
@@ -107,6 +109,7 @@ class FaultRow(NamedTuple):
     subject: str
     parameters: str
     hits: int
+    cause: int
 
 
 class AdminRow(NamedTuple):
@@ -121,6 +124,7 @@ class AdminRow(NamedTuple):
     topic: str
     group: str
     broker_name: str
+    client: str
     began_ns: int
     detail: str
 
@@ -135,6 +139,25 @@ class LifeRow(NamedTuple):
     incarnation: int
     event: str
     detail: str
+    cause: int
+
+
+class LostFrame(NamedTuple):
+    """A row of `rpc` about a frame that did not arrive, or a connection that was not made; see `LOST_EVENTS`."""
+
+    seq: int
+    t_ns: int
+    sent_ns: int
+    event: str
+    src: str
+    dst: str
+    kind: str
+    code: int
+    detail: str
+
+
+LOST_EVENTS = ("dropped", "lost", "broken", "timed_out", "refused", "connect_lost")
+"""Events of the rows of `rpc` that are read one by one; levels `full` and `findings` both have them."""
 
 
 class FrameCount(NamedTuple):
@@ -158,8 +181,11 @@ ROWS: Mapping[TraceTable, type[Any]] = {
     FAULTS: FaultRow,
     LIFECYCLE: LifeRow,
     ADMIN: AdminRow,
+    RPC: LostFrame,
 }
-"""The tables that oracles read. A row has the columns of its table that any oracle needs."""
+"""The tables that oracles read, and the columns of each that any of them needs; of `rpc` only some rows are read."""
+WHOLE_TABLES = tuple(table for table in ROWS if table is not RPC)
+"""Those that a trace must have with all their rows."""
 
 
 def maker(table: TraceTable) -> Callable[[Row], Any]:

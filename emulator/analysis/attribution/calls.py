@@ -1,0 +1,117 @@
+"""Why calls fail: sends, dials, storms of requests, starts that find no server."""
+
+from collections.abc import Iterable, Sequence
+
+from emulator.analysis.attribution.explanation import CauseChain, both, by
+from emulator.analysis.attribution.reach import Reach, at, needed
+from emulator.history.origins import FaultLife, Hindrance, OriginKind, Origins
+from emulator.spec.model.scenario import BROKER, NAMESERVER, PROXY
+from faults.machine import SlowDisk
+from faults.permission import PermissionFault
+from faults.process import SlowCpu
+from faults.refuse import Refuse
+from nodes.protocol.codes import ResponseCode
+from nodes.units import NS_PER_S
+
+_CALL_NS = 5 * NS_PER_S
+"""A call that fails has failed within this time."""
+_SLOW = (SlowDisk, SlowCpu)
+_OF_REPLICAS = (ResponseCode.SLAVE_NOT_AVAILABLE, ResponseCode.FLUSH_SLAVE_TIMEOUT)
+_OF_PERMISSIONS = (ResponseCode.NO_PERMISSION, ResponseCode.TOPIC_NOT_EXIST)
+
+
+class Calls:
+    """Answers why calls fail.
+
+    Args:
+        origins: has read all rows.
+        reach: of the run.
+        replicas: mapping node of a broker -> all nodes of its group.
+    """
+
+    def __init__(self, origins: Origins, reach: Reach, replicas: dict[str, Sequence[str]]) -> None:
+        self._origins = origins
+        self._reach = reach
+        self._replicas = replicas
+
+    def unanswered(self, client: str, server: str, since_ns: int, t_ns: int, code: int | None = None) -> CauseChain:
+        """Why a call was not answered in time.
+
+        Args:
+            client: who asked.
+            server: who was asked.
+            since_ns: when it was sent, at the earliest.
+            t_ns: when it was given up.
+            code: of the request.
+        """
+        found = self._reach.hindrances(client, server, since_ns, t_ns + 1, code)
+        return needed(found) if found else both(by(life.origin) for life in self._slow(server, since_ns, t_ns))
+
+    def refused(self, client: str, server: str, status: int, code: int, since_ns: int, t_ns: int) -> CauseChain:
+        """Why a call was refused."""
+        for life in self._origins.overlapping(since_ns, t_ns):
+            is_it = life.parameters.get("code") == code and life.parameters.get("response") == status
+            if life.fault is Refuse and is_it and life.hits_link(client, server):
+                return by(life.origin)
+        if status in _OF_PERMISSIONS:
+            return both(self._permissions(server, t_ns))
+        if status in _OF_REPLICAS:
+            others = [node for node in self._replicas.get(server, ()) if node != server]
+            hindrances = [item for node in others for item in self._reach.hindrances(node, server, since_ns, t_ns + 1)]
+            if hindrances:
+                return needed(hindrances)
+        slow = both(by(life.origin) for life in self._slow(server, since_ns, t_ns))
+        return slow or self._behind_proxy(server, since_ns, t_ns)
+
+    def _behind_proxy(self, server: str, since_ns: int, t_ns: int) -> CauseChain:
+        """Why a proxy refuses calls: it ends or begins, or it does not reach the brokers that it calls for them."""
+        if self._origins.roles.get(server) != PROXY:
+            return CauseChain()
+        away = needed(self._origins.absences(server, since_ns, t_ns + 1))
+        brokers = [name for name, role in self._origins.roles.items() if role == BROKER]
+        return away or self.of_any(server, brokers, t_ns)
+
+    def _permissions(self, server: str, t_ns: int) -> Iterable[CauseChain]:
+        for life in self._origins.overlapping(t_ns, t_ns):
+            if life.fault is PermissionFault and life.hits_node(server):
+                yield by(life.origin)
+        acts = [act.origin for act in self._origins.acts if act.origin.t_ns <= t_ns and act.rows]
+        yield by(*acts[-1:])
+
+    def _slow(self, server: str, since_ns: int, t_ns: int) -> Iterable[FaultLife]:
+        """Faults by which a server, or a replica for which it waits, is slow."""
+        nodes = self._replicas.get(server, (server,))
+        for life in self._origins.overlapping(since_ns, t_ns):
+            if life.fault in _SLOW and any(life.hits_node(node) for node in nodes):
+                yield life
+
+    def of_none(self, client: str, servers: Sequence[str], t_ns: int) -> CauseChain:
+        """Why a client reaches none of some servers at an instant: what hits each is needed."""
+        found = [needed(self._between(client, server, t_ns)) for server in servers]
+        return both(found) if all(found) else CauseChain()
+
+    def of_any(self, client: str, servers: Sequence[str], t_ns: int) -> CauseChain:
+        """What keeps a client from those of some servers that it does not reach at an instant."""
+        return both(needed(self._between(client, server, t_ns)) for server in servers)
+
+    def _between(self, client: str, server: str, t_ns: int) -> list[Hindrance]:
+        """What is wrong with the link to a server, or with the server, at an instant."""
+        since_ns = max(0, t_ns - _CALL_NS)
+        away = self._origins.absences(server, t_ns, t_ns + 1)
+        return at([*away, *self._reach.on_link(client, server, since_ns, t_ns + 1)], t_ns)
+
+    def slow(self, node: str, t_ns: int) -> CauseChain:
+        """Why threads of a node are busy at an instant: it is slow, or they wait for servers that it does not reach."""
+        found = both(by(life.origin) for life in self._slow(node, t_ns, t_ns))
+        servers = [name for name, role in self._origins.roles.items() if role == NAMESERVER and name != node]
+        return found or needed([item for server in servers for item in self._between(node, server, t_ns)])
+
+    def storm(self, client: str, server: str, t_ns: int) -> CauseChain:
+        """Why a client asks a server again and again at an instant: it, or another of its group, is away or cut off."""
+        nodes = self._replicas.get(server, (server,))
+        since_ns = max(0, t_ns - _CALL_NS)
+        found = [item for node in nodes for item in self._reach.hindrances(client, node, since_ns, t_ns + 1)]
+        if found:
+            return needed(found)
+        acts = [act.origin for act in self._origins.acts if act.origin.t_ns <= t_ns and act.rows]
+        return by(*(origin for origin in acts[-1:] if origin.kind is OriginKind.ACT))

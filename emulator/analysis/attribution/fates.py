@@ -1,0 +1,185 @@
+"""Why a message came to a bad end: lost, given up, delivered late, revived although it was consumed, refused.
+
+Each is asked with what the finding knows, which is a time and a place: a broker lost its disk, a group its offset, a
+producer its broker, a consumer its acknowledgement. Most of what brokers give up they give up by a rule.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
+from emulator.analysis.attribution.reach import Reach, needed
+from emulator.analysis.attribution.routes import Routes
+from emulator.analysis.inputs.administrators import changes_of
+from emulator.history.lost_frames import DROPPED, LostFrames
+from emulator.history.origins import Hindrance, Origins, TracedDisturbance
+from emulator.history.rows.row_classes import LostFrame, Span
+from emulator.spec.model.scenario import CONSUMER, PRODUCER, PROXY
+from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
+from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
+from nodes.protocol.admin_request import Changed
+from nodes.protocol.codes import RequestCode
+from nodes.units import NS_PER_S
+
+_ACKNOWLEDGE = (
+    *(RequestCode.ACK_MESSAGE, RequestCode.BATCH_ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME),
+    RequestCode.V2_ACK_MESSAGE,
+)
+_CLOCKS = (ClockDrift, ClockJump, ClockSkew)
+_CREDENTIALS = ("USER", "ACL")
+"""Parts of the names of requests that change users and permissions."""
+_DECIDED_NS = 70 * NS_PER_S
+"""A producer decides within this time before the last check, which comes once a minute."""
+
+
+class Fates:
+    """Finds what led to the bad end of messages, once all rows of a run have been read.
+
+    Args:
+        origins, reach, lost, routes: have read the same rows.
+        broker_names: of the cluster.
+        end_ns: of the run.
+    """
+
+    def __init__(
+        self,
+        origins: Origins,
+        reach: Reach,
+        lost: LostFrames,
+        routes: Routes,
+        broker_names: Iterable[str],
+        end_ns: int,
+    ) -> None:
+        self._origins = origins
+        self._reach = reach
+        self._lost = lost
+        self._routes = routes
+        self._broker_names = tuple(dict.fromkeys(broker_names))
+        self._end_ns = end_ns
+
+    # --- lost -------------------------------------------------------------------------
+
+    def lost_with_disk(self, broker_name: str) -> CauseChain:
+        """Why a broker lost messages that it had stored: its disk lost writes, and it had to read its disk."""
+        nodes = self._routes.nodes_of(broker_name)
+        writes = [
+            life.origin
+            for life in self._origins.faults.values()
+            if life.fault is LostWrites and any(life.hits_node(node) for node in nodes)
+        ]
+        return by(*writes).also(by(*self._ended(nodes, (LifecycleEvent.POWERED_OFF,))))
+
+    def cut_off(self, broker_name: str) -> CauseChain:
+        """Why a new master had not copied messages: what ended the old one, and what kept it from being copied."""
+        nodes = self._routes.nodes_of(broker_name)
+        links = [
+            item
+            for node in nodes
+            for other in nodes
+            if other != node
+            for item in self._reach.on_link(node, other, 0, self._end_ns)
+        ]
+        return by(*self._ended(nodes)).also(needed(links))
+
+    def _ended(self, nodes: Iterable[str], events: Sequence[LifecycleEvent] = ()) -> Iterator[TracedDisturbance | None]:
+        for node in nodes:
+            for stage in self._origins.stages.get(node, ()):
+                if stage.event in (events or PROCESS_ENDS):
+                    yield stage.origin
+
+    # --- given up ---------------------------------------------------------------------
+
+    def skipped(self, group: str, span: Span = (0, -1)) -> CauseChain:
+        """Why a group went on above messages: the act that set its offset; else it began there.
+
+        Args:
+            group: the group.
+            span: when; its end is -1: at any time.
+        """
+        acts = [
+            act.origin
+            for act in self._origins.acts
+            if (span[1] < 0 or act.origin.t_ns <= span[1])
+            and any(row.group == group and Changed.OFFSETS in changes_of(row) for row in act.rows)
+        ]
+        return by(*acts) if acts else ruled(RuleOfRocketMQ.FIRST_OFFSET)
+
+    def missed(self, node: str, t_ns: int) -> CauseChain:
+        """Why a broadcasting consumer was not there when messages came."""
+        began = self._origins.began(node, t_ns)
+        return by(began.origin if began is not None else None) or ruled(RuleOfRocketMQ.FIRST_OFFSET)
+
+    def undecided(self, span: Span) -> CauseChain:
+        """Why a broker did not hear what the producers of transactions decided."""
+        start_ns, end_ns = max(0, span[0] - _DECIDED_NS), span[1] + 1
+        kept = [item for pair in self._of_producers() for item in self._reach.hindrances(*pair, start_ns, end_ns)]
+        return needed(kept) or ruled(RuleOfRocketMQ.CHECKS)
+
+    def ended_twice(self, broker_name: str, span: Span) -> CauseChain:
+        """Why a transaction was rolled back and committed: a clock made a check too early, or its end came late."""
+        nodes = self._routes.nodes_of(broker_name)
+        # Brokers compare their clock with the time at which the producer says that the message was born.
+        clocks = [
+            life.origin
+            for life in self._origins.overlapping(0, span[1])
+            if life.fault in _CLOCKS and any(life.hits_node(node) for node in (*nodes, *self._producers()))
+        ]
+        if clocks:
+            return by(*clocks)
+        kept = [
+            item
+            for producer, broker in self._of_producers()
+            if broker in nodes
+            for item in self._reach.hindrances(producer, broker, max(0, span[0] - _DECIDED_NS), span[1] + 1)
+        ]
+        return needed(kept) or ruled(RuleOfRocketMQ.CHECKS)
+
+    def _of_producers(self) -> Iterator[tuple[str, str]]:
+        brokers = [node for name in self._broker_names for node in self._routes.nodes_of(name)]
+        return ((producer, broker) for producer in self._producers() for broker in brokers)
+
+    def _producers(self) -> list[str]:
+        return [node for node, role in self._origins.roles.items() if role == PRODUCER]
+
+    # --- late, again, refused ---------------------------------------------------------
+
+    def delivered_late(self, broker_name: str, span: Span) -> CauseChain:
+        """Why no broker of a group delivered what was due: its nodes were away, slow, or had another time."""
+        nodes = self._routes.nodes_of(broker_name)
+        away = [item for node in nodes for item in self._origins.absences(node, *span)]
+        slow = [
+            Hindrance(life.origin, max(span[0], life.row.t_ns), min(span[1], life.end_ns))
+            for life in self._origins.overlapping(*span)
+            if life.fault in (SlowDisk, *_CLOCKS) and any(life.hits_node(node) for node in nodes)
+        ]
+        return needed([*away, *slow])
+
+    def unacknowledged(self, broker_name: str) -> CauseChain:
+        """Why a broker did not get acknowledgements of popped messages in time."""
+        faults = self._origins.faults
+        takers = [
+            faults[row.detail].origin
+            for row in self._acknowledgements(broker_name)
+            if row.event == DROPPED and row.detail in faults
+        ]
+        return by(*takers) or ruled(RuleOfRocketMQ.INVISIBLE)
+
+    def _acknowledgements(self, broker_name: str) -> Iterator[LostFrame]:
+        clients = [node for node, role in self._origins.roles.items() if role in (CONSUMER, PROXY)]
+        for client in clients:
+            for broker in self._routes.nodes_of(broker_name):
+                for row in self._lost.between(client, broker, 0, self._end_ns):
+                    if row.code in _ACKNOWLEDGE:
+                        yield row
+
+    def denied(self, t_ns: int) -> CauseChain:
+        """Why a request was denied: the last act that changed users or permissions, or those that there are."""
+        acts = [
+            act.origin
+            for act in self._origins.acts
+            if act.origin.t_ns <= t_ns and any(part in row.request for row in act.rows for part in _CREDENTIALS)
+        ]
+        return by(*acts[-1:]) or ruled(RuleOfRocketMQ.PERMISSIONS)
+
+    def without_topic(self, nodes: Sequence[str]) -> CauseChain:
+        """Why the topics of an old master are not those of the new one."""
+        return both(by(origin) for origin in self._ended(nodes))

@@ -1,0 +1,204 @@
+"""Why messages of a queue wait: what keeps its consumers from its broker, or why no consumer owns it."""
+
+from collections.abc import Iterator, Sequence
+
+from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, Shares, both, by, either, ruled
+from emulator.analysis.attribution.owners import Owners
+from emulator.analysis.attribution.reach import Reach, at, needed
+from emulator.analysis.attribution.routes import Routes
+from emulator.analysis.attribution.sampling import samples
+from emulator.analysis.inputs.administrators import Administrators, changes_of
+from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.inputs.queue_owners import QueueOwners
+from emulator.history.group_views import GroupViews
+from emulator.history.origins import Hindrance, Origins
+from emulator.history.rows.row_classes import Span
+from emulator.state.owners import GroupQueue
+from faults.permission import PermissionFault
+from faults.refuse import Refuse
+from nodes.protocol.admin_request import Changed
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.units import NS_PER_S
+
+_READS = 4
+_PULLS = (int(RequestCode.PULL_MESSAGE), int(RequestCode.POP_MESSAGE), int(RequestCode.LITE_PULL_MESSAGE))
+_HIDDEN_NS = 90 * NS_PER_S
+"""What a consumer had popped when it ended is hidden for the invisible time, 60 s, and then revived."""
+_ASKS_AGAIN_NS = 35 * NS_PER_S
+"""A pull that is not answered is given up after 30 s, and repeated."""
+Counts = Sequence[tuple[int, int]]
+"""(second, messages that waited in it), in order."""
+
+
+class Waiting:
+    """Answers why messages wait.
+
+    Args:
+        origins, views: have read all rows.
+        presence, owners_of, administrators: have read all rows.
+        reach, owners, routes: of the run.
+    """
+
+    def __init__(
+        self,
+        origins: Origins,
+        views: GroupViews,
+        presence: Presence,
+        owners_of: QueueOwners,
+        administrators: Administrators,
+        reach: Reach,
+        owners: Owners,
+        routes: Routes,
+    ) -> None:
+        self._origins = origins
+        self._views = views
+        self._presence = presence
+        self._owners_of = owners_of
+        self._administrators = administrators
+        self._reach = reach
+        self._owners = owners
+        self._routes = routes
+
+    # --- times ------------------------------------------------------------------------
+
+    def during(self, queue: GroupQueue, node: str, span: Span, shares: Shares) -> None:
+        """Add why a queue stood still in a time.
+
+        Args:
+            queue: the queue.
+            node: the consumer, in a group that broadcasts; else empty.
+            span: from when to when.
+            shares: to which it is added.
+        """
+        for found, _, length_ns in self._explained(queue, node, span):
+            shares.add(found, length_ns)
+
+    def counted(self, queue: GroupQueue, node: str, per_s: Counts, shares: Shares) -> None:
+        """Add why messages of a queue waited, so many in each second."""
+        for counts in _without_gaps(per_s):
+            first, last = counts[0][0], counts[-1][0] + 1
+            sums = [0]
+            for _, waiting in counts:
+                sums.append(sums[-1] + waiting)
+            for found, (low_ns, high_ns), _ in self._explained(queue, node, (first * NS_PER_S, last * NS_PER_S)):
+                low, high = low_ns // NS_PER_S - first, -(-high_ns // NS_PER_S) - first
+                shares.add(found, sums[max(high, low + 1)] - sums[low])
+
+    def _explained(self, queue: GroupQueue, node: str, span: Span) -> Iterator[tuple[CauseChain, Span, int]]:
+        """(why, part of the time, its length); what piles up waits on when the way is free again."""
+        before = CauseChain()
+        start_ns = span[0]
+        for t_ns, length_ns in samples(span):
+            found = self.at(queue, node, t_ns)
+            before = found or before
+            yield before or found, (start_ns, start_ns + length_ns), length_ns
+            start_ns += length_ns
+
+    # --- an instant -------------------------------------------------------------------
+
+    def at(self, queue: GroupQueue, node: str, t_ns: int) -> CauseChain:
+        """Why messages of a queue wait at an instant: what hits its broker, or its consumers; each of both suffices."""
+        switched = self._switched_off(queue, t_ns)
+        if switched:
+            return switched
+        broker = self._master(queue.broker_name)
+        away = needed(at(self._origins.absences(broker, t_ns, t_ns + 1), t_ns))
+        of_consumers = self._of_consumers(queue, node, broker, t_ns)
+        if away and of_consumers:
+            return either((*away.origins(), *of_consumers.origins()))
+        return away or of_consumers or self._shortly_before(queue, node, broker, t_ns) or of_consumers
+
+    def _shortly_before(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
+        """What kept consumers from the broker until shortly before: they have not asked again yet."""
+        found: list[Hindrance] = []
+        since_ns = max(0, t_ns - _ASKS_AGAIN_NS)
+        for consumer in self._consumers(queue, node, t_ns):
+            for code in _PULLS:
+                found += self._reach.hindrances(consumer, broker, since_ns, t_ns + 1, code)
+        return needed(found)
+
+    def _of_consumers(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
+        if queue.topic.startswith(RETRY_TOPIC_PREFIX) or self._is_unknown(queue.group, queue.topic):
+            hidden = self._hidden(queue, t_ns)
+            if hidden:
+                return hidden
+        consumers = self._consumers(queue, node, t_ns)
+        if not consumers:
+            members = [process[0] for process in self._presence.members(queue.group, queue.topic, t_ns)]
+            return self._owners.none(queue, members, t_ns)
+        found = [self._kept(consumer, broker, t_ns) for consumer in consumers]
+        if not all(found):
+            return ruled(RuleOfRocketMQ.LISTENER)
+        return both(found).also(both(self._why_owned(queue, t_ns)))
+
+    def _why_owned(self, queue: GroupQueue, t_ns: int) -> Iterator[CauseChain]:
+        """Why the consumers that are kept from their work own the queue, if others did before."""
+        for hold in self._owners_of.holds_of(queue):
+            if hold.start_ns <= t_ns < hold.end_ns:
+                found = self._owners.taken(queue, hold.node, hold.start_ns)
+                before_ns = min((origin.t_ns for origin in found.origins()), default=0) - 1
+                if hold.node not in [process[0] for process in self._owners_of.at(queue, before_ns)]:
+                    yield found
+
+    def _is_unknown(self, group: str, topic: str) -> bool:
+        """Whether the consumers of a group record no owners: brokers or proxies hand them messages of all queues."""
+        return not self._owners_of.has_owned(group, topic)
+
+    def _hidden(self, queue: GroupQueue, t_ns: int) -> CauseChain:
+        """Consumers that ended or slept with messages that they had popped."""
+        members = dict.fromkeys(process[0] for process in self._presence.ever_members(queue.group, queue.topic))
+        found: list[Hindrance] = []
+        for node in members:
+            found += self._origins.absences(node, max(0, t_ns - _HIDDEN_NS), t_ns + 1)
+        return needed(found)
+
+    def _kept(self, consumer: str, broker: str, t_ns: int) -> CauseChain:
+        """What keeps a consumer from the broker of its queue."""
+        hindrances: list[Hindrance] = []
+        for code in _PULLS:
+            hindrances += at(self._reach.hindrances(consumer, broker, t_ns, t_ns + 1, code), t_ns)
+        hindrances += [item for item in self._refused(consumer, broker, t_ns) if item not in hindrances]
+        return needed(hindrances)
+
+    def _refused(self, consumer: str, broker: str, t_ns: int) -> Iterator[Hindrance]:
+        for life in self._origins.overlapping(t_ns, t_ns):
+            refuses = life.fault is Refuse and life.parameters.get("code") in _PULLS
+            if refuses and life.hits_link(consumer, broker) and life.hits != 0:
+                yield Hindrance(life.origin, t_ns, t_ns + 1)
+
+    def _consumers(self, queue: GroupQueue, node: str, t_ns: int) -> Sequence[str]:
+        if node:
+            return (node,)
+        owners = [process[0] for process in self._owners_of.at(queue, t_ns)]
+        return owners or self._views.poppers(queue, t_ns)
+
+    def _master(self, broker_name: str) -> str:
+        nodes = self._routes.nodes_of(broker_name)
+        return broker_name if broker_name in nodes else nodes[0]
+
+    def _switched_off(self, queue: GroupQueue, t_ns: int) -> CauseChain:
+        if self._administrators.is_off(queue.group, queue.broker_name, t_ns):
+            acts = [
+                act.origin
+                for act in self._origins.acts
+                if act.origin.t_ns <= t_ns
+                and any(row.group == queue.group and Changed.GROUP in changes_of(row) for row in act.rows)
+            ]
+            return by(*acts[-1:])
+        for life in self._origins.overlapping(t_ns, t_ns):
+            is_of_topic = life.parameters.get("topic") in (None, queue.topic)
+            cannot_read = not int(life.parameters.get("perm", _READS)) & _READS
+            hits = any(life.hits_node(broker) for broker in self._routes.nodes_of(queue.broker_name))
+            if life.fault is PermissionFault and is_of_topic and cannot_read and hits:
+                return by(life.origin)
+        return CauseChain()
+
+
+def _without_gaps(per_s: Counts) -> Iterator[Counts]:
+    """The seconds in runs that follow each other."""
+    begin = 0
+    for place in range(1, len(per_s) + 1):
+        if place == len(per_s) or per_s[place][0] != per_s[place - 1][0] + 1:
+            yield per_s[begin:place]
+            begin = place
