@@ -7,16 +7,17 @@ import attrs
 
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.report import RulesVerdict, Service
-from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
+from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_felt, is_notable
 from emulator.base.amounts import counted
 from emulator.campaign.measured import runs_with
 from emulator.campaign.results import CaseResult
 from emulator.campaign.variant_runs import VariantRuns
-from emulator.statistics import SEEDS_MIN, Comparison, PairVerdict
+from emulator.statistics import SEEDS_MIN, Comparison, PairVerdict, chance_of_sign
 
 _PHRASES = {measure.name: measure.phrase for measure in MEASURES}
 _HEADINGS = {measure.name: measure.heading for measure in MEASURES}
 _MEASURES_MAX = 3
+_CHANCE_MAX = 0.05
 _Key = TypeVar("_Key")
 _CLAIMS = (PairVerdict.BETTER, PairVerdict.WORSE)
 
@@ -89,21 +90,31 @@ def headline_of(names: tuple[str, str], measures: Sequence[Comparison], counts: 
     # What hardly differs comes last, however much it would matter.
     in_order.sort(key=lambda item: not is_notable(item.measure, item.mean_a, item.mean_b))
     sentences = (
-        _measured(names, in_order, counts.invalid.seeds),
+        _measured(names, in_order, counts.invalid),
         *_verdicts(names, counts),
         *_storms(names, counts, runs),
     )
     return " ".join(f"{sentence}." for sentence in sentences)
 
 
-def _measured(names: tuple[str, str], measures: Sequence[Comparison], seeds: int) -> str:
+def _measured(names: tuple[str, str], measures: Sequence[Comparison], invalid: PairCounts) -> str:
+    """What b changes: better or worse, a trade of both, or what can be said so far."""
     a, b = names
-    claims = [measure for measure in measures if measure.verdict in _CLAIMS]
-    if claims:
-        first = claims[0]
-        in_seeds = first.better_in if first.verdict is PairVerdict.BETTER else first.worse_in
-        claim = f"{b} is {first.verdict} than {a}: {_PHRASES[first.measure]} {first.by_how_much()}"
-        return ". ".join((f"{claim}, in {in_seeds} of {counted(first.pairs, 'seed')}", *_others(first, claims[1:])))
+    better, worse = ([item for item in measures if item.verdict is verdict] for verdict in _CLAIMS)
+    losses = [*_breaks_more(names, invalid), *_claims([item for item in worse if _is_felt(item)])]
+    if better and losses:
+        return f"{b} is a trade against {a}. Better: {'; '.join(_claims(better))}. Worse: {'; '.join(losses)}"
+    if claims := better or worse:
+        claim = f"{b} is {claims[0].verdict} than {a}: {_claim(claims[0])}"
+        return ". ".join((claim, *_others(claims[0], claims[1:])))
+    if losses:
+        return f"{b} is worse than {a}: {losses[0]}"
+    return _undecided(names, measures, invalid.seeds)
+
+
+def _undecided(names: tuple[str, str], measures: Sequence[Comparison], seeds: int) -> str:
+    """What can be said while no measure differs beyond chance."""
+    a, b = names
     if not seeds:
         return f"{b} against {a}: cannot decide, no seed came to its end with both"
     unknown = [
@@ -120,6 +131,29 @@ def _measured(names: tuple[str, str], measures: Sequence[Comparison], seeds: int
     so_far = f"so far {_PHRASES[first.measure]} {first.by_how_much()}, better in {first.better_in} of {first.pairs}"
     lead = f"{b} against {a}: cannot decide with {counted(first.pairs, 'seed')}, {SEEDS_MIN} are needed; {so_far}"
     return ". ".join((lead, *_others(first, unknown[1:])))
+
+
+def _claim(item: Comparison) -> str:
+    """`queues had no owner 147 s less per run (95 %: 139 to 154), in 20 of 20 seeds`."""
+    in_seeds = item.better_in if item.verdict is PairVerdict.BETTER else item.worse_in
+    return f"{_PHRASES[item.measure]} {item.by_how_much()}, in {in_seeds} of {counted(item.pairs, 'seed')}"
+
+
+def _is_felt(item: Comparison) -> bool:
+    return is_felt(item.mean_a, item.mean_b)
+
+
+def _claims(measures: Sequence[Comparison]) -> list[str]:
+    """The first of them in words, and how many more there are."""
+    more = len(measures) - _MEASURES_MAX
+    return [*map(_claim, measures[:_MEASURES_MAX]), *([counted(more, "more measure")] if more > 0 else [])]
+
+
+def _breaks_more(names: tuple[str, str], invalid: PairCounts) -> Iterator[str]:
+    """That b breaks rules in more seeds than a beyond chance, if it does."""
+    only_a, only_b = invalid.with_a - invalid.with_both, invalid.with_b - invalid.with_both
+    if only_b > only_a and chance_of_sign(only_b, only_a + only_b) <= _CHANCE_MAX:
+        yield f"it breaks rules in {only_b} of {counted(invalid.seeds, 'seed')} in which {names[0]} does not"
 
 
 def _direction(comparison: Comparison) -> PairVerdict:

@@ -135,11 +135,15 @@ def _read(written: Mapping[str, Any]) -> pa.Table:
     return pa.table(written["columns"], schema=schema)
 
 
-_LIST = ("list<", ">")
+_LIST, _STRUCT, _END = "list<", "struct<", ">"
 
 
 def _type(text: str) -> pa.DataType:
-    """The Arrow type of its name: `int64`, `list<item: string>`."""
-    if text.startswith(_LIST[0]) and text.endswith(_LIST[1]):
-        return pa.list_(_type(text[len(_LIST[0]) : -len(_LIST[1])].partition(": ")[2].removesuffix(" not null")))
+    """The Arrow type of its name: `int64`, `list<item: string>`, `list<item: struct<id: string, share: double>>`."""
+    if text.startswith(_LIST) and text.endswith(_END):
+        return pa.list_(_type(text[len(_LIST) : -len(_END)].partition(": ")[2].removesuffix(" not null")))
+    if text.startswith(_STRUCT) and text.endswith(_END):
+        # A field of a struct is a plain value.
+        fields = (field.partition(": ") for field in text[len(_STRUCT) : -len(_END)].split(", "))
+        return pa.struct([(name, _type(of)) for name, _, of in fields])
     return pa.type_for_alias(text)

@@ -31,7 +31,6 @@ from emulator.spec.reading.user_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import named_code
 from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run
-from emulator.why.question import WhyError
 from emulator.why.worst import WorstFinding, explanation, likely_faults, worst_findings
 
 SHRUNK = "shrunk"
@@ -226,6 +225,6 @@ def _likely(path: Path, kind: FailureKind) -> tuple[str, ...]:
         return ()
     run = open_run(path)
     try:
-        return likely_faults(_worst(run, kind), run)
-    except (WhyError, UnreadableTraceError):
+        return likely_faults(_worst(run, kind))
+    except UnreadableTraceError:
         return ()

@@ -1,7 +1,9 @@
 """A comparison of two runs in words: a headline, then one section after the other, each a list of lines."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 
+from emulator.analysis.run_measures import IMPACT_ORDER, Measure, is_notable
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.text import shortened
 from emulator.comparison.beliefs import OWNERS, HeldDifference, HeldInRun
@@ -20,22 +22,42 @@ _NEXT_MAX = 8
 _ROW_CHARS = 300
 _PHASE_CHARS = 60
 _LASTING = f"{LASTING_NS / 1e9:g} s"
+ANSWER_LINES = 20
+_CHANGES_MAX = 2
 _BEFORE_CHARS = 40
 """How much of two long values is shown before and after the place where they begin to differ."""
 
 
-def comparison_lines(found: RunComparison, judged: JudgedPair) -> tuple[str, ...]:
-    """All lines of a comparison, the headline first; `identical` alone if the two are the same run twice.
+def comparison_lines(found: RunComparison, judged: JudgedPair, *, every: bool = False) -> tuple[str, ...]:
+    """The lines of a comparison, the headline first; `identical` alone if the two are the same run twice.
 
     Args:
         found: the comparison.
         judged: the same two runs.
+        every: all of it; else the answer, which has at most twenty lines.
     """
     if found.is_identical:
         return ("identical", *found.made_differently)
+    if not every:
+        return tuple(_answer(found, judged))
     reported = (_verdicts(judged), _rows(found), *_beliefs(found), _measures(judged), _phases(judged))
     sections = (headline(found, judged), _heads(found), _scenario(found), *reported, _counts(found))
     return tuple(line for section in sections if section for line in ("", *section))[1:]
+
+
+def _answer(found: RunComparison, judged: JudgedPair) -> Iterator[str]:
+    """What differs that matters, in twenty lines, and where the rest is."""
+    lines = [*headline(found, judged), "", *_heads(found)]
+    changes = [item.words() for item in found.scenario]
+    lines += [f"   {line}" for line in changes[:_CHANGES_MAX]]
+    if (left := len(changes) - _CHANGES_MAX) > 0:
+        lines.append(f"   and {_counted(left, 'more change')} of the scenario")
+    paths = " ".join(shlex.quote(str(run.path)) for run in (found.first, found.second))
+    last = ["", f"all of it: rmqemu compare --all {paths}"]
+    measures = _measures(judged, IMPACT_ORDER)
+    if measures:
+        measures = ["", *measures[: ANSWER_LINES - len(lines) - len(last) - 1]]
+    yield from (*lines, *measures, *last)
 
 
 def _heads(found: RunComparison) -> list[str]:
@@ -68,14 +90,26 @@ def _verdicts(judged: JudgedPair) -> list[str]:
     return ["Verdicts", *_indented(lines)]
 
 
-def _measures(judged: JudgedPair) -> list[str]:
+def _measures(judged: JudgedPair, order: Sequence[str] = ()) -> list[str]:
+    """The measures that are not 0 in both runs.
+
+    Args:
+        judged: the runs.
+        order: names of those that are wanted and differ by enough to matter, in this order; empty: all.
+    """
     rows = [("", "A", "B", "B - A")]
-    for measure, first, second in judged.measures():
+    found = {item[0].name: item for item in judged.measures()}
+    wanted = [found[name] for name in order if name in found and is_notable(*_named(found[name]))]
+    for measure, first, second in wanted if order else found.values():
         amounts = Amounts(measure.name, (first, second))
         difference = "=" if first == second else f"{'+' if second > first else '-'}{amounts.plain(abs(second - first))}"
         heading = heading_with_unit(measure.heading, measure.name)
         rows.append((heading, amounts.plain(first), amounts.plain(second), difference))
     return ["Measures", *_indented(_columns(rows))] if len(rows) > 1 else []
+
+
+def _named(item: tuple[Measure, float, float]) -> tuple[str, float, float]:
+    return item[0].name, item[1], item[2]
 
 
 def _phases(judged: JudgedPair) -> list[str]:

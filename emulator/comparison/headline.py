@@ -32,7 +32,7 @@ def headline(found: RunComparison, judged: JudgedPair) -> tuple[str, ...]:
     """
     paths = {name: shlex.quote(str(run.path)) for name, run in zip("AB", (found.first, found.second), strict=True)}
     symptoms = ". ".join(_symptoms(judged, paths))
-    is_better = f"{_better(tuple(_notable(judged)))}. {_how_sure(found.scenario)}"
+    is_better = f"{_better(tuple(_notable(judged)), _breakers(judged))}. {_how_sure(found.scenario)}"
     lines = (_verdicts(judged), symptoms, _why(found), is_better)
     return tuple(f"{line[0].upper()}{line[1:]}." for line in lines if line)
 
@@ -110,11 +110,11 @@ def _pairs(judged: JudgedPair) -> list[_Pair]:
 
 def _sentence(pair: _Pair) -> str:
     name, symptom = pair.worse
-    other = "B" if name == "A" else "A"
+    other, because = _other(name), f" (cause: {symptom.cause})" if symptom.cause else ""
     if pair.first is None or pair.second is None:
-        return f"{name} has {symptom.kind}, {other} has none: {symptom.text}"
+        return f"{name} has {symptom.kind}, {other} has none: {symptom.text}{because}"
     times = f"{pair.times:,.1f} times as severe" if math.isfinite(pair.times) else "far more severe"
-    return f"{symptom.kind}: {times} in {name} as in {other}: {symptom.text}"
+    return f"{symptom.kind}: {times} in {name} as in {other}: {symptom.text}{because}"
 
 
 def _storms(judged: JudgedPair, paths: Mapping[str, str]) -> str:
@@ -183,7 +183,7 @@ class _Notable:
         amounts = Amounts(self.name, (self.first, self.second))
         write = amounts.full if unit_of(self.name) else "{:,.0f}".format
         better, worse = sorted((self.first, self.second))
-        return f"{self.phrase} {write(better)} ({'B' if self.better == 'A' else 'A'}: {write(worse)})"
+        return f"{self.phrase} {write(better)} ({_other(self.better)}: {write(worse)})"
 
 
 def _notable(judged: JudgedPair) -> Iterator[_Notable]:
@@ -195,20 +195,39 @@ def _notable(judged: JudgedPair) -> Iterator[_Notable]:
             yield _Notable(name, measures[name].phrase, a, b)
 
 
-def _better(notable: tuple[_Notable, ...]) -> str:
-    if not notable:
-        return "Neither run is better: no measure that matters differs by more than a tenth"
+def _breakers(judged: JudgedPair) -> dict[str, str]:
+    """Mapping run -> the invariants that it breaks and the other run does not; a run that breaks no more is missing."""
+    sides = {"A": dict.fromkeys(broken(judged.first)), "B": dict.fromkeys(broken(judged.second))}
+    more = {name: [item for item in sides[name] if item not in sides["B" if name == "A" else "A"]] for name in sides}
+    return {name: ", ".join(items) for name, items in more.items() if items}
+
+
+def _better(notable: tuple[_Notable, ...], breakers: Mapping[str, str]) -> str:
+    """Which run is better: it breaks no rule that the other keeps, and nothing that matters is worse; else a trade."""
     # The run that is better on what matters most comes first.
-    names = dict.fromkeys(item.better for item in notable)
-    return "; ".join(
-        f"{name} is better: {_listed([item for item in notable if item.better == name])}" for name in names
-    )
+    names = list(dict.fromkeys((*(_other(name) for name in breakers), *(item.better for item in notable))))
+    if not names:
+        return "Neither run is better: no measure that matters differs by more than a tenth"
+    why = {name: ", ".join(_gains(name, notable, breakers)) for name in names}
+    if len(names) == 1:
+        return f"{names[0]} is better: {why[names[0]]}"
+    return f"A trade: {'; '.join(f'{name} is better on this: {text}' for name, text in why.items())}"
 
 
-def _listed(notable: list[_Notable]) -> str:
+def _gains(name: str, notable: tuple[_Notable, ...], breakers: Mapping[str, str]) -> list[str]:
+    """On what a run is better: rules that it keeps and the other one breaks, then measures."""
+    rules = breakers.get(_other(name))
+    return [*([f"it keeps {rules}"] if rules else []), *_listed([item for item in notable if item.better == name])]
+
+
+def _other(name: str) -> str:
+    return "B" if name == "A" else "A"
+
+
+def _listed(notable: list[_Notable]) -> list[str]:
     more = len(notable) - _MEASURES_MAX
     rest = [f"and {counted(more, 'more measure')}"] if more > 0 else []
-    return ", ".join([*(item.words() for item in notable[:_MEASURES_MAX]), *rest])
+    return [*(item.words() for item in notable[:_MEASURES_MAX]), *rest]
 
 
 def _how_sure(scenario: tuple[ScenarioDifference, ...]) -> str:

@@ -4,7 +4,7 @@ Frames in, values out: no I/O, no Spark. May import `base`.
 """
 
 from emulator.statistics.estimates import Estimate, estimate
-from emulator.statistics.figures import CONFIDENCE, SEEDS_MIN, Figure
+from emulator.statistics.figures import CONFIDENCE, SEEDS_MIN, Figure, chance_of_sign
 from emulator.statistics.frames import StatisticsError, per_run, with_durations
 from emulator.statistics.kaplan_meier import Survival, survival
 from emulator.statistics.pairs import Better, Comparison, PairVerdict, compare
@@ -20,6 +20,7 @@ __all__ = [
     "PairVerdict",
     "StatisticsError",
     "Survival",
+    "chance_of_sign",
     "compare",
     "estimate",
     "per_run",

@@ -100,6 +100,11 @@ def share(count: int, of: int) -> Figure:
     return Figure(count / of, float(found.low), float(found.high))
 
 
+def chance_of_sign(count: int, of: int) -> float:
+    """How often chance alone makes one side of `of` pairs that differ as one-sided as `count`, 0..1: the sign test."""
+    return float(stats.binomtest(count, of).pvalue) if of else 1.0
+
+
 def chance_of_mean(differences: Numbers, bootstrap_seed: int) -> float:
     """How often chance alone makes the mean of paired differences as far from 0 as it is, 0..1.
 

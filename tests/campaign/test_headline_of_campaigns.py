@@ -54,17 +54,49 @@ def headline(folder, baseline, calm, **more):
     return line
 
 
-def test_what_matters_most_comes_first_with_its_interval_and_its_seeds_then_what_else_is_better_or_worse(tmp_path):
+def test_what_matters_most_comes_first_with_its_interval_and_its_seeds_then_what_else_is_better(tmp_path):
     line = headline(
         tmp_path,
-        run("baseline", hand_overs=90, duplicates=1, orphan_s=100, lost=lambda seed: 50 + seed),
-        run("calm", hand_overs=1, duplicates=40, orphan_s=20),
+        run("baseline", hand_overs=90, orphan_s=100, lost=lambda seed: 50 + seed),
+        run("calm", hand_overs=1, orphan_s=20),
     )
 
     assert line == (
         "calm is better than baseline: the lost messages were 56.5 fewer per run (95 %: 54.5 to 58.4), in 12 of 12 "
-        "seeds. Better, too: no owner. Worse: again."
+        "seeds. Better, too: no owner."
     )
+
+
+def test_what_makes_something_that_matters_worse_beyond_chance_is_a_trade_with_both_sides(tmp_path):
+    line = headline(
+        tmp_path, run("baseline", orphan_s=100, active_overlap_s=104), run("calm", orphan_s=20, active_overlap_s=234)
+    )
+
+    assert line == (
+        "calm is a trade against baseline. Better: queues had no owner 80.0 s less per run (95 %: 80.0 to 80.0), in "
+        "12 of 12 seeds. Worse: queues had two owners that were awake 130 s more per run (95 %: 130 to 130), in 12 of "
+        "12 seeds."
+    )
+
+
+def test_a_loss_that_chance_may_have_made_or_that_nobody_feels_makes_no_trade(tmp_path):
+    def sometimes(seed):
+        return 3 if seed < 3 else 0
+
+    line = headline(
+        tmp_path,
+        run("baseline", orphan_s=100, duplicates=1, late_p99_s=0.010),
+        run("calm", orphan_s=20, duplicates=sometimes, late_p99_s=0.012),
+    )
+
+    assert line.startswith("calm is better than baseline: queues had no owner 80.0 s less per run ")
+
+
+def test_what_breaks_rules_beyond_chance_is_a_trade_whatever_it_improves(tmp_path):
+    line = headline(tmp_path, run("baseline", orphan_s=100), run("calm", broken=("V1",), orphan_s=20))
+
+    assert line.startswith("calm is a trade against baseline. Better: queues had no owner ")
+    assert "Worse: it breaks rules in 12 of 12 seeds in which baseline does not." in line
 
 
 def test_what_does_not_matter_to_a_choice_is_no_headline(tmp_path):

@@ -37,7 +37,7 @@ def runs(tmp_path_factory):
 
 
 def compare(*paths):
-    return CliRunner().invoke(app, ["compare", *map(str, paths)])
+    return CliRunner().invoke(app, ["compare", "--all", *map(str, paths)])
 
 
 def lines(*paths):
@@ -56,6 +56,19 @@ def section(reported, title):
 
 def test_two_runs_of_one_scenario_are_identical(runs):
     assert lines(runs["base"], runs["again"]) == ["identical"]
+
+
+def test_the_answer_has_twenty_lines_and_names_the_command_for_the_rest(runs):
+    done = CliRunner().invoke(app, ["compare", str(runs["base"]), str(runs["longer"])])
+    answer, _, picture = done.stdout.partition("\n\npicture of both: ")
+    answered = answer.splitlines()
+
+    assert done.exit_code == 0
+    assert len(answered) <= 20
+    assert answered[0].startswith("Rules: ")
+    assert "What can explain it: fault kill-2: for_ms 10000 in A, 20000 in B." in answered
+    assert answered[-1] == f"all of it: rmqemu compare --all {runs['base'].resolve()} {runs['longer'].resolve()}"
+    assert picture.strip().endswith(".html")
 
 
 def test_a_change_is_reported_with_the_first_difference_its_causes_and_what_followed(runs):

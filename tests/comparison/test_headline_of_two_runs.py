@@ -6,8 +6,10 @@ import attrs
 import pytest
 from typer.testing import CliRunner
 
+from emulator.analysis.inputs.offsets import OffsetAnomaly, OffsetFault
 from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.measures.traffic import STORMS, Storm
+from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS
 from emulator.analysis.oracles.stalls import STALLS
 from emulator.analysis.report import RulesVerdict
 from emulator.cli.main import app
@@ -117,9 +119,18 @@ def test_what_each_run_is_better_on_stands_in_the_order_of_impact(found, report)
 
     assert "B has stalled queues, A has none: g did not move in orders broker-a q0 for 122.0 s" in reported[1]
     assert reported[3].startswith(
-        "A is better: queues with a backlog stood still 0 s (B: 122 s); "
-        "B is better: the requests in storms were 0 (A: 159,995). "
+        "A trade: A is better on this: queues with a backlog stood still 0 s (B: 122 s); "
+        "B is better on this: the requests in storms were 0 (A: 159,995). "
     )
+
+
+def test_a_run_that_breaks_a_rule_that_the_other_keeps_is_not_better(found, report):
+    regression = OffsetAnomaly(QUEUE, OffsetFault.REGRESSED, S, "c1", 100, 90, violation=True)
+    breaks = with_rows(report, **{OFFSET_REGRESSIONS.table.name: (regression,)})
+    stalled = with_rows(report, **{STALLS.table.name: (stall(122),)})
+
+    assert lines(found, breaks, report, OPTION)[-1].startswith("B is better: it keeps V4, ")
+    assert lines(found, breaks, stalled, OPTION)[-1].startswith("A trade: B is better on this: it keeps V4, ")
 
 
 def test_a_symptom_of_both_that_is_more_severe_in_one_is_named_with_how_much(found, report):

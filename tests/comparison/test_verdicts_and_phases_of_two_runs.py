@@ -57,7 +57,7 @@ def runs(tmp_path_factory):
 
 
 def lines_of(*runs):
-    done = CliRunner().invoke(app, ["compare", *map(str, runs)])
+    done = CliRunner().invoke(app, ["compare", "--all", *map(str, runs)])
     assert done.exit_code == 0, done.output
     return [" ".join(line.split()) for line in done.stdout.splitlines()]
 
@@ -75,6 +75,13 @@ def test_verdicts_measures_and_phases_stand_side_by_side(runs):
     assert "-" in loss.split()
     (kill,) = [line for line in begins if "kill consumer-2 begins" in line]
     assert "-" not in kill.split()
+
+
+def test_of_many_measures_that_differ_the_answer_has_those_that_matter_most(runs):
+    answered = CliRunner().invoke(app, ["compare", *map(str, runs)]).stdout.partition("\n\npicture")[0].splitlines()
+
+    assert len(answered) <= 20
+    assert answered[answered.index("Measures") + 2].split()[0] == "lost"
 
 
 def test_the_picture_has_both_runs_on_one_time_axis(runs):
