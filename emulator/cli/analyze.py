@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -27,6 +28,9 @@ from emulator.lake.sources import is_dataset
 from emulator.trace.run_directory import open_run
 from emulator.why.worst import causes_of_symptoms
 
+if TYPE_CHECKING:
+    from emulator.counterfactuals.repeated_run import RepeatedRun, RepeatRun
+
 PICTURE = "ownership.html"
 
 
@@ -39,6 +43,7 @@ def analyze_runs(
     service: bool = False,
     every: bool = False,
     tables: Sequence[str] = (),
+    again: "RepeatRun | None" = None,
 ) -> int:
     """Judge runs and print what was found; returns the exit status, of several runs the worst one.
 
@@ -50,6 +55,7 @@ def analyze_runs(
         service: the exit status is 1 also for a run whose service is paging.
         every: print all tables of the only run.
         tables: names of tables of the only run, to print in place of the first screen.
+        again: what of the only run to repeat; None: nothing.
 
     Raises:
         UserError: the only run cannot be read, a limit or a name of a table is none, or options do not go together.
@@ -59,6 +65,8 @@ def analyze_runs(
     is_run = len(runs) == 1 and not is_dataset(runs[0])
     if (every or tables) and not is_run:
         raise UserError(f"{'--all' if every else '--table'}: expected one run, since of several each has one line")
+    if again is not None and not is_run:
+        raise UserError("--verify and --remedies: expected one run, which is repeated")
     judged = judging.judge(runs)
     judged = attrs.evolve(judged, reports=tuple(with_limits(report, given) for report in judged.reports))
     for refused in judged.refused:
@@ -68,7 +76,7 @@ def analyze_runs(
             warn_of_changed_log(Path(run))
     if is_run:
         for report in judged.reports:
-            _print_one(report, Path(runs[0]), as_json=as_json, every=every, tables=tables)
+            _print_one(report, Path(runs[0]), as_json=as_json, every=every, tables=tables, again=again)
     elif as_json:
         print_json(json.dumps([json.loads(report.to_json()) for report in judged.reports], indent=1))
     else:
@@ -82,23 +90,41 @@ def _status(report: Report, *, service: bool) -> int:
     return max(report.exit_status, EXIT_STATUS[RulesVerdict.INVALID] if is_paging else 0)
 
 
-def _print_one(report: Report, run: Path, *, as_json: bool, every: bool, tables: Sequence[str]) -> None:
+def _print_one(
+    report: Report, run: Path, *, as_json: bool, every: bool, tables: Sequence[str], again: "RepeatRun | None"
+) -> None:
+    repeated = None if again is None else again.execute(report, open_run(run))
     # First what needs no disk: a full one must not take the tables, too.
     if as_json:
-        print_json(report.to_json())
+        print_json(_as_json(report, repeated))
         draw(report, run / PICTURE)
     elif tables:
         for name in dict.fromkeys(tables):
             tables_console().print(named_table(report, name))
+        _print_repeated(repeated)
     else:
         if every:
             print_report(report, tables_console(), run)
         else:
             screen = FirstScreen(report, run, causes_of_symptoms(report, open_run(run)))
             print_first_screen(screen, first_screen_console())
+        _print_repeated(repeated)
         picture = draw(report, run / PICTURE)
         print_line()
         print_line(f"picture: {picture}")
+
+
+def _as_json(report: Report, repeated: "RepeatedRun | None") -> str:
+    if repeated is None:
+        return report.to_json()
+    return json.dumps({**json.loads(report.to_json()), "repeated": repeated.plain()}, indent=1)
+
+
+def _print_repeated(repeated: "RepeatedRun | None") -> None:
+    if repeated is not None:
+        print_line()
+        for line in repeated.lines():
+            print_line(line)
 
 
 def _print_many(judged: JudgedReports) -> None:

@@ -75,6 +75,20 @@ AllowCodeOption = Annotated[
         "folders whose files need no such option.",
     ),
 ]
+VerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="Repeat the run in sim without each named cause, and with it alone: is what it did gone?",
+    ),
+]
+RemediesOption = Annotated[
+    bool,
+    typer.Option(
+        "--remedies",
+        help="Repeat the run with each option or act that may end what happened: what helps, and its price.",
+    ),
+]
 KindOption = Annotated[
     FileKind | None,
     typer.Option(help="What configuration files are for.", show_default="as their options show"),

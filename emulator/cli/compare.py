@@ -18,7 +18,7 @@ class CompareError(UserError):
 
 
 def compare_command(
-    first: str, others: Sequence[str], limits: Sequence[str], judging: Judging, *, as_json: bool
+    first: str, others: Sequence[str], limits: Sequence[str], judging: Judging, *, as_json: bool, every: bool = False
 ) -> None:
     """Compare what the words name: `RUN_A RUN_B`, or `CAMPAIGN` or `DATASET` with two variants or none.
 
@@ -28,6 +28,7 @@ def compare_command(
         limits: service limits in place of those of the runs, `KEY=VALUE`.
         judging: where runs are judged.
         as_json: print JSON, of variants.
+        every: of two runs all that differs; else the answer.
 
     Raises:
         UserError: they name something else, or it cannot be read.
@@ -48,10 +49,12 @@ def compare_command(
             f"expected two runs, or a campaign or a dataset, and two of its variants or none; {first} is no campaign "
             f"and no dataset, and {len(others)} more names were given"
         )
-    _compare_runs(Path(first), Path(others[0]), given, judging, as_json=as_json)
+    _compare_runs(Path(first), Path(others[0]), given, judging, as_json=as_json, every=every)
 
 
-def _compare_runs(first: Path, second: Path, limits: Mapping[str, int], judging: Judging, *, as_json: bool) -> None:
+def _compare_runs(
+    first: Path, second: Path, limits: Mapping[str, int], judging: Judging, *, as_json: bool, every: bool
+) -> None:
     from emulator.analysis.rendering.picture import draw_two
     from emulator.comparison import compare_runs
     from emulator.comparison.comparison_text import comparison_lines
@@ -63,7 +66,7 @@ def _compare_runs(first: Path, second: Path, limits: Mapping[str, int], judging:
     runs = (open_run(first), open_run(second))
     found, both = compare_runs(*runs), judging.reports([first, second])
     judged = JudgedPair(*(with_limits(report, limits) for report in both))
-    for line in comparison_lines(found, judged):
+    for line in comparison_lines(found, judged, every=every):
         print_line(line)
     if not found.is_identical:
         picture = draw_two(judged.first, judged.second, first / f"compared-with-{second.resolve().name}.html")

@@ -4,7 +4,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
+from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.questions import Words, about_queue, inside
+from emulator.analysis.findings.symptom import Symptom
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.measures.phases import AGREEMENT, FAULTS
 from emulator.analysis.measures.traffic import STORMS
@@ -16,8 +18,10 @@ from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
 from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe, symptoms
 from emulator.base.commit import UNKNOWN
+from emulator.counterfactuals.repeated_run import RepeatedRun
 from emulator.history.rows.lookup import TraceRows
 from emulator.report.document import CALM, document, folded, made_by, panel, section, table, verbatim
+from emulator.report.repeated_run import repeated_run
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import BY_HAND_FILE, COMMIT, RELEASE, RunDirectory
 from emulator.why.answer import answer, names_of_run
@@ -47,13 +51,14 @@ _EXPLAINED = 3
 _FAULT_HEADINGS = ("fault", "from", "to", "hits", "views differ", "two owners", "no owner", "agreed after")
 
 
-def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str:
+def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP, repeated: RepeatedRun | None = None) -> str:
     """The report as one HTML document.
 
     Args:
         report: about the run.
         run: its directory; the reasons of violations are read from its trace.
         top: how many violations are explained; None: the worst of each invariant.
+        repeated: what repeating the run has shown; None: it was not repeated.
     """
     charts = charts_by_group(report)
     body = "".join(
@@ -64,6 +69,7 @@ def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str
             section("Faults", _faults(report)),
             section("Invariants", _invariants(report)),
             section("Why", *_why(report, run, top)),
+            section("Repeated", *(() if repeated is None else repeated_run(repeated))),
             section("All tables", folded("as rmqemu analyze prints them", verbatim(as_text(report)))),
             section("What next", _next(run), _made_by(run)),
             panel(shlex.quote(str(run.path)), dict(_answers(report, run))),
@@ -73,7 +79,7 @@ def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP) -> str
 
 
 def _head(report: Report) -> str:
-    severe = "".join(f"<li><b>{escape(symptom.kind)}</b>: {escape(symptom.text)}</li>" for symptom in symptoms(report))
+    severe = "".join(map(_symptom, symptoms(report)))
     verdicts = "".join(
         f'<span class="verdict {verdict}">{name} {verdict}</span>'
         for name, verdict in (("rules", report.verdict), ("service", report.service))
@@ -89,12 +95,17 @@ def _head(report: Report) -> str:
     )
 
 
+def _symptom(symptom: Symptom) -> str:
+    cause = f"<br>cause: {escape(symptom.cause)}" if symptom.cause else ""
+    return f"<li><b>{escape(symptom.kind)}</b>: {escape(symptom.text)}{cause}</li>"
+
+
 def _advice(report: Report) -> Iterable[str]:
-    """Why each kind of storm comes, and what ends it."""
+    """Why each kind of storm comes, and what may end it."""
     found = dict.fromkeys((item.request, item.answer) for item in report.of(STORMS))
     meanings = [(storm, meaning_of(*storm)) for storm in found]
     return [
-        f"{' answered '.join(storm)}: {meaning.why}. What ends it: {meaning.ends}."
+        f"{' answered '.join(storm)}: {meaning.why}. What may end it: {meaning.ends}."
         for storm, meaning in meanings
         if meaning is not None
     ]
@@ -125,18 +136,22 @@ def _faults(report: Report) -> str:
 
 
 def _fault_rows(report: Report) -> Iterator[tuple[str, ...]]:
-    """Each fault, with what began while it lasted."""
+    """Each fault, with its share in what differed."""
     for fault in report.of(FAULTS):
-        amounts = (
-            sum(row.end_ns - row.start_ns for row in rows if fault.start_ns <= row.start_ns < fault.end_ns)
+        amounts = [
+            sum(round((row.end_ns - row.start_ns) * _share(row.causes, fault.fault_id)) for row in rows)
             for rows in (whole_views(report.of(VIEWS.table)), report.of(OVERLAPS.table), report.of(ORPHANS.table))
-        )
+        ]
         after = [row for row in report.of(AGREEMENT) if row.t_ns == fault.end_ns]
         took_s = max((row.took_ns for row in after), default=0) / 1e9
         agreed = "" if not after else f"> {took_s:.1f} s" if any(row.censored for row in after) else f"{took_s:.1f} s"
         span = (f"{fault.start_ns / 1e9:.1f} s", f"{fault.end_ns / 1e9:.1f} s")
         hits = "still active" if fault.censored else str(fault.hits) if fault.hits else "none"
         yield (escape(f"{fault.kind} {fault.subject}"), *span, hits, *(f"{ns / 1e9:.1f} s" for ns in amounts), agreed)
+
+
+def _share(causes: Iterable[CauseShare], fault_id: str) -> float:
+    return next((cause.total for cause in causes if cause.id == fault_id), 0.0)
 
 
 def _invariants(report: Report) -> str:

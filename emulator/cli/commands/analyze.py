@@ -4,7 +4,17 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.arguments import EngineOption, JsonOption, LimitOption, MasterOption, RemoteOption, ServiceOption
+from emulator.cli.arguments import (
+    AllowCodeOption,
+    EngineOption,
+    JsonOption,
+    LimitOption,
+    MasterOption,
+    RemediesOption,
+    RemoteOption,
+    ServiceOption,
+    VerifyOption,
+)
 from emulator.cli.terminal import one_line_errors, refuse_together
 
 
@@ -17,6 +27,9 @@ def analyze(
     engine: EngineOption = None,
     master: MasterOption = None,
     remote: RemoteOption = None,
+    verify: VerifyOption = False,
+    remedies: RemediesOption = False,
+    allow_code: AllowCodeOption = False,
     limit: LimitOption = None,
     service: ServiceOption = False,
     every: Annotated[bool, typer.Option("--all", help="All tables, of one run.")] = False,
@@ -42,5 +55,10 @@ def analyze(
         refuse_together("--json", {"--all": every or None, "--table": table} if as_json else {})
         refuse_together("--all", {"--table": table} if every else {})
         judging = Judging(engine, master, remote)
+        again = None
+        if verify or remedies:
+            from emulator.cli.repeating import repeat_run
+
+            again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
         how = {"as_json": as_json, "service": service, "every": every}
-        raise typer.Exit(analyze_runs(runs, judging, limit or (), tables=table or (), **how))
+        raise typer.Exit(analyze_runs(runs, judging, limit or (), tables=table or (), again=again, **how))

@@ -26,6 +26,7 @@ def compare(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; of variants.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Of two runs, all that differs.")] = False,
     limit: LimitOption = None,
     engine: EngineOption = None,
     master: MasterOption = None,
@@ -33,12 +34,12 @@ def compare(
 ) -> None:
     """Print how two runs differ, or what the variants of a campaign or a dataset change.
 
-    Both begin with a headline: what differs that matters, and how sure that is. Runs: then both verdicts, scenario,
-    first differing row, beliefs and owners, with causes and counts. Variants: then each measure, paired by seed, with
+    Both begin with a headline: what differs that matters, why, and how sure that is. Runs: the rest, with the first
+    differing row, beliefs, owners and counts, is behind --all. Variants: then each measure, paired by seed, with
     confidence intervals, and a sentence.
     """
     with one_line_errors():
         from emulator.cli.compare import compare_command
         from emulator.cli.judging import Judging
 
-        compare_command(first, others or (), limit or (), Judging(engine, master, remote), as_json=as_json)
+        compare_command(first, others or (), limit or (), Judging(engine, master, remote), as_json=as_json, every=every)

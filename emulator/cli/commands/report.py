@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.arguments import EngineOption, LimitOption, MasterOption, RemoteOption
+from emulator.cli.arguments import (
+    AllowCodeOption,
+    EngineOption,
+    LimitOption,
+    MasterOption,
+    RemediesOption,
+    RemoteOption,
+    VerifyOption,
+)
 from emulator.cli.terminal import one_line_errors
 
 
@@ -19,6 +27,9 @@ def report(
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="Violations of a run that are explained.")] = 5,
     every: Annotated[bool, typer.Option("--all", help="Explain the worst violation of each invariant.")] = False,
+    verify: VerifyOption = False,
+    remedies: RemediesOption = False,
+    allow_code: AllowCodeOption = False,
     limit: LimitOption = None,
     engine: EngineOption = None,
     master: MasterOption = None,
@@ -33,4 +44,9 @@ def report(
         from emulator.cli.judging import Judging
         from emulator.cli.report import report_command
 
-        report_command(path, out, None if every else top, limit or (), Judging(engine, master, remote))
+        again = None
+        if verify or remedies:
+            from emulator.cli.repeating import repeat_run
+
+            again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
+        report_command(path, out, None if every else top, limit or (), Judging(engine, master, remote), again)

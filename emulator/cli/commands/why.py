@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from emulator.base.printing import print_line
-from emulator.cli.arguments import RunArgument
+from emulator.cli.arguments import AllowCodeOption, RemediesOption, RunArgument, VerifyOption
 from emulator.cli.terminal import complain, one_line_errors
 from emulator.why.forms import FORMS
 
@@ -20,20 +20,26 @@ def why(
             show_default=False,
         ),
     ] = None,
+    verify: VerifyOption = False,
+    remedies: RemediesOption = False,
+    allow_code: AllowCodeOption = False,
 ) -> None:
     """Explain what happened in a run: the chain of causes up to a fault, a timer or an administrator.
 
-    Without words: why the most severe symptoms came, and why invariants were violated.
+    Without words: why the most severe symptoms came, and why invariants were violated. Then causes can be confirmed by
+    leaving them out, and remedies tried, each on this very run.
     """
     with one_line_errors():
-        from emulator.analysis.judge import judge_run
+        from emulator.cli.why import why_lines
         from emulator.trace.run_directory import open_run
-        from emulator.why.answer import answer_of_run
-        from emulator.why.worst import worst_of_run
 
         opened = open_run(run)
-        lines = answer_of_run(words, opened) if words else worst_of_run(judge_run(opened), opened)
-        for line in lines:
+        again = None
+        if verify or remedies:
+            from emulator.cli.repeating import repeat_run
+
+            again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
+        for line in why_lines(words or (), opened, again):
             print_line(line)
         if opened.broken_off():
             complain(opened.broken_off())
