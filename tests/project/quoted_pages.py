@@ -132,7 +132,7 @@ QUOTES = (
     Quote("emulator/comparison/README.md", "rmqemu compare runs/acting runs/classic", needs=acting_and_classic),
     Quote(
         "emulator/comparison/README.md",
-        "rmqemu compare runs/small-sim-seed1-1 runs/small-sim-seed1-2",
+        "rmqemu compare --all runs/small-sim-seed1-1 runs/small-sim-seed1-2",
         needs=short_and_long_kill,
     ),
     Quote(

@@ -35,6 +35,11 @@ COMMON = {
     "end_ns": "End; of an interval that had not ended, the end of the run.",
     "duration_s": "From begin to end, in s; only in the frames of `emulator.traces`.",
     "censored": "Whether it had not ended with the run: it lasted at least that long.",
+    "causes": (
+        "The disturbances on its chain, most first; without any, the rule of RocketMQ. `id` of the fault or act; "
+        "`kind`: fault, act, process, rule; `what` it is; `start_ns`; `share` for which it is needed; `suffices`: the "
+        "share for which it is one of several that suffice."
+    ),
     "cause": "Kind of the cause that explains it best; the kinds stand below.",
     "explained_by": (
         "The disturbance behind it, for people; with the cause `none` a fault that lasts, though it explains no more."
@@ -231,7 +236,9 @@ def _docs_of(of: type[Any]) -> dict[str, str]:
 
 
 def _type(arrow: pa.DataType) -> str:
-    return f"list of {_TYPES[arrow.value_type]}s" if pa.types.is_list(arrow) else _TYPES[arrow]
+    if pa.types.is_struct(arrow):
+        return f"struct of {', '.join(field.name for field in arrow)}"
+    return f"list of {_type(arrow.value_type)}s" if pa.types.is_list(arrow) else _TYPES[arrow]
 
 
 # --- beliefs and rows ---------------------------------------------------------------------

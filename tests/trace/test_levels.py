@@ -8,6 +8,7 @@ import attrs
 import pyarrow as pa
 import pytest
 
+from emulator.analysis.findings.impact import IMPACTS
 from emulator.analysis.judge import judge_run
 from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.report import Report, RulesVerdict
@@ -21,7 +22,7 @@ from emulator.time.mode import TimeMode
 from emulator.trace.counted import CountedRows
 from emulator.trace.run_directory import MANIFEST, open_run
 from emulator.trace.schema import BELIEFS, CAUSES, COUNTS, MESSAGES, RPC, TABLES, TraceLevel
-from emulator.why.answer import answer_of_run, faults_behind, names_of_run
+from emulator.why.answer import answer_of_run
 from emulator.why.question import WhyError
 from support.rmqemu_process import rmqemu
 
@@ -184,10 +185,10 @@ def test_the_row_that_why_names_is_there_when_the_run_is_run_again_in_full(execu
     assert seq not in rows(executed[TraceLevel.FINDINGS], RPC)["seq"].to_pylist()
 
 
-def test_the_faults_behind_a_row_are_found_without_the_frames_that_arrived(executed):
-    run = executed[TraceLevel.FINDINGS]
-    changed = [row for row in rows(run, BELIEFS).to_pylist() if row["kind"] == "consumer_ids" and row["t_ns"] > 10**10]
-    assert "kill-2" in faults_behind([changed[0]["seq"]], run.path, names_of_run(run))
+def test_causes_are_named_without_the_frames_that_arrived(executed):
+    whole, found = (judge_run(executed[level]).of(IMPACTS) for level in (TraceLevel.FULL, TraceLevel.FINDINGS))
+    assert found == whole
+    assert "kill-2" in {cause.id for impact in found for cause in impact.causes}
 
 
 def test_rates_are_the_same_in_whole_seconds_and_refused_in_parts_of_them(executed):
