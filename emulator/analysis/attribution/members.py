@@ -9,6 +9,7 @@ from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.inputs.bounds import BROKER_SCAN_MS, Bounds
 from emulator.history.group_views import GroupViews
 from emulator.history.origins import Hindrance, LifeStage, Origins
+from emulator.history.steps import merged
 from nodes.beliefs import LifecycleEvent
 from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_MS, NS_PER_S
@@ -175,8 +176,6 @@ _ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, 
 
 
 def _covered_ns(hindrances: tuple[Hindrance, ...]) -> int:
-    from emulator.history.steps import merged
-
     return max(
         (end - start for start, end in merged((item.start_ns, item.end_ns) for item in hindrances)),
         default=0,

@@ -222,7 +222,9 @@ class Owners:
                     continue
                 server, asked_ns = self._members.node_of(view.source), self._asked_ns(queue, node, t_ns)
                 if client_id in self._members.listed(server, queue.group, t_ns):
-                    yield self._members.retaining(server, client_id, t_ns)
+                    found = self._members.retaining(server, client_id, t_ns)
                 else:
                     behind = self._behind(queue, node, server, client_id, asked_ns, t_ns, listed=False)
-                    yield by(end.origin).also(behind)
+                    found = by(end.origin).also(behind)
+                # It may know that something changed, and reach none that it asks what.
+                yield found.also(self._members.stale(node, queue.group, queue.topic, end.t_ns, t_ns))
