@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
-from pyarrow import fs
-
 from emulator.base.files import open_regular, open_to_write
 from emulator.lake.filesystems import Location
 
@@ -150,8 +148,7 @@ def _wait(location: Location, number: str) -> None:
 
 
 def _listed(location: Location) -> list[str]:
-    selector = fs.FileSelector(location.at(_TURNS), allow_not_found=True)
-    return sorted(info.base_name for info in location.filesystem.get_file_info(selector))
+    return sorted(info.base_name for info in location.listing(_TURNS))
 
 
 def _number_of(name: str) -> int:

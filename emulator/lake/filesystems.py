@@ -83,6 +83,20 @@ class Location:
         finally:
             os.close(descriptor)
 
+    def listing(self, name: str = "", *, recursive: bool = False) -> list[fs.FileInfo]:
+        """What a directory of the directory holds; nothing if it is not there.
+
+        Raises:
+            OSError: it cannot be listed.
+        """
+        path = self.at(name) if name else self.path
+        selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
+        try:
+            found: list[fs.FileInfo] = self.filesystem.get_file_info(selector)
+        except FileNotFoundError:  # pyarrow tried to list it, then looked whether it is there: made in between
+            found = self.filesystem.get_file_info(selector)
+        return found
+
     def read(self, name: str) -> bytes:
         """The content of a document of the directory.
 

@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import attrs
 import pyarrow as pa
-from pyarrow import fs
 
 from emulator.base.errors import UserError
 from emulator.lake.errors import DatasetError
@@ -321,7 +320,7 @@ def another_run(run: str, uri: str) -> str:
 def _require_room(location: Location) -> None:
     """Refuse to make a dataset in a directory that holds something else."""
     with location.explained():
-        infos = location.filesystem.get_file_info(fs.FileSelector(location.path, allow_not_found=True))
+        infos = location.listing()
     names = [info.base_name for info in infos if info.base_name not in (TRACE, RUNS)]
     # A landing that was killed before its first snapshot has left parts.
     names += [file for file in files_there(location) if not Path(file).name.startswith(PART)]

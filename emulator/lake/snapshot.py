@@ -247,8 +247,7 @@ def files_there(location: Location) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with location.explained():
         for folder in (TRACE, RUNS):
-            selector = fs.FileSelector(location.at(folder), allow_not_found=True, recursive=True)
-            for info in location.filesystem.get_file_info(selector):
+            for info in location.listing(folder, recursive=True):
                 if info.type is fs.FileType.File:
                     found[info.path[len(location.path) + 1 :]] = info
     return found

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
 from emulator.lake import exclusive, landing
 from emulator.lake.filesystems import Location, located
@@ -165,6 +166,27 @@ def test_landings_at_once_lose_no_run(tmp_path):
     assert sorted(entry.run for item in landed for entry in item.runs) == sorted(run.name for run in runs)
     assert sorted(dataset.table("runs")["run"].to_pylist()) == sorted(run.name for run in runs)
     assert files_in(tmp_path / "dataset") == listed_in(dataset)
+
+
+class MadeMeanwhile:
+    """A file system whose directory is made between pyarrow's attempt to list it and its look whether it is there."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def get_file_info(self, selector):
+        if not self.path.exists():
+            self.path.mkdir()
+            (self.path / "made").touch()
+            raise FileNotFoundError(f"Cannot list directory '{self.path}'")
+        return fs.LocalFileSystem().get_file_info(selector)
+
+
+def test_a_directory_that_is_made_while_it_is_listed_is_listed_again(tmp_path):
+    folder = tmp_path / "dataset"
+    listed = Location(folder.as_uri(), MadeMeanwhile(folder), str(folder)).listing()
+
+    assert [info.base_name for info in listed] == ["made"]
 
 
 def test_without_locks_landings_take_turns(tmp_path, runs, monkeypatch):
