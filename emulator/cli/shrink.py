@@ -6,11 +6,9 @@ from pathlib import Path
 
 import attrs
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from emulator.analysis.oracles.every import TITLES
 from emulator.base.printing import print_line
-from emulator.base.rich_texts import Console
 from emulator.base.text import nearest
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.dataset import CampaignResults
@@ -23,7 +21,7 @@ from emulator.campaign.shrunk import (
     ShrunkCase,
     first_of_each_kind,
 )
-from emulator.cli.terminal import INTERRUPTED, complain
+from emulator.cli.terminal import INTERRUPTED, complain, progress_of_forks
 from emulator.shrinking import ShrinkRun
 from emulator.spec import Scenario, SpecError, load
 from emulator.spec.reading.user_functions import with_user_functions
@@ -117,14 +115,7 @@ def _ends(seeds: Sequence[int]) -> str:
 
 
 def _shrink(shrinker: Shrinker, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed} of at most {task.total} runs, {task.fields[smallest]}", markup=False),
-        TimeElapsedColumn(),
-    )
-    # No thread draws it, for a fork would not copy it.
-    with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as progress:
+    with progress_of_forks("{task.completed} of at most {task.total} runs, {task.fields[smallest]}") as progress:
         task = progress.add_task(f"shrinking {case.name}", total=shrinker.runs_max, smallest=_size(scenario))
 
         def watch(execute: ShrinkRun) -> None:

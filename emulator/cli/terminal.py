@@ -15,6 +15,8 @@ from emulator.base.text import shown_ends
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rich.progress import Progress
+
     from emulator.base.rich_texts import Console
 
 NAME = "rmqemu"
@@ -118,6 +120,21 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+def progress_of_forks(counted: str) -> "Progress":
+    """A progress bar on stderr, for who forks: no thread draws it, for a fork would not copy it, so `refresh` does.
+
+    Args:
+        counted: what is done, in the form of `rich`: `{task.completed} of {task.total} runs`.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from emulator.base.rich_texts import Console
+
+    title = TextColumn("{task.description}", markup=False)
+    columns = (title, BarColumn(), TextColumn(counted, markup=False), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), auto_refresh=False)
 
 
 def tables_console() -> "Console":

@@ -198,7 +198,7 @@ def _notable(judged: JudgedPair) -> Iterator[_Notable]:
 def _breakers(judged: JudgedPair) -> dict[str, str]:
     """Mapping run -> the invariants that it breaks and the other run does not; a run that breaks no more is missing."""
     sides = {"A": dict.fromkeys(broken(judged.first)), "B": dict.fromkeys(broken(judged.second))}
-    more = {name: [item for item in sides[name] if item not in sides["B" if name == "A" else "A"]] for name in sides}
+    more = {name: [item for item in sides[name] if item not in sides[_other(name)]] for name in sides}
     return {name: ", ".join(items) for name, items in more.items() if items}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import attrs
 
-from emulator.analysis.findings.cause_share import CauseShare, merged_causes
-from emulator.analysis.oracles.every import HARM_ORDER, ORACLES
+from emulator.analysis.findings.cause_share import CauseShare
+from emulator.analysis.oracles.every import broken_invariants
 from emulator.analysis.report import Report, most_severe
 
 Harm = tuple[str, str]
@@ -40,9 +40,6 @@ def _of_symptoms(report: Report) -> Iterator[NamedHarm]:
 
 
 def _of_invariants(report: Report) -> Iterator[NamedHarm]:
-    for oracle in sorted(ORACLES, key=lambda oracle: HARM_ORDER.index(oracle.id)):
-        violations = oracle.violations(report.of(oracle.table))
-        if violations:
-            causes = merged_causes((getattr(row, "causes", ()), 1.0) for row in violations)
-            amount = float(len(violations))
-            yield NamedHarm((oracle.id, ""), f"{oracle.id}, {oracle.title}", amount, VIOLATIONS, causes)
+    for broken in broken_invariants(report):
+        title, amount = f"{broken.oracle.id}, {broken.oracle.title}", float(len(broken.violations))
+        yield NamedHarm((broken.oracle.id, ""), title, amount, VIOLATIONS, broken.causes)

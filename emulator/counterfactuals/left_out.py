@@ -7,7 +7,6 @@ import attrs
 
 from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.cause_words import named
-from emulator.campaign.campaign import cores
 from emulator.counterfactuals.harms import NamedHarm
 from emulator.counterfactuals.repetition import Repetition
 from emulator.counterfactuals.run_variants import RunVariant, VariantResult, execute_variants
@@ -92,10 +91,7 @@ def confirm(
         RunVariant(repetition.with_only(names), repetition.level if names == every else TraceLevel.FINDINGS)
         for names in retained
     ]
-    report = None if progress is None else lambda done: progress(done, len(variants))
-    results = dict(
-        zip(retained, execute_variants(repetition, variants, jobs=jobs or cores(), progress=report), strict=True)
-    )
+    results = dict(zip(retained, execute_variants(repetition, variants, jobs=jobs, progress=progress), strict=True))
     whole = results[every]
     return Confirmation(
         repetition,

@@ -9,7 +9,6 @@ import attrs
 from emulator.analysis.findings.cause_words import named
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.impacts.amounts import UNITS
-from emulator.campaign.campaign import cores
 from emulator.counterfactuals.harms import VIOLATIONS, Harm, NamedHarm
 from emulator.counterfactuals.repetition import Repetition, Tables
 from emulator.counterfactuals.run_variants import RunVariant, VariantResult, execute_variants
@@ -92,8 +91,7 @@ def try_remedies(
     wanted = {item.harm: candidates(item.harm[0], _terms(repetition, item)) for item in harms}
     changed = _distinct(repetition, dict.fromkeys(candidate for of_harm in wanted.values() for candidate in of_harm))
     variants = [RunVariant(repetition.tables), *map(RunVariant, changed.values())]
-    report = None if progress is None else lambda done: progress(done, len(variants))
-    whole, *ended = execute_variants(repetition, variants, jobs=jobs or cores(), progress=report)
+    whole, *ended = execute_variants(repetition, variants, jobs=jobs, progress=progress)
     if whole.problem:
         return Remedies((), len(variants), whole.problem)
     results = dict(zip(changed, ended, strict=True))
@@ -172,8 +170,8 @@ def _prices(harm: Harm, changed: VariantResult, whole: VariantResult) -> Iterato
             yield Price(other, amount, before, _UNITS.get(other[0], VIOLATIONS))
 
 
-def _of_harm(item: NamedHarm, whole: VariantResult, tried: Sequence[Tried]) -> HarmRemedies:
+def _of_harm(item: NamedHarm, whole: VariantResult, attempts: Sequence[Tried]) -> HarmRemedies:
     before = whole.amounts.get(item.harm, 0.0)
-    helping = [attempt for attempt in tried if not attempt.problem and attempt.amount <= before * (1 - _HELPS_FROM)]
+    helping = [attempt for attempt in attempts if not attempt.problem and attempt.amount <= before * (1 - _HELPS_FROM)]
     helping.sort(key=lambda attempt: attempt.amount)
-    return HarmRemedies(item, before, tuple(helping), tuple(attempt for attempt in tried if attempt not in helping))
+    return HarmRemedies(item, before, tuple(helping), tuple(attempt for attempt in attempts if attempt not in helping))

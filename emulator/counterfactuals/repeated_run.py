@@ -23,7 +23,7 @@ Bar = Callable[[str], AbstractContextManager[Watch]]
 
 @attrs.frozen
 class RepeatedRun:
-    """What Repeating a run has shown."""
+    """What repeating a run has shown."""
 
     harms: tuple[NamedHarm, ...]
     confirmation: Confirmation | None

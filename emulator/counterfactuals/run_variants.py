@@ -13,7 +13,7 @@ from emulator.analysis.judge import judge_run
 from emulator.analysis.oracles.every import ORACLES
 from emulator.base.errors import UserError
 from emulator.base.frozen_objects import frozen_objects
-from emulator.campaign.campaign import TIMEOUT_MS
+from emulator.campaign.campaign import TIMEOUT_MS, cores
 from emulator.campaign.case import warm_up
 from emulator.campaign.forked import EndedChild, Forked
 from emulator.counterfactuals.harms import Harm
@@ -58,18 +58,19 @@ def execute_variants(
     repetition: Repetition,
     variants: Sequence[RunVariant],
     *,
-    jobs: int,
-    progress: Callable[[int], None] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[VariantResult]:
     """Execute variants of a run; returns what became of each, in their order.
 
     Args:
         repetition: of the run.
         variants: to execute.
-        jobs: at the same time.
-        progress: called with the number of those that have ended, about four times a second.
+        jobs: at the same time; None: as many as there are cores.
+        progress: called with how many have ended, and how many there are, about four times a second.
     """
     warm_up()
+    at_once = jobs or cores()
     found: dict[int, VariantResult] = {}
     scratch = Path(tempfile.mkdtemp(prefix="rmqemu-again-"))
     try:
@@ -83,7 +84,7 @@ def execute_variants(
             ) as children,
         ):
             while waiting or children:
-                while waiting and len(children) < jobs:
+                while waiting and len(children) < at_once:
                     seat = waiting.pop()
                     seat.folder.mkdir()
                     children.start(seat)
@@ -91,7 +92,7 @@ def execute_variants(
                     found[ended.item.number] = _result(ended)
                     shutil.rmtree(ended.item.folder, ignore_errors=True)
                 if progress is not None:
-                    progress(len(found))
+                    progress(len(found), len(variants))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return [found[number] for number in range(len(variants))]

@@ -1,8 +1,9 @@
-"""What Repeating a run has shown, in lines of text."""
+"""What repeating a run has shown, in lines of text."""
 
 from collections.abc import Iterator
 
 from emulator.analysis.findings.cause_words import what_and_when
+from emulator.analysis.findings.words import amount_words
 from emulator.counterfactuals.left_out import Confirmation, ConfirmedHarm, LeftOut, LeftOutOutcome
 from emulator.counterfactuals.remedies import HarmRemedies, Price, Remedies, Tried
 from emulator.time.mode import TimeMode
@@ -20,8 +21,8 @@ def repetition_lines(confirmation: Confirmation) -> Iterator[str]:
     for item in confirmation.harms:
         if not _is_near(item):
             named = item.named
-            in_run = f"{number(named.amount)} in the run"
-            yield f"  {named.title}: {number(item.repeated)} {named.unit} in the repetition, {in_run}"
+            in_run = f"{amount_words(named.amount)} in the run"
+            yield f"  {named.title}: {amount_words(item.repeated)} {named.unit} in the repetition, {in_run}"
 
 
 def _likeness(confirmation: Confirmation) -> str:
@@ -49,8 +50,8 @@ def confirmed_lines(item: ConfirmedHarm) -> Iterator[str]:
     if not item.left_out:
         yield "nothing was left out, since no disturbance is named as a cause"
         return
-    whole = f"{number(item.repeated)} {item.named.unit} with all disturbances"
-    yield f"left out one at a time: {whole}, {number(item.undisturbed)} without any"
+    whole = f"{amount_words(item.repeated)} {item.named.unit} with all disturbances"
+    yield f"left out one at a time: {whole}, {amount_words(item.undisturbed)} without any"
     yield from (f"  {_left_out(left_out, item)}" for left_out in item.left_out)
 
 
@@ -58,8 +59,8 @@ def _left_out(left_out: LeftOut, item: ConfirmedHarm) -> str:
     text = what_and_when(left_out.cause)
     if left_out.outcome is LeftOutOutcome.NOT_TRIED:
         return f"{text} was not left out: {left_out.problem}"
-    without = f"without {text}: {number(left_out.without)}, {left_out.outcome}"
-    alone = f"with it alone: {number(left_out.alone)}"
+    without = f"without {text}: {amount_words(left_out.without)}, {left_out.outcome}"
+    alone = f"with it alone: {amount_words(left_out.alone)}"
     is_enough = left_out.alone - item.undisturbed >= _ENOUGH_FROM * (item.repeated - item.undisturbed)
     return f"{without}; {alone}" if is_enough else f"{without}; {alone}, so it needs others"
 
@@ -85,12 +86,12 @@ def remedy_lines(item: HarmRemedies) -> Iterator[str]:
 
 def _helping(tried: Tried, item: HarmRemedies) -> str:
     price = price_words(tried)
-    text = f"{tried.candidate.title}: {number(tried.amount)} {item.named.unit} for {number(item.before)}"
+    text = f"{tried.candidate.title}: {amount_words(tried.amount)} {item.named.unit} for {amount_words(item.before)}"
     return f"{text}; its price: {price}" if price else f"{text}; nothing else gets worse"
 
 
 def _useless(tried: Tried) -> str:
-    return f"{tried.candidate.title} ({tried.problem or number(tried.amount)})"
+    return f"{tried.candidate.title} ({tried.problem or amount_words(tried.amount)})"
 
 
 def price_words(tried: Tried) -> str:
@@ -102,9 +103,4 @@ def _price(price: Price) -> str:
     kind, subject = price.harm
     unit = f" {price.unit}" if price.unit else ""
     of = f" of {subject}" if subject else ""
-    return f"{kind}{of} {number(price.amount)}{unit} for {number(price.before)}"
-
-
-def number(amount: float) -> str:
-    """An amount for people: `2,720`, or `0.4`."""
-    return f"{amount:,.0f}" if amount >= 10 or amount == round(amount) else f"{amount:.1f}"
+    return f"{kind}{of} {amount_words(price.amount)}{unit} for {amount_words(price.before)}"

@@ -43,7 +43,6 @@ class Round:
     outcome: PassOutcome
     source: str
     """Address of the broker that answered; empty: none did."""
-    mode: str
 
     @property
     def allocated(self) -> bool:
@@ -170,7 +169,7 @@ class GroupViews(Watcher):
 
     def _round(self, row: PassRow) -> None:
         rounds = self._rounds.setdefault((row.node, row.group, row.topic), [])
-        rounds.append(Round(row.t_ns, row.began_ns, PassOutcome(row.event), row.source, row.mode))
+        rounds.append(Round(row.t_ns, row.began_ns, PassOutcome(row.event), row.source))
 
 
 @lru_cache(maxsize=4_096)

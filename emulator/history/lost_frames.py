@@ -12,7 +12,7 @@ from emulator.history.rows.row_classes import LostFrame
 from emulator.trace.schema import RPC, TraceTable
 
 _SENT_NS = attrgetter("sent_ns")
-RESPONSE, DROPPED, TIMED_OUT = "response", "dropped", "timed_out"
+RESPONSE, DROPPED = "response", "dropped"
 
 
 @attrs.define(eq=False)
@@ -25,13 +25,13 @@ class LostFrames(Watcher):
     """Collects frames that did not arrive, by the two nodes between which they were.
 
     Args:
-        names: mapping address, or client id of a guest -> node.
+        node_of: the node of an address.
     """
 
     settles_after_messages: ClassVar[bool] = False
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
+    def __init__(self, node_of: Callable[[str], str]) -> None:
+        self._node_of = node_of
         self._pairs: dict[tuple[str, str], _Link] = {}
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
@@ -58,7 +58,6 @@ class LostFrames(Watcher):
         yield from frames[first : bisect_right(frames, end_ns, key=_SENT_NS)]
 
     def _read(self, row: LostFrame) -> None:
-        dst = self._names.get(row.dst) or self._names.get(row.dst.partition(":")[0], row.dst)
-        pair = self._pairs.setdefault((row.src, dst), _Link())
+        pair = self._pairs.setdefault((row.src, self._node_of(row.dst)), _Link())
         pair.is_sorted = pair.is_sorted and (not pair.frames or pair.frames[-1].sent_ns <= row.sent_ns)
         pair.frames.append(row)

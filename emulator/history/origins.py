@@ -73,11 +73,6 @@ class FaultLife:
     _blocks: dict[Frame, bool] = attrs.Factory(dict)
     """What was asked before."""
 
-    @property
-    def span(self) -> Span:
-        """From when to when it was active."""
-        return self.row.t_ns, self.end_ns
-
     def lasts_at(self, t_ns: int) -> bool:
         """Whether it was active at an instant."""
         return self.row.t_ns <= t_ns < self.end_ns
@@ -105,13 +100,16 @@ class FaultLife:
         """Whether it is a fault of nodes, and hits this one."""
         return isinstance(self.scope, NodeScope) and self.scope.matches(node)
 
+    def hits_any(self, nodes: Iterable[str]) -> bool:
+        """Whether it is a fault of nodes, and hits one of these."""
+        return any(self.hits_node(node) for node in nodes)
+
 
 @attrs.define(eq=False)
 class ActLife:
     """An act of an administrator, and what it changed."""
 
     origin: TracedDisturbance
-    end_ns: int = NEVER_NS
     rows: list[AdminRow] = attrs.Factory(list)
 
 
@@ -121,7 +119,6 @@ class LifeStage:
 
     t_ns: int
     event: LifecycleEvent
-    incarnation: int
     origin: TracedDisturbance | None
     """What led to it; None: nothing from outside."""
 
@@ -173,6 +170,14 @@ class Origins(Watcher):
         """Id of the act of an administrator that was recorded last; empty: there is none."""
         return self.acts[-1].origin.id if self.acts else ""
 
+    def acts_until(self, t_ns: int, concerns: Callable[[AdminRow], bool]) -> list[TracedDisturbance]:
+        """The acts that began at or before an instant, with any request that concerns something, in order."""
+        return [act.origin for act in self.acts if act.origin.t_ns <= t_ns and any(map(concerns, act.rows))]
+
+    def of_role(self, *roles: str) -> list[str]:
+        """The nodes of some roles that have started."""
+        return [node for node, role in self.roles.items() if role in roles]
+
     def overlapping(self, start_ns: int, end_ns: int) -> Iterator[FaultLife]:
         """The faults that were active at any instant of a time, by begin."""
         return (life for life in self.faults.values() if life.row.t_ns <= end_ns and life.end_ns > start_ns)
@@ -199,10 +204,6 @@ class Origins(Watcher):
             if origin is not None and not any(life.origin == origin for life in holding):
                 found += _clipped(origin, (since_ns, until_ns), span)
         return found
-
-    def instants(self, node: str) -> Iterable[int]:
-        """When a node began or ceased to act."""
-        return (stage.t_ns for stage in self.stages.get(node, ()))
 
     def began(self, node: str, t_ns: int) -> LifeStage | None:
         """The last start of a node at or before an instant."""
@@ -254,7 +255,7 @@ class Origins(Watcher):
             return
         self.roles[row.node] = row.role
         stages = self.stages.setdefault(row.node, [])
-        stages.append(LifeStage(row.t_ns, event, row.incarnation, self._origin(row, event, stages)))
+        stages.append(LifeStage(row.t_ns, event, self._origin(row, event, stages)))
 
     def _origin(self, row: LifeRow, event: LifecycleEvent, stages: Sequence[LifeStage]) -> TracedDisturbance | None:
         """What led to a stage: a step of the operator, or what led to the stage before, or the process itself."""
@@ -277,8 +278,6 @@ class Origins(Watcher):
             self._last_act = ActLife(origin)
             self.acts.append(self._last_act)
             self._of_cause[row.cause] = origin
-        elif event in PROCESS_ENDS and self._last_act is not None:
-            self._last_act.end_ns = min(self._last_act.end_ns, row.t_ns)
 
     def _administer(self, row: AdminRow) -> None:
         """A request of the machine of administrators is of its last act; any other one is of a real mqadmin."""
@@ -286,7 +285,7 @@ class Origins(Watcher):
         if last is None:
             of = row.topic or row.group or row.broker_name
             title = f"an administrator sent {row.request}{f' about {of}' if of else ''}"
-            last = ActLife(TracedDisturbance(title, OriginKind.ACT, title, row.began_ns), row.t_ns)
+            last = ActLife(TracedDisturbance(title, OriginKind.ACT, title, row.began_ns))
             self.acts.append(last)
         last.rows.append(row)
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from html import escape
 
 from emulator.analysis.findings.cause_words import what_and_when
+from emulator.analysis.findings.words import amount_words
 from emulator.counterfactuals.left_out import Confirmation, LeftOutOutcome
 from emulator.counterfactuals.remedies import HarmRemedies, Remedies
 from emulator.counterfactuals.repeated_run import RepeatedRun
-from emulator.counterfactuals.words import number, price_words
+from emulator.counterfactuals.words import price_words
 from emulator.report.document import folded, table
 
 _LEFT_OUT = ("harm", "with all disturbances", "left out", "without it", "with it alone", "the harm is")
@@ -27,22 +28,23 @@ def repeated_run(repeated: RepeatedRun) -> Iterator[str]:
 
 def _left_out_rows(confirmation: Confirmation) -> Iterator[tuple[str, ...]]:
     for item in confirmation.harms:
-        title, whole = escape(item.named.title), f"{number(item.repeated)} {escape(item.named.unit)}"
+        title, whole = escape(item.named.title), f"{amount_words(item.repeated)} {escape(item.named.unit)}"
         for left_out in item.left_out:
             cause = escape(what_and_when(left_out.cause))
             if left_out.outcome is LeftOutOutcome.NOT_TRIED:
                 yield title, whole, cause, "", "", escape(left_out.problem)
             else:
-                yield title, whole, cause, number(left_out.without), number(left_out.alone), left_out.outcome
+                without, alone = amount_words(left_out.without), amount_words(left_out.alone)
+                yield title, whole, cause, without, alone, left_out.outcome
             title = whole = ""
 
 
 def _remedy_rows(remedies: Remedies) -> Iterator[tuple[str, ...]]:
     for item in remedies.harms:
-        title, before = escape(item.named.title), f"{number(item.before)} {escape(item.named.unit)}"
+        title, before = escape(item.named.title), f"{amount_words(item.before)} {escape(item.named.unit)}"
         for tried in item.helping:
             price = escape(price_words(tried)) or "nothing else gets worse"
-            yield title, before, escape(tried.candidate.title), number(tried.amount), price
+            yield title, before, escape(tried.candidate.title), amount_words(tried.amount), price
             title = before = ""
         if not item.helping:
             yield title, before, "nothing that was tried helps" if item.useless else "no candidate is known", "", ""
@@ -53,5 +55,5 @@ def _useless(remedies: Remedies) -> str:
 
 
 def _listed(item: HarmRemedies) -> str:
-    found = (f"{tried.candidate.title} ({tried.problem or number(tried.amount)})" for tried in item.useless)
+    found = (f"{tried.candidate.title} ({tried.problem or amount_words(tried.amount)})" for tried in item.useless)
     return escape("; ".join(found))

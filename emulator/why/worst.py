@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from emulator.analysis.findings.cause_share import CauseShare, merged_causes
+from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.cause_words import cause_words, named
 from emulator.analysis.findings.questions import Words
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
-from emulator.analysis.oracles.every import HARM_ORDER, ORACLES, TITLES
+from emulator.analysis.oracles.every import TITLES, broken_invariants
 from emulator.analysis.report import Report, most_severe
 from emulator.analysis.run_head import scenario_of
 from emulator.history.rows.lookup import TraceRows
@@ -61,13 +61,11 @@ def worst_findings(report: Report, run: RunDirectory) -> tuple[WorstFinding, ...
 
 def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
     context = report.context(trace)
-    for oracle in sorted(ORACLES, key=lambda oracle: HARM_ORDER.index(oracle.id)):
-        violations = oracle.violations(report.of(oracle.table))
-        if violations:
-            worst = max(violations, key=oracle.amount)
-            causes = merged_causes((getattr(row, "causes", ()), 1.0) for row in violations)
-            questions = tuple(oracle.questions(worst, context))
-            yield WorstFinding(oracle.id, oracle.describe(worst, context), causes, len(violations), questions)
+    for broken in broken_invariants(report):
+        oracle, count = broken.oracle, len(broken.violations)
+        worst = max(broken.violations, key=oracle.amount)
+        questions = tuple(oracle.questions(worst, context))
+        yield WorstFinding(oracle.id, oracle.describe(worst, context), broken.causes, count, questions)
 
 
 def explanation(questions: Sequence[Words], run: RunDirectory) -> tuple[Words, tuple[str, ...]]:
@@ -92,19 +90,6 @@ class WorstAnswer:
     """Kind and subject of a symptom, or the id of an invariant and an empty text."""
     lines: tuple[str, ...]
     """What it is, its causes, the question that explains it, and its answer."""
-
-
-def worst_of_run(report: Report, run: RunDirectory) -> tuple[str, ...]:
-    """Why the run was as bad as it was, as lines of text: the most severe symptoms, then the worst violations.
-
-    Args:
-        report: of the run.
-        run: its directory.
-    """
-    answers = worst_answers(report, run)
-    if not answers:
-        return (nothing_to_explain(report),)
-    return tuple(line for item in answers for line in (*item.lines, ""))[:-1]
 
 
 def nothing_to_explain(report: Report) -> str:

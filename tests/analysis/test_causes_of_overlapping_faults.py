@@ -13,7 +13,7 @@ from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import TraceLevel
-from emulator.why.worst import worst_of_run
+from emulator.why.worst import worst_answers
 
 # A member that one broker of two forgets for 200 s: each message of its queues there is consumed twice.
 HALF_SEEN = """
@@ -127,7 +127,7 @@ def test_the_first_screen_names_the_cut_and_not_the_delay(delayed):
 
 def test_why_is_asked_at_the_worst_instant_and_names_the_cause_and_what_may_end_it(alone):
     report, run = alone
-    lines = list(worst_of_run(report, run))
+    lines = [line for item in worst_answers(report, run) for line in item.lines]
     first = next(place for place, line in enumerate(lines) if line.startswith("messages consumed again: "))
 
     assert lines[first + 1] == "  cause: cut consumer-2 -> broker-b at 60.0 s"

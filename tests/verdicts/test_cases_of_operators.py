@@ -18,7 +18,7 @@ from emulator.spec import loads
 from emulator.spec.warnings.harmful_settings import check
 from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
-from emulator.why.worst import worst_of_run
+from emulator.why.worst import worst_answers
 from support.administrator import an_administrator, run_administered
 
 HERE = Path(__file__).parent / "cases"
@@ -186,7 +186,7 @@ def symptom_of(report, kind):
 
 def answered(report, run, kind):
     """What `why` without a question answers about the symptom of a kind."""
-    lines = worst_of_run(report, run)
+    lines = [line for item in worst_answers(report, run) for line in item.lines]
     first = lines.index(f"{kind}: {symptom_of(report, kind).text}")
     answer = takewhile(lambda line: not line or line.startswith(" "), lines[first + 1 :])
     return [line for line in answer if line]

@@ -12,7 +12,7 @@ from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.attribution.sampling import samples
 from emulator.analysis.attribution.waiting import Counts, Waiting
 from emulator.analysis.findings.cause_share import CauseShare
-from emulator.analysis.inputs.administrators import changes_of
+from emulator.analysis.inputs.administrators import changes_group
 from emulator.analysis.inputs.offsets import OffsetFault
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.history.group_views import GroupViews
@@ -44,10 +44,9 @@ class Attribution:
     """
 
     def __init__(self, inputs: SharedInputs) -> None:
-        names = inputs.facts.names
         self._inputs = inputs
         self.origins = inputs.origins
-        self.lost = LostFrames(names)
+        self.lost = LostFrames(inputs.facts.node_of)
         self.views = GroupViews(inputs.facts.node_of)
         self.reach = Reach(self.origins, self.lost)
         bounds, broker_names = inputs.facts.bounds, dict(inputs.facts.broker_names)
@@ -79,11 +78,7 @@ class Attribution:
             queue: the queue.
             spans: when it had, and at least two of them were awake.
         """
-        shares = Shares()
-        for span in spans:
-            for t_ns, weight in samples(span):
-                shares.add(self._two(queue, t_ns), weight)
-        return shares.causes()
+        return of_chains((self._two(queue, t_ns), weight) for span in spans for t_ns, weight in samples(span))
 
     def _two(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         owners = self._nodes(self._inputs.owners.at(queue, t_ns))
@@ -100,11 +95,8 @@ class Attribution:
 
     def of_views(self, group: str, topic: str, spans: Iterable[Span]) -> Causes:
         """Why members of a group allocated from different views."""
-        queue, shares = GroupQueue(group, topic, "", 0), Shares()
-        for span in spans:
-            for t_ns, weight in samples(span):
-                shares.add(self._views(queue, t_ns), weight)
-        return shares.causes()
+        queue = GroupQueue(group, topic, "", 0)
+        return of_chains((self._views(queue, t_ns), weight) for span in spans for t_ns, weight in samples(span))
 
     def _views(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         members = self._nodes(self._inputs.presence.members(queue.group, queue.topic, t_ns))
@@ -113,9 +105,7 @@ class Attribution:
 
     def of_acquisition(self, queue: GroupQueue, node: str, t_ns: int) -> Causes:
         """Why a consumer took a queue at an instant."""
-        shares = Shares()
-        shares.add(self._taken(queue, node, t_ns), 1)
-        return shares.causes()
+        return of_chains(((self._taken(queue, node, t_ns), 1),))
 
     def _taken(self, queue: GroupQueue, node: str, t_ns: int) -> CauseChain:
         reset = self._reset(queue.group, t_ns)
@@ -139,10 +129,7 @@ class Attribution:
 
     def of_repeats(self, queue: GroupQueue, repeats: Iterable[tuple[int, str]]) -> Causes:
         """Why messages of a queue were consumed again: (when, consumer)."""
-        shares = Shares()
-        for t_ns, node in repeats:
-            shares.add(self._repeat(queue, t_ns, node), 1)
-        return shares.causes()
+        return of_chains((self._repeat(queue, t_ns, node), 1) for t_ns, node in repeats)
 
     def _repeat(self, queue: GroupQueue, t_ns: int, node: str) -> CauseChain:
         reset = self._set_back(queue, t_ns)
@@ -184,13 +171,8 @@ class Attribution:
 
     def _reset(self, group: str, t_ns: int) -> CauseChain:
         """The act that reset the offsets of a group shortly before: its members drop and take their queues again."""
-        acts = [
-            act.origin
-            for act in self.origins.acts
-            if act.origin.t_ns <= t_ns <= act.origin.t_ns + _TAKEN_OVER_NS
-            and any(row.group == group and Changed.OFFSETS in changes_of(row) for row in act.rows)
-        ]
-        return by(*acts[-1:])
+        acts = self.origins.acts_until(t_ns, lambda row: changes_group(row, group, Changed.OFFSETS))
+        return by(*[act for act in acts if t_ns <= act.t_ns + _TAKEN_OVER_NS][-1:])
 
     def _set_back(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         """The act that set the offset of a group back in a queue."""
@@ -203,13 +185,10 @@ class Attribution:
 
     def of_fall(self, queue: GroupQueue, broker: str, t_ns: int) -> Causes:
         """Why the offset of a group fell: a broker had an older table; or, if none is named, a client committed it."""
-        shares = Shares()
         if broker:
-            shares.add(self._older_table(broker, t_ns), 1)
-        else:
-            owners = self._nodes(self._inputs.owners.at(queue, t_ns))
-            shares.add(self._repeat(queue, t_ns, owners[-1] if owners else ""), 1)
-        return shares.causes()
+            return of_chains(((self._older_table(broker, t_ns), 1),))
+        owners = self._nodes(self._inputs.owners.at(queue, t_ns))
+        return of_chains(((self._repeat(queue, t_ns, owners[-1] if owners else ""), 1),))
 
     def _older_table(self, broker: str, t_ns: int) -> CauseChain:
         """What took the newer table: the end of the process of a broker, or what kept a copy of it."""
@@ -242,42 +221,31 @@ class Attribution:
             code: of the requests.
             status: response code; -1: they were not answered.
         """
-        shares, node = Shares(), self._inputs.facts.node_of(server)
+        node = self._inputs.facts.node_of(server)
         end_ns = (second + 1) * NS_PER_S
         if status < 0:
             found = self.calls.unanswered(producer, node, max(0, second - 3) * NS_PER_S, end_ns, code)
         else:
             found = self.calls.refused(producer, node, status, code, second * NS_PER_S, end_ns)
-        shares.add(found, 1)
-        return shares.causes()
+        return of_chains(((found, 1),))
 
     def of_storm(self, client: str, server: str, span: Span) -> Causes:
         """Why a client asked a server again and again."""
-        shares = Shares()
-        for t_ns, weight in samples(span):
-            shares.add(self.calls.storm(client, server, t_ns), weight)
-        return shares.causes()
+        return of_chains((self.calls.storm(client, server, t_ns), weight) for t_ns, weight in samples(span))
 
     def of_unwritable(self, topic: str, span: Span) -> Causes:
         """Why no nameserver listed a queue of a topic that takes messages."""
-        shares, names = Shares(), self.routes.broker_names(topic)
-        for t_ns, weight in samples(span):
-            shares.add(self.routes.unwritable(topic, names, t_ns), weight)
-        return shares.causes()
+        names = self.routes.broker_names(topic)
+        return of_chains((self.routes.unwritable(topic, names, t_ns), weight) for t_ns, weight in samples(span))
 
     def of_stale_route(self, node: str, topic: str, span: Span) -> Causes:
         """Why a client used a route that no nameserver gave any more."""
-        shares = Shares()
-        for t_ns, weight in samples(span):
-            shares.add(self.routes.stale(node, topic, span[0], t_ns), weight)
-        return shares.causes()
+        return of_chains((self.routes.stale(node, topic, span[0], t_ns), weight) for t_ns, weight in samples(span))
 
     def of_unreached(self, client: str, servers: Sequence[str], span: Span) -> Causes:
         """Why a client reached none of some servers, which are nodes or addresses."""
-        shares = Shares()
-        for t_ns, weight in samples(span):
-            shares.add(self.calls.of_any(client, [self._inputs.facts.node_of(item) for item in servers], t_ns), weight)
-        return shares.causes()
+        nodes = [self._inputs.facts.node_of(item) for item in servers]
+        return of_chains((self.calls.of_any(client, nodes, t_ns), weight) for t_ns, weight in samples(span))
 
     def of_failed_start(self, node: str, span: Span) -> Causes:
         """Why a node could not start: it reached no nameserver, or no broker or proxy; and why it had to start."""
@@ -286,7 +254,7 @@ class Attribution:
             began = self.origins.began(node, t_ns)
             started = by(began.origin if began is not None else None)
             for role in (NAMESERVER, PROXY, BROKER):
-                servers = [name for name, of in self.origins.roles.items() if of == role and name != node]
+                servers = [name for name in self.origins.of_role(role) if name != node]
                 unreached = self.calls.of_none(node, servers, t_ns)
                 if unreached:
                     break

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from emulator.analysis.attribution.explanation import CauseChain, both, by
 from emulator.analysis.attribution.reach import Reach, at, needed
-from emulator.history.origins import FaultLife, Hindrance, OriginKind, Origins
+from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
 from emulator.spec.model.scenario import BROKER, NAMESERVER, PROXY
 from faults.machine import SlowDisk
 from faults.permission import PermissionFault
@@ -68,21 +68,23 @@ class Calls:
         if self._origins.roles.get(server) != PROXY:
             return CauseChain()
         away = needed(self._origins.absences(server, since_ns, t_ns + 1))
-        brokers = [name for name, role in self._origins.roles.items() if role == BROKER]
-        return away or self.of_any(server, brokers, t_ns)
+        return away or self.of_any(server, self._origins.of_role(BROKER), t_ns)
 
     def _permissions(self, server: str, t_ns: int) -> Iterable[CauseChain]:
         for life in self._origins.overlapping(t_ns, t_ns):
             if life.fault is PermissionFault and life.hits_node(server):
                 yield by(life.origin)
-        acts = [act.origin for act in self._origins.acts if act.origin.t_ns <= t_ns and act.rows]
-        yield by(*acts[-1:])
+        yield by(*self._last_act(t_ns))
+
+    def _last_act(self, t_ns: int) -> list[TracedDisturbance]:
+        """The last act that sent any request."""
+        return self._origins.acts_until(t_ns, lambda _: True)[-1:]
 
     def _slow(self, server: str, since_ns: int, t_ns: int) -> Iterable[FaultLife]:
         """Faults by which a server, or a replica for which it waits, is slow."""
         nodes = self._replicas.get(server, (server,))
         for life in self._origins.overlapping(since_ns, t_ns):
-            if life.fault in _SLOW and any(life.hits_node(node) for node in nodes):
+            if life.fault in _SLOW and life.hits_any(nodes):
                 yield life
 
     def of_none(self, client: str, servers: Sequence[str], t_ns: int) -> CauseChain:
@@ -103,7 +105,7 @@ class Calls:
     def slow(self, node: str, t_ns: int) -> CauseChain:
         """Why threads of a node are busy at an instant: it is slow, or they wait for servers that it does not reach."""
         found = both(by(life.origin) for life in self._slow(node, t_ns, t_ns))
-        servers = [name for name, role in self._origins.roles.items() if role == NAMESERVER and name != node]
+        servers = [name for name in self._origins.of_role(NAMESERVER) if name != node]
         return found or needed([item for server in servers for item in self._between(node, server, t_ns)])
 
     def storm(self, client: str, server: str, t_ns: int) -> CauseChain:
@@ -113,5 +115,4 @@ class Calls:
         found = [item for node in nodes for item in self._reach.hindrances(client, node, since_ns, t_ns + 1)]
         if found:
             return needed(found)
-        acts = [act.origin for act in self._origins.acts if act.origin.t_ns <= t_ns and act.rows]
-        return by(*(origin for origin in acts[-1:] if origin.kind is OriginKind.ACT))
+        return by(*self._last_act(t_ns))

@@ -5,10 +5,9 @@ from enum import StrEnum
 
 import attrs
 
-from emulator.analysis.findings.cause_share import RULE, CauseShare
+from emulator.analysis.findings.cause_share import RULE, CauseShare, in_order, share_of
 from emulator.history.origins import TracedDisturbance
 
-_DIGITS = 3
 _ALTERNATIVES_MAX = 4
 
 
@@ -129,14 +128,12 @@ class Shares:
                 origin.kind,
                 origin.what,
                 origin.t_ns,
-                self._share(self._needed.get(origin, 0)),
-                self._share(self._suffices.get(origin, 0)),
+                share_of(self._needed.get(origin, 0), self.total),
+                share_of(self._suffices.get(origin, 0), self.total),
             )
             for origin in origins
         ]
-        found.sort(key=lambda item: (-item.total, -item.share, item.start_ns, item.id))
-        rules = [CauseShare("", RULE, rule, -1, self._share(weight), 0.0) for rule, weight in self._rules.items()]
-        return (*found, *sorted(rules, key=lambda item: (-item.share, item.what)))
-
-    def _share(self, weight: int) -> float:
-        return round(weight / self.total, _DIGITS)
+        rules = (
+            CauseShare("", RULE, rule, -1, share_of(weight, self.total), 0.0) for rule, weight in self._rules.items()
+        )
+        return in_order((*found, *rules))

@@ -6,12 +6,12 @@ producer its broker, a consumer its acknowledgement. Most of what brokers give u
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
+from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, by, ruled
 from emulator.analysis.attribution.reach import Reach, needed
 from emulator.analysis.attribution.routes import Routes
-from emulator.analysis.inputs.administrators import changes_of
+from emulator.analysis.inputs.administrators import changes_group
 from emulator.history.lost_frames import DROPPED, LostFrames
-from emulator.history.origins import Hindrance, Origins, TracedDisturbance
+from emulator.history.origins import NEVER_NS, Hindrance, Origins, TracedDisturbance
 from emulator.history.rows.row_classes import LostFrame, Span
 from emulator.spec.model.scenario import CONSUMER, PRODUCER, PROXY
 from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
@@ -62,9 +62,7 @@ class Fates:
         """Why a broker lost messages that it had stored: its disk lost writes, and it had to read its disk."""
         nodes = self._routes.nodes_of(broker_name)
         writes = [
-            life.origin
-            for life in self._origins.faults.values()
-            if life.fault is LostWrites and any(life.hits_node(node) for node in nodes)
+            life.origin for life in self._origins.faults.values() if life.fault is LostWrites and life.hits_any(nodes)
         ]
         return by(*writes).also(by(*self._ended(nodes, (LifecycleEvent.POWERED_OFF,))))
 
@@ -80,28 +78,20 @@ class Fates:
         ]
         return by(*self._ended(nodes)).also(needed(links))
 
-    def _ended(self, nodes: Iterable[str], events: Sequence[LifecycleEvent] = ()) -> Iterator[TracedDisturbance | None]:
+    def _ended(
+        self, nodes: Iterable[str], events: Sequence[LifecycleEvent] = PROCESS_ENDS
+    ) -> Iterator[TracedDisturbance | None]:
         for node in nodes:
             for stage in self._origins.stages.get(node, ()):
-                if stage.event in (events or PROCESS_ENDS):
+                if stage.event in events:
                     yield stage.origin
 
     # --- given up ---------------------------------------------------------------------
 
-    def skipped(self, group: str, span: Span = (0, -1)) -> CauseChain:
-        """Why a group went on above messages: the act that set its offset; else it began there.
-
-        Args:
-            group: the group.
-            span: when; its end is -1: at any time.
-        """
-        acts = [
-            act.origin
-            for act in self._origins.acts
-            if (span[1] < 0 or act.origin.t_ns <= span[1])
-            and any(row.group == group and Changed.OFFSETS in changes_of(row) for row in act.rows)
-        ]
-        return by(*acts) if acts else ruled(RuleOfRocketMQ.FIRST_OFFSET)
+    def skipped(self, group: str, t_ns: int = NEVER_NS) -> CauseChain:
+        """Why a group went on above messages, up to an instant: the acts that set its offset; else it began there."""
+        acts = self._origins.acts_until(t_ns, lambda row: changes_group(row, group, Changed.OFFSETS))
+        return by(*acts) or ruled(RuleOfRocketMQ.FIRST_OFFSET)
 
     def missed(self, node: str, t_ns: int) -> CauseChain:
         """Why a broadcasting consumer was not there when messages came."""
@@ -110,35 +100,31 @@ class Fates:
 
     def undecided(self, span: Span) -> CauseChain:
         """Why a broker did not hear what the producers of transactions decided."""
-        start_ns, end_ns = max(0, span[0] - _DECIDED_NS), span[1] + 1
-        kept = [item for pair in self._of_producers() for item in self._reach.hindrances(*pair, start_ns, end_ns)]
-        return needed(kept) or ruled(RuleOfRocketMQ.CHECKS)
+        brokers = [node for name in self._broker_names for node in self._routes.nodes_of(name)]
+        return self._not_heard(brokers, span)
 
     def ended_twice(self, broker_name: str, span: Span) -> CauseChain:
         """Why a transaction was rolled back and committed: a clock made a check too early, or its end came late."""
         nodes = self._routes.nodes_of(broker_name)
         # Brokers compare their clock with the time at which the producer says that the message was born.
+        compared = (*nodes, *self._origins.of_role(PRODUCER))
         clocks = [
             life.origin
             for life in self._origins.overlapping(0, span[1])
-            if life.fault in _CLOCKS and any(life.hits_node(node) for node in (*nodes, *self._producers()))
+            if life.fault in _CLOCKS and life.hits_any(compared)
         ]
-        if clocks:
-            return by(*clocks)
+        return by(*clocks) or self._not_heard(nodes, span)
+
+    def _not_heard(self, brokers: Sequence[str], span: Span) -> CauseChain:
+        """What kept decisions of producers from brokers; else the rule by which these ask, and then give up."""
+        start_ns, end_ns = max(0, span[0] - _DECIDED_NS), span[1] + 1
         kept = [
             item
-            for producer, broker in self._of_producers()
-            if broker in nodes
-            for item in self._reach.hindrances(producer, broker, max(0, span[0] - _DECIDED_NS), span[1] + 1)
+            for producer in self._origins.of_role(PRODUCER)
+            for broker in brokers
+            for item in self._reach.hindrances(producer, broker, start_ns, end_ns)
         ]
         return needed(kept) or ruled(RuleOfRocketMQ.CHECKS)
-
-    def _of_producers(self) -> Iterator[tuple[str, str]]:
-        brokers = [node for name in self._broker_names for node in self._routes.nodes_of(name)]
-        return ((producer, broker) for producer in self._producers() for broker in brokers)
-
-    def _producers(self) -> list[str]:
-        return [node for node, role in self._origins.roles.items() if role == PRODUCER]
 
     # --- late, again, refused ---------------------------------------------------------
 
@@ -149,7 +135,7 @@ class Fates:
         slow = [
             Hindrance(life.origin, max(span[0], life.row.t_ns), min(span[1], life.end_ns))
             for life in self._origins.overlapping(*span)
-            if life.fault in (SlowDisk, *_CLOCKS) and any(life.hits_node(node) for node in nodes)
+            if life.fault in (SlowDisk, *_CLOCKS) and life.hits_any(nodes)
         ]
         return needed([*away, *slow])
 
@@ -164,8 +150,7 @@ class Fates:
         return by(*takers) or ruled(RuleOfRocketMQ.INVISIBLE)
 
     def _acknowledgements(self, broker_name: str) -> Iterator[LostFrame]:
-        clients = [node for node, role in self._origins.roles.items() if role in (CONSUMER, PROXY)]
-        for client in clients:
+        for client in self._origins.of_role(CONSUMER, PROXY):
             for broker in self._routes.nodes_of(broker_name):
                 for row in self._lost.between(client, broker, 0, self._end_ns):
                     if row.code in _ACKNOWLEDGE:
@@ -173,13 +158,9 @@ class Fates:
 
     def denied(self, t_ns: int) -> CauseChain:
         """Why a request was denied: the last act that changed users or permissions, or those that there are."""
-        acts = [
-            act.origin
-            for act in self._origins.acts
-            if act.origin.t_ns <= t_ns and any(part in row.request for row in act.rows for part in _CREDENTIALS)
-        ]
+        acts = self._origins.acts_until(t_ns, lambda row: any(part in row.request for part in _CREDENTIALS))
         return by(*acts[-1:]) or ruled(RuleOfRocketMQ.PERMISSIONS)
 
     def without_topic(self, nodes: Sequence[str]) -> CauseChain:
         """Why the topics of an old master are not those of the new one."""
-        return both(by(origin) for origin in self._ended(nodes))
+        return by(*self._ended(nodes))

@@ -5,12 +5,11 @@ change when it is notified, else with its next round. What kept any of these fro
 """
 
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
-from emulator.analysis.attribution.reach import Reach, at, needed
+from emulator.analysis.attribution.reach import Reach, at, longest_ns, needed
 from emulator.analysis.inputs.bounds import BROKER_SCAN_MS, Bounds
 from emulator.history.group_views import GroupViews
 from emulator.history.origins import Hindrance, LifeStage, Origins
-from emulator.history.steps import merged
-from nodes.beliefs import LifecycleEvent
+from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_MS, NS_PER_S
 
@@ -45,8 +44,7 @@ class Members:
         """The end of the process of a client, if it had ended at an instant."""
         seen = self._views.first_seen(client_id)
         for stage in self._origins.stages.get(seen.node, ()):
-            is_end = stage.event in _ENDS and stage.t_ns >= seen.t_ns
-            if is_end:
+            if stage.event in PROCESS_ENDS and stage.t_ns >= seen.t_ns:
                 return stage if stage.t_ns <= t_ns else None
         return None
 
@@ -120,7 +118,7 @@ class Members:
         silent = self._reach.hindrances(node, server, removed_ns - self._silent_ns, removed_ns)
         gap = needed(silent, self._gap_ns)
         recent = [item for item in silent if item.end_ns > removed_ns - _CLOSED_S * NS_PER_S]
-        if _covered_ns(silent) >= self._gap_ns:
+        if longest_ns(silent) >= self._gap_ns:
             return gap
         return needed(recent) if recent else gap
 
@@ -170,13 +168,3 @@ class Members:
     def _lost_notice(self, server: str, node: str, changed_ns: int) -> list[Hindrance]:
         code = RequestCode.NOTIFY_CONSUMER_IDS_CHANGED
         return list(self._reach.on_link(server, node, changed_ns, changed_ns + _NOTICE_NS, code))
-
-
-_ENDS = (LifecycleEvent.STOPPED, LifecycleEvent.CRASHED, LifecycleEvent.KILLED, LifecycleEvent.POWERED_OFF)
-
-
-def _covered_ns(hindrances: tuple[Hindrance, ...]) -> int:
-    return max(
-        (end - start for start, end in merged((item.start_ns, item.end_ns) for item in hindrances)),
-        default=0,
-    )

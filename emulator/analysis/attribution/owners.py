@@ -13,7 +13,7 @@ from emulator.analysis.attribution.members import Members
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.history.group_views import GroupViews, View
-from emulator.history.origins import Origins
+from emulator.history.origins import LifeStage, Origins
 from emulator.state.owners import GroupQueue
 from nodes.units import NS_PER_S
 
@@ -127,10 +127,17 @@ class Owners:
                 return by(began.origin).also(stale) or ruled(RuleOfRocketMQ.START)
             lacking = self._members.lacking(server, group, client_id, asked_ns)
             return lacking.also(self._behind(queue, lacks, server, client_id, asked_ns, t_ns, listed=True))
-        server, asked_ns = self._members.node_of(view.source), self._asked_ns(queue, has, t_ns)
-        if client_id in self._members.listed(server, group, t_ns):
+        return self._counting_ended(queue, has, view, client_id, end, t_ns)
+
+    def _counting_ended(
+        self, queue: GroupQueue, node: str, view: View, client_id: str, end: LifeStage, t_ns: int
+    ) -> CauseChain:
+        """Why a consumer counts a member whose process has ended: its server does, or it does not know yet."""
+        server = self._members.node_of(view.source)
+        if client_id in self._members.listed(server, queue.group, t_ns):
             return self._members.retaining(server, client_id, t_ns)
-        return by(end.origin).also(self._behind(queue, has, server, client_id, asked_ns, t_ns, listed=False))
+        asked_ns = self._asked_ns(queue, node, t_ns)
+        return by(end.origin).also(self._behind(queue, node, server, client_id, asked_ns, t_ns, listed=False))
 
     def _behind(
         self, queue: GroupQueue, node: str, server: str, client_id: str, asked_ns: int, t_ns: int, *, listed: bool
@@ -216,15 +223,11 @@ class Owners:
         """Why consumers count members that are gone, or that do not act."""
         for node in awake:
             view = self._view(queue, node, t_ns)
-            for client_id in () if view is None else view.ids:
+            if view is None:
+                continue
+            for client_id in view.ids:
                 end = self._members.end_of(client_id, t_ns)
-                if view is None or end is None:
-                    continue
-                server, asked_ns = self._members.node_of(view.source), self._asked_ns(queue, node, t_ns)
-                if client_id in self._members.listed(server, queue.group, t_ns):
-                    found = self._members.retaining(server, client_id, t_ns)
-                else:
-                    behind = self._behind(queue, node, server, client_id, asked_ns, t_ns, listed=False)
-                    found = by(end.origin).also(behind)
-                # It may know that something changed, and reach none that it asks what.
-                yield found.also(self._members.stale(node, queue.group, queue.topic, end.t_ns, t_ns))
+                if end is not None:
+                    found = self._counting_ended(queue, node, view, client_id, end, t_ns)
+                    # It may know that something changed, and reach none that it asks what.
+                    yield found.also(self._members.stale(node, queue.group, queue.topic, end.t_ns, t_ns))

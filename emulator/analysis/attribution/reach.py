@@ -15,7 +15,7 @@ from faults.disturbance import Frame
 from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_S
 
-_HELD_S = {RequestCode.PULL_MESSAGE: 33, RequestCode.POP_MESSAGE: 33, RequestCode.HEART_BEAT: 33}
+_HELD_S: dict[int | None, int] = {RequestCode.PULL_MESSAGE: 33, RequestCode.POP_MESSAGE: 33, RequestCode.HEART_BEAT: 33}
 """Mapping request -> how long a client waits for its answer, and until it asks again."""
 _CALL_S = 4
 """The same of other requests: RocketMQ's timeout of 3 s, and a moment."""
@@ -71,7 +71,7 @@ class Reach:
             for row in self._lost.between(sender, receiver, start_ns - longest_ns, end_ns):
                 if row.event != DROPPED or (code is not None and row.code != code):
                     continue
-                lasts_ns = _HELD_S.get(RequestCode(row.code), _CALL_S) * NS_PER_S if row.code in _CODES else _CALL_S
+                lasts_ns = _HELD_S.get(row.code, _CALL_S) * NS_PER_S
                 if row.kind == RESPONSE or (sender, receiver) == (src, dst) or code is not None:
                     spans.setdefault(row.detail, []).append((row.sent_ns, row.sent_ns + lasts_ns))
         for fault_id, of_fault in spans.items():
@@ -81,9 +81,6 @@ class Reach:
             for since_ns, until_ns in merged(of_fault):
                 if since_ns < end_ns and until_ns > start_ns:
                     yield Hindrance(life.origin, max(since_ns, start_ns), min(until_ns, end_ns))
-
-
-_CODES = tuple(int(code) for code in RequestCode)
 
 
 def needed(hindrances: Sequence[Hindrance], at_least_ns: int = 1) -> CauseChain:
@@ -101,13 +98,13 @@ def needed(hindrances: Sequence[Hindrance], at_least_ns: int = 1) -> CauseChain:
     origins = tuple(dict.fromkeys(item.origin for item in hindrances))
     if len(origins) == 1:
         return by(*origins)
-    at_least_ns = min(at_least_ns, _longest(hindrances))
+    at_least_ns = min(at_least_ns, longest_ns(hindrances))
     without = {origin: [item for item in hindrances if item.origin != origin] for origin in origins}
-    necessary = [origin for origin in origins if _longest(without[origin]) < at_least_ns]
+    necessary = [origin for origin in origins if longest_ns(without[origin]) < at_least_ns]
     if necessary:
         return by(*necessary)
     alone = {origin: [item for item in hindrances if item.origin == origin] for origin in origins}
-    return either([origin for origin in origins if _longest(alone[origin]) >= at_least_ns] or origins)
+    return either([origin for origin in origins if longest_ns(alone[origin]) >= at_least_ns] or origins)
 
 
 def at(hindrances: Iterable[Hindrance], t_ns: int) -> list[Hindrance]:
@@ -115,6 +112,7 @@ def at(hindrances: Iterable[Hindrance], t_ns: int) -> list[Hindrance]:
     return [item for item in hindrances if item.start_ns <= t_ns < item.end_ns]
 
 
-def _longest(hindrances: Iterable[Hindrance]) -> int:
+def longest_ns(hindrances: Iterable[Hindrance]) -> int:
+    """The longest time in which something hinders without interruption."""
     spans = merged((item.start_ns, item.end_ns) for item in hindrances)
     return max((end - start for start, end in spans), default=0)

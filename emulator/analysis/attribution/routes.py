@@ -3,15 +3,14 @@
 A nameserver lists a broker as long as it registers, and as it registers its topics; a client polls its nameserver.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import NAMESERVER_SCAN_MS, Bounds
 from emulator.history.group_views import GroupViews
-from emulator.history.origins import Hindrance, Origins, TracedDisturbance
+from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
 from emulator.history.rows.row_classes import AdminRow
 from emulator.spec.model.scenario import NAMESERVER
 from faults.permission import PermissionFault
@@ -66,7 +65,7 @@ class Routes:
     @property
     def nameservers(self) -> list[str]:
         """All nameservers that have started."""
-        return [node for node, role in self._origins.roles.items() if role == NAMESERVER]
+        return self._origins.of_role(NAMESERVER)
 
     def broker_names(self, topic: str) -> Sequence[str]:
         """The broker groups that any nameserver has ever listed for a topic."""
@@ -117,19 +116,16 @@ class Routes:
 
     def _changed_by(self, topic: str, broker_name: str, t_ns: int) -> CauseChain:
         """What gave the queues of a broker group another permission or number that it has at an instant."""
+        for life in self.permissions(topic, broker_name, t_ns):
+            return by(life.origin)
+        return by(*self._origins.acts_until(t_ns, lambda row: self._is_about(row, topic, broker_name))[-1:])
+
+    def permissions(self, topic: str, broker_name: str, t_ns: int) -> Iterator[FaultLife]:
+        """The faults that give a broker group another permission for a topic at an instant."""
         for life in self._origins.overlapping(t_ns, t_ns):
             is_of_topic = life.parameters.get("topic") in (None, topic)
-            if life.fault is PermissionFault and is_of_topic and self._hits(life.hits_node, broker_name):
-                return by(life.origin)
-        acts = [
-            act.origin
-            for act in self._origins.acts
-            if act.origin.t_ns <= t_ns and any(self._is_about(row, topic, broker_name) for row in act.rows)
-        ]
-        return by(*acts[-1:])
-
-    def _hits(self, hits: Any, broker_name: str) -> bool:
-        return any(hits(broker) for broker in self.nodes_of(broker_name))
+            if life.fault is PermissionFault and is_of_topic and life.hits_any(self.nodes_of(broker_name)):
+                yield life
 
     @staticmethod
     def _is_about(row: AdminRow, topic: str, broker_name: str) -> bool:

@@ -7,14 +7,13 @@ from emulator.analysis.attribution.owners import Owners
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.attribution.sampling import samples
-from emulator.analysis.inputs.administrators import Administrators, changes_of
+from emulator.analysis.inputs.administrators import Administrators, changes_group
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import QueueOwners
 from emulator.history.group_views import GroupViews
 from emulator.history.origins import Hindrance, Origins
 from emulator.history.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
-from faults.permission import PermissionFault
 from faults.refuse import Refuse
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode
@@ -59,6 +58,7 @@ class Waiting:
         self._reach = reach
         self._owners = owners
         self._routes = routes
+        self._known: dict[tuple[GroupQueue, str, int], CauseChain] = {}
 
     # --- times ------------------------------------------------------------------------
 
@@ -99,6 +99,13 @@ class Waiting:
 
     def at(self, queue: GroupQueue, node: str, t_ns: int) -> CauseChain:
         """Why messages of a queue wait at an instant: what hits its broker, or its consumers; each of both suffices."""
+        key = queue, node, t_ns
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._at(queue, node, t_ns)
+        return found
+
+    def _at(self, queue: GroupQueue, node: str, t_ns: int) -> CauseChain:
         switched = self._switched_off(queue, t_ns)
         if switched:
             return switched
@@ -179,18 +186,10 @@ class Waiting:
 
     def _switched_off(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         if self._administrators.is_off(queue.group, queue.broker_name, t_ns):
-            acts = [
-                act.origin
-                for act in self._origins.acts
-                if act.origin.t_ns <= t_ns
-                and any(row.group == queue.group and Changed.GROUP in changes_of(row) for row in act.rows)
-            ]
+            acts = self._origins.acts_until(t_ns, lambda row: changes_group(row, queue.group, Changed.GROUP))
             return by(*acts[-1:])
-        for life in self._origins.overlapping(t_ns, t_ns):
-            is_of_topic = life.parameters.get("topic") in (None, queue.topic)
-            cannot_read = not int(life.parameters.get("perm", _READS)) & _READS
-            hits = any(life.hits_node(broker) for broker in self._routes.nodes_of(queue.broker_name))
-            if life.fault is PermissionFault and is_of_topic and cannot_read and hits:
+        for life in self._routes.permissions(queue.topic, queue.broker_name, t_ns):
+            if not int(life.parameters.get("perm", _READS)) & _READS:
                 return by(life.origin)
         return CauseChain()
 

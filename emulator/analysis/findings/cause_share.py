@@ -6,7 +6,6 @@ import attrs
 
 RULE = "rule"
 """Kind of a cause that is a rule of RocketMQ, where no disturbance is on the chain."""
-_DIGITS = 3
 
 
 @attrs.frozen
@@ -32,6 +31,19 @@ class CauseShare:
         return min(1.0, self.share + self.suffices)
 
 
+def share_of(part: float, whole: float) -> float:
+    """A part of an amount, from 0 to 1, with three digits."""
+    return round(part / whole, 3)
+
+
+def in_order(causes: Iterable[CauseShare]) -> tuple[CauseShare, ...]:
+    """Disturbances, the greatest share first, then rules."""
+    every = list(causes)
+    named = [item for item in every if item.kind != RULE]
+    named.sort(key=lambda item: (-item.total, -item.share, item.start_ns, item.id))
+    return (*named, *sorted((item for item in every if item.kind == RULE), key=lambda item: (-item.share, item.what)))
+
+
 def merged_causes(weighted: Iterable[tuple[Sequence[CauseShare], float]]) -> tuple[CauseShare, ...]:
     """The causes of a sum of amounts, each with causes of its own.
 
@@ -50,7 +62,4 @@ def merged_causes(weighted: Iterable[tuple[Sequence[CauseShare], float]]) -> tup
             sums[1] += item.suffices * weight
     if not total:
         return ()
-    merged = [CauseShare(*key, *(round(item / total, _DIGITS) for item in sums)) for key, sums in found.items()]
-    named = [item for item in merged if item.kind != RULE]
-    named.sort(key=lambda item: (-item.total, -item.share, item.start_ns, item.id))
-    return (*named, *sorted((item for item in merged if item.kind == RULE), key=lambda item: (-item.share, item.what)))
+    return in_order(CauseShare(*key, *(share_of(item, total) for item in sums)) for key, sums in found.items())

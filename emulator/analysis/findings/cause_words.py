@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from emulator.analysis.findings.cause_share import RULE, CauseShare
-from emulator.analysis.findings.words import seconds
+from emulator.analysis.findings.words import amount_words, seconds
 
 NAMED_MIN = 0.05
 """A disturbance with a smaller share is not named."""
@@ -44,26 +44,22 @@ def what_and_when(cause: CauseShare) -> str:
 def _with_amount(cause: CauseShare, amount: float, unit: str, *, first: bool) -> str:
     if cause.total >= _ALL_OF_IT:
         return what_and_when(cause)
-    part, whole = _number(cause.total * amount), _number(amount)
+    part, whole = amount_words(cause.total * amount), amount_words(amount)
     return f"{what_and_when(cause)} ({f'{part} of {whole} {unit}' if first else part})"
-
-
-def _number(amount: float) -> str:
-    return f"{amount:,.0f}" if amount >= 10 or amount == round(amount) else f"{amount:.1f}"
 
 
 def _together(found: Sequence[CauseShare]) -> str:
     """Whether each of several suffices, or all of them are needed."""
     enough = [item for item in found if item.suffices >= item.share]
     if len(enough) > 1:
-        return ", each suffices" if len(enough) == len(found) else f"; {' or '.join(map(_name, enough))} suffices"
+        return ", each suffices" if len(enough) == len(found) else f"; {_listed(enough, 'or')} suffices"
     pairs = [pair for pair in combinations(found, 2) if sum(item.share for item in pair) > 1 + _TOGETHER]
     if not pairs:
         return ""
     together = list(dict.fromkeys(item for pair in pairs for item in pair))
     are = "both are" if len(together) == 2 else "all are"
-    return f", {are} needed" if len(together) == len(found) else f"; {' and '.join(map(_name, together))} are needed"
+    return f", {are} needed" if len(together) == len(found) else f"; {_listed(together, 'and')} are needed"
 
 
-def _name(cause: CauseShare) -> str:
-    return cause.what
+def _listed(causes: Sequence[CauseShare], conjunction: str) -> str:
+    return f" {conjunction} ".join(item.what for item in causes)

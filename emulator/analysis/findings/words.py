@@ -25,6 +25,11 @@ def count(number: int, subject: str) -> str:
     return f"{number} {subject}" if number == 1 else f"{number} {subject}s"
 
 
+def amount_words(amount: float) -> str:
+    """`2,720`, or `0.4`."""
+    return f"{amount:,.0f}" if amount >= 10 or amount == round(amount) else f"{amount:.1f}"
+
+
 def queue_words(queue: GroupQueue) -> str:
     """`queue orders/broker-a/3 of billing`."""
     return f"queue {queue.name} of {queue.group}"

@@ -20,6 +20,11 @@ def changes_of(row: AdminRow) -> tuple[Changed, ...]:
     return ADMIN_REQUESTS[RequestCode[row.request]].changes
 
 
+def changes_group(row: AdminRow, group: str, change: Changed) -> bool:
+    """Whether a request changed something of a group."""
+    return row.group == group and change in changes_of(row)
+
+
 class Administrators(Watcher):
     """Collects acts of administrators."""
 

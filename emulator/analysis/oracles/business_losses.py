@@ -173,7 +173,7 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
         fates, span = attribution.fates, (row.start_ns, row.end_ns)
         match row.reason:
             case GivenUpBy.RESET:
-                chain = fates.skipped(row.group, span)
+                chain = fates.skipped(row.group, row.end_ns)
             case GivenUpBy.MISSED_AT_START:
                 chain = fates.missed(row.node, row.start_ns)
             case GivenUpBy.CHECKED_TOO_OFTEN | GivenUpBy.TOO_OLD | GivenUpBy.ESCAPE_FAILED:

@@ -1,7 +1,12 @@
 """The list of all oracles."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
+
+from emulator.analysis.findings.cause_share import CauseShare, merged_causes
+from emulator.analysis.findings.found import Findings
 from emulator.analysis.oracles.assigners import ASSIGNERS
 from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
@@ -55,6 +60,25 @@ HARM_ORDER = (
     *("V6", "V13", "V9", "V10", "V19", "V20"),
 )
 """The invariants by what breaking them costs: messages and their order, then repeats and waiting, then agreement."""
+
+
+@attrs.frozen
+class BrokenInvariant:
+    """An invariant that a run broke."""
+
+    oracle: Oracle[Any, Any]
+    violations: Sequence[Any]
+    causes: tuple[CauseShare, ...]
+    """The disturbances on the chains of all its violations, each with its share."""
+
+
+def broken_invariants(found: Findings) -> Iterator[BrokenInvariant]:
+    """The invariants that a run broke, what costs most first."""
+    for oracle in sorted(ORACLES, key=lambda oracle: HARM_ORDER.index(oracle.id)):
+        violations = oracle.violations(found.of(oracle.table))
+        if violations:
+            causes = merged_causes((getattr(row, "causes", ()), 1.0) for row in violations)
+            yield BrokenInvariant(oracle, violations, causes)
 
 
 def oracle_table() -> str:

@@ -15,6 +15,7 @@ from emulator.cli.arguments import (
     ServiceOption,
     VerifyOption,
 )
+from emulator.cli.repeating import repeat_run
 from emulator.cli.terminal import one_line_errors, refuse_together
 
 
@@ -55,10 +56,6 @@ def analyze(
         refuse_together("--json", {"--all": every or None, "--table": table} if as_json else {})
         refuse_together("--all", {"--table": table} if every else {})
         judging = Judging(engine, master, remote)
-        again = None
-        if verify or remedies:
-            from emulator.cli.repeating import repeat_run
-
-            again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
+        again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
         how = {"as_json": as_json, "service": service, "every": every}
         raise typer.Exit(analyze_runs(runs, judging, limit or (), tables=table or (), again=again, **how))

@@ -14,6 +14,7 @@ from emulator.cli.arguments import (
     RemoteOption,
     VerifyOption,
 )
+from emulator.cli.repeating import repeat_run
 from emulator.cli.terminal import one_line_errors
 
 
@@ -44,9 +45,5 @@ def report(
         from emulator.cli.judging import Judging
         from emulator.cli.report import report_command
 
-        again = None
-        if verify or remedies:
-            from emulator.cli.repeating import repeat_run
-
-            again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
+        again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
         report_command(path, out, None if every else top, limit or (), Judging(engine, master, remote), again)

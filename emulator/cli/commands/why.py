@@ -6,6 +6,7 @@ import typer
 
 from emulator.base.printing import print_line
 from emulator.cli.arguments import AllowCodeOption, RemediesOption, RunArgument, VerifyOption
+from emulator.cli.repeating import repeat_run
 from emulator.cli.terminal import complain, one_line_errors
 from emulator.why.forms import FORMS
 
@@ -34,11 +35,7 @@ def why(
         from emulator.trace.run_directory import open_run
 
         opened = open_run(run)
-        again = None
-        if verify or remedies:
-            from emulator.cli.repeating import repeat_run
-
-            again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
+        again = repeat_run(verify=verify, remedies=remedies, allow_code=allow_code)
         for line in why_lines(words or (), opened, again):
             print_line(line)
         if opened.broken_off():

@@ -1,23 +1,15 @@
 """How good the named causes are: precision, recall and shares, against what leaving each disturbance out showed."""
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import attrs
 
 from emulator.analysis.findings.cause_share import RULE
 from emulator.analysis.findings.impact import IMPACTS
-from emulator.analysis.judge import judge_run
 from emulator.analysis.report import Report
-from emulator.run import run_scenario
-from emulator.spec import from_dict
-from emulator.trace.run_directory import open_run
-from emulator.trace.schema import TraceLevel
 from studies.causes.drawing import Tables, disturbances, with_only
 from studies.causes.recorded import Recorded
-from studies.causes.truth import CAUSE_MIN, SEEDS
+from studies.causes.truth import CAUSE_MIN, SEEDS, report_of
 
 NAMED_MIN = 0.1
 """From this share on a disturbance counts as named."""
@@ -68,16 +60,7 @@ class Judged:
 
 def named_in(tables: Tables, seeds: Sequence[int] = SEEDS) -> Named:
     """The causes that are named for the impacts of a scenario."""
-    reports = []
-    for seed in seeds:
-        folder = Path(tempfile.mkdtemp(prefix="causes-"))
-        try:
-            scenario = from_dict(with_only(tables, disturbances(tables), seed))
-            result = run_scenario(scenario, level=TraceLevel.FINDINGS, runs=folder)
-            reports.append(judge_run(open_run(result.path)))
-        finally:
-            shutil.rmtree(folder)
-    return named_by(reports)
+    return named_by(report_of(with_only(tables, disturbances(tables), seed)) for seed in seeds)
 
 
 def named_by(reports: Iterable[Report]) -> Named:

@@ -17,6 +17,7 @@ import attrs
 
 from emulator.analysis.impacts.amounts import impacts
 from emulator.analysis.judge import judge_run
+from emulator.analysis.report import Report
 from emulator.run import run_scenario
 from emulator.spec import from_dict
 from emulator.trace.run_directory import open_run
@@ -149,10 +150,14 @@ def _may_be_alternatives(found: Variants, every: Sequence[str], pair: tuple[str,
 
 
 def _impacts_of(tables: Tables) -> Amounts:
+    return {f"{key.kind}|{key.subject}": round(amount, 6) for key, amount in impacts(report_of(tables)).items()}
+
+
+def report_of(tables: Tables) -> Report:
+    """The report about a run of a scenario, of which nothing is left."""
     folder = Path(tempfile.mkdtemp(prefix="causes-"))
     try:
         result = run_scenario(from_dict(tables), level=TraceLevel.FINDINGS, runs=folder)
-        report = judge_run(open_run(result.path))
-        return {f"{key.kind}|{key.subject}": round(amount, 6) for key, amount in impacts(report).items()}
+        return judge_run(open_run(result.path))
     finally:
         shutil.rmtree(folder)
