@@ -15,6 +15,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from nodes.grpc.messages import message_class
+from nodes.grpc.request_cost import require_few_values
 from nodes.grpc.status import GrpcError, GrpcStatus
 from nodes.protocol.v2.definition import Message as ReceivedMessage
 from nodes.protocol.v2.definition import Status
@@ -98,7 +99,9 @@ class Translation:
         Raises:
             GrpcError: the bytes are no such message; the status is that of grpc-java.
             IllegalTimeError: a duration or an instant is not valid.
+            TooManyValuesError: reading it would take too long.
         """
+        require_few_values(self.message, content)
         try:
             message = self.message.FromString(content)
         except DecodeError:

@@ -16,8 +16,10 @@ from nodes.protocol.model import FILTER_TYPES, DataVersion, TopicConfig, TopicQu
 from nodes.wire.body_json import decode_json_body
 from nodes.wire.fastjson import JsonError, read_json
 
-INFLATED_BYTES_MAX = 64 * 1024 * 1024
-"""Most bytes of a decompressed body."""
+INFLATED_BYTES_MAX = 16 * 1024 * 1024
+"""Most bytes of a decompressed body: as many as a frame has."""
+PARTS_MAX = 20_000
+"""Most topics, or mappings, of a registration: to read one takes 10 us."""
 _COMPRESSION_LEVEL = 9
 _LENGTH = struct.Struct(">i")
 
@@ -121,4 +123,7 @@ class _BodyParts:
         return part
 
     def several(self) -> list[bytes]:
-        return [self.next() for _ in range(self.number())]
+        number = self.number()
+        if number > PARTS_MAX:
+            raise ValueError(f"{number} parts; at most {PARTS_MAX} are read")
+        return [self.next() for _ in range(number)]

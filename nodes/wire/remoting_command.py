@@ -23,6 +23,12 @@ FIRST_BYTE = b"\x00"
 """First byte of every frame within the size limit, and so of every connection."""
 
 
+HEADER_BYTES_MAX = 1024 * 1024
+"""Longest header that is read; properties of messages, by far the longest part, have 32 KiB at most."""
+HEADER_FIELDS_MAX = 4_096
+"""Most fields of a header in the encoding ROCKETMQ, whose fields have six bytes at least."""
+
+
 class SerializeType(IntEnum):
     """The two encodings of a header."""
 
@@ -145,6 +151,8 @@ def decode_remoting(content: bytes) -> RemotingCommand:
     form, length = marked >> 24, marked & 0xFFFFFF
     if length > len(content) - 4:
         raise BadLengthError(f"header of {length} bytes announced in a frame of {len(content)}")
+    if length > HEADER_BYTES_MAX:
+        raise HeaderError(f"header of {length} bytes; at most {HEADER_BYTES_MAX} are allowed")
     if form == _JSON:
         return _read_json_header(content[4 : 4 + length], content[4 + length :] or None)
     if form == SerializeType.ROCKETMQ:
@@ -310,8 +318,11 @@ class _Fields:
             raise BadLengthError(f"fields of {fields_length} bytes announced in a header of {self._header_length}")
         fields: dict[str | None, str | None] | None = None
         if fields_length > 0:
-            fields, end = {}, self._at + fields_length
+            fields, end, number = {}, self._at + fields_length, 0
             while self._at < end:
+                number += 1
+                if number > HEADER_FIELDS_MAX:
+                    raise HeaderError(f"header of more than {HEADER_FIELDS_MAX} fields")
                 name = self._string(_SHORT, fields_length)
                 fields[name] = self._string(_INT, fields_length)
         read = RemotingCommand(

@@ -51,7 +51,7 @@ def test_comments_are_skipped():
 
 def test_a_text_of_very_many_values_is_refused():
     assert len(read_json("[" + "0," * (VALUES_MAX - 2) + "0]")) == VALUES_MAX - 1
-    with pytest.raises(JsonError, match="more than 250000 values"):
+    with pytest.raises(JsonError, match="more than 100000 values"):
         read_json("[" + "0," * VALUES_MAX + "0]")
 
 
@@ -60,3 +60,9 @@ def test_a_long_text_has_to_be_standard_json():
     assert read_json(f'{{"a":"{long}"}}') == {"a": long}
     with pytest.raises(JsonError, match="no standard JSON"):
         read_json(f'{{a:"{long}"}}')
+
+
+@pytest.mark.parametrize("value", [b"0", b"{}", b"[]", b"[[]]"])
+def test_standard_json_of_many_values_is_refused_before_one_is_made(value):
+    with pytest.raises(JsonError, match=f"more than {VALUES_MAX} values"):
+        read_json_bytes(b"[" + value + (b"," + value) * VALUES_MAX + b"]")

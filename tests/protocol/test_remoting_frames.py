@@ -125,6 +125,11 @@ def test_a_frame_that_is_too_long_is_refused_before_it_has_come():
         (struct.pack(">I", 19) + b'{"code":4294967296}', "beyond 32 bits"),
         (struct.pack(">I", 2 << 24), "unknown form 2"),
         (struct.pack(">I", 1 << 24 | 3) + b"abc", "ends inside a field"),
+        (struct.pack(">I", 2_000_000) + b" " * 2_000_000, "header of 2000000 bytes; at most 1048576"),
+        (
+            struct.pack(">IhbhiiiI", 1 << 24 | 60_021, 1, 0, 1, 1, 0, 0, 60_000) + bytes(60_000),
+            "header of more than 4096 fields",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_frame_is_said(content, reason):

@@ -25,6 +25,7 @@ from nodes.grpc.handlers import (
     UnaryMethod,
 )
 from nodes.grpc.messages import CallKind, ServiceMethod, service_methods
+from nodes.grpc.request_cost import TooManyValuesError
 from nodes.grpc.status import GrpcError, GrpcStatus
 from nodes.grpc.translation import IllegalTimeError, receive_message_parts, translation
 from nodes.protocol.codes import RequestCode, ResponseCode
@@ -137,6 +138,8 @@ class CallBridge:
         except IllegalTimeError as error:
             text = f"java.lang.IllegalArgumentException: {error}"
             return exchange.response_body(Status(Code.INTERNAL_SERVER_ERROR, text))
+        except TooManyValuesError as error:
+            return exchange.response_body(Status(Code.PAYLOAD_TOO_LARGE, str(error)))
         command = self._command(code, context, request)
         self._cpu.charge(began_s)
         if not is_short(command.body):
@@ -202,6 +205,8 @@ class CallBridge:
             command = translation(TelemetryCommand).from_bytes(content)
         except IllegalTimeError as error:
             raise GrpcError(GrpcStatus.INTERNAL, str(error)) from None
+        except TooManyValuesError as error:
+            raise GrpcError(GrpcStatus.RESOURCE_EXHAUSTED, str(error)) from None
         code = RequestCode.V2_TELEMETRY
         if command.settings is None:
             self._send(self._command(code, context, command, CommandFlag.ONEWAY))
