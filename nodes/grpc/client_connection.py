@@ -33,7 +33,7 @@ class ClientConnection(GrpcConnection):
             self._h2.send_headers(call, call_headers(head))
         except ProtocolError as error:
             raise GrpcError(GrpcStatus.UNAVAILABLE, str(error)) from None
-        self.calls[call] = CallState(MessageAssembler(IDENTITY, self.limits.message_bytes))
+        self.calls[call] = CallState(MessageAssembler(IDENTITY, self.limits.message_bytes, self.limits.unpacked_bytes))
         return call
 
     def send_message(self, call: int, message: bytes) -> None:

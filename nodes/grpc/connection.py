@@ -5,6 +5,7 @@ protocol, and then the last bytes are a GOAWAY frame.
 """
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -86,6 +87,10 @@ class GrpcConnection(ABC):
         self._queues = SendQueues(self._h2, self._guard)
         self._is_left = ""
         """Why the peer begins no more calls, and takes none; empty: it does."""
+        self._arrived: deque[h2_events.Event] = deque()
+        """What the peer has done and was not handled."""
+        self._unpacked_bytes = 0
+        """Bytes that compressed messages have become since handling went on."""
         self._made = bytearray()
         """Frames that were made and not sent."""
         self._begin(is_client=is_client)
@@ -122,23 +127,43 @@ class GrpcConnection(ABC):
         """Bytes of messages that wait until the peer reads."""
         return self._queues.unsent_bytes
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether something that has arrived was not handled: `go_on` is to be called."""
+        return bool(self._arrived)
+
     def receive(self, chunk: bytes, now_ns: int) -> list[Event]:
-        """Take bytes of the peer; returns what it has done, in order. After `ConnectionEnded` nothing is read."""
+        """Take bytes of the peer; returns what it has done, in order. After `ConnectionEnded` nothing is read.
+
+        Compressed messages are unpacked for a while only: see `is_behind`.
+        """
         if self.ended is not None:
             return []
         self._now_ns = now_ns
-        found: list[Event] = []
         try:
             for head in self._heads.feed(chunk):
                 self._guard.on_frame(head, now_ns)
-            for event in self._h2.receive_data(chunk):
-                self._on_event(event, found)
+            self._arrived.extend(self._h2.receive_data(chunk))
+        except ConnectionLimitError as error:
+            return [self.end_at_fault(str(error))]
+        except ProtocolError as error:  # h2 has made a GOAWAY frame
+            return [self._end(f"not HTTP/2: {type(error).__name__}: {error}", is_fault=True)]
+        return self.go_on(now_ns)
+
+    def go_on(self, now_ns: int) -> list[Event]:
+        """Handle more of what has arrived; returns what the peer has done."""
+        self._now_ns = now_ns
+        self._unpacked_bytes = 0
+        found: list[Event] = []
+        try:
+            while self._arrived and self._unpacked_bytes < self.limits.unpacked_bytes_at_once:
+                self._on_event(self._arrived.popleft(), found)
             self._require_reading()
             if self._is_left and self.is_idle:
                 found.append(self._end(self._is_left, is_fault=False))
         except ConnectionLimitError as error:
             found.append(self.end_at_fault(str(error)))
-        except ProtocolError as error:  # h2 has made a GOAWAY frame
+        except ProtocolError as error:
             found.append(self._end(f"not HTTP/2: {type(error).__name__}: {error}", is_fault=True))
         return found
 
@@ -150,7 +175,7 @@ class GrpcConnection(ABC):
 
     def bytes_to_send(self) -> bytes:
         """The next bytes to send; empty: none until something else happens."""
-        if self.ended is None:
+        if self.ended is None and not self._arrived:  # `h2` may know already that a call has ended
             self._queues.pump(_BYTES_AT_ONCE)
         self._made += self._h2.data_to_send()
         made = bytes(self._made)
@@ -240,6 +265,7 @@ class GrpcConnection(ABC):
             return
         state.unacknowledged_bytes += window_bytes
         self._received_bytes -= state.assembler.unfinished_bytes
+        self._unpacked_bytes -= state.assembler.unpacked_bytes
         try:
             for message in state.assembler.feed(data):
                 state.untaken_bytes += len(message)
@@ -249,6 +275,8 @@ class GrpcConnection(ABC):
             self._received_bytes += state.assembler.unfinished_bytes
             self._cancel(call, error.text, found)
             return
+        finally:
+            self._unpacked_bytes += state.assembler.unpacked_bytes
         self._received_bytes += state.assembler.unfinished_bytes
         if self._received_bytes > self.limits.received_bytes:
             raise ConnectionLimitError(f"more than {self.limits.received_bytes} bytes of messages wait")
@@ -323,6 +351,7 @@ class GrpcConnection(ABC):
         if self.ended is None:
             self.ended = ConnectionEnded(text, is_fault)
             self.calls.clear()
+            self._arrived.clear()
             self._queues.clear()
             self._received_bytes = 0
         return self.ended

@@ -113,8 +113,16 @@ class ConnectionFlow(ABC):
                 chunk = b""
             for event in connection.receive(chunk, self.now_ns) if chunk else connection.on_stream_end():
                 self._on_event(event)
+            while connection.is_behind:
+                await self._give_way()
+                for event in connection.go_on(self.now_ns):
+                    self._on_event(event)
             self._wake_writer()
             self._wake_senders()
+
+    async def _give_way(self) -> None:
+        """Let others go on before the rest of what has arrived is handled."""
+        await trio.lowlevel.checkpoint()
 
     async def _write(self) -> None:
         assert self._nursery is not None

@@ -23,6 +23,10 @@ class GrpcLimits:
 
     message_bytes: int = 130 * _MIB
     """A longer message ends its call. As the proxy's `grpcMaxInboundMessageSize`."""
+    unpacked_bytes: int = 16 * _MIB
+    """A compressed message that becomes longer ends its call: the network of the emulator carries no longer one."""
+    unpacked_bytes_at_once: int = _MIB
+    """After so many the peer has to wait, whatever else has arrived."""
     concurrent_calls: int = 1_000
     header_list_bytes: int = 8_192
     """Metadata of a call; a call with more is answered 431, as grpc-java does."""

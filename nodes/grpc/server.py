@@ -56,8 +56,9 @@ class _ServedCall(Requests, Responses):
             del self._waiting[task]
             unpark(task)
 
-    def take(self) -> Any:
-        """The oldest message, as its handler gets it."""
+    async def take(self) -> Any:
+        """The oldest message, as its handler gets it, when it is the turn of the connection."""
+        await self._server.begin_turn()
         message = self.received.popleft()
         self._server.on_taken(self.number, message)
         return self.method.serializer.request(message)
@@ -67,7 +68,7 @@ class _ServedCall(Requests, Responses):
             if self.is_half_closed:
                 return None
             await park_among(self._waiting)
-        return self.take()
+        return await self.take()
 
     def send(self, response: Any, /) -> None:
         self._server.send(self.number, self.method.serializer.response(response))
@@ -138,6 +139,10 @@ class GrpcServer(ConnectionFlow):
 
     # --- for calls ---------------------------------------------------------------
 
+    async def begin_turn(self) -> None:
+        """Wait until a message may be handled."""
+        await self._watch.begin_turn()
+
     def on_taken(self, number: int, message: bytes) -> None:
         """A handler has taken a message."""
         self.connection.on_taken(number, message)
@@ -158,6 +163,9 @@ class GrpcServer(ConnectionFlow):
         await self._until_ready(number)
 
     # --- what the client does ----------------------------------------------------
+
+    async def _give_way(self) -> None:
+        await self._watch.begin_turn()
 
     def _on_event(self, event: Event) -> None:
         match event:
@@ -243,9 +251,9 @@ class GrpcServer(ConnectionFlow):
     async def _run_handler(self, call: _ServedCall) -> None:
         match call.method:
             case UnaryMethod(handler=handle):
-                call.send(await handle(call.context, call.take()))
+                call.send(await handle(call.context, await call.take()))
             case StreamMethod(handler=handle_stream):
-                await handle_stream(call.context, call.take(), call)
+                await handle_stream(call.context, await call.take(), call)
             case BidirectionalMethod(handler=handle_all):
                 await handle_all(call.context, call, call)
 

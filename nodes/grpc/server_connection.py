@@ -110,7 +110,9 @@ class ServerConnection(GrpcConnection):
             text = f"Can't find decompressor for {head.encoding}"
             self._send_headers(call, trailers(GrpcStatus.UNIMPLEMENTED, text, alone=True), is_end=True)
             return
-        self.calls[call] = CallState(MessageAssembler(head.encoding, self.limits.message_bytes))
+        self.calls[call] = CallState(
+            MessageAssembler(head.encoding, self.limits.message_bytes, self.limits.unpacked_bytes)
+        )
         found.append(CallStarted(call, head))
 
     def _refuse(self, call: int, code: ErrorCodes) -> None:

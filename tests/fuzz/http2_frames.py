@@ -1,5 +1,6 @@
 """Random HTTP/2 with gRPC: mostly what a client may send, in any order, and some that none would."""
 
+import gzip
 import struct
 from collections.abc import Callable
 from random import Random
@@ -25,6 +26,7 @@ _SETTINGS = (
 )
 """(setting, values that it may have)."""
 MARK = b"all read"
+_DATA_BYTES = 16_000
 _ODD_HEADERS = (
     (":path", "no-slash"),
     (":method", "GET"),
@@ -53,6 +55,8 @@ class RandomClient:
             (150, self._begin_call),
             (200, self._data),
             (60, self._odd_data),
+            (2, self._bomb_of_values),
+            (2, self._bomb_of_gzip),
             (50, self._reset),
             (30, self._settings),
             (30, self._ping),
@@ -91,16 +95,7 @@ class RandomClient:
 
     def _header_block(self) -> bytes:
         method = self._chance.choice(self._methods)
-        headers = {
-            ":method": "POST",
-            ":scheme": "http",
-            ":path": f"/{method.path}",
-            ":authority": "localhost:8081",
-            "content-type": "application/grpc",
-            "te": "trailers",
-            "x-mq-client-id": f"c{self._chance.randrange(3)}",
-            "x-mq-language": "JAVA",
-        }
+        headers = _headers(method.path, self._chance.randrange(3))
         if self._chance.random() < 0.1:
             name, value = self._chance.choice(_ODD_HEADERS)
             headers[name] = value
@@ -118,6 +113,35 @@ class RandomClient:
     def _whole_call(self) -> bytes:
         begun = self._begin_call()
         return begun + _frame(FrameKind.DATA, _END_STREAM, self._call, _framed(self._message(self._method)))
+
+    def _bomb_of_values(self) -> bytes:
+        """A call of many empty entries, which become values, in a few bytes."""
+        entry = self._chance.choice((b"\x0a\x00", b"\x12\x00", b"\x1a\x00", b"\x7b\x7c", b"\x0a\x02\x12\x00"))
+        return self._packed_call(entry * self._chance.choice((2_000, 50_000, 500_000)))
+
+    def _bomb_of_gzip(self) -> bytes:
+        """A call that becomes a thousand times as long, in one field or in none."""
+        length = self._chance.choice((2**20, 2**22, 2**24))
+        return self._packed_call(bytes((0x22,)) + _varint(length) + bytes(length))
+
+    def _packed_call(self, message: bytes) -> bytes:
+        self._call += 2
+        method = self._chance.choice(self._methods)
+        headers = _headers(method.path, self._chance.randrange(3)) | {"grpc-encoding": "gzip"}
+        packed = gzip.compress(message, 6)
+        framed = struct.pack(">BI", 1, len(packed)) + packed
+        begun = _frame(FrameKind.HEADERS, _END_HEADERS, self._call, self._encoder.encode(headers.items()))
+        places = range(0, len(framed), _DATA_BYTES)
+        frames = [
+            _frame(
+                FrameKind.DATA,
+                _END_STREAM if place + _DATA_BYTES >= len(framed) else 0,
+                self._call,
+                framed[place : place + _DATA_BYTES],
+            )
+            for place in places
+        ]
+        return b"".join((begun, *frames))
 
     def _message(self, method: ServiceMethod) -> bytes:
         """A request that says little, or bytes that may be none."""
@@ -170,6 +194,34 @@ class RandomClient:
         chance = self._chance
         content = chance.randbytes(chance.randrange(30))
         return _frame(chance.randrange(16), chance.randrange(256), self._some_call(), content)
+
+
+def unread_calls(path: str, message: bytes, number: int) -> bytes:
+    """All that a guest sends that makes so many calls at once."""
+    encoder = Encoder()
+    frames = [PREFACE, _frame(FrameKind.SETTINGS)]
+    for call in range(1, 2 * number, 2):
+        block = encoder.encode(_headers(path, 0).items())
+        frames.append(_frame(FrameKind.HEADERS, _END_HEADERS, call, block))
+        frames.append(_frame(FrameKind.DATA, _END_STREAM, call, _framed(message)))
+    return b"".join(frames)
+
+
+def _headers(path: str, client: int) -> dict[str, str]:
+    return {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": f"/{path}",
+        ":authority": "localhost:8081",
+        "content-type": "application/grpc",
+        "te": "trailers",
+        "x-mq-client-id": f"c{client}",
+        "x-mq-language": "JAVA",
+    }
+
+
+def _varint(number: int) -> bytes:
+    return bytes((number,)) if number < 0x80 else bytes((number & 0x7F | 0x80,)) + _varint(number >> 7)
 
 
 def _frame(kind: int, flags: int = 0, call: int = 0, content: bytes = b"") -> bytes:

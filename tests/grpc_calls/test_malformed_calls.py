@@ -6,7 +6,7 @@ import struct
 import pytest
 from h2.errors import ErrorCodes
 
-from nodes.grpc.events import CallCancelled
+from nodes.grpc.events import CallCancelled, ConnectionEnded, MessageReceived
 from nodes.grpc.status import GrpcStatus
 from support.h2_peer import H2Peer, framed
 
@@ -87,6 +87,38 @@ def test_a_bomb_of_gzip_is_not_unpacked():
     call = peer.call(framed(gzip.compress(b"x" * (3 * MIB)), 1), grpc_encoding="gzip")
 
     assert peer.swap()[1:] == [CallCancelled(call, f"gRPC message exceeds maximum size {MIB}: {MIB + 1}")]
+
+
+def test_a_message_is_unpacked_while_it_arrives():
+    packed = gzip.compress(b"x" * (12 * MIB))
+    peer = H2Peer(window_bytes=MIB)
+    call = peer.call(framed(packed, 1)[:-100], grpc_encoding="gzip", ends=False)
+    peer.swap()
+
+    assert 4 * MIB < peer.server.received_bytes < 12 * MIB
+    peer.h2.send_data(call, framed(packed, 1)[-100:], end_stream=True)
+    received = [len(event.message) for event in peer.swap() if isinstance(event, MessageReceived)]
+    assert received == [12 * MIB]
+
+
+def test_what_is_unpacked_counts_as_what_has_arrived():
+    peer = H2Peer(received_bytes=2 * MIB)
+    peer.call(framed(gzip.compress(b"x" * (5 * MIB)), 1)[:-1], grpc_encoding="gzip", ends=False)
+
+    assert peer.swap()[-1] == ConnectionEnded(f"more than {2 * MIB} bytes of messages wait", is_fault=True)
+
+
+def test_others_go_on_before_the_next_message_is_unpacked():
+    peer = H2Peer()
+    message = framed(gzip.compress(b"x" * (4 * MIB)), 1)
+    for _ in range(3):
+        peer.call(message, grpc_encoding="gzip")
+    events = peer.server.receive(peer.h2.data_to_send(), 0)
+    rounds = [sum(isinstance(event, MessageReceived) for event in events)]
+    while peer.server.is_behind:
+        rounds.append(sum(isinstance(event, MessageReceived) for event in peer.server.go_on(0)))
+
+    assert rounds == [1, 1, 1, 0]
 
 
 def test_more_metadata_than_allowed_is_answered_431():

@@ -90,6 +90,9 @@ class Calls:
     def on_unsent(self, unsent_bytes):
         self.unsent_bytes_max = max(self.unsent_bytes_max, unsent_bytes)
 
+    async def begin_turn(self):
+        await trio.lowlevel.checkpoint()
+
     def on_failed_handler(self, path, error):
         self.failed.append((path, repr(error)))
 

@@ -4,6 +4,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -58,10 +59,12 @@ class CpuAccount:
 
     Args:
         share: of a core that it may take, above 0 and at most 1.
+        on_charged: called with the time that each piece of work took, in seconds.
     """
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float, on_charged: Callable[[float], None] | None = None) -> None:
         self._share = share
+        self._on_charged = on_charged
         self._owed_s = 0.0
         self._as_of_s = time.perf_counter()
 
@@ -70,6 +73,8 @@ class CpuAccount:
         now_s = time.perf_counter()
         self._owed_s = self.owed_s(began_s) + (now_s - began_s) * (1 - self._share)
         self._as_of_s = now_s
+        if self._on_charged is not None:
+            self._on_charged(now_s - began_s)
 
     def forgive(self) -> None:
         """No one else needs the time."""

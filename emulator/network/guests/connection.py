@@ -261,7 +261,7 @@ class Guest(Peer, ChannelHandler):
         from emulator.network.guests.grpc_service import TLS_RECORD, GrpcService, TlsError, behind_tls  # noqa: PLC0415 - see above
 
         stream: trio.abc.Stream = GuestStream(
-            self._socket, first, self._receive_for_calls, self._between_chunks, self._program
+            self._socket, first, self._receive, self._begin_chunk, self._between_chunks, self._program
         )
         try:
             stream = await behind_tls(stream) if first.startswith(TLS_RECORD) else stream
@@ -269,9 +269,10 @@ class Guest(Peer, ChannelHandler):
             self._malformed(str(error))
             return
         on_greeted()
+        self.cpu = CpuAccount(self._budget.limits.cpu_percent / 100, self._fabric.guest_turns.charge)
         self._end = end = self._open()
         timeline, budget = self._fabric.timeline, self._budget
-        self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, end.send, self._malformed)
+        self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, end.send, self._malformed, self._turn)
         try:
             await self._grpc.serve(stream, (self.address, self._dialed))
         except* Exception as errors:  # noqa: BLE001 - as in `_deliver`
@@ -282,11 +283,14 @@ class Guest(Peer, ChannelHandler):
             self._grpc.on_handled()
         await self._give_way()
 
-    async def _receive_for_calls(self) -> bytes:
-        chunk = await self._receive()
+    async def _begin_chunk(self) -> None:
+        await self._turn()
         if self._grpc is not None:
             self._grpc.on_chunk()
-        return chunk
+
+    async def _turn(self) -> None:
+        """Wait until something that the guest has sent may be handled."""
+        await self._fabric.guest_turns.begin(self.address.partition(":")[0], self)
 
     async def _receive(self) -> bytes:
         """The next bytes, b"" at the end; while node or guest is suspended they wait in the kernel."""

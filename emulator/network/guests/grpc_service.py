@@ -4,7 +4,7 @@ Imported where a guest speaks gRPC to a proxy: it needs the extra `proxy`.
 """
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from traceback import format_exc
 from typing import Protocol
@@ -63,6 +63,7 @@ class GrpcService:
         holder: the connection, which holds bytes.
         send: sends a frame to the proxy.
         malformed: records what the guest has done wrong.
+        turn: waits until something that the guest has sent may be handled.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class GrpcService:
         cpu: CpuAccount,
         send: Callable[[Command], None],
         malformed: Callable[[str], None],
+        turn: Callable[[], Awaitable[None]],
     ) -> None:
         self._timers = _ProcessTimers(timeline, process)
         self._process = process
@@ -81,6 +83,7 @@ class GrpcService:
         self._budget = budget
         self._cpu = cpu
         self._malformed = malformed
+        self._turn = turn
         self._bridge = CallBridge(send, cpu)
         self._server: GrpcServer | None = None
         self._began_s: float | None = None
@@ -108,6 +111,14 @@ class GrpcService:
     def on_chunk(self) -> None:
         """Bytes have arrived and will be handled."""
         self._began_s = perf_counter()
+
+    async def begin_turn(self) -> None:
+        """Let others go on until it is the turn of the connection."""
+        handles_chunk = self._began_s is not None
+        self.on_handled()
+        await self._turn()
+        if handles_chunk:
+            self.on_chunk()
 
     def on_command(self, command: Command) -> None:
         """A frame of the proxy has arrived; what is wrong with it may come from another guest."""

@@ -24,6 +24,7 @@ class GuestStream(trio.abc.Stream):
     Args:
         first: bytes that were read already.
         receive: returns the next bytes, empty at the end.
+        begin: called before bytes are returned, which waits until they may be handled.
         between: called before each wait for bytes, when those before were handled.
         program: of the guest, which may be suspended.
     """
@@ -33,12 +34,14 @@ class GuestStream(trio.abc.Stream):
         accepted: socket.socket,
         first: bytes,
         receive: Callable[[], Awaitable[bytes]],
+        begin: Callable[[], Awaitable[None]],
         between: Callable[[], Awaitable[None]],
         program: GuestProgram,
     ) -> None:
         self._socket = accepted
         self._rest = first
         self._receive = receive
+        self._begin = begin
         self._between = between
         self._program = program
         self._slice_bytes = _SLICE_BYTES_MIN
@@ -53,6 +56,7 @@ class GuestStream(trio.abc.Stream):
         await self._between()
         chunk = self._rest or await self._receive()
         self._rest = chunk[self._slice_bytes :]
+        await self._begin()
         self._returned_s = perf_counter()
         return chunk[: self._slice_bytes] if self._rest else chunk
 
