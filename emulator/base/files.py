@@ -181,6 +181,19 @@ def require_place(path: Path) -> None:
         _require_regular(path.lstat(), path)
 
 
+def require_own_folder(path: Path) -> None:
+    """Refuse a folder inside a directory of ours that leads elsewhere: nothing is listed, written or removed there.
+
+    Raises:
+        UnexpectedFileError: there is a link, or a file.
+    """
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            kind = "a link" if stat.S_ISLNK(found.st_mode) else "a file"
+            raise UnexpectedFileError(errno.ENOTDIR, f"expected a folder, not {kind}", str(path))
+
+
 def resolved(path: Path) -> Path:
     """The absolute path without links; of what is none, the path as it is."""
     try:

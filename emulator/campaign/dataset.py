@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from emulator.base.files import require_own_folder
 from emulator.campaign.bindings import entry_problem, require_own, run_problem
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import RUNS, TABLES, CampaignDirectory, CampaignError, first_lines, opened
@@ -224,6 +225,7 @@ class CampaignResults:
             OSError: they cannot be written.
         """
         folder = self.directory.path / TABLES
+        require_own_folder(folder)
         folder.mkdir(exist_ok=True)
         for name in (OUTCOMES, *self.tables()):
             sink = pa.BufferOutputStream()

@@ -23,7 +23,7 @@ from typing import Any
 import attrs
 
 from emulator.base.errors import UserError
-from emulator.base.files import UnexpectedFileError, open_to_write, read_bytes
+from emulator.base.files import UnexpectedFileError, open_to_write, read_bytes, require_own_folder
 from emulator.campaign.campaign import Campaign, Case, cases
 from emulator.campaign.digest import DIGEST, campaign_digest, origin
 from emulator.campaign.first_difference import difference
@@ -166,6 +166,16 @@ class CampaignDirectory:
                 remove(self.path / UNDER_WAY)
 
 
+def _require_own_folders(path: Path) -> None:
+    """Refuse a campaign whose folders lie elsewhere: runs are moved into them, and removed from them.
+
+    Raises:
+        UnexpectedFileError: one is a link, or a file.
+    """
+    for folder in (PARTS, RUNS, SCENARIOS, UNLANDED, TABLES):
+        require_own_folder(path / folder)
+
+
 def remove(folder: Path) -> None:
     """Remove a folder, in which others may still write: workers of Spark, runs whose emulator was killed.
 
@@ -207,6 +217,7 @@ def claim(path: Path, campaign: Campaign) -> CampaignDirectory:
         every = tuple(sorted({*campaign.seeds, *seeds}))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(OWNER_ALONE, exist_ok=True)
+        _require_own_folders(path)
         for folder in (PARTS, RUNS, SCENARIOS):
             (path / folder).mkdir(exist_ok=True)
         for variant in campaign.variants:

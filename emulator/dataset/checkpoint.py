@@ -17,7 +17,7 @@ import attrs
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
-from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes
+from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes, require_own_folder
 from emulator.base.own_values import ForeignValueError
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
@@ -90,6 +90,7 @@ class Checkpoint:
             OSError: it cannot be created.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        require_own_folder(self.spark)
         self._lock = os.fdopen(open_to_write(self.folder / _LOCK, os.O_CREAT), "wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

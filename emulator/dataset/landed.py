@@ -23,7 +23,7 @@ from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.errors import UserError
 from emulator.base.text import nearest
 from emulator.lake.filesystems import located
-from emulator.lake.gold import GOLD_FOLDER, GOLD_TABLES, Gold, commit_gold, gold_of, read_gold
+from emulator.lake.gold import GOLD_TABLES, Gold, commit_gold, gold_of, gold_place, read_gold
 from emulator.lake.landing import land
 from emulator.lake.layout import STORED
 from emulator.lake.snapshot import Dataset, FileEntry, open_dataset
@@ -364,7 +364,7 @@ class JudgedRuns:
             DatasetError: it cannot be written, or is damaged.
         """
         landed = self._landed
-        location = located(uri if uri is not None else f"{landed.dataset.uri}/{GOLD_FOLDER}")
+        location = located(uri) if uri is not None else gold_place(landed.dataset.location)
         before = read_gold(location)
         judged, new = _judged_and_new(before, landed.dataset)
         if not new:

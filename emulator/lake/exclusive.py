@@ -156,6 +156,7 @@ def _number_of(name: str) -> int:
 
 
 def _touch(location: Location, path: str) -> None:
+    location.require_own(f"{_TURNS}/{_TRIED}")
     if not location.puts_whole_files:
         location.filesystem.create_dir(location.at(_TURNS), recursive=True)
     with location.filesystem.open_output_stream(path) as stream:

@@ -121,9 +121,7 @@ class _TableFiles:
 
     def _open(self) -> None:
         self._file = f"{self._stored.folder}/{self._name}-{len(self.entries):05d}.parquet"
-        if self._location.local is not None:
-            self._location.filesystem.create_dir(self._location.at(self._stored.folder), recursive=True)
-        self._sink = _Sink(self._location.filesystem.open_output_stream(self._location.at(self._file)))
+        self._sink = _Sink(self._location.create(self._file))
         self._writer = pq.ParquetWriter(self._sink, self._stored.schema, **self._stored.options())
 
 

@@ -10,11 +10,13 @@ The variables of S3 are those of its other clients: `AWS_ENDPOINT_URL_S3` or `AW
 `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION` or `AWS_DEFAULT_REGION`.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +24,14 @@ import attrs
 import pyarrow as pa
 from pyarrow import fs
 
-from emulator.base.files import LISTING_BYTES_MAX, UnexpectedFileError, read_bytes, require_place
+from emulator.base.files import (
+    LISTING_BYTES_MAX,
+    UnexpectedFileError,
+    open_to_write,
+    read_bytes,
+    require_own_folder,
+    require_place,
+)
 from emulator.lake.errors import DatasetError
 from nodes.fields import quoted
 
@@ -83,12 +92,54 @@ class Location:
         finally:
             os.close(descriptor)
 
+    def require_own(self, name: str) -> None:
+        """Refuse the name of a file that lies elsewhere: a folder on the way to it is a link, or it names another one.
+
+        Raises:
+            UnexpectedFileError: it does.
+        """
+        parts = PurePosixPath(name).parts
+        if ".." in parts or name.startswith("/"):
+            raise UnexpectedFileError(errno.EINVAL, "expected the name of a file in the directory", self.at(name))
+        if self.local is not None:
+            for end in range(1, len(parts)):
+                require_own_folder(self.local.joinpath(*parts[:end]))
+
+    def create(self, name: str) -> Any:
+        """A stream that writes a new file of the directory, with the folders that it needs.
+
+        Raises:
+            OSError: it cannot be made; on this machine also: it is there, or would lie elsewhere.
+        """
+        self.require_own(name)
+        if self.local is None:
+            return self.filesystem.open_output_stream(self.at(name))
+        path = self.local / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(open_to_write(path, os.O_CREAT | os.O_EXCL), "wb")
+
+    def remove(self, name: str) -> None:
+        """Remove a file of the directory; a link goes, what it leads to stays.
+
+        Raises:
+            OSError: it cannot be removed; on this machine also: it lies elsewhere.
+        """
+        self.require_own(name)
+        if self.local is not None:
+            (self.local / name).unlink()
+        else:
+            self.filesystem.delete_file(self.at(name))
+
     def listing(self, name: str = "", *, recursive: bool = False) -> list[fs.FileInfo]:
         """What a directory of the directory holds; nothing if it is not there.
+
+        On this machine a link has the type `Unknown`, and a link to a folder is refused.
 
         Raises:
             OSError: it cannot be listed.
         """
+        if self.local is not None:
+            return list(_listed(self.local / name, is_inside=bool(name), recursive=recursive))
         path = self.at(name) if name else self.path
         selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
         try:
@@ -134,6 +185,28 @@ class Location:
             raise DatasetError(f"file://{error.filename}: {error.strerror}") from error
         except (OSError, pa.ArrowException) as error:
             raise DatasetError(f"{self.uri}: {_reason(error)}") from error
+
+
+def _listed(folder: Path, *, is_inside: bool, recursive: bool) -> Iterator[fs.FileInfo]:
+    if is_inside:
+        require_own_folder(folder)
+    try:
+        found = sorted(folder.iterdir())
+    except FileNotFoundError:
+        return
+    for path in found:
+        try:
+            status = path.lstat()
+        except FileNotFoundError:  # removed meanwhile
+            continue
+        if stat.S_ISDIR(status.st_mode) or (recursive and path.is_dir()):
+            yield fs.FileInfo(str(path), fs.FileType.Directory)
+            if recursive:
+                yield from _listed(path, is_inside=True, recursive=True)
+        elif stat.S_ISREG(status.st_mode):
+            yield fs.FileInfo(str(path), fs.FileType.File, mtime=status.st_mtime, size=status.st_size)
+        else:
+            yield fs.FileInfo(str(path), fs.FileType.Unknown)
 
 
 def located(uri: str | Path) -> Location:

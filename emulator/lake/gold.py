@@ -118,6 +118,9 @@ def read_gold(location: Location) -> Gold:
     if (plain.get("format_version"), plain.get("schema_version")) != (FORMAT_VERSION, SCHEMA_VERSION):
         raise DatasetError(f"{location.uri} was judged by another release: write gold to another place")
     gold = Gold(location, tuple(FileEntry(**entry) for entry in plain["files"]), plain["runs"])
+    with location.explained():
+        for entry in gold.files:
+            location.require_own(entry.file)
     _require_files(gold)
     return gold
 
@@ -128,7 +131,18 @@ def gold_of(dataset: Location) -> Gold:
     Raises:
         DatasetError: as `read_gold`.
     """
-    return read_gold(located(dataset.uri_of(GOLD_FOLDER)))
+    return read_gold(gold_place(dataset))
+
+
+def gold_place(dataset: Location) -> Location:
+    """Where gold lies in a dataset.
+
+    Raises:
+        DatasetError: a link leads elsewhere.
+    """
+    with dataset.explained():
+        dataset.require_own(f"{GOLD_FOLDER}/{GOLD}")
+    return located(dataset.uri_of(GOLD_FOLDER))
 
 
 def require_gold(location: Location) -> Gold:

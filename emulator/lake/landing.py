@@ -4,6 +4,7 @@ A landing has parts. The files of a part are written first, under names that no 
 snapshot lists them all; so a landing that is killed leaves the snapshot before, and files that the next one removes.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from emulator.lake.errors import DatasetError
 from emulator.lake.exclusive import Claim, dead_claims, held
 from emulator.lake.files import PartFiles, rows_with_run
 from emulator.lake.filesystems import Location, located
-from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, TRACE
+from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, STORED, TRACE
 from emulator.lake.run_rows import content_of, names_of, run_row
 from emulator.lake.snapshot import FileEntry, RunEntry, Snapshot, files_there, read_snapshot
 from emulator.lake.sources import SNAPSHOT, RunSource, parts_of, sources_of
@@ -29,6 +30,9 @@ from emulator.trace.schema import TABLES
 
 _ABANDONED_S = 24 * 3600.0
 """Where there are no locks, a file of no snapshot is removed after this time: its landing may be under way."""
+
+_PART_NAME = re.compile(rf"{PART}[0-9a-f]{{32}}-[0-9a-f]{{8}}-\d{{5,}}\.parquet")
+_FOLDERS = tuple(stored.folder for stored in STORED.values())
 
 OnRun = Callable[[RunSource], None]
 
@@ -323,7 +327,7 @@ def _require_room(location: Location) -> None:
         infos = location.listing()
     names = [info.base_name for info in infos if info.base_name not in (TRACE, RUNS)]
     # A landing that was killed before its first snapshot has left parts.
-    names += [file for file in files_there(location) if not Path(file).name.startswith(PART)]
+    names += [file for file in files_there(location) if not _is_part(file)]
     other = sorted(name for name in names if not name.startswith("."))
     if other:
         raise DatasetError(
@@ -344,14 +348,19 @@ def _remove_leftovers(location: Location, name: str) -> None:
     old_s = time.time() - _ABANDONED_S
 
     def is_left(file: str) -> bool:
-        if not Path(file).name.startswith(PART):
+        if not _is_part(file):
             return False
         return Path(file).name.split("-")[1:2] in dead or there[file].mtime.timestamp() < old_s
 
     _remove(location, [file for file in there if file not in listed and is_left(file)])
 
 
+def _is_part(file: str) -> bool:
+    """Whether a landing has named a file so; all others are of someone else."""
+    return file.rpartition("/")[0] in _FOLDERS and _PART_NAME.fullmatch(Path(file).name) is not None
+
+
 def _remove(location: Location, files: Iterable[str]) -> None:
     for file in files:
         with suppress(FileNotFoundError):
-            location.filesystem.delete_file(location.at(file))
+            location.remove(file)

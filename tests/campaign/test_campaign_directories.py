@@ -167,3 +167,19 @@ def test_every_case_has_a_row_whether_it_was_run_or_not(campaign, tmp_path):
     assert [row["outcome"] for row in outcomes] == ["missing"] * 3 + ["crashed"] + ["missing"] * 4
     assert outcomes[3]["command"] == directory.command(Case("calm", 2))
     assert outcomes[3]["reasons"] == ["ValueError: it"]
+
+
+@pytest.mark.parametrize("folder", ["runs", "unlanded", "parts", "scenarios", "tables"])
+def test_a_campaign_whose_folder_is_a_link_is_not_gone_on_with(tmp_path, campaign, folder):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    directory = claim(tmp_path / "it", campaign)
+    for path in sorted((directory.path / folder).glob("*")):
+        path.unlink()
+    if (directory.path / folder).exists():
+        (directory.path / folder).rmdir()
+    (directory.path / folder).symlink_to(mine)
+
+    with pytest.raises(CampaignError, match=f"{folder}: expected a folder, not a link"):
+        claim(tmp_path / "it", campaign)
+    assert not list(mine.iterdir())
