@@ -25,6 +25,8 @@ _CONFIG_MAP = "ConfigMap"
 _LIST = "List"
 _NAME_OF_POD = "$(metadata.name)"
 """Stands for the name of the pod."""
+_CHARS_PER_VISIT = 16
+"""Texts that are made for each pod count as visits, too."""
 _USUAL_FILES: Mapping[FileKind, tuple[str, ...]] = {
     FileKind.BROKER: ("broker.conf", "broker-common.conf"),
     FileKind.NAMESRV: ("namesrv.conf", "namesrv.properties", "nameserver.conf"),
@@ -94,19 +96,22 @@ def _on_host(
 ) -> tuple[FileKind, tuple[Setting, ...]] | None:
     """What a container starts in one pod, and what it sets there; None: no node of RocketMQ."""
     variables = _variables(container, host, maps)
-    words = [item.text for key in ("command", "args") for item in container.get(key).items()]
-    words = [with_variables(word, {name: value for name, value, _ in variables}) for word in words]
+    values = {name: value for name, value, _ in variables}
+    items = [item for key in ("command", "args") for item in container.get(key).items()]
+    words = [with_variables(item.text, values, item.source, item.line) for item in items]
+    container.visits.add(sum(map(len, words)) // _CHARS_PER_VISIT)
     startup = startup_of(container.get("image").text, words, container.source, container.line)
     return None if startup is None else (startup.kind, _settings(container, startup, files, variables))
 
 
 def _variables(container: YamlValue, host: str, maps: Mapping[str, YamlValue]) -> list[tuple[str, str, int]]:
     """(name, value, line) of each environment variable in a pod."""
-    found = {"HOSTNAME": ("HOSTNAME", host, 0)}
+    values, lines = {"HOSTNAME": host}, {"HOSTNAME": 0}
     for name, value, line in environment_of(container, maps):
-        text = host if value == _NAME_OF_POD else with_variables(value, {key: item[1] for key, item in found.items()})
-        found[name] = (name, text, line)
-    return list(found.values())
+        text = host if value == _NAME_OF_POD else with_variables(value, values, container.source, line)
+        container.visits.add(len(text) // _CHARS_PER_VISIT)
+        values[name], lines[name] = text, line
+    return [(name, text, lines[name]) for name, text in values.items()]
 
 
 def _settings(

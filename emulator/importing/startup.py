@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import attrs
 
-from emulator.importing.settings import Setting
+from emulator.importing.settings import ConfigurationError, Setting
 from emulator.spec.rocketmq.known_options import FileKind
 
 _SCRIPTS: Mapping[str, FileKind] = MappingProxyType(
@@ -60,6 +60,8 @@ _WRITTEN = ("brokerName", "brokerId", "brokerClusterName", "brokerRole", "enable
 _SHELLS = ("sh", "bash", "ash")
 _SHELLS_MAX = 3
 """Shells that start one another."""
+_CHARS_MAX = 65_536
+"""Most characters of a text with its variables: one that names another twice is twice as long, and so on."""
 _AROUND = ";&|()'\""
 """What a shell has around words."""
 _VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
@@ -121,8 +123,21 @@ def settings_of_environment(
     return tuple(setting for setting in found if setting.name not in _WRITTEN), tuple(written)
 
 
-def with_variables(text: str, variables: Mapping[str, str]) -> str:
-    """A text with the values of the variables that are known in place of `$(NAME)`, `${NAME}` and `$NAME`."""
+def with_variables(text: str, variables: Mapping[str, str], source: str, line: int) -> str:
+    """A text with the values of the variables that are known in place of `$(NAME)`, `${NAME}` and `$NAME`.
+
+    Raises:
+        ConfigurationError: it would become too long.
+    """
+    if "$" not in text:
+        return text
+    names = (found[1] or found[2] or found[3] for found in _VARIABLE.finditer(text))
+    length = len(text)
+    for name in names:
+        length += len(variables.get(name, ""))
+        if length > _CHARS_MAX:
+            problem = f"expected at most {_CHARS_MAX} characters with the values of its variables"
+            raise ConfigurationError(source, line, problem)
     return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2] or found[3], found[0]), text)
 
 

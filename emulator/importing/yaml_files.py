@@ -34,7 +34,7 @@ class _Visits:
         """
         self._number += number
         if self._number > _VISITS_MAX:
-            raise ConfigurationError(self._source, 0, f"aliases lead to more than {_VISITS_MAX} values")
+            raise ConfigurationError(self._source, 0, f"aliases and pods lead to more than {_VISITS_MAX} values")
 
 
 @attrs.frozen

@@ -25,6 +25,24 @@ MERGES = (
 )
 
 
+POD = (
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec:\n  containers:\n  - image: apache/rocketmq\n"
+    "    command: [sh, mqbroker]\n    env:\n"
+)
+DOUBLES = POD + "".join(
+    f"    - {{name: A{number}, value: {f'$(A{number - 1})$(A{number - 1})' if number else 'xxxxxxxxxx'}}}\n"
+    for number in range(30)
+)
+ARGUMENTS = POD.replace("mqbroker", f"mqbroker, '{'$A' * 3_000}'") + f"    - {{name: A, value: {'x' * 10_000}}}\n"
+LONG = f"    - {{name: A, value: {'x' * 60_000}}}\n"
+MANY = POD + LONG + "".join(f"    - {{name: B{number}, value: $A}}\n" for number in range(5_000))
+MANY_PODS = (
+    "apiVersion: v1\nkind: StatefulSet\nmetadata: {name: x}\nspec:\n  replicas: 1000\n  template:\n    spec:\n"
+    "      containers:\n      - image: apache/rocketmq\n        command: [sh, mqbroker]\n        env:\n"
+    + "".join(f"        - {{name: V{number}, value: a}}\n" for number in range(2_000))
+)
+
+
 def imported(name, content):
     return read_configuration([ConfigurationFile(name, content)], None, lambda _source, _path: None)
 
@@ -71,7 +89,11 @@ def imported(name, content):
             LAUGHS.encode(),
             "a.yaml: expected services of docker-compose with RocketMQ, or resources of Kubernetes",
         ),
-        ("a.yaml", PODS.encode(), "a.yaml: aliases lead to more than 1000000 values"),
+        ("a.yaml", PODS.encode(), "a.yaml: aliases and pods lead to more than 1000000 values"),
+        ("a.yaml", DOUBLES.encode(), "a.yaml:22: expected at most 65536 characters with the values of its variables"),
+        ("a.yaml", ARGUMENTS.encode(), "a.yaml:7: expected at most 65536 characters with the values of its variables"),
+        ("a.yaml", MANY.encode(), "a.yaml: aliases and pods lead to more than 1000000 values"),
+        ("a.yaml", MANY_PODS.encode(), "a.yaml: aliases and pods lead to more than 1000000 values"),
         ("a.yaml", MERGES.encode(), "a.yaml: expected a node of RocketMQ, and no resource starts one"),
         ("a.json", b"[1]", "a.json:1: expected a JSON object of options"),
         ("a.json", b"{", "a.json:1: not JSON: Expecting property name enclosed in double quotes"),
@@ -80,7 +102,7 @@ def imported(name, content):
         ("a.conf", b"a=1\n" * 10_001, "a.conf: expected at most 10000 options"),
         ("a.conf", b"a\\\n" * 1_000_000, "a.conf: expected options of RocketMQ, and none of the 1 such as aaa"),
     ],
-    ids=range(27),
+    ids=range(31),
 )
 def test_a_file_that_cannot_be_imported_is_one_line(name, content, problem):
     begin = time.monotonic()
