@@ -31,10 +31,12 @@ from emulator.dataset.masters import require_master, unreachable
 from emulator.dataset.settings import (
     PACKAGE_PARENT,
     QUIET,
+    SECRET_VARIABLE,
     cache_folder,
     java_options,
     places,
     require_room,
+    secret_settings,
 )
 from emulator.trace.run_directory import versions
 from nodes.fields import quoted
@@ -202,6 +204,7 @@ def _launch(scratch: Path, server: Server, java: str, ui_port: int, lock: IO[byt
     settings = {
         **QUIET,
         **places(scratch),
+        **secret_settings(server.master),
         "spark.ui.enabled": str(server.ui is not None).lower(),
         "spark.ui.port": str(ui_port),
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -221,6 +224,7 @@ def _launch(scratch: Path, server: Server, java: str, ui_port: int, lock: IO[byt
     environment |= {
         "SPARK_HOME": str(spark),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": server.token,
+        SECRET_VARIABLE: secrets.token_hex(32),
         # Workers of a Connect server have its environment.
         "PYTHONPATH": str(PACKAGE_PARENT),
     }

@@ -22,6 +22,9 @@ QUIET = {
     "spark.driver.host": "127.0.0.1",
 }
 
+SECRET_VARIABLE = "_SPARK_AUTH_SECRET"  # noqa: S105 - the name of a variable
+"""Where Spark looks for the secret first; in a setting, other users would read it among the arguments of its JVM."""
+
 _OF_DATASETS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000"}
 """A table of a dataset is read by the names of its files. To look at more than 32 of them, Spark would start a job for
 each table, which takes half a second; without a job, a look at 1,000 files takes a tenth of a second on a disk."""
@@ -71,6 +74,15 @@ SCRATCH_BYTES_MIN = 100 << 20
 
 class NoRoomError(UserError):
     """The folder for Spark's scratch files has no room; the text names it."""
+
+
+def secret_settings(master: str) -> dict[str, str]:
+    """Settings with which the ports of Spark's JVMs answer only to those that know `SECRET_VARIABLE`.
+
+    They read objects of Java, and end executors on demand. A cluster elsewhere has a secret of its own, or none.
+    Nothing is encrypted: all ports are of this machine, and with `spark.network.crypto` the warm server stalls.
+    """
+    return {"spark.authenticate": "true"} if master.startswith("local") else {}
 
 
 def query_settings(rows: int) -> Mapping[str, str]:

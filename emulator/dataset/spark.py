@@ -3,6 +3,7 @@
 import atexit
 import logging
 import os
+import secrets
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -21,11 +22,13 @@ from emulator.dataset.settings import (
     LOG,
     PACKAGE_PARENT,
     QUIET,
+    SECRET_VARIABLE,
     SMALL_ROWS,
     java_options,
     places,
     query_settings,
     scratch,
+    secret_settings,
 )
 
 STDERR = 2
@@ -61,11 +64,25 @@ def spark_session(
     atexit.unregister(end_java)
     atexit.register(end_java)
     builder = SparkSession.builder.master(master).appName(app_name)
-    for key, value in (QUIET | _of_this_process(master, java, optimises=rows > SMALL_ROWS) | (settings or {})).items():
+    ours = QUIET | secret_settings(master) | _of_this_process(master, java, optimises=rows > SMALL_ROWS)
+    for key, value in (ours | (settings or {})).items():
         builder = builder.config(key, value)
     starts = SparkContext._gateway is None  # noqa: SLF001 - the only way to know whether Java runs
-    with _without_connect(), silent_java() if silent and starts else nullcontext():
+    with _without_connect(), _with_secret(), silent_java() if silent and starts else nullcontext():
         return builder.getOrCreate()
+
+
+@contextmanager
+def _with_secret() -> Iterator[None]:
+    """A JVM that is started has a secret of its own, unless the user has chosen one."""
+    is_ours = SECRET_VARIABLE not in os.environ
+    if is_ours:
+        os.environ[SECRET_VARIABLE] = secrets.token_hex(32)
+    try:
+        yield
+    finally:
+        if is_ours:
+            del os.environ[SECRET_VARIABLE]
 
 
 @contextmanager

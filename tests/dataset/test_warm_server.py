@@ -6,10 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from support.rmqemu_process import COMMAND
+from support.spark_ports import answer_to_a_stranger, listening_ports
 from support.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -110,6 +112,24 @@ def test_a_command_finds_the_server_whose_workers_import_this_package(home, stat
 
     assert done.stderr == ""
     assert done.stdout == f"Spark Connect {status['pyspark']}, {status['url']} 1\n10\n"
+
+
+def test_its_ports_answer_only_to_those_that_know_its_secret(home, status):
+    ports = [
+        port for port in listening_ports(status["pid"]) if port != int(status["url"].rpartition(":")[2].split("/")[0])
+    ]
+    answers = [answer_to_a_stranger(port) for port in ports]
+
+    assert sum(b"Expected SaslMessage" in answer for answer in answers) >= 2, "the driver and its blocks"
+    assert [answer for answer in answers if answer[8:9] in (b"\x04", b"\x05") and b"SaslMessage" not in answer] == []
+    assert secret_of(status["pid"])
+    assert secret_of(status["pid"]) not in Path(f"/proc/{status['pid']}/cmdline").read_text()
+    assert ask(home).returncode == 0
+
+
+def secret_of(pid):
+    variables = dict(line.split("=", 1) for line in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in line)
+    return variables["_SPARK_AUTH_SECRET"]
 
 
 def test_ctrl_c_ends_a_command_in_one_line_and_what_the_server_computes_for_it(home, status):
