@@ -11,7 +11,7 @@ _PATIENCE_S = 10
 
 def listening_ports(pid):
     """The TCP ports on which a process and its children listen, sorted."""
-    sockets = {link for one in (pid, *_children(pid)) for link in _links(one)}
+    sockets = {link for process in (pid, *_children(pid)) for link in _links(process)}
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
