@@ -38,5 +38,5 @@ def why_lines(words: Sequence[str], run: RunDirectory, again: "RepeatRun | None"
     yield from () if repeated is None else (*repeated.head(), "")
     for place, item in enumerate(answers):
         yield from ("",) if place else ()
-        yield from item.lines
+        yield from item.lines if again is None or not again.remedies else (*item.title, *item.answer)
         yield from () if repeated is None else (f"  {line}" for line in repeated.of_harm(item.harm))

@@ -22,7 +22,7 @@ def repetition_lines(confirmation: Confirmation) -> Iterator[str]:
         if not _is_near(item):
             named = item.named
             in_run = f"{amount_words(named.amount)} in the run"
-            yield f"  {named.title}: {amount_words(item.repeated)} {named.unit} in the repetition, {in_run}"
+            yield f"  {named.title}: {amount_words(item.repeated, named.unit)} in the repetition, {in_run}"
 
 
 def _likeness(confirmation: Confirmation) -> str:
@@ -50,7 +50,7 @@ def confirmed_lines(item: ConfirmedHarm) -> Iterator[str]:
     if not item.left_out:
         yield "nothing was left out, since no disturbance is named as a cause"
         return
-    whole = f"{amount_words(item.repeated)} {item.named.unit} with all disturbances"
+    whole = f"{amount_words(item.repeated, item.named.unit)} with all disturbances"
     yield f"left out one at a time: {whole}, {amount_words(item.undisturbed)} without any"
     yield from (f"  {_left_out(left_out, item)}" for left_out in item.left_out)
 
@@ -86,7 +86,8 @@ def remedy_lines(item: HarmRemedies) -> Iterator[str]:
 
 def _helping(tried: Tried, item: HarmRemedies) -> str:
     price = price_words(tried)
-    text = f"{tried.candidate.title}: {amount_words(tried.amount)} {item.named.unit} for {amount_words(item.before)}"
+    amount = amount_words(tried.amount, item.named.unit)
+    text = f"{tried.candidate.title}: {amount} for {amount_words(item.before)}"
     return f"{text}; its price: {price}" if price else f"{text}; nothing else gets worse"
 
 
@@ -101,6 +102,5 @@ def price_words(tried: Tried) -> str:
 
 def _price(price: Price) -> str:
     kind, subject = price.harm
-    unit = f" {price.unit}" if price.unit else ""
     of = f" of {subject}" if subject else ""
-    return f"{kind}{of} {amount_words(price.amount)}{unit} for {amount_words(price.before)}"
+    return f"{kind}{of} {amount_words(price.amount, price.unit)} for {amount_words(price.before)}"

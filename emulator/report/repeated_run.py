@@ -28,7 +28,7 @@ def repeated_run(repeated: RepeatedRun) -> Iterator[str]:
 
 def _left_out_rows(confirmation: Confirmation) -> Iterator[tuple[str, ...]]:
     for item in confirmation.harms:
-        title, whole = escape(item.named.title), f"{amount_words(item.repeated)} {escape(item.named.unit)}"
+        title, whole = escape(item.named.title), escape(amount_words(item.repeated, item.named.unit))
         for left_out in item.left_out:
             cause = escape(what_and_when(left_out.cause))
             if left_out.outcome is LeftOutOutcome.NOT_TRIED:
@@ -41,7 +41,7 @@ def _left_out_rows(confirmation: Confirmation) -> Iterator[tuple[str, ...]]:
 
 def _remedy_rows(remedies: Remedies) -> Iterator[tuple[str, ...]]:
     for item in remedies.harms:
-        title, before = escape(item.named.title), f"{amount_words(item.before)} {escape(item.named.unit)}"
+        title, before = escape(item.named.title), escape(amount_words(item.before, item.named.unit))
         for tried in item.helping:
             price = escape(price_words(tried)) or "nothing else gets worse"
             yield title, before, escape(tried.candidate.title), amount_words(tried.amount), price

@@ -4,7 +4,7 @@ Findings have times and subjects, but no rows: a question leads from a finding t
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -88,8 +88,21 @@ class WorstAnswer:
 
     harm: tuple[str, str]
     """Kind and subject of a symptom, or the id of an invariant and an empty text."""
-    lines: tuple[str, ...]
-    """What it is, its causes, the question that explains it, and its answer."""
+    title: tuple[str, ...]
+    """What it is, and its causes."""
+    untried: tuple[str, ...]
+    """What may end it; nobody has tried it on the run."""
+    answer: tuple[str, ...]
+    """The question that explains it, and its answer."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it."""
+        return (*self.title, *self.untried, *self.answer)
+
+
+def _under(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"  {line}".rstrip() for line in lines)
 
 
 def nothing_to_explain(report: Report) -> str:
@@ -109,12 +122,12 @@ def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
 
     def add(harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words]) -> None:
         words, answered = _first_answer(questions, trace, names)
-        lines = [title, *([f"  cause: {cause}"] if cause else [])]
-        if options := candidate_options(harm[0]):
-            lines.append(f"  may end it, not tried (rmqemu why --remedies tries them): {_few(options)}")
-        lines += [f"  $ rmqemu why {run.path} {shlex.join(words)}"] if words else []
-        lines += [f"  {line}".rstrip() for line in answered or (_unanswered(run),)]
-        found.append(WorstAnswer(harm, tuple(lines)))
+        options = candidate_options(harm[0])
+        untried = [f"may end it, not tried (rmqemu why --remedies tries them): {_few(options)}"] if options else []
+        asked = [f"$ rmqemu why {run.path} {shlex.join(words)}"] if words else []
+        caused = [f"cause: {cause}"] if cause else []
+        answered = answered or (_unanswered(run),)
+        found.append(WorstAnswer(harm, (title, *_under(caused)), _under(untried), _under((*asked, *answered))))
 
     of_symptoms = causes_of_symptoms(report, run)
     for item in most_severe(report)[:_SYMPTOMS_MAX]:

@@ -81,4 +81,4 @@ def test_a_rule_that_is_broken_only_then_is_the_first_price():
 
     attempt = tried(candidate, ("no owner", "shop"), changed, whole)
 
-    assert price_words(attempt).startswith("V2 1 violations for 0, consumer lag of shop orders 900 ")
+    assert price_words(attempt).startswith("V2 1 violation for 0, consumer lag of shop orders 900 ")

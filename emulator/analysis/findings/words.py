@@ -25,9 +25,15 @@ def count(number: int, subject: str) -> str:
     return f"{number} {subject}" if number == 1 else f"{number} {subject}s"
 
 
-def amount_words(amount: float) -> str:
-    """`2,720`, or `0.4`."""
-    return f"{amount:,.0f}" if amount >= 10 or amount == round(amount) else f"{amount:.1f}"
+def amount_words(amount: float, unit: str = "") -> str:
+    """`2,720`, `0.4`, `1 message`.
+
+    Args:
+        amount: the number.
+        unit: of several; empty: the number alone.
+    """
+    number = f"{amount:,.0f}" if amount >= 10 or amount == round(amount) else f"{amount:.1f}"
+    return f"{number} {unit.removesuffix('s') if amount == 1 else unit}".rstrip()
 
 
 def queue_words(queue: GroupQueue) -> str:
