@@ -12,18 +12,13 @@ from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ
 from emulator.analysis.attribution.members import Members
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
-from emulator.analysis.inputs.bounds import LOCK_EXPIRES_MS
 from emulator.history.group_views import GroupViews, View
 from emulator.history.origins import LifeStage, Origins
 from emulator.state.owners import GroupQueue
-from nodes.protocol.codes import RequestCode
-from nodes.units import NS_PER_MS, NS_PER_S
+from nodes.units import NS_PER_S
 
 _RECENT_NS = 60 * NS_PER_S
 """A change of views that is older does not explain what differs now."""
-_LOCKED_NS = LOCK_EXPIRES_MS * NS_PER_MS
-_UNLOCKS_NS = 2 * NS_PER_S
-"""A queue is unlocked at once, or when its listener has ended the batch that it has."""
 
 
 class Owners:
@@ -209,7 +204,7 @@ class Owners:
 
     def _none(self, queue: GroupQueue, members: Sequence[str], awake: Sequence[str], t_ns: int) -> CauseChain:
         asleep = [item for node in members for item in at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)]
-        found = both((*self._untrue(queue, awake, t_ns), *self._locked(queue, t_ns)))
+        found = both(self._untrue(queue, awake, t_ns))
         for pair in combinations(awake, 2):
             found = found.also(self.differing(queue, *pair, t_ns))
         if found:
@@ -217,26 +212,6 @@ class Owners:
         if asleep and not awake:
             return needed(asleep)
         return self._changed_last(queue, tuple(members), t_ns)
-
-    def _locked(self, queue: GroupQueue, t_ns: int) -> Iterator[CauseChain]:
-        """Why a broker has locked the queue of an ordered group for a member that does not consume it."""
-        for broker in self._routes.nodes_of(queue.broker_name):
-            began = self._origins.began(broker, t_ns)
-            client_id = self._views.locked_by(broker, queue, 0 if began is None else began.t_ns, t_ns)
-            if client_id:
-                yield self._not_unlocked(queue, broker, client_id, t_ns)
-
-    def _not_unlocked(self, queue: GroupQueue, broker: str, client_id: str, t_ns: int) -> CauseChain:
-        end = self._members.end_of(client_id, t_ns)
-        if end is not None:
-            return by(end.origin) if t_ns < end.t_ns + _LOCKED_NS else CauseChain()
-        node = self._members.node_of(client_id)
-        away = at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)
-        changes = [item for item in self._views.view_changes(node, queue.group, queue.topic) if item <= t_ns]
-        if away or not changes or t_ns >= changes[-1] + _LOCKED_NS:
-            return needed(away)
-        lost = self._reach.on_link(node, broker, changes[-1], changes[-1] + _UNLOCKS_NS, RequestCode.UNLOCK_BATCH_MQ)
-        return needed(lost).also(self.changed(queue, node, changes[-1])) if lost else CauseChain()
 
     def _is_unknown(self, queue: GroupQueue, awake: Sequence[str], t_ns: int) -> bool:
         """Whether no consumer has the queue in its view."""
