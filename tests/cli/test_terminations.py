@@ -32,7 +32,7 @@ def terminated(words, folder, when, signals=(signal.SIGTERM,)):
         assert process.poll() is None, process.stderr.read()
         for number in signals:
             process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=180)  # other tests may have both cores
     finally:
         process.kill()
         process.wait()
