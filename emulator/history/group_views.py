@@ -79,6 +79,8 @@ class GroupViews(Watcher):
         self._rounds: dict[tuple[str, str, str], list[Round]] = {}
         self._routes: dict[tuple[str, str], Steps[Mapping[str, Any]]] = {}
         """Mapping node and topic -> brokerName -> addresses and queues."""
+        self._locks: dict[tuple[str, str], Steps[Mapping[str, str]]] = {}
+        """Mapping broker and group -> "topic@brokerName@queueId" -> the client id that has locked it."""
         self._first_seen: dict[str, FirstSeen] = {}
         self._poppers: dict[GroupQueue, dict[str, Steps[bool]]] = {}
         """Mapping queue, or with id -1 all queues of a broker -> consumer -> whether it pops."""
@@ -131,6 +133,20 @@ class GroupViews(Watcher):
         """When a client id was listed first, and of which node it is."""
         return self._first_seen.get(client_id) or FirstSeen(-1, self._node_of(client_id))
 
+    def locked_by(self, broker: str, queue: GroupQueue, since_ns: int, t_ns: int) -> str:
+        """The client id for which a broker had locked a queue at an instant, expired or not; empty: for none.
+
+        Args:
+            broker: the node.
+            queue: the queue.
+            since_ns: when its process began, which remembers no locks from before.
+            t_ns: the instant.
+        """
+        steps = self._locks.get((broker, queue.group))
+        if steps is None or not any(since_ns <= changed_ns <= t_ns for changed_ns in steps.times_ns):
+            return ""
+        return steps.at(t_ns).get(f"{queue.topic}@{queue.broker_name}@{queue.queue_id}", "")
+
     def poppers(self, queue: GroupQueue, t_ns: int) -> list[str]:
         """The consumers that popped a queue at an instant, those that have ended included."""
         shared = attrs.evolve(queue, queue_id=ALL_QUEUES)
@@ -161,6 +177,9 @@ class GroupViews(Watcher):
         elif row.kind == BeliefKind.ROUTE:
             steps = self._routes.setdefault((row.node, row.subject), Steps({}))
             steps.set(row.seq, row.t_ns, _read(row.value) or {})
+        elif row.kind == BeliefKind.QUEUE_LOCKS:
+            locks = self._locks.setdefault((row.node, row.subject), Steps({}))
+            locks.set(row.seq, row.t_ns, (_read(row.value) if row.value_hash else None) or {})
 
     def _see(self, ids: Ids, t_ns: int) -> None:
         for client_id in ids:

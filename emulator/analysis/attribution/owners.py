@@ -12,13 +12,18 @@ from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ
 from emulator.analysis.attribution.members import Members
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
+from emulator.analysis.inputs.bounds import LOCK_EXPIRES_MS
 from emulator.history.group_views import GroupViews, View
 from emulator.history.origins import LifeStage, Origins
 from emulator.state.owners import GroupQueue
-from nodes.units import NS_PER_S
+from nodes.protocol.codes import RequestCode
+from nodes.units import NS_PER_MS, NS_PER_S
 
 _RECENT_NS = 60 * NS_PER_S
 """A change of views that is older does not explain what differs now."""
+_LOCKED_NS = LOCK_EXPIRES_MS * NS_PER_MS
+_UNLOCKS_NS = 2 * NS_PER_S
+"""A queue is unlocked at once, or when its listener has ended the batch that it has."""
 
 
 class Owners:
@@ -35,7 +40,8 @@ class Owners:
         self._reach = reach
         self._members = members
         self._routes = routes
-        self._known: dict[tuple[str, str, tuple[str, ...], int], CauseChain] = {}
+        self._of_two: dict[tuple[str, str, tuple[str, ...], int], CauseChain] = {}
+        self._of_none: dict[tuple[str, str, tuple[str, ...], int, CauseChain], CauseChain] = {}
 
     def two(self, queue: GroupQueue, owners: Sequence[str], t_ns: int) -> CauseChain:
         """Why several consumers own a queue at an instant.
@@ -46,10 +52,10 @@ class Owners:
             t_ns: the instant.
         """
         key = queue.group, queue.topic, tuple(owners), t_ns
-        found = self._known.get(key)
+        found = self._of_two.get(key)
         if found is None:
             pairs = combinations(owners, 2)
-            found = self._known[key] = both(self._pair(queue, *pair, t_ns) for pair in pairs)
+            found = self._of_two[key] = both(self._pair(queue, *pair, t_ns) for pair in pairs)
         return found
 
     def none(self, queue: GroupQueue, members: Sequence[str], t_ns: int) -> CauseChain:
@@ -63,10 +69,11 @@ class Owners:
         awake = [node for node in members if not self._origins.is_away(node, t_ns)]
         if self._is_unknown(queue, awake, t_ns):
             return self._routes.unknown(queue.topic, queue.broker_name, awake, t_ns) or ruled(RuleOfRocketMQ.POLL)
-        key = queue.group, queue.topic, ("", *members), t_ns
-        found = self._known.get(key)
+        locked = both(self._locked(queue, t_ns))
+        key = queue.group, queue.topic, tuple(members), t_ns, locked  # all else is the same for the queues of a topic
+        found = self._of_none.get(key)
         if found is None:
-            found = self._known[key] = self._none(queue, members, awake, t_ns)
+            found = self._of_none[key] = self._none(queue, locked, members, awake, t_ns)
         return found
 
     # --- two owners -------------------------------------------------------------------
@@ -202,9 +209,11 @@ class Owners:
 
     # --- no owner ---------------------------------------------------------------------
 
-    def _none(self, queue: GroupQueue, members: Sequence[str], awake: Sequence[str], t_ns: int) -> CauseChain:
+    def _none(
+        self, queue: GroupQueue, locked: CauseChain, members: Sequence[str], awake: Sequence[str], t_ns: int
+    ) -> CauseChain:
         asleep = [item for node in members for item in at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)]
-        found = both(self._untrue(queue, awake, t_ns))
+        found = both((*self._untrue(queue, awake, t_ns), locked))
         for pair in combinations(awake, 2):
             found = found.also(self.differing(queue, *pair, t_ns))
         if found:
@@ -212,6 +221,26 @@ class Owners:
         if asleep and not awake:
             return needed(asleep)
         return self._changed_last(queue, tuple(members), t_ns)
+
+    def _locked(self, queue: GroupQueue, t_ns: int) -> Iterator[CauseChain]:
+        """Why a broker has locked the queue of an ordered group for a member that does not consume it."""
+        for broker in self._routes.nodes_of(queue.broker_name):
+            began = self._origins.began(broker, t_ns)
+            client_id = self._views.locked_by(broker, queue, 0 if began is None else began.t_ns, t_ns)
+            if client_id:
+                yield self._not_unlocked(queue, broker, client_id, t_ns)
+
+    def _not_unlocked(self, queue: GroupQueue, broker: str, client_id: str, t_ns: int) -> CauseChain:
+        end = self._members.end_of(client_id, t_ns)
+        if end is not None:
+            return by(end.origin) if t_ns < end.t_ns + _LOCKED_NS else CauseChain()
+        node = self._members.node_of(client_id)
+        away = at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)
+        changes = [item for item in self._views.view_changes(node, queue.group, queue.topic) if item <= t_ns]
+        if away or not changes or t_ns >= changes[-1] + _LOCKED_NS:
+            return needed(away)
+        lost = self._reach.on_link(node, broker, changes[-1], changes[-1] + _UNLOCKS_NS, RequestCode.UNLOCK_BATCH_MQ)
+        return needed(lost).also(self.changed(queue, node, changes[-1])) if lost else CauseChain()
 
     def _is_unknown(self, queue: GroupQueue, awake: Sequence[str], t_ns: int) -> bool:
         """Whether no consumer has the queue in its view."""
