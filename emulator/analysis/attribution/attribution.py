@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from emulator.analysis.attribution.calls import Calls
 from emulator.analysis.attribution.explanation import CauseChain, Shares, both, by, of_chains
 from emulator.analysis.attribution.fates import Fates
+from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.members import Members
 from emulator.analysis.attribution.owners import Owners
 from emulator.analysis.attribution.reach import Reach, needed
@@ -15,6 +16,7 @@ from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.inputs.administrators import changes_group
 from emulator.analysis.inputs.offsets import OffsetFault
 from emulator.analysis.inputs.shared import SharedInputs
+from emulator.history.elected_masters import ElectedMasters
 from emulator.history.group_views import GroupViews
 from emulator.history.lost_frames import LostFrames
 from emulator.history.rows.feed import Watcher
@@ -48,6 +50,7 @@ class Attribution:
         self.origins = inputs.origins
         self.lost = LostFrames(inputs.facts.node_of)
         self.views = GroupViews(inputs.facts.node_of)
+        self.elected = ElectedMasters()
         self.reach = Reach(self.origins, self.lost)
         bounds, broker_names = inputs.facts.bounds, dict(inputs.facts.broker_names)
         self.members = Members(self.origins, self.views, self.reach, bounds)
@@ -57,17 +60,18 @@ class Attribution:
             *(self.origins, self.views, inputs.presence, inputs.owners, inputs.administrators),
             *(self.reach, self.owners, self.routes),
         )
+        self.masters = Masters(self.origins, self.elected, self.reach, self.routes)
         self.fates = Fates(
-            *(self.origins, self.reach, self.lost, self.routes),
+            *(self.origins, self.reach, self.lost, self.routes, self.masters),
             *(broker_names.values(), inputs.facts.end_ns),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}
-        self.calls = Calls(self.origins, self.reach, replicas)
+        self.calls = Calls(self.origins, self.reach, self.masters, replicas, broker_names)
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
         """Those that read rows."""
-        return (self.lost, self.views)
+        return (self.lost, self.views, self.elected)
 
     # --- owners -----------------------------------------------------------------------
 
@@ -167,7 +171,9 @@ class Attribution:
             for item in self._inputs.owners.overlaps_of(queue)
             if item.start_ns <= t_ns <= item.end_ns + _AFTER_TWO_NS
         ]
-        return self._two(queue, max(overlaps[-1].start_ns, overlaps[-1].end_ns - 1)) if overlaps else CauseChain()
+        if overlaps:
+            return self._two(queue, max(overlaps[-1].start_ns, overlaps[-1].end_ns - 1))
+        return self._other_broker(queue.broker_name, t_ns)
 
     def _reset(self, group: str, t_ns: int) -> CauseChain:
         """The act that reset the offsets of a group shortly before: its members drop and take their queues again."""
@@ -188,12 +194,18 @@ class Attribution:
         if broker:
             return of_chains(((self._older_table(broker, t_ns), 1),))
         owners = self._nodes(self._inputs.owners.at(queue, t_ns))
-        return of_chains(((self._repeat(queue, t_ns, owners[-1] if owners else ""), 1),))
+        found = self._repeat(queue, t_ns, owners[-1] if owners else "")
+        return of_chains(((found or self._other_broker(queue.broker_name, t_ns), 1),))
+
+    def _other_broker(self, broker_name: str, t_ns: int) -> CauseChain:
+        """Why clients work with what another broker, or another process of it, knows."""
+        return self.masters.restarted(broker_name, t_ns).also(self.masters.replaced(broker_name, t_ns))
 
     def _older_table(self, broker: str, t_ns: int) -> CauseChain:
         """What took the newer table: the end of the process of a broker, or what kept a copy of it."""
         ended = self.origins.ended(broker, t_ns)
-        found = by(None if ended is None else ended.origin)
+        replaced = self.masters.replaced(self._broker_name(broker), t_ns)
+        found = by(None if ended is None else ended.origin).also(replaced)
         for life in self.origins.overlapping(0 if ended is None else ended.t_ns - 1, t_ns):
             if life.fault is LostWrites and life.hits_node(broker):
                 found = found.also(by(life.origin))

@@ -1,8 +1,9 @@
 """Why calls fail: sends, dials, storms of requests, starts that find no server."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.analysis.attribution.explanation import CauseChain, both, by
+from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
 from emulator.spec.model.scenario import BROKER, NAMESERVER, PROXY
@@ -25,14 +26,24 @@ class Calls:
 
     Args:
         origins: has read all rows.
-        reach: of the run.
+        reach, masters: of the run.
         replicas: mapping node of a broker -> all nodes of its group.
+        broker_names: mapping node of a broker -> brokerName.
     """
 
-    def __init__(self, origins: Origins, reach: Reach, replicas: dict[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        origins: Origins,
+        reach: Reach,
+        masters: Masters,
+        replicas: Mapping[str, Sequence[str]],
+        broker_names: Mapping[str, str],
+    ) -> None:
         self._origins = origins
         self._reach = reach
+        self._masters = masters
         self._replicas = replicas
+        self._broker_names = broker_names
 
     def unanswered(self, client: str, server: str, since_ns: int, t_ns: int, code: int | None = None) -> CauseChain:
         """Why a call was not answered in time.
@@ -61,7 +72,15 @@ class Calls:
             if hindrances:
                 return needed(hindrances)
         slow = both(by(life.origin) for life in self._slow(server, since_ns, t_ns))
-        return slow or self._behind_proxy(server, since_ns, t_ns)
+        return slow or self._behind_proxy(server, since_ns, t_ns) or self._not_master(server, t_ns)
+
+    def _not_master(self, server: str, t_ns: int) -> CauseChain:
+        """Why a broker does not serve as master, or has begun to do so a moment ago."""
+        broker_name = self._broker_names.get(server)
+        if broker_name is None:
+            return CauseChain()
+        replaced = self._masters.replaced(broker_name, t_ns, server)
+        return replaced or self._masters.restarted(broker_name, t_ns)
 
     def _behind_proxy(self, server: str, since_ns: int, t_ns: int) -> CauseChain:
         """Why a proxy refuses calls: it ends or begins, or it does not reach the brokers that it calls for them."""
@@ -115,4 +134,4 @@ class Calls:
         found = [item for node in nodes for item in self._reach.hindrances(client, node, since_ns, t_ns + 1)]
         if found:
             return needed(found)
-        return by(*self._last_act(t_ns))
+        return by(*self._last_act(t_ns)) or self._not_master(server, t_ns)

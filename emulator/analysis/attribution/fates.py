@@ -7,6 +7,7 @@ producer its broker, a consumer its acknowledgement. Most of what brokers give u
 from collections.abc import Iterable, Iterator, Sequence
 
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, by, ruled
+from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.reach import Reach, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.inputs.administrators import changes_group
@@ -35,7 +36,7 @@ class Fates:
     """Finds what led to the bad end of messages, once all rows of a run have been read.
 
     Args:
-        origins, reach, lost, routes: have read the same rows.
+        origins, reach, lost, routes, masters: have read the same rows.
         broker_names: of the cluster.
         end_ns: of the run.
     """
@@ -46,6 +47,7 @@ class Fates:
         reach: Reach,
         lost: LostFrames,
         routes: Routes,
+        masters: Masters,
         broker_names: Iterable[str],
         end_ns: int,
     ) -> None:
@@ -53,6 +55,7 @@ class Fates:
         self._reach = reach
         self._lost = lost
         self._routes = routes
+        self._masters = masters
         self._broker_names = tuple(dict.fromkeys(broker_names))
         self._end_ns = end_ns
 
@@ -64,7 +67,8 @@ class Fates:
         writes = [
             life.origin for life in self._origins.faults.values() if life.fault is LostWrites and life.hits_any(nodes)
         ]
-        return by(*writes).also(by(*self._ended(nodes, (LifecycleEvent.POWERED_OFF,))))
+        found = by(*writes).also(by(*self._ended(nodes, (LifecycleEvent.POWERED_OFF,))))
+        return found or self.cut_off(broker_name)  # a new master writes other messages where the old one had these
 
     def cut_off(self, broker_name: str) -> CauseChain:
         """Why a new master had not copied messages: what ended the old one, and what kept it from being copied."""
@@ -76,7 +80,7 @@ class Fates:
             if other != node
             for item in self._reach.on_link(node, other, 0, self._end_ns)
         ]
-        return by(*self._ended(nodes)).also(needed(links))
+        return self._masters.ever_replaced(broker_name).also(by(*self._ended(nodes))).also(needed(links))
 
     def _ended(
         self, nodes: Iterable[str], events: Sequence[LifecycleEvent] = PROCESS_ENDS
@@ -161,6 +165,6 @@ class Fates:
         acts = self._origins.acts_until(t_ns, lambda row: any(part in row.request for part in _CREDENTIALS))
         return by(*acts[-1:]) or ruled(RuleOfRocketMQ.PERMISSIONS)
 
-    def without_topic(self, nodes: Sequence[str]) -> CauseChain:
+    def without_topic(self, broker_name: str, old_master: str, t_ns: int) -> CauseChain:
         """Why the topics of an old master are not those of the new one."""
-        return by(*self._ended(nodes))
+        return self._masters.replaced(broker_name, t_ns) or by(*self._ended((old_master,)))

@@ -133,6 +133,21 @@ class Members:
         is_silent = end.event is LifecycleEvent.POWERED_OFF
         return by(end.origin).also(needed(asleep or (lost if not is_silent else [])))
 
+    def doubled(self, server: str, group: str, client_id: str, t_ns: int) -> CauseChain:
+        """Why a server lists a client more often than once: under connections, too, whose closes it has not handled."""
+        before, rose_ns = 0, -1
+        for instant in self._views.list_changes(server, group):
+            if instant > t_ns:
+                break
+            now = self._views.listed(server, group, instant).count(client_id)
+            if now > max(1, before):
+                rose_ns = instant
+            before = now
+        if before <= 1:
+            return CauseChain()
+        since_ns = rose_ns - _BACK_S * NS_PER_S
+        return needed(self._reach.hindrances(self.node_of(client_id), server, since_ns, rose_ns))
+
     # --- consumers --------------------------------------------------------------------
 
     def stale(self, node: str, group: str, topic: str, since_ns: int, t_ns: int) -> CauseChain:

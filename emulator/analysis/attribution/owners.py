@@ -98,6 +98,8 @@ class Owners:
             for client_id in has.ids:
                 if client_id not in lacks.ids:
                     found = found.also(self._member(queue, client_id, node_has, has, node_lacks, lacks, t_ns))
+                elif has.ids.count(client_id) > lacks.ids.count(client_id):
+                    found = found.also(self._doubled(queue, client_id, node_has, has, t_ns))
             for broker_name, count in has.queues.items():
                 if lacks.queues.get(broker_name, 0) < count:
                     found = found.also(self._routes.differing(queue.topic, broker_name, node_has, node_lacks, t_ns))
@@ -136,6 +138,11 @@ class Owners:
             return lacking.also(self._behind(queue, lacks, server, client_id, asked_ns, t_ns, listed=True))
         return self._counting_ended(queue, has, view, client_id, end, t_ns)
 
+    def _doubled(self, queue: GroupQueue, client_id: str, node: str, view: View, t_ns: int) -> CauseChain:
+        """Why a consumer counts a member more often than once."""
+        server, asked_ns = self._members.node_of(view.source), self._asked_ns(queue, node, t_ns)
+        return self._members.doubled(server, queue.group, client_id, asked_ns)
+
     def _counting_ended(
         self, queue: GroupQueue, node: str, view: View, client_id: str, end: LifeStage, t_ns: int
     ) -> CauseChain:
@@ -166,12 +173,20 @@ class Owners:
             if t_ns - _RECENT_NS <= instant <= t_ns
         ]
         if not changes:
-            return ruled(RuleOfRocketMQ.ALLOCATION)
+            return self._started_last(nodes, t_ns)
         changed_ns, node = max(changes)
         behind = [
             self._members.stale(other, queue.group, queue.topic, changed_ns, t_ns) for other in nodes if other != node
         ]
         return self.changed(queue, node, changed_ns).also(both(item for item in behind if item.needed))
+
+    def _started_last(self, nodes: Iterable[str], t_ns: int) -> CauseChain:
+        """Consumers that have no view yet have just started."""
+        began = [stage for node in nodes if (stage := self._origins.began(node, t_ns)) is not None]
+        recent = [stage for stage in began if t_ns - stage.t_ns <= _RECENT_NS]
+        if not recent:
+            return ruled(RuleOfRocketMQ.ALLOCATION)
+        return by(*(stage.origin for stage in recent)) or ruled(RuleOfRocketMQ.START)
 
     def taken(self, queue: GroupQueue, node: str, t_ns: int) -> CauseChain:
         """Why a consumer took a queue at an instant: why its view had changed."""
@@ -199,7 +214,11 @@ class Owners:
                 yield (
                     self._members.lacking(server, queue.group, client_id, changed_ns) if end is None else by(end.origin)
                 )
-        for client_id in after.ids:
+        for client_id in dict.fromkeys(after.ids):
+            times = before.ids.count(client_id), after.ids.count(client_id)
+            if min(times) and times[0] != times[1]:
+                view, at_ns = (before, changed_ns - 1) if times[0] > times[1] else (after, changed_ns)
+                yield self._doubled(queue, client_id, node, view, at_ns)
             if client_id not in before.ids and self._members.end_of(client_id, changed_ns) is None:
                 asked_ns = self._asked_ns(queue, node, changed_ns - 1)
                 yield self._members.lacking(server_before, queue.group, client_id, asked_ns)
@@ -254,7 +273,9 @@ class Owners:
             view = self._view(queue, node, t_ns)
             if view is None:
                 continue
-            for client_id in view.ids:
+            for client_id in dict.fromkeys(view.ids):
+                if view.ids.count(client_id) > 1:
+                    yield self._doubled(queue, client_id, node, view, t_ns)
                 end = self._members.end_of(client_id, t_ns)
                 if end is not None:
                     found = self._counting_ended(queue, node, view, client_id, end, t_ns)

@@ -147,7 +147,7 @@ class _OfRun:
 
     def _lost_topics(self) -> _Parts:
         for row in self._found.of(LOST_TOPICS):
-            chain = self._attribution.fates.without_topic((row.old_master,))
+            chain = self._attribution.fates.without_topic(row.broker_name, row.old_master, row.start_ns)
             yield _Part(row.topic, of_chains(((chain, 1),)), 1.0, "", row.start_ns)
 
     def _given_up(self, kind: SymptomKind) -> _Parts:

@@ -6,7 +6,7 @@ import attrs
 
 from emulator.analysis.inputs.bounds import Bounds, bounds_of
 from emulator.spec import Scenario
-from emulator.spec.model.addresses import owners
+from emulator.spec.model.addresses import owners, owners_of_shared
 from nodes.config import Exclusivity
 
 
@@ -58,5 +58,5 @@ def facts_of(scenario: Scenario, end_ns: int, names: Mapping[str, str] | None = 
         {group.group: group.consume_ms for group in scenario.consumers},
         tuple(item.group for item in pushing if item.config.consume_orderly),
         tuple(item.group for item in pushing if item.config.exclusivity is not Exclusivity.NONE),
-        owners(scenario) if names is None else names,
+        {**(owners(scenario) if names is None else names), **owners_of_shared(scenario)},
     )

@@ -132,6 +132,17 @@ def owners(scenario: Scenario) -> dict[str, str]:
     return found
 
 
+def owners_of_shared(scenario: Scenario) -> dict[str, str]:
+    """Mapping `ip:port` -> broker, of the brokers whose IP address another node has, too."""
+    first, ips = owners(scenario), addresses(scenario)
+    return {
+        f"{ips[spec.name]}:{port}": spec.name
+        for spec in scenario.brokers
+        if first[ips[spec.name]] != spec.name
+        for port in _broker_ports(spec.config.listen_port)
+    }
+
+
 @attrs.frozen
 class NodePorts:
     """The ports of a node that programs dial."""
