@@ -34,6 +34,8 @@ class ElectedMasters(Watcher):
         self._masters: dict[str, str] = {}
         """Mapping brokerName -> the node that began last to serve as its master."""
         self._switches: dict[str, list[MasterSwitch]] = {}
+        self._first: dict[str, str] = {}
+        """Mapping brokerName -> the node that served first."""
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs."""
@@ -42,6 +44,11 @@ class ElectedMasters(Watcher):
     def switches(self, broker_name: str) -> Sequence[MasterSwitch]:
         """The switches of a broker group, in order."""
         return self._switches.get(broker_name, ())
+
+    def at(self, broker_name: str, t_ns: int) -> str:
+        """The node that had begun last to serve at an instant; empty: nobody has ever been elected."""
+        before = [item.master for item in self.switches(broker_name) if item.t_ns <= t_ns]
+        return before[-1] if before else self._first.get(broker_name, "")
 
     def _belief(self, row: BeliefRow) -> None:
         if row.kind != BeliefKind.BROKER_ROLE or not row.value_hash:
@@ -52,5 +59,6 @@ class ElectedMasters(Watcher):
             return
         before = self._masters.get(row.subject, "")
         self._masters[row.subject] = row.node
+        self._first.setdefault(row.subject, row.node)
         if before not in ("", row.node):
             self._switches.setdefault(row.subject, []).append(MasterSwitch(row.t_ns, before, row.node))

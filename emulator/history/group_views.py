@@ -153,6 +153,11 @@ class GroupViews(Watcher):
         of_queues = [self._poppers[item] for item in (queue, shared) if item in self._poppers]
         return list(dict.fromkeys(node for of in of_queues for node, steps in of.items() if steps.at(t_ns)))
 
+    def pops(self, group: str, t_ns: int) -> bool:
+        """Whether any consumer of a group popped at an instant."""
+        of_group = (of for queue, of in self._poppers.items() if queue.group == group)
+        return any(steps.at(t_ns) for of in of_group for steps in of.values())
+
     # --- rows ---------------------------------------------------------------------------
 
     def _pop(self, row: OwnershipRow) -> None:

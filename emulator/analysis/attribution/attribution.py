@@ -26,6 +26,7 @@ from emulator.state.owners import GroupQueue
 from faults.machine import LostWrites
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.names import is_system_topic
 from nodes.units import NS_PER_S
 
 Causes = tuple[CauseShare, ...]
@@ -56,14 +57,14 @@ class Attribution:
         self.members = Members(self.origins, self.views, self.reach, bounds)
         self.routes = Routes(self.origins, self.views, self.reach, bounds, broker_names, inputs.facts.node_of)
         self.owners = Owners(self.origins, self.views, self.reach, self.members, self.routes)
-        self.waiting = Waiting(
-            *(self.origins, self.views, inputs.presence, inputs.owners, inputs.administrators),
-            *(self.reach, self.owners, self.routes),
-        )
         self.masters = Masters(self.origins, self.elected, self.reach, self.routes)
         self.fates = Fates(
             *(self.origins, self.reach, self.lost, self.routes, self.masters),
             *(broker_names.values(), inputs.facts.end_ns),
+        )
+        self.waiting = Waiting(
+            *(self.origins, self.views, self.elected, inputs.presence, inputs.owners, inputs.administrators),
+            *(self.reach, self.owners, self.routes, self.fates),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}
         self.calls = Calls(self.origins, self.reach, self.masters, replicas, broker_names)
@@ -195,7 +196,9 @@ class Attribution:
             return of_chains(((self._older_table(broker, t_ns), 1),))
         owners = self._nodes(self._inputs.owners.at(queue, t_ns))
         found = self._repeat(queue, t_ns, owners[-1] if owners else "")
-        return of_chains(((found or self._other_broker(queue.broker_name, t_ns), 1),))
+        # What a slave does in place of its master it writes to brokers of other groups, too.
+        everywhere = self.routes.every_broker_name if is_system_topic(queue.topic) else (queue.broker_name,)
+        return of_chains(((found or both(self._other_broker(name, t_ns) for name in everywhere), 1),))
 
     def _other_broker(self, broker_name: str, t_ns: int) -> CauseChain:
         """Why clients work with what another broker, or another process of it, knows."""
@@ -252,7 +255,14 @@ class Attribution:
 
     def of_stale_route(self, node: str, topic: str, span: Span) -> Causes:
         """Why a client used a route that no nameserver gave any more."""
-        return of_chains((self.routes.stale(node, topic, span[0], t_ns), weight) for t_ns, weight in samples(span))
+        return of_chains((self._stale_route(node, topic, span[0], t_ns), weight) for t_ns, weight in samples(span))
+
+    def _stale_route(self, node: str, topic: str, start_ns: int, t_ns: int) -> CauseChain:
+        found = self.routes.stale(node, topic, start_ns, t_ns)
+        if found:
+            return found
+        names = self.routes.broker_names(topic)
+        return both(self.masters.replaced(name, start_ns, self.elected.at(name, start_ns)) for name in names) or found
 
     def of_unreached(self, client: str, servers: Sequence[str], span: Span) -> Causes:
         """Why a client reached none of some servers, which are nodes or addresses."""

@@ -25,6 +25,8 @@ _ACKNOWLEDGE = (
     *(RequestCode.ACK_MESSAGE, RequestCode.BATCH_ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME),
     RequestCode.V2_ACK_MESSAGE,
 )
+_LONG_NS = 10 * NS_PER_S
+"""A consumer that is away for less may acknowledge before the invisible time is over."""
 _CLOCKS = (ClockDrift, ClockJump, ClockSkew)
 _CREDENTIALS = ("USER", "ACL")
 """Parts of the names of requests that change users and permissions."""
@@ -151,7 +153,16 @@ class Fates:
             for row in self._acknowledgements(broker_name)
             if row.event == DROPPED and row.detail in faults
         ]
-        return by(*takers) or ruled(RuleOfRocketMQ.INVISIBLE)
+        # A broker keeps acknowledgements in memory for a while; a consumer that is away sends none.
+        ended = self._ended(self._routes.nodes_of(broker_name))
+        return by(*takers, *ended, *self._long_away()) or ruled(RuleOfRocketMQ.INVISIBLE)
+
+    def _long_away(self) -> Iterator[TracedDisturbance]:
+        """What kept consumers away for long."""
+        for node in self._origins.of_role(CONSUMER):
+            for item in self._origins.absences(node, 0, self._end_ns):
+                if item.end_ns - item.start_ns >= _LONG_NS:
+                    yield item.origin
 
     def _acknowledgements(self, broker_name: str) -> Iterator[LostFrame]:
         for client in self._origins.of_role(CONSUMER, PROXY):

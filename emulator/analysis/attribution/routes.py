@@ -24,6 +24,7 @@ _REGISTERED_S = 35
 """A broker that runs and reaches a nameserver has registered within this time."""
 _CLOSED_S = 10
 """A nameserver removes a broker so soon after its connection was closed."""
+_MASTER_ID = "0"
 _ON_ROUTES = (Changed.TOPIC, Changed.QUEUES, Changed.PERMISSION, Changed.CONFIG, Changed.MEMBERSHIP, Changed.MASTER)
 
 
@@ -61,6 +62,11 @@ class Routes:
     def nodes_of(self, broker_name: str) -> Sequence[str]:
         """The brokers of a broker group."""
         return self._nodes.get(broker_name, [broker_name])
+
+    @property
+    def every_broker_name(self) -> Sequence[str]:
+        """All broker groups."""
+        return tuple(self._nodes)
 
     @property
     def nameservers(self) -> list[str]:
@@ -165,6 +171,12 @@ class Routes:
     def unknown(self, topic: str, broker_name: str, nodes: Iterable[str], t_ns: int) -> CauseChain:
         """Why no consumer knows a queue that nameservers list: it is new to them, or they have not polled."""
         return self.changed(topic, broker_name, t_ns).also(both(self.behind(node, t_ns) for node in nodes))
+
+    def master_of(self, client: str, topic: str, broker_name: str, t_ns: int) -> str:
+        """The node that a client takes for the master of a broker group at an instant; empty: its route has none."""
+        entry = self._views.route(client, topic, t_ns).get(broker_name)
+        address = "" if entry is None else entry["addrs"].get(_MASTER_ID, "")
+        return self._node_of(address) if address else ""
 
     def behind(self, client: str, t_ns: int) -> CauseChain:
         """What kept a client from polling its routes in the time before an instant."""

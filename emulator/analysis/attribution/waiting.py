@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, Shares, both, by, either, ruled
+from emulator.analysis.attribution.fates import Fates
 from emulator.analysis.attribution.owners import Owners
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
@@ -10,6 +11,7 @@ from emulator.analysis.attribution.sampling import samples
 from emulator.analysis.inputs.administrators import Administrators, changes_group
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import QueueOwners
+from emulator.history.elected_masters import ElectedMasters
 from emulator.history.group_views import GroupViews
 from emulator.history.origins import Hindrance, Origins
 from emulator.history.rows.row_classes import Span
@@ -34,30 +36,34 @@ class Waiting:
     """Answers why messages wait.
 
     Args:
-        origins, views: have read all rows.
+        origins, views, elected: have read all rows.
         presence, owners_of, administrators: have read all rows.
-        reach, owners, routes: of the run.
+        reach, owners, routes, fates: of the run.
     """
 
     def __init__(
         self,
         origins: Origins,
         views: GroupViews,
+        elected: ElectedMasters,
         presence: Presence,
         owners_of: QueueOwners,
         administrators: Administrators,
         reach: Reach,
         owners: Owners,
         routes: Routes,
+        fates: Fates,
     ) -> None:
         self._origins = origins
         self._views = views
+        self._elected = elected
         self._presence = presence
         self._owners_of = owners_of
         self._administrators = administrators
         self._reach = reach
         self._owners = owners
         self._routes = routes
+        self._fates = fates
         self._known: dict[tuple[GroupQueue, str, int], CauseChain] = {}
 
     # --- times ------------------------------------------------------------------------
@@ -109,7 +115,7 @@ class Waiting:
         switched = self._switched_off(queue, t_ns)
         if switched:
             return switched
-        broker = self._master(queue.broker_name)
+        broker = self._asked(queue, node, t_ns)
         away = needed(at(self._origins.absences(broker, t_ns, t_ns + 1), t_ns))
         of_consumers = self._of_consumers(queue, node, broker, t_ns)
         if away and of_consumers:
@@ -131,13 +137,32 @@ class Waiting:
             if hidden:
                 return hidden
         consumers = self._consumers(queue, node, t_ns)
+        if not consumers and self._is_revived(queue, t_ns):
+            return self._fates.unacknowledged(queue.broker_name)
         if not consumers:
             members = [process[0] for process in self._presence.members(queue.group, queue.topic, t_ns)]
-            return self._owners.none(queue, members, t_ns)
+            return self._owners.none(queue, members, t_ns) if members else self._without_members(queue, t_ns)
         found = [self._kept(consumer, broker, t_ns) for consumer in consumers]
         if not all(found):
-            return ruled(RuleOfRocketMQ.LISTENER)
+            return needed(self._unreplicated(broker, queue.broker_name, t_ns)) or ruled(RuleOfRocketMQ.LISTENER)
         return both(found).also(both(self._why_owned(queue, t_ns)))
+
+    def _is_revived(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether a queue is one to which brokers move messages that were popped and not acknowledged."""
+        return queue.topic.startswith(RETRY_TOPIC_PREFIX) and self._views.pops(queue.group, t_ns)
+
+    def _without_members(self, queue: GroupQueue, t_ns: int) -> CauseChain:
+        """Why no process subscribes to a topic for a group."""
+        ever = dict.fromkeys(process[0] for process in self._presence.ever_members(queue.group, queue.topic))
+        away = both(needed(at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)) for node in ever)
+        return away or ruled(RuleOfRocketMQ.START)
+
+    def _unreplicated(self, broker: str, broker_name: str, t_ns: int) -> list[Hindrance]:
+        """What keeps replicas from an elected master: consumers get what all that are in sync have."""
+        if not self._elected.at(broker_name, t_ns):
+            return []
+        others = [node for node in self._routes.nodes_of(broker_name) if node != broker]
+        return [item for node in others for item in at(self._reach.hindrances(node, broker, t_ns, t_ns + 1), t_ns)]
 
     def _why_owned(self, queue: GroupQueue, t_ns: int) -> Iterator[CauseChain]:
         """Why the consumers that are kept from their work own the queue, if others did before."""
@@ -180,9 +205,15 @@ class Waiting:
         owners = [process[0] for process in self._owners_of.at(queue, t_ns)]
         return owners or self._views.poppers(queue, t_ns)
 
-    def _master(self, broker_name: str) -> str:
-        nodes = self._routes.nodes_of(broker_name)
-        return broker_name if broker_name in nodes else nodes[0]
+    def _asked(self, queue: GroupQueue, node: str, t_ns: int) -> str:
+        """The broker that consumers ask for messages of a queue: by their routes, else the master."""
+        for consumer in self._consumers(queue, node, t_ns):
+            master = self._routes.master_of(consumer, queue.topic, queue.broker_name, t_ns)
+            if master:
+                return master
+        nodes = self._routes.nodes_of(queue.broker_name)
+        first = queue.broker_name if queue.broker_name in nodes else nodes[0]
+        return self._elected.at(queue.broker_name, t_ns) or first
 
     def _switched_off(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         if self._administrators.is_off(queue.group, queue.broker_name, t_ns):
