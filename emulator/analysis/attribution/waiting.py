@@ -138,7 +138,8 @@ class Waiting:
                 return hidden
         consumers = self._consumers(queue, node, t_ns)
         if not consumers and self._is_revived(queue, t_ns):
-            return self._fates.unacknowledged(queue.broker_name)
+            # A slave that acts for its master writes them to brokers of other groups.
+            return both(self._fates.unacknowledged(name) for name in self._routes.every_broker_name)
         if not consumers:
             members = [process[0] for process in self._presence.members(queue.group, queue.topic, t_ns)]
             return self._owners.none(queue, members, t_ns) if members else self._without_members(queue, t_ns)
