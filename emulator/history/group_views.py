@@ -4,6 +4,7 @@ Each is a value over time, per process: `Holders` of presence knows who lives, t
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -32,6 +33,10 @@ class View:
     """Mapping brokerName -> number of queues."""
     source: str
     """The broker or proxy that listed the members: its address."""
+
+    def times(self) -> Mapping[str, int]:
+        """Mapping member -> how often it is listed."""
+        return _times(self.ids)
 
 
 @attrs.frozen
@@ -194,6 +199,11 @@ class GroupViews(Watcher):
     def _round(self, row: PassRow) -> None:
         rounds = self._rounds.setdefault((row.node, row.group, row.topic), [])
         rounds.append(Round(row.t_ns, row.began_ns, PassOutcome(row.event), row.source))
+
+
+@lru_cache(maxsize=4_096)
+def _times(ids: Ids) -> Mapping[str, int]:
+    return Counter(ids)
 
 
 @lru_cache(maxsize=4_096)

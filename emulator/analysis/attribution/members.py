@@ -4,6 +4,8 @@ A broker lists a member as long as it hears heartbeats of it, and until its conn
 change when it is notified, else with its next round. What kept any of these from arriving is on the chain.
 """
 
+from collections import Counter
+
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
 from emulator.analysis.attribution.reach import Reach, at, longest_ns, needed
 from emulator.analysis.inputs.bounds import BROKER_SCAN_MS, Bounds
@@ -37,6 +39,8 @@ class Members:
         self._silent_ns = (bounds.channel_expired_ms + BROKER_SCAN_MS) * NS_PER_MS
         self._gap_ns = max(1, bounds.channel_expired_ms - bounds.heartbeat_ms) * NS_PER_MS
         self._known: dict[tuple[str, str, str, int], CauseChain] = {}
+        self._doubled: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
+        self._why_doubled: dict[tuple[str, str, int], CauseChain] = {}
 
     # --- clients ----------------------------------------------------------------------
 
@@ -138,18 +142,32 @@ class Members:
 
     def doubled(self, server: str, group: str, client_id: str, t_ns: int) -> CauseChain:
         """Why a server lists a client more often than once: under connections, too, whose closes it has not handled."""
-        before, rose_ns = 0, -1
-        for instant in self._views.list_changes(server, group):
-            if instant > t_ns:
-                break
-            now = self._views.listed(server, group, instant).count(client_id)
-            if now > max(1, before):
-                rose_ns = instant
-            before = now
-        if before <= 1:
+        if (server, group) not in self._doubled:
+            self._doubled[server, group] = self._doubled_in(server, group)
+        steps = self._doubled[server, group].get(client_id, ())
+        rose_ns = next((rose_ns for instant, rose_ns in reversed(steps) if instant <= t_ns), -1)
+        if rose_ns < 0:
             return CauseChain()
-        since_ns = rose_ns - _BACK_S * NS_PER_S
-        return needed(self._reach.hindrances(self.node_of(client_id), server, since_ns, rose_ns))
+        key = server, client_id, rose_ns
+        if key not in self._why_doubled:
+            since_ns = rose_ns - _BACK_S * NS_PER_S
+            hindrances = self._reach.hindrances(self.node_of(client_id), server, since_ns, rose_ns)
+            self._why_doubled[key] = needed(hindrances)
+        return self._why_doubled[key]
+
+    def _doubled_in(self, server: str, group: str) -> dict[str, list[tuple[int, int]]]:
+        """Mapping client id -> (from when on, when it was listed once more last; -1: it is listed once), in order."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        before: Counter[str] = Counter()
+        for instant in self._views.list_changes(server, group):
+            now = Counter(self._views.listed(server, group, instant))
+            for client_id in dict.fromkeys((*before, *now)):
+                if now[client_id] > max(1, before[client_id]):
+                    found.setdefault(client_id, []).append((instant, instant))
+                elif now[client_id] <= 1 < before[client_id]:
+                    found.setdefault(client_id, []).append((instant, -1))
+            before = now
+        return found
 
     # --- consumers --------------------------------------------------------------------
 

@@ -95,11 +95,12 @@ class Owners:
             (views[0], views[1], node, other),
             (views[1], views[0], other, node),
         ):
-            for client_id in has.ids:
-                if client_id not in lacks.ids:
+            lacking = lacks.times()
+            twice = [client_id for client_id, times in has.times().items() if 0 < lacking.get(client_id, 0) < times]
+            found = found.also(self._doubled(queue, twice, node_has, has, t_ns))
+            for client_id in has.times():
+                if client_id not in lacking:
                     found = found.also(self._member(queue, client_id, node_has, has, node_lacks, lacks, t_ns))
-                elif has.ids.count(client_id) > lacks.ids.count(client_id):
-                    found = found.also(self._doubled(queue, client_id, node_has, has, t_ns))
             for broker_name, count in has.queues.items():
                 if lacks.queues.get(broker_name, 0) < count:
                     found = found.also(self._routes.differing(queue.topic, broker_name, node_has, node_lacks, t_ns))
@@ -138,10 +139,13 @@ class Owners:
             return lacking.also(self._behind(queue, lacks, server, client_id, asked_ns, t_ns, listed=True))
         return self._counting_ended(queue, has, view, client_id, end, t_ns)
 
-    def _doubled(self, queue: GroupQueue, client_id: str, node: str, view: View, t_ns: int) -> CauseChain:
-        """Why a consumer counts a member more often than once."""
+    def _doubled(self, queue: GroupQueue, client_ids: Sequence[str], node: str, view: View, t_ns: int) -> CauseChain:
+        """Why a consumer counts members more often than once."""
+        if not client_ids:
+            return CauseChain()
         server, asked_ns = self._members.node_of(view.source), self._asked_ns(queue, node, t_ns)
-        return self._members.doubled(server, queue.group, client_id, asked_ns)
+        every = (self._members.doubled(server, queue.group, client_id, asked_ns) for client_id in client_ids)
+        return both(dict.fromkeys(every))
 
     def _counting_ended(
         self, queue: GroupQueue, node: str, view: View, client_id: str, end: LifeStage, t_ns: int
@@ -214,12 +218,12 @@ class Owners:
                 yield (
                     self._members.lacking(server, queue.group, client_id, changed_ns) if end is None else by(end.origin)
                 )
-        for client_id in dict.fromkeys(after.ids):
-            times = before.ids.count(client_id), after.ids.count(client_id)
-            if min(times) and times[0] != times[1]:
-                view, at_ns = (before, changed_ns - 1) if times[0] > times[1] else (after, changed_ns)
-                yield self._doubled(queue, client_id, node, view, at_ns)
-            if client_id not in before.ids and self._members.end_of(client_id, changed_ns) is None:
+        for client_id, times in after.times().items():
+            times_before = before.times().get(client_id, 0)
+            if times_before and times_before != times:
+                view, at_ns = (before, changed_ns - 1) if times_before > times else (after, changed_ns)
+                yield self._doubled(queue, (client_id,), node, view, at_ns)
+            if not times_before and self._members.end_of(client_id, changed_ns) is None:
                 asked_ns = self._asked_ns(queue, node, changed_ns - 1)
                 yield self._members.lacking(server_before, queue.group, client_id, asked_ns)
         for broker_name in dict.fromkeys((*before.queues, *after.queues)):
@@ -233,8 +237,8 @@ class Owners:
     ) -> CauseChain:
         asleep = [item for node in members for item in at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)]
         found = both((*self._untrue(queue, awake, t_ns), locked))
-        for pair in combinations(awake, 2):
-            found = found.also(self.differing(queue, *pair, t_ns))
+        for other in awake[1:]:  # of two that differ, one differs from the first
+            found = found.also(self.differing(queue, awake[0], other, t_ns))
         if found:
             return found
         if asleep and not awake:
@@ -273,9 +277,9 @@ class Owners:
             view = self._view(queue, node, t_ns)
             if view is None:
                 continue
-            for client_id in dict.fromkeys(view.ids):
-                if view.ids.count(client_id) > 1:
-                    yield self._doubled(queue, client_id, node, view, t_ns)
+            twice = [client_id for client_id, times in view.times().items() if times > 1]
+            yield self._doubled(queue, twice, node, view, t_ns)
+            for client_id in view.times():
                 end = self._members.end_of(client_id, t_ns)
                 if end is not None:
                     found = self._counting_ended(queue, node, view, client_id, end, t_ns)
