@@ -10,8 +10,8 @@ from faults.disturbance import BLOCKING_MS, UNHEARD, Disturbance, Frame
 from faults.fault import Fault
 from faults.scope import LinkScope, PartitionScope
 from faults.target import ANY
-from faults.words import Wording, Words, WordsError, code, number, options, without_one_way, words_after
-from nodes.fields import Rule, checked, choice, shown, text, whole, whole_rule
+from faults.words import Wording, Words, WordsError, code, number, options, percentage, without_one_way, words_after
+from nodes.fields import Rule, checked, choice, percent, shown, text, whole, whole_rule
 from nodes.protocol.codes import RequestCode
 
 CODE = Rule("a request code", whole_rule(minimum=0).holds)
@@ -24,7 +24,7 @@ _OFTEN_PERCENT = 50
 
 
 def _often_lost(parameters: Mapping[str, Any]) -> bool:
-    return int(parameters.get("percent", 100)) >= _OFTEN_PERCENT
+    return float(parameters.get("percent", 100)) >= _OFTEN_PERCENT
 
 
 def _hits(scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
@@ -169,14 +169,14 @@ class Loss(FrameFault):
         "loss", f"PERCENT [A [B]] [one-way] {_FILTERS_USAGE}", "lose frames: calls that wait for them time out"
     )
     scope: LinkScope
-    percent: int = whole(unit="percent", minimum=0, maximum=100)
+    percent: float = percent()
     """Probability, 0 to 100."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`loss PERCENT [A [B]] ...`."""
         rest, answer = options(words[1:], FILTERS)
-        return cls(links(rest), number("percent", words[0]), **filters(answer))
+        return cls(links(rest), percentage(words[0]), **filters(answer))
 
     @classmethod
     def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:
@@ -201,13 +201,13 @@ class TcpLoss(LinkFault):
         "tcp-loss", "PERCENT [A [B]] [one-way]", "lose segments, which kernels retransmit: loss becomes delay"
     )
     scope: LinkScope
-    percent: int = whole(unit="percent", minimum=0, maximum=100)
+    percent: float = percent()
     """Probability of each transmission, 0 to 100."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`tcp-loss PERCENT [A [B]] [one-way]`."""
-        return cls(links(words[1:]), number("percent", words[0]))
+        return cls(links(words[1:]), percentage(words[0]))
 
     @classmethod
     def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:

@@ -12,6 +12,7 @@ from nodes.fields import TIME_MAX_MS, shown
 Words = Sequence[str]
 ONE_WAY = "one-way"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%?")
 _SPAN = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h)?")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
@@ -80,6 +81,18 @@ def number(subject: str, word: str) -> int:
     if not is_whole(word):
         raise WordsError(f"expected a whole number of {subject}, not {shown(word)}")
     return int(word)
+
+
+def percentage(word: str) -> float:
+    """Parse a part of a hundred: `20`, `0.5`, `0.5%`.
+
+    Raises:
+        WordsError: the word is not one.
+    """
+    match = _PERCENT.fullmatch(word)
+    if match is None:
+        raise WordsError(f"expected a number of percent such as 20 or 0.5, not {shown(word)}")
+    return float(match[1])
 
 
 def is_whole(word: str) -> bool:

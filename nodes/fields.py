@@ -190,6 +190,22 @@ def whole(
     return checked(whole_rule(unit, minimum, maximum, limit), default, key=key, unit=unit, usual=usual)
 
 
+def percent(default: Any = attrs.NOTHING, *, key: str = "") -> Any:
+    """A part of a hundred, with or without a fraction; one without is an int, however it is written."""
+    return checked(_PERCENT, default, key=key, unit="percent", converter=_without_fraction)
+
+
+def _is_percent(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
+
+
+def _without_fraction(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_PERCENT = Rule("a number of percent from 0 to 100", _is_percent)
+
+
 def flag(*, default: bool, key: str = "") -> Any:
     """A switch."""
     return checked(SWITCH, default, key=key)

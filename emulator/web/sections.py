@@ -79,7 +79,7 @@ def _hit_links(rule: LinkRule, names: tuple[str, ...]) -> Entries:
 def _label(rule: LinkRule) -> str:
     words = [rule.effect.value]
     if rule.loss:
-        words.append(f"{rule.loss:.0%}")
+        words.append(f"{rule.loss * 100:g}%")
     if rule.delay_ms:
         words.append(f"{rule.delay_ms} ms")
     return " ".join(words)

@@ -1,4 +1,4 @@
-"""Whose chain leads through another broker: an elected master, a slave that acts for one, one that lists a client twice.
+"""Chains through another broker: an elected master, a slave that acts for one, one that lists a client twice.
 
 What is expected was found by leaving the fault out: without it the harm is not there, or nearly.
 """

@@ -62,9 +62,9 @@ def test_the_parameters_of_a_fault_carry_their_units():
     assert Delay(LinkScope("a", "b"), 40, 5).parameters() == {"one_way": False, "delay_ms": 40, "jitter_ms": 5}
 
 
-@pytest.mark.parametrize("percent", [-1, 101, 0.5, True])
-def test_a_probability_is_a_whole_number_of_percent(percent):
-    with pytest.raises(FieldError, match="percent: expected a whole number of percent from 0 to 100"):
+@pytest.mark.parametrize("percent", [-1, 101, 100.5, float("nan"), True])
+def test_a_probability_is_a_number_of_percent(percent):
+    with pytest.raises(FieldError, match="percent: expected a number of percent from 0 to 100"):
         Loss(LinkScope(ANY, ANY), percent)
 
 

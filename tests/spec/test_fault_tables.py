@@ -45,6 +45,7 @@ SENT = {
         "among": "servers",
     },
     "loss 20": {"kind": "loss", "percent": 20},
+    "loss 0.5%": {"kind": "loss", "percent": 0.5},
     "loss 20 c1 code HEART_BEAT during starting": {
         "kind": "loss",
         "percent": 20,
@@ -196,9 +197,9 @@ def test_a_parameter_of_another_kind_is_refused(kind):
         ('kind = "fixed-kill"\nat_s = 1', "fault[0].node: missing; expected the exact name of a node"),
         (
             'kind = "loss"\npercent = 120\nat_s = 1',
-            "fault[0].percent: expected a whole number of percent from 0 to 100",
+            "fault[0].percent: expected a number of percent from 0 to 100",
         ),
-        ('kind = "loss"\npercent = "20"\nat_s = 1', "fault[0].percent: expected a whole number of percent from 0 to"),
+        ('kind = "loss"\npercent = "20"\nat_s = 1', "fault[0].percent: expected a number of percent from 0 to"),
         ('kind = "drop"\ncode = "HEARTBEAT"\nat_s = 1', 'fault[0].code: unknown request code "HEARTBEAT"'),
         ('kind = "drop"\ncode = -1\nat_s = 1', "fault[0].code: expected a request code, not -1"),
         ('kind = "refuse"\nresponse = 2\nat_s = 1', "fault[0].code: missing; expected a request code"),

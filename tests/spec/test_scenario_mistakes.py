@@ -156,11 +156,11 @@ SUSPEND = '[[fault]]\nkind = "suspend"\nnode = "broker-a"\n'
         ),
         pytest.param(
             LOSS + "percent = 101",
-            "fault[0].percent: expected a whole number of percent from 0 to 100, not 101",
+            "fault[0].percent: expected a number of percent from 0 to 100, not 101",
             id="more than all",
         ),
         pytest.param(
-            LOSS, "fault[0].percent: missing; expected a whole number of percent from 0 to 100", id="loss of nothing"
+            LOSS, "fault[0].percent: missing; expected a number of percent from 0 to 100", id="loss of nothing"
         ),
         pytest.param(
             LOSS + "percent = 1\nfor_s = 0",
