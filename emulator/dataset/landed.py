@@ -42,6 +42,7 @@ from emulator.pipeline.typed import VALUE_TYPES, typed
 from emulator.trace.schema import ADMIN, BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC
 from emulator.trace.schema import TABLES as TRACED
 from nodes.beliefs import BeliefKind
+from nodes.fields import shown
 from nodes.units import NS_PER_S
 
 Session = SparkSession
@@ -101,6 +102,13 @@ def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="rmqemu-dataset-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder / "dataset"
+
+
+def _interval(every_s: object) -> Column:
+    """Where the interval of a second begins."""
+    if not isinstance(every_s, int) or isinstance(every_s, bool) or every_s < 1:
+        raise UserError(f"every_s: expected a whole number of seconds >= 1, not {shown(repr(every_s))}")
+    return (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
 
 
 class LandedRuns:
@@ -196,9 +204,12 @@ class LandedRuns:
 
         Returns:
             run, start_ns, event, src, dst, kind, code, status, frames.
+
+        Raises:
+            UserError: the interval is not whole seconds.
         """
+        start_ns = _interval(every_s)
         counted = rates(self.bronze.table(RPC), self.bronze.table(COUNTS))
-        start_ns = (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
         keys = [name for name in counted.columns if name not in ("second", "frames")]
         return counted.groupBy("run", start_ns, *keys[1:]).agg(F.sum("frames").alias("frames"))
 
@@ -263,11 +274,17 @@ class LandedRuns:
         """The most messages of a topic that waited for a group in each interval of so many seconds.
 
         Returns:
-            run, group, topic, start_ns, waiting.
+            run, variant, seed, group, topic, start_ns, waiting.
+
+        Raises:
+            UserError: the interval is not whole seconds.
         """
+        start_ns = _interval(every_s)
         per_second = lag_series(self.bronze, rows_per_share=self._rows_per_share)
-        start_ns = (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
-        return per_second.groupBy("run", "group", "topic", start_ns).agg(F.max("waiting").alias("waiting"))
+        found = per_second.groupBy("run", "group", "topic", start_ns).agg(F.max("waiting").alias("waiting"))
+        seeds = self.bronze.runs.select("run", "seed")
+        whose = F.broadcast(self._variants.join(seeds, "run").select("run", "variant", "seed"))
+        return whose.join(found, "run")
 
     def judge(self) -> "JudgedRuns":
         """Judge all runs; nothing is computed before `write` or a table is asked for."""

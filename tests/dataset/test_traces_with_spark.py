@@ -200,3 +200,17 @@ def test_an_address_is_the_name_of_its_node_in_rows_and_in_member_lists(landed):
 def test_the_reference_names_every_column_of_a_silver_table(landed, name):
     columns = (MADE_BY[name].__doc__ or "").partition("Returns:")[2]
     assert [column for column in getattr(landed, name)().columns if not re.search(rf"\b{column}\b", columns)] == []
+
+
+def test_lag_says_of_which_variant_and_seed_it_is(landed):
+    rows = landed.lag(every_s=10).collect()
+
+    assert {(row["variant"], row["seed"]) for row in rows} == {("two-consumers", 1)}
+    assert {row["start_ns"] % (10 * 10**9) for row in rows} == {0}
+
+
+@pytest.mark.parametrize("every_s", [0, -1, 0.5, True, "1"])
+@pytest.mark.parametrize("name", ["lag", "rates"])
+def test_an_interval_is_whole_seconds(landed, name, every_s):
+    with pytest.raises(UserError, match=r"^every_s: expected a whole number of seconds >= 1, not "):
+        getattr(landed, name)(every_s=every_s)
