@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import attrs
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
@@ -34,6 +35,7 @@ def execute_file(
     judging: Judging,
     jobs: int | None,
     *,
+    seeds: str | None,
     retry: bool,
     shrink: bool,
     service: bool = False,
@@ -47,6 +49,7 @@ def execute_file(
         campaigns: directory of all campaigns.
         judging: what runs and judges the runs.
         jobs: runs at the same time, instead of the campaign's.
+        seeds: as people write them, instead of the campaign's.
         retry: run again what crashed or hung.
         shrink: shrink the first failure of each kind, when all cases have been run.
         service: the exit status is 1 also if the service of a run is paging.
@@ -54,6 +57,8 @@ def execute_file(
         allow_code: whether its scenarios may run code that they name.
     """
     campaign = load_campaign(path, allow_code=allow_code)
+    if seeds is not None:
+        campaign = attrs.evolve(campaign, seeds=read_seeds("--seeds", seeds))
     _execute(campaign, campaigns, judging, jobs, retry=retry, shrink=shrink, service=service, to=to)
 
 

@@ -4,7 +4,13 @@ import json
 from collections.abc import Iterable
 
 from emulator.base.printing import print_json, print_line
-from emulator.spec.reading.bundled import BundledFile, bundled_campaigns, bundled_scenarios
+from emulator.spec.reading.bundled import (
+    BundledFile,
+    bundled_campaigns,
+    bundled_scenarios,
+    campaign_path,
+    scenario_path,
+)
 
 _COLUMNS_BETWEEN = 2
 
@@ -21,6 +27,18 @@ def show_examples(*, as_json: bool) -> None:
     print_line()
     print_line("campaigns, for rmqemu campaign NAME:")
     _print(kinds["campaign"])
+
+
+def print_example(name: str) -> None:
+    """Print the file of a scenario or a campaign.
+
+    Raises:
+        SpecError: there is no such example.
+    """
+    is_campaign = name.replace("_", "-") in bundled_campaigns().keys() - bundled_scenarios().keys()
+    path = campaign_path(name) if is_campaign else scenario_path(name)
+    for line in path.read_text("utf-8").splitlines():
+        print_line(line)
 
 
 def _print(some: Iterable[BundledFile]) -> None:

@@ -3,12 +3,16 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from emulator.console.session import Session
+from emulator.console.timing import span_ms
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words
 from faults.catalogue import WORDINGS, fault_from_words
 from faults.fault import Fault
 from faults.process import DOWN, Restart, Suspend
 from faults.reconfigure import Reconfigure, options_text
 from faults.words import Wording, WordsError
+from nodes.units import NS_PER_MS
+
+_FOR = "for"
 
 
 class _Break:
@@ -18,11 +22,31 @@ class _Break:
         self._verb = wording.verb
 
     async def __call__(self, session: Session, words: Words) -> Lines:
+        words, lasts_ms = _lasting(words)
         try:
             fault = fault_from_words(self._verb, words)
         except WordsError as error:
             raise VerbError(str(error)) from None
-        return await _begin(session, fault)
+        timed = await session.begin(fault)
+        begun = f"{timed.id}: {timed.fault.describe()}"
+        if lasts_ms is None:
+            return (begun,)
+        end_ms = session.now_ms + lasts_ms
+        session.cluster.world.nursery.start_soon(_end, session, timed.id, end_ms, name=f"end of {timed.id}")
+        return (f"{begun}, until {end_ms / 1_000:.3f} s",)
+
+
+def _lasting(words: Words) -> tuple[Words, int | None]:
+    """(words without `for SPAN` at their end, the span in ms; None: without it a fault lasts until it is ended)."""
+    *rest, word, span = ("", "", *words)
+    return (rest[2:], span_ms(span)) if word == _FOR else (words, None)
+
+
+async def _end(session: Session, fault_id: str, at_ms: int) -> None:
+    await session.cluster.world.sleep_until_ns(at_ms * NS_PER_MS)
+    if fault_id in session.operator.active:  # nobody has ended it before
+        for line in await _heal_all(session, (fault_id,)):
+            session.print_line(line)
 
 
 async def _restart(session: Session, words: Words) -> Lines:
@@ -63,11 +87,6 @@ async def _heal_all(session: Session, ids: Words) -> Lines:
         session.require_active(fault_id)
     healed = [await session.heal(fault_id) for fault_id in ids]
     return tuple(f"healed {timed.id}: {timed.fault.describe()}" for timed in healed) or ("nothing is broken",)
-
-
-async def _begin(session: Session, fault: Fault) -> Lines:
-    timed = await session.begin(fault)
-    return (f"{timed.id}: {timed.fault.describe()}",)
 
 
 _ACTS: Mapping[str, Callable[[Session, Words], Awaitable[Lines]]] = {Reconfigure.wording.verb: _restart}

@@ -3,6 +3,8 @@
 import json
 import signal
 
+import pytest
+
 from support.rmqemu_process import rmqemu, started
 
 PATIENCE_S = 30
@@ -35,3 +37,20 @@ def test_up_without_a_file_is_the_cluster_for_guests(tmp_path):
 
     assert address.strip().endswith(":9876")
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["guests-live-seed1-1"]
+
+
+@pytest.mark.parametrize("name", ["half-seen-consumer", "half_seen_consumer", "who-locks"])
+def test_the_command_prints_the_file_of_a_name(tmp_path, name):
+    printed = rmqemu("examples", name, cwd=tmp_path).stdout
+    copy = tmp_path / "copy.toml"
+    copy.write_text(printed, encoding="utf-8")
+
+    assert printed.startswith("# ")
+    assert rmqemu("check", str(copy), cwd=tmp_path).returncode == 0
+
+
+def test_a_name_that_is_none_is_told(tmp_path):
+    refused = rmqemu("examples", "half-seen-consumers", cwd=tmp_path).stderr
+    assert refused.startswith(
+        "rmqemu: half-seen-consumers: file: there is no such file, and no scenario of the package"
+    )

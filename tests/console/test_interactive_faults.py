@@ -40,6 +40,25 @@ def test_a_cut_begins_where_it_is_said_and_ends_where_it_is_healed(tmp_path):
     assert faults(trace) == [(10_000, "begin", "cut", "c1 -> broker-a"), (20_000, "end", "cut", "c1 -> broker-a")]
 
 
+def test_a_fault_with_a_length_ends_by_itself(tmp_path):
+    async def sitting(me: ConsoleUser) -> None:
+        await me.at_ms(10_000)
+        assert await me.say("suspend c2 for 5s") == ("suspend-1: suspend c2, until 15.000 s",)
+        assert await me.say("loss 20 c1 for 8s") == ("loss-1: lose 20 % on c1 <-> *, until 18.001 s",)
+        await me.at_ms(12_000)
+        await me.say("heal loss-1")
+        await me.at_ms(20_000)
+        assert await me.say("faults") == ("no fault is active",)
+
+    _, trace = run_at_console(scenario(), tmp_path, sitting)
+    assert [(at_ms, event, kind) for at_ms, event, kind, _ in faults(trace)] == [
+        (10_000, "begin", "suspend"),
+        (10_001, "begin", "loss"),
+        (12_000, "end", "loss"),
+        (15_000, "end", "suspend"),
+    ]
+
+
 def test_whoever_leaves_finds_everything_healed(tmp_path):
     async def sitting(me: ConsoleUser) -> None:
         await me.at_ms(10_000)
@@ -89,6 +108,8 @@ def test_whoever_leaves_finds_everything_healed(tmp_path):
         ("slow-disk guest 100", "expected a node: guest is a guest"),
         ("permission guest 4", "expected a node: guest is a guest"),
         ("resume guest", "guest is not suspended: there is nothing to resume"),
+        ("suspend c2 for ever", "expected a time such as 30s, 500ms or 2m, not ever"),
+        ("suspend for 5s", "expected: suspend NODES"),
         ("loss 120", "expected a number of percent from 0 to 100, not 120"),
         ("loss much", "expected a number of percent such as 20 or 0.5, not much"),
         ("resume c1", "c1 is not suspended: there is nothing to resume"),

@@ -101,7 +101,7 @@ class _OfRun:
             SymptomKind.POPPED_AGAIN: self._popped_again,
             SymptomKind.DENIED: self._denied,
             SymptomKind.LATENCY: lambda: self._late(attrgetter("consumed_per_s")),
-            SymptomKind.LAG: lambda: self._late(attrgetter("per_s")),
+            SymptomKind.LAG: self._lag,
             SymptomKind.STALLED: self._stalled,
             SymptomKind.FAILED_SENDS: self._failed_sends,
             SymptomKind.STORM: self._storms,
@@ -140,6 +140,12 @@ class _OfRun:
                 waited_s = float(sum(waiting for _, waiting in per_s))
                 subject = f"{item.queue.group} {item.queue.topic}"
                 yield _Part(subject, causes, waited_s, item.queue.name, second * NS_PER_S)
+
+    def _lag(self) -> _Parts:
+        yield from self._late(attrgetter("per_s"))
+        for row in self._found.of(LOSSES.table):  # lost messages wait until a broker loses them, a second at least
+            subject = f"{row.queue.group} {row.queue.topic}"
+            yield _Part(subject, row.causes, float(row.lost), row.queue.name)
 
     def _lost(self) -> _Parts:
         for row in self._found.of(LOSSES.table):

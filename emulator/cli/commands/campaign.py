@@ -28,6 +28,10 @@ def campaign(
             min=1, max=10_000, help="Runs at the same time; those of the file, or the cores.", show_default=False
         ),
     ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="SEEDS", help='Instead of those of the file: "1-100", "1-10, 50".', show_default=False),
+    ] = None,
     engine: EngineOption = None,
     master: MasterOption = None,
     remote: RemoteOption = None,
@@ -49,4 +53,4 @@ def campaign(
 
         judging = Judging(engine, master, remote)
         how = {"retry": retry, "shrink": shrink, "service": service, "allow_code": allow_code}
-        execute_file(file, campaigns, judging, jobs, to=to, **how)
+        execute_file(file, campaigns, judging, jobs, seeds=seeds, to=to, **how)
