@@ -1,5 +1,6 @@
 """Errors of Spark as one line: what failed and where, without the stack of Java."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,11 +53,25 @@ def spark_errors(where: str = "Spark") -> Iterator[None]:
         raise SparkError(f"{where}: {gist(str(error))}") from error
 
 
+def raise_errors_only() -> None:
+    """Let pyspark raise the errors of queries, and not print them before, with the stack of Java as JSON of 10 KB.
+
+    It stays so for all sessions of this process, unless RMQEMU_SPARK_LOG asks for what Spark logs.
+    """
+    if LOG not in os.environ:
+        for logger in _query_loggers():
+            logger.disabled = True
+
+
+def _query_loggers() -> list[PySparkLogger]:
+    # Made by pyspark, since it logs through a class of its own, which a logger that exists already would not have.
+    return [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+
+
 @contextmanager
 def _silent_loggers() -> Iterator[None]:
     """Those of pyspark that print errors with the stack of Java, before they are raised."""
-    # Made by pyspark, since it logs through a class of its own, which a logger that exists already would not have.
-    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    loggers = _query_loggers()
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from emulator.base.printing import print_line
 from emulator.dataset.archive import make_archive_later
 from emulator.dataset.connect import address, connect_session, is_connect
-from emulator.dataset.failures import spark_errors
+from emulator.dataset.failures import raise_errors_only, spark_errors
 from emulator.dataset.masters import MasterError, settings_of
 from emulator.dataset.object_store import (
     is_in_object_store,
@@ -91,6 +91,7 @@ def open_session(
         WorkersError: a cluster gives no workers, or they lack this package.
         SparkError: Spark does not start.
     """
+    raise_errors_only()
     in_store = is_in_object_store(uri)
     where = find_where(master, remote, note)
     if in_store and where.origin is Origin.SERVER:

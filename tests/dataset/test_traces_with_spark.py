@@ -1,6 +1,8 @@
 """`emulator.traces` with Spark: the same findings, and bronze, silver and gold as DataFrames."""
 
+import logging
 import re
+from logging.handlers import BufferingHandler
 
 import numpy as np
 import pandas as pd
@@ -214,3 +216,11 @@ def test_lag_says_of_which_variant_and_seed_it_is(landed):
 def test_an_interval_is_whole_seconds(landed, name, every_s):
     with pytest.raises(UserError, match=r"^every_s: expected a whole number of seconds >= 1, not "):
         getattr(landed, name)(every_s=every_s)
+
+
+def test_a_wrong_name_in_a_query_is_raised_and_not_printed(landed):
+    printed = BufferingHandler(10)
+    logging.getLogger("SQLQueryContextLogger").addHandler(printed)
+    with pytest.raises(AnalysisException, match="rmq_overlap"):
+        landed.spark.sql("select * from rmq_overlap").collect()
+    assert printed.buffer == []
