@@ -138,6 +138,10 @@ class GroupViews(Watcher):
         """When a client id was listed first, and of which node it is."""
         return self._first_seen.get(client_id) or FirstSeen(-1, self._node_of(client_id))
 
+    def ids_of(self, node: str, t_ns: int) -> Sequence[str]:
+        """The client ids of a node that had been listed by an instant, the newest last."""
+        return [client_id for client_id, seen in self._first_seen.items() if seen.node == node and seen.t_ns <= t_ns]
+
     def locked_by(self, broker: str, queue: GroupQueue, since_ns: int, t_ns: int) -> str:
         """The client id for which a broker had locked a queue at an instant, expired or not; empty: for none.
 

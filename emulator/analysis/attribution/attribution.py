@@ -64,7 +64,7 @@ class Attribution:
         )
         self.waiting = Waiting(
             *(self.origins, self.views, self.elected, inputs.presence, inputs.owners, inputs.administrators),
-            *(self.reach, self.owners, self.routes, self.fates),
+            *(self.reach, self.members, self.masters, self.owners, self.routes, self.fates),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}
         self.calls = Calls(self.origins, self.reach, self.masters, replicas, broker_names)

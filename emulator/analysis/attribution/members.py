@@ -90,6 +90,13 @@ class Members:
             found = self._known[key] = self._lacking(server, group, client_id, t_ns)
         return found
 
+    def unknown(self, server: str, group: str, node: str, t_ns: int) -> CauseChain:
+        """Why a server that lists members of a group does not list a consumer; nothing: it does."""
+        ids = self._views.ids_of(node, t_ns)
+        if not ids or server not in self._views.servers(group) or ids[-1] in self.listed(server, group, t_ns):
+            return CauseChain()
+        return self.lacking(server, group, ids[-1], t_ns)
+
     def _lacking(self, server: str, group: str, client_id: str, t_ns: int) -> CauseChain:
         node = self.node_of(client_id)
         server_began = self._origins.began(server, t_ns)

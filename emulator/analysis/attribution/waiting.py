@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, Shares, both, by, either, ruled
 from emulator.analysis.attribution.fates import Fates
+from emulator.analysis.attribution.masters import Masters
+from emulator.analysis.attribution.members import Members
 from emulator.analysis.attribution.owners import Owners
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
@@ -38,7 +40,7 @@ class Waiting:
     Args:
         origins, views, elected: have read all rows.
         presence, owners_of, administrators: have read all rows.
-        reach, owners, routes, fates: of the run.
+        reach, members, masters, owners, routes, fates: of the run.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class Waiting:
         owners_of: QueueOwners,
         administrators: Administrators,
         reach: Reach,
+        members: Members,
+        masters: Masters,
         owners: Owners,
         routes: Routes,
         fates: Fates,
@@ -61,6 +65,8 @@ class Waiting:
         self._owners_of = owners_of
         self._administrators = administrators
         self._reach = reach
+        self._members = members
+        self._masters = masters
         self._owners = owners
         self._routes = routes
         self._fates = fates
@@ -123,13 +129,15 @@ class Waiting:
         return away or of_consumers or self._shortly_before(queue, node, broker, t_ns) or of_consumers
 
     def _shortly_before(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
-        """What kept consumers from the broker until shortly before: they have not asked again yet."""
+        """What kept consumers from the broker until shortly before, so that they have not asked again, or asked another."""
         found: list[Hindrance] = []
         since_ns = max(0, t_ns - _ASKS_AGAIN_NS)
         for consumer in self._consumers(queue, node, t_ns):
             for code in _PULLS:
                 found += self._reach.hindrances(consumer, broker, since_ns, t_ns + 1, code)
-        return needed(found)
+        if found or self._asked(queue, node, since_ns) == broker:
+            return needed(found)
+        return self._masters.replaced(queue.broker_name, t_ns)
 
     def _of_consumers(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
         if queue.topic.startswith(RETRY_TOPIC_PREFIX) or self._is_unknown(queue.group, queue.topic):
@@ -143,7 +151,7 @@ class Waiting:
         if not consumers:
             members = [process[0] for process in self._presence.members(queue.group, queue.topic, t_ns)]
             return self._owners.none(queue, members, t_ns) if members else self._without_members(queue, t_ns)
-        found = [self._kept(consumer, broker, t_ns) for consumer in consumers]
+        found = [self._kept(consumer, queue.group, broker, t_ns) for consumer in consumers]
         if not all(found):
             return needed(self._unreplicated(broker, queue.broker_name, t_ns)) or ruled(RuleOfRocketMQ.LISTENER)
         return both(found).also(both(self._why_owned(queue, t_ns)))
@@ -186,13 +194,13 @@ class Waiting:
             found += self._origins.absences(node, max(0, t_ns - _HIDDEN_NS), t_ns + 1)
         return needed(found)
 
-    def _kept(self, consumer: str, broker: str, t_ns: int) -> CauseChain:
-        """What keeps a consumer from the broker of its queue."""
+    def _kept(self, consumer: str, group: str, broker: str, t_ns: int) -> CauseChain:
+        """What keeps a consumer from the broker of its queue, which answers pulls of members alone."""
         hindrances: list[Hindrance] = []
         for code in _PULLS:
             hindrances += at(self._reach.hindrances(consumer, broker, t_ns, t_ns + 1, code), t_ns)
         hindrances += [item for item in self._refused(consumer, broker, t_ns) if item not in hindrances]
-        return needed(hindrances)
+        return needed(hindrances) or self._members.unknown(broker, group, consumer, t_ns)
 
     def _refused(self, consumer: str, broker: str, t_ns: int) -> Iterator[Hindrance]:
         for life in self._origins.overlapping(t_ns, t_ns):
