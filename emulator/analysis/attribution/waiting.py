@@ -129,7 +129,7 @@ class Waiting:
         return away or of_consumers or self._shortly_before(queue, node, broker, t_ns) or of_consumers
 
     def _shortly_before(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
-        """What kept consumers from the broker until shortly before, so that they have not asked again, or asked another."""
+        """What kept consumers from the broker until shortly before: they have not asked it again yet."""
         found: list[Hindrance] = []
         since_ns = max(0, t_ns - _ASKS_AGAIN_NS)
         for consumer in self._consumers(queue, node, t_ns):
