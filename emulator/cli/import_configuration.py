@@ -119,10 +119,10 @@ def _print_warnings(cluster: ImportedCluster, *, err: bool = False) -> None:
     for verdict in verdicts_of_cluster(cluster):
         if verdict.is_warning:
             print_line(f"warning: {verdict.line()}", err=err)
-    for node in cluster.nodes:
-        place = f"{node.source}:{node.line}" if node.line else node.source
-        for note in node.notes:
-            print_line(f"note: {place}: {note}", err=err)
+    places = ((f"{node.source}:{node.line}" if node.line else node.source, node) for node in cluster.nodes)
+    notes = (f"note: {place}: {note}" for place, node in places for note in node.notes)
+    for line in dict.fromkeys(notes):  # of nodes alike, once
+        print_line(line, err=err)
 
 
 def _print_counts(verdicts: Sequence[Verdict], *, err: bool = False) -> None:

@@ -125,7 +125,7 @@ def _taken(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 def _single(node: ConfiguredNode) -> ImportedNode:
     verdicts = verdicts_of(node)
-    return ImportedNode(node.kind, {}, _taken(verdicts), verdicts, node.source, node.line)
+    return ImportedNode(node.kind, {}, _taken(verdicts), verdicts, node.source, node.line, node.notes)
 
 
 def _numbered_nodes(configured: Sequence[ConfiguredNode], kind: FileKind, stem: str) -> Iterator[ImportedNode]:
@@ -135,7 +135,7 @@ def _numbered_nodes(configured: Sequence[ConfiguredNode], kind: FileKind, stem: 
         if node.kind is not kind:
             continue
         verdicts = verdicts_of(node)
-        options, notes = _taken(verdicts), []
+        options, notes = _taken(verdicts), list(node.notes)
         if has_controller(node) and options.get("listenPort") == CONTROLLER_PORT:
             del options["listenPort"]
             notes.append(f"listenPort is left out: {CONTROLLER_PORT} is the port of the controller in the process")
@@ -187,7 +187,7 @@ def _broker(node: ConfiguredNode, part: ImportedNode, host: str, number: int, id
         number: 0, or that of a slave that an operator makes.
         ids: mapping brokerName -> ids given so far, for modes in which RocketMQ gives them.
     """
-    notes: list[str] = []
+    notes = list(node.notes)
     name = _broker_name(node, host, notes)
     broker_id = _broker_id(node, name, ids, notes)
     broker_id = number if node.slaves and not _is_on(node, "enableControllerMode") else broker_id

@@ -1,7 +1,7 @@
 """Manifests of Kubernetes: StatefulSets, Deployments and Pods with their ConfigMaps, and the operator's resources.
 
-Several documents may stand in a file, as Helm prints them. Services, claims and what else there is have no part in a
-scenario, since every emulated node finds every other one.
+Several documents may stand in a file, as Helm prints them. Ports that Services publish are told, and not taken; claims
+and what else there is have no part in a scenario, since every emulated node finds every other one.
 """
 
 import posixpath
@@ -11,10 +11,19 @@ from itertools import groupby
 
 import attrs
 
+from emulator.importing import not_taken
+from emulator.importing.not_taken import PublishedPort
 from emulator.importing.operator_resources import OPERATOR_KINDS, nodes_of_operator
 from emulator.importing.property_files import settings_of_content
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
-from emulator.importing.startup import Startup, settings_of_environment, startup_of, with_variables
+from emulator.importing.startup import (
+    Startup,
+    in_process_note,
+    sets_nothing,
+    settings_of_environment,
+    startup_of,
+    with_variables,
+)
 from emulator.importing.yaml_files import YamlValue
 from emulator.spec.model.bounds import BROKERS_MAX
 from emulator.spec.rocketmq.known_options import FileKind
@@ -23,6 +32,7 @@ _WITH_PODS = ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Pod")
 _NAMED_BY_NUMBER = ("StatefulSet",)
 _CONFIG_MAP = "ConfigMap"
 _LIST = "List"
+_SERVICE = "Service"
 _NAME_OF_POD = "$(metadata.name)"
 """Stands for the name of the pod."""
 _CHARS_PER_VISIT = 16
@@ -32,6 +42,7 @@ _USUAL_FILES: Mapping[FileKind, tuple[str, ...]] = {
     FileKind.NAMESRV: ("namesrv.conf", "namesrv.properties", "nameserver.conf"),
     FileKind.CONTROLLER: ("controller.conf",),
     FileKind.CONTAINER: ("broker-container.conf",),
+    FileKind.PROXY: ("rmq-proxy.json",),
 }
 """Files that images read without a `-c` that names them."""
 
@@ -49,10 +60,11 @@ class Manifests:
             ConfigurationError: a value cannot be used, or a file in a ConfigMap is no properties file.
         """
         maps = {name_of(item): item.get("data") for item in self.resources if item.get("kind").text == _CONFIG_MAP}
+        services = [item for item in self.resources if item.get("kind").text == _SERVICE]
         for resource in self.resources:
             kind = resource.get("kind").text
             if kind in _WITH_PODS:
-                yield from _nodes_of_pods(resource, maps)
+                yield from _nodes_of_pods(resource, maps, services)
             elif kind in OPERATOR_KINDS:
                 yield from nodes_of_operator(resource, lambda volumes: _files_of_volumes(volumes, maps))
 
@@ -73,7 +85,9 @@ def name_of(resource: YamlValue) -> str:
     return resource.get("metadata", "name").text
 
 
-def _nodes_of_pods(resource: YamlValue, maps: Mapping[str, YamlValue]) -> Iterator[ConfiguredNode]:
+def _nodes_of_pods(
+    resource: YamlValue, maps: Mapping[str, YamlValue], services: Sequence[YamlValue]
+) -> Iterator[ConfiguredNode]:
     kind = resource.get("kind").text
     pod = resource.get("spec") if kind == "Pod" else resource.get("spec", "template", "spec")
     wanted = resource.get("spec", "replicas")
@@ -83,25 +97,69 @@ def _nodes_of_pods(resource: YamlValue, maps: Mapping[str, YamlValue]) -> Iterat
     name = name_of(resource) or kind.lower()
     is_single = kind not in _NAMED_BY_NUMBER and replicas == 1
     hosts = (name,) if is_single else tuple(f"{name}-{number}" for number in range(replicas))
+    labels = resource if kind == "Pod" else resource.get("spec", "template")
+    selecting = [item for item in services if _selects(item, labels.get("metadata", "labels"))]
     for container in pod.get("containers").items():
         files = _mounted_files(container, pod, maps)
-        for of_host, same in groupby(hosts, partial(_on_host, container, files, maps)):
-            if of_host is not None:
-                kind, settings = of_host
-                yield ConfiguredNode(kind, container.source, container.line, settings, tuple(same))
+        ports = tuple(_ports(container, selecting))
+        for nodes, same in groupby(hosts, partial(_on_host, pod, container, files, maps, ports)):
+            of_hosts = tuple(same)
+            yield from (attrs.evolve(node, hosts=of_hosts) for node in nodes)
+
+
+def _selects(service: YamlValue, labels: YamlValue) -> bool:
+    """Whether a Service leads to pods with labels."""
+    wanted = {name: value.text for name, value in service.get("spec", "selector").pairs()}
+    return bool(wanted) and wanted.items() <= {name: value.text for name, value in labels.pairs()}.items()
+
+
+def _ports(container: YamlValue, services: Sequence[YamlValue]) -> Iterator[PublishedPort]:
+    """The ports of a container that are open outside of Kubernetes."""
+    names = {item.get("name").text: item.get("containerPort").text for item in container.get("ports").items()}
+    for item in container.get("ports").items():
+        if item.get("hostPort").text:
+            yield PublishedPort(item.get("hostPort").text, item.get("containerPort").text, "hostPort")
+    for service in services:
+        number = {"NodePort": "nodePort", "LoadBalancer": "port"}.get(service.get("spec", "type").text)
+        for item in service.get("spec", "ports").items() if number is not None else ():
+            target = item.get("targetPort").text or item.get("port").text
+            if item.get(number or "").text:
+                by = f"Service {name_of(service)}"
+                yield PublishedPort(item.get(number or "").text, names.get(target, target), by)
 
 
 def _on_host(
-    container: YamlValue, files: Mapping[str, YamlValue], maps: Mapping[str, YamlValue], host: str
-) -> tuple[FileKind, tuple[Setting, ...]] | None:
-    """What a container starts in one pod, and what it sets there; None: no node of RocketMQ."""
+    pod: YamlValue,
+    container: YamlValue,
+    files: Mapping[str, YamlValue],
+    maps: Mapping[str, YamlValue],
+    ports: tuple[PublishedPort, ...],
+    host: str,
+) -> tuple[ConfiguredNode, ...]:
+    """The nodes that a container starts in one pod, and what it sets there; none: it is no node of RocketMQ."""
     variables = _variables(container, host, maps)
     values = {name: value for name, value, _ in variables}
     items = [item for key in ("command", "args") for item in container.get(key).items()]
     words = [with_variables(item.text, values, item.source, item.line) for item in items]
     container.visits.add(sum(map(len, words)) // _CHARS_PER_VISIT)
     startup = startup_of(container.get("image").text, words, container.source, container.line)
-    return None if startup is None else (startup.kind, _settings(container, startup, files, variables))
+    if startup is None:
+        return ()
+    node = ConfiguredNode(
+        startup.kind, container.source, container.line, _settings(container, startup, files, variables)
+    )
+    notes = (
+        *not_taken.of_image(container.get("image").text),
+        *not_taken.of_ports(startup.kind, ports, node.text("listenPort") or ""),
+        *not_taken.of_arguments(startup.unread, startup.script),
+        *not_taken.of_variables(name for name, _, line in variables if line and sets_nothing(name)),
+        *not_taken.of_pod(pod, container),
+    )
+    node, second = attrs.evolve(node, notes=notes), startup.in_process
+    if second is None:
+        return (node,)
+    settings = _settings(container, second, files, variables)
+    return node, attrs.evolve(node, kind=second.kind, settings=settings, notes=(in_process_note(second.kind),))
 
 
 def _variables(container: YamlValue, host: str, maps: Mapping[str, YamlValue]) -> list[tuple[str, str, int]]:

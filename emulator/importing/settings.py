@@ -70,6 +70,8 @@ class ConfiguredNode:
     """Whether a broker shares its process: then its file has no options of connections, and none of ACL 2.0."""
     slaves: int = 0
     """Slaves of each of these brokers, as an operator makes them."""
+    notes: tuple[str, ...] = ()
+    """What stands in the file and is not taken, and what that changes."""
 
     def text(self, name: str) -> str | None:
         """The text of an option: the last one that sets it counts, as in RocketMQ; None: nothing does."""

@@ -1,8 +1,9 @@
 """How a container starts a node of RocketMQ: its command, its arguments and its environment variables."""
 
+import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -57,6 +58,8 @@ _VARIABLES: Mapping[str, str] = MappingProxyType(
 """Environment variables that RocketMQ, its official images and its operator read -> the option that they set."""
 _WRITTEN = ("brokerName", "brokerId", "brokerClusterName", "brokerRole", "enableControllerMode", "controllerAddr")
 """Options that the start script of the operator's image appends to the file."""
+DEFAULT_FILES: Mapping[FileKind, str] = MappingProxyType({FileKind.PROXY: "conf/rmq-proxy.json"})
+"""Node -> the file below ROCKETMQ_HOME that it reads without a flag."""
 _SHELLS = ("sh", "bash", "ash")
 _SHELLS_MAX = 3
 """Shells that start one another."""
@@ -64,6 +67,13 @@ _CHARS_MAX = 65_536
 """Most characters of a text with its variables: one that names another twice is twice as long, and so on."""
 _AROUND = ";&|()'\""
 """What a shell has around words."""
+_NAMESRV = ("-n", "--namesrvAddr")
+_FILE = ("-c", "--configFile")
+_PROXY_FILE = ("-pc", "--proxyConfigPath")
+_PROXY_MODE = ("-pm", "--proxyMode")
+_BROKER_FILE = ("-bc", "--brokerConfigPath")
+_PROXY_FLAGS = (*_PROXY_FILE, *_PROXY_MODE, *_BROKER_FILE)
+_ENABLE_PROXY = "--enable-proxy"
 _VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 _NODE_WORD = re.compile(r"[\w./-]*(?:mq|run)[\w.-]+|[\w.]*Startup")
 
@@ -77,6 +87,11 @@ class Startup:
     """Path of the file behind `-c`; empty: there is none."""
     settings: tuple[Setting, ...]
     """Set by arguments, which take precedence over the file."""
+    in_process: "Startup | None" = None
+    """The broker of a proxy in local mode, or the proxy of a broker, which share a process."""
+    unread: tuple[str, ...] = ()
+    """Arguments that no script reads."""
+    script: str = ""
 
 
 def startup_of(image: str, words: Sequence[str], source: str, line: int) -> Startup | None:
@@ -94,12 +109,18 @@ def startup_of(image: str, words: Sequence[str], source: str, line: int) -> Star
         kind = next((kind for part, kind in _IMAGES.items() if part in image), None)
         return None if kind is None or split else Startup(kind, "", ())
     at, kind = found
-    arguments = split[at + 1 :]
-    flags = ("-pc", "--proxyConfigPath") if kind is FileKind.PROXY else ("-c", "--configFile")
-    path = _behind(arguments, *flags)
-    address = _behind(arguments, "-n", "--namesrvAddr")
+    arguments = _until_next_command(split[at + 1 :])
+    address = _behind(arguments, *_NAMESRV)
     given = (Setting("namesrvAddr", address, source, line, "-n"),) if address else ()
-    return Startup(kind, path, given)
+    unread, script = tuple(_unread(arguments, kind)), posixpath.basename(split[at])
+    path = _behind(arguments, *(_PROXY_FILE if kind is FileKind.PROXY else _FILE))
+    if kind is FileKind.PROXY and _behind(arguments, *_PROXY_MODE).lower() == "local":
+        broker = Startup(FileKind.BROKER, _behind(arguments, *_BROKER_FILE), given)
+        return Startup(kind, path, given, broker, unread, script)
+    if kind is FileKind.BROKER and _ENABLE_PROXY in arguments:
+        proxy = Startup(FileKind.PROXY, _behind(arguments, *_PROXY_FILE), given)
+        return Startup(kind, path, given, proxy, unread, script)
+    return Startup(kind, path, given, None, unread, script)
 
 
 def settings_of_environment(
@@ -121,6 +142,19 @@ def settings_of_environment(
         found.append(Setting("brokerRole", "SLAVE", source, number.line, "BROKER_ID"))
     written = [setting for setting in found if setting.name in _WRITTEN]
     return tuple(setting for setting in found if setting.name not in _WRITTEN), tuple(written)
+
+
+def in_process_note(kind: FileKind) -> str:
+    """What is emulated of the second node of a process."""
+    own = "a process of its own, which lives when the other dies"
+    if kind is FileKind.PROXY:
+        return f"it runs in the process of the broker, in local mode, and is emulated in cluster mode: {own}"
+    return f"it runs in the process of the proxy, and is emulated as {own}"
+
+
+def sets_nothing(name: str) -> bool:
+    """Whether RocketMQ reads no option from an environment variable."""
+    return name not in _VARIABLES
 
 
 def with_variables(text: str, variables: Mapping[str, str], source: str, line: int) -> str:
@@ -162,6 +196,22 @@ def _kind_of(word: str) -> FileKind | None:
     if not _NODE_WORD.fullmatch(word) or word in _SHELLS:
         return None
     return next((kind for script, kind in _SCRIPTS.items() if script in word), None)
+
+
+def _until_next_command(words: Sequence[str]) -> Sequence[str]:
+    """The words before what a shell does next."""
+    end = next((at for at, word in enumerate(words) if not word or word.startswith((">", "2>", "<"))), len(words))
+    return words[:end]
+
+
+def _unread(words: Sequence[str], kind: FileKind) -> Iterator[str]:
+    has_proxy = kind is FileKind.PROXY or _ENABLE_PROXY in words
+    known = (*_NAMESRV, *(_FILE if kind is not FileKind.PROXY else ()), *(_PROXY_FLAGS if has_proxy else ()))
+    before = ""
+    for word in words:
+        if word not in (*known, _ENABLE_PROXY) and before not in known:
+            yield word
+        before = word
 
 
 def _behind(words: Sequence[str], *flags: str) -> str:
