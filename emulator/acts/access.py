@@ -1,6 +1,6 @@
 """Acts on users and policies of ACL 2.0; none has a password: that is the secret of an account of the scenario."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
@@ -12,6 +12,7 @@ from nodes.protocol.auth import Decision, UserStatus, UserType
 from nodes.protocol.bodies_auth import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.headers_auth import DeleteAclRequestHeader
+from nodes.secret import Secret
 
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt
@@ -68,13 +69,21 @@ class CreateUser(Act):
         """Its words."""
         return (self.user, *named({"account": self.account, "type": self.type or None}))
 
+    def info(self, secrets: Mapping[str, Secret]) -> UserInfo:
+        """What brokers are asked to create.
+
+        Args:
+            secrets: mapping access key of an account -> its secret.
+        """
+        return UserInfo(self.user, secrets[self.account].reveal(), self.type or None)
+
     def concerns(self) -> Concerned:
         """The scenario has its account."""
         return Concerned(account=self.account)
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, up to the first that fails."""
-        user = UserInfo(self.user, places.secrets[self.account].reveal(), self.type or None)
+        user = self.info(places.secrets)
         await _at_brokers(admin, places, self.on, lambda address: admin.create_user(address, user))
 
 
@@ -117,14 +126,22 @@ class UpdateUser(Act):
         changed = {"account": self.account, "type": self.type, "status": self.status}
         return (self.user, *named({name: value or None for name, value in changed.items()}))
 
+    def info(self, secrets: Mapping[str, Secret]) -> UserInfo:
+        """What brokers are asked to change.
+
+        Args:
+            secrets: mapping access key of an account -> its secret.
+        """
+        password = secrets[self.account].reveal() if self.account else None
+        return UserInfo(self.user, password, self.type or None, self.status or None)
+
     def concerns(self) -> Concerned:
         """The scenario has its account, if it names one."""
         return Concerned(account=self.account)
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, up to the first that fails."""
-        password = places.secrets[self.account].reveal() if self.account else None
-        user = UserInfo(self.user, password, self.type or None, self.status or None)
+        user = self.info(places.secrets)
         await _at_brokers(admin, places, self.on, lambda address: admin.update_user(address, user))
 
 
@@ -202,14 +219,18 @@ class CreateAcl(Act):
         """Its words."""
         return (self.user, self.resources, self.actions, self.decision.value, *named({"from": self.source_ips or None}))
 
-    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
-        """Ask the brokers, one after the other, up to the first that fails."""
+    def info(self) -> AclInfo:
+        """What brokers are asked to give the user."""
         actions, ips = tuple(self.actions.split(",")), tuple(filter(None, self.source_ips.split(",")))
         entries = (
             PolicyEntryInfo(resource.strip(), actions, ips or None, self.decision.value)
             for resource in self.resources.split(",")
         )
-        acl = AclInfo(f"User:{self.user}", (PolicyInfo(None, tuple(entries)),))
+        return AclInfo(f"User:{self.user}", (PolicyInfo(None, tuple(entries)),))
+
+    async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
+        """Ask the brokers, one after the other, up to the first that fails."""
+        acl = self.info()
         await _at_brokers(admin, places, self.on, lambda address: admin.change_acl(address, self.code, acl))
 
 

@@ -22,6 +22,8 @@ SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 DEFAULT_TRACE_REGION = "DefaultRegion"
 """The region of a broker for which none is configured."""
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
+"""Of the producer with which a consumer sends messages back."""
 """Where clients send traces of messages, unless they name another topic."""
 SYSTEM_TOPICS = (
     "BenchmarkTest",
@@ -50,7 +52,7 @@ PREDEFINED_GROUPS = (
     "CID_ONSAPI_PERMISSION",
     "CID_ONSAPI_PULL",
     "CID_RMQ_SYS_TRANS",
-    "CLIENT_INNER_PRODUCER",
+    INNER_PRODUCER_GROUP,
     "DEFAULT_CONSUMER",
     "DEFAULT_PRODUCER",
     "FILTERSRV_CONSUMER",

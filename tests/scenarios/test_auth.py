@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import attrs
 import pytest
 from structlog.testing import capture_logs
 
+from emulator.acts.act import TimedAct
+from emulator.acts.catalogue import act_of
 from emulator.spec import SpecError, load
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import execute
@@ -196,3 +199,57 @@ def test_the_example_sends_while_the_user_has_a_policy_that_decides_for_it():
     refusals = trace.select("rpc", kind="response", event="delivered", code=int(RequestCode.SEND_MESSAGE_V2))
     at_s = {row["detail"]: row["t_ns"] // 30_000_000_000 for row in refusals if row["detail"]}
     assert at_s == {no_user: 0, no_policy: 1, denied: 3}
+
+
+def with_acts(item, *acts, start_after_ms=15_000):
+    """The producer starts after acts: (at_ms, line)."""
+    timed = tuple(TimedAct(f"act-{number}", act_of(line), at_ms) for number, (at_ms, line) in enumerate(acts))
+    producers = tuple(attrs.evolve(producer, start_after_ms=start_after_ms) for producer in item.producers)
+    return attrs.evolve(item, acts=timed, producers=producers)
+
+
+NOBODY = 'accessKey = "rocketmq-late", secretKey = "secret-of-shop"'
+CREATED = (5_000, "create-user rocketmq-late account rocketmq-shop")
+ALLOWED = (6_000, "create-acl rocketmq-late Topic:orders Pub Allow")
+
+
+@pytest.mark.parametrize(
+    ("acts", "why"),
+    [
+        ((CREATED, ALLOWED), ""),
+        ((CREATED,), "has no permission to access Topic:orders"),
+        ((CREATED, ALLOWED, (7_000, "delete-user rocketmq-late")), "is not found"),
+        (((20_000, CREATED[1]), ALLOWED), "is not found"),
+        ((CREATED, ALLOWED, (7_000, "delete-acl rocketmq-late resource Topic:orders")), "has no permission"),
+    ],
+)
+def test_a_producer_is_checked_with_the_users_and_policies_that_acts_have_made_before_it_starts(acts, why):
+    warnings = [item.line() for item in check(with_acts(scenario(producer=NOBODY, consumer=ROOT), *acts))]
+
+    assert len(warnings) == bool(why)
+    assert all(why in line for line in warnings)
+
+
+def test_traces_of_messages_are_checked_as_brokers_check_them():
+    item = scenario(producer=f"{SHOP}, enableTrace = true", consumer=ROOT, broker="traceTopicEnable = true\n")
+
+    assert remarks(executed(item), RequestCode.SEND_MESSAGE_V2) == {TRACE_DENIED}
+    assert [element.line().partition(": User:")[2] for element in check(item)] == [TRACE_DENIED.removeprefix("User:")]
+
+
+def test_what_the_inner_producer_sends_back_is_checked_as_brokers_check_it():
+    item = scenario(consumer=f"{BILLING}, consumeOrderly = true, maxReconsumeTimes = 1", broker="")
+    (group,) = item.consumers
+    item = attrs.evolve(item, consumers=(attrs.evolve(group, fail_times=1_000_000),))
+
+    assert remarks(executed(item), RequestCode.SEND_MESSAGE_V2) == {INNER_DENIED}
+    assert [element.line().partition(": User:")[2] for element in check(item)] == [INNER_DENIED.removeprefix("User:")]
+
+
+TRACE_DENIED = (
+    "User:rocketmq-shop has no permission to access Topic:RMQ_SYS_TRACE_TOPIC from 127.1.100.1, no matched policies."
+)
+INNER_DENIED = (
+    "User:rocketmq-billing has no permission to access Group:CLIENT_INNER_PRODUCER from 127.1.10.1, no matched "
+    "policies."
+)

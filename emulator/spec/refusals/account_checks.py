@@ -13,6 +13,8 @@ from nodes.config.client import ClientConfig
 from nodes.config.client5 import Client5Config
 from nodes.protocol.acl_signature import signed
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.protocol.names import INNER_PRODUCER_GROUP, TRACE_TOPIC
 from nodes.secret import Secret
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 _Client = TypeVar("_Client", "ConsumerGroupSpec", "ProducerSpec")
 _UNKNOWN = "not known yet"
-Validate = Callable[[str, int, Mapping[str, str]], None]
+Validate = Callable[[str, int, Mapping[str, str], int], None]
 
 
 def violations_of_accounts(scenario: "Scenario") -> Iterator[SpecError]:
@@ -52,7 +54,7 @@ def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterato
     scenario = with_known_secrets(scenario)
     access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
 
-    def validate(ip: str, code: int, fields: Mapping[str, str]) -> None:
+    def validate(ip: str, code: int, fields: Mapping[str, str], _at_ms: int) -> None:
         access.validate(AccessRequest(ip, code, fields))
 
     by = f"{', '.join(broker.name for broker in strict)} with aclEnable"
@@ -100,25 +102,47 @@ def with_known_secrets(scenario: "Scenario") -> "Scenario":
 def refused_clients(
     scenario: "Scenario", ips: Mapping[str, str], validate: Validate, by: str
 ) -> Iterator[HarmfulSetting]:
-    """Warnings about clients whose pulls or sends are refused.
+    """Warnings about clients whose requests are refused: pulls, sends, what they send back, and their traces.
 
     Args:
         scenario: with a value for each secret.
         ips: mapping node -> IP address.
-        validate: raises an error for a request that is refused: of an address, its code, its header.
+        validate: raises an error for a request that is refused: of an address, its code, its header, its instant in ms.
         by: the brokers that refuse it.
     """
     for group in scenario.consumers:
         if group.config5 is not None:
             continue  # it sends brokers nothing
-        for topic in group.topics:
-            fields = {"topic": topic, "consumerGroup": group.group}
-            yield from _refused(validate, group.names, ips, RequestCode.PULL_MESSAGE, fields, group.config, by)
+        requests = [
+            *((RequestCode.PULL_MESSAGE, {"topic": topic, "consumerGroup": group.group}) for topic in group.topics),
+            *_sent_back(group),
+            *_traced(group.config, group.group),
+        ]
+        for code, fields in requests:
+            yield from _refused(validate, group.names, ips, code, fields, group.config, group.start_after_ms, by)
     for producer in scenario.producers:
         if producer.config5 is not None:
             continue
-        names, fields = (producer.name,), {"b": producer.topic}
-        yield from _refused(validate, names, ips, RequestCode.SEND_MESSAGE_V2, fields, producer.config, by)
+        names, sent = (producer.name,), {"a": producer.group, "b": producer.topic}
+        for code, fields in ((RequestCode.SEND_MESSAGE_V2, sent), *_traced(producer.config, producer.group)):
+            yield from _refused(validate, names, ips, code, fields, producer.config, producer.start_after_ms, by)
+
+
+def _sent_back(group: "ConsumerGroupSpec") -> Iterator[tuple[RequestCode, Mapping[str, str]]]:
+    """What consumers send whose listeners fail: in order by their inner producer, else to the broker of the message."""
+    if not group.fail_times or not group.has_listener:
+        return
+    if group.config.consume_orderly:
+        fields = {"a": INNER_PRODUCER_GROUP, "b": f"{RETRY_TOPIC_PREFIX}{group.group}"}
+        yield RequestCode.SEND_MESSAGE_V2, fields
+    else:
+        yield RequestCode.CONSUMER_SEND_MSG_BACK, {"group": group.group}
+
+
+def _traced(config: ClientConfig, group: str) -> Iterator[tuple[RequestCode, Mapping[str, str]]]:
+    """What a client sends about its messages."""
+    if config.enable_trace:
+        yield RequestCode.SEND_MESSAGE_V2, {"a": group, "b": config.trace_topic or TRACE_TOPIC}
 
 
 def _refused(
@@ -128,6 +152,7 @@ def _refused(
     code: RequestCode,
     fields: Mapping[str, str],
     config: ClientConfig,
+    at_ms: int,
     by: str,
 ) -> Iterator[HarmfulSetting]:
     """The warning if requests of this kind are refused."""
@@ -136,7 +161,7 @@ def _refused(
     why: dict[str, list[str]] = {}
     for name in names:
         try:
-            validate(ips[name], int(code), fields)
+            validate(ips[name], int(code), fields, at_ms)
         except (AclError, AuthError) as error:
             why.setdefault(str(error), []).append(name)
     for problem, refused in why.items():

@@ -1,12 +1,14 @@
 """ACL 2.0 in a scenario: what keeps a broker from its start, what has no effect, and what is refused at the start."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from emulator.spec.refusals.account_checks import refused_clients, with_known_secrets
+from emulator.spec.refusals.auth_at_start import tables_at
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
-from nodes.broker.tables.auth.auth_tables import auth_tables
+from nodes.broker.tables.auth.auth_tables import AuthTables
 from nodes.broker.tables.auth.contexts import AuthRequest
 from nodes.config.auth import AUTHENTICATION_METADATA, AuthConfig
 from nodes.protocol.command import VERSION
@@ -102,7 +104,7 @@ def _has_auth(config: AuthConfig) -> bool:
 def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
     """Warnings about clients and brokers that brokers with ACL 2.0 refuse, and about options without effect.
 
-    Users and policies are those of the start: an administrator may create others later.
+    Users and policies are those that a client finds when it starts: others may be created later.
 
     Args:
         ips: mapping node -> IP address.
@@ -115,12 +117,12 @@ def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[Ha
 
 
 def _refused_by(broker: "BrokerSpec", scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
-    tables = auth_tables(broker.config, broker.cluster)
-    for _ in tables.begin(scenario.accounts):
-        pass
+    @cache
+    def tables(at_ms: int) -> AuthTables:
+        return tables_at(broker, scenario, at_ms)
 
-    def validate(ip: str, code: int, fields: Mapping[str, str]) -> None:
-        tables.evaluate(AuthRequest(ip, ip, code, fields, version=VERSION), 0)
+    def validate(ip: str, code: int, fields: Mapping[str, str], at_ms: int) -> None:
+        tables(at_ms).evaluate(AuthRequest(ip, ip, code, fields, version=VERSION), 0)
 
     yield from refused_clients(scenario, ips, validate, f"{broker.name} with ACL 2.0")
     yield from _refused_proxies(broker, scenario)

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from emulator.spec.refusals.account_checks import with_known_secrets
+from emulator.spec.refusals.auth_at_start import tables_at
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
-from nodes.broker.tables.auth.auth_tables import AuthTables, auth_tables
+from nodes.broker.tables.auth.auth_tables import AuthTables
 from nodes.broker.tables.auth.errors import AuthError
 from nodes.broker.tables.auth.evaluators import require_authentic, require_permission, require_username
 from nodes.config.client5 import Client5Config
@@ -28,7 +29,7 @@ _INSTANT = "20250101T000000Z"
 def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
     """Warnings about clients whose receives or sends a proxy refuses, by the users of the first broker of its cluster.
 
-    Users and policies are those of the start: an administrator may create others later.
+    Users and policies are those that a client finds when it starts: others may be created later.
 
     Args:
         ips: mapping node -> IP address.
@@ -39,24 +40,27 @@ def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator
         brokers = [b for b in scenario.brokers if b.cluster == config.rocket_m_q_cluster_name and b.container is None]
         if not brokers or not (config.authentication_enabled or config.authorization_enabled):
             continue
-        tables = auth_tables(brokers[0].config, brokers[0].cluster)
-        for _ in tables.begin(scenario.accounts):
-            pass
-        for names, client, request in _calls(scenario, proxy.name):
+        for names, at_ms, client, request in _calls(scenario, proxy.name):
+            tables = tables_at(brokers[0], scenario, at_ms)
             yield from _refused(proxy, tables, {name: ips[name] for name in names}, client, request)
 
 
-def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], Client5Config, Any]]:
-    """Names of the clients that know a proxy, their options, and what they call it for."""
+def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], int, Client5Config, Any]]:
+    """Names of the clients that know a proxy, when they start, their options, and what they call it for."""
     for group in scenario.consumers:
         if group.config5 is not None and proxy in (group.endpoints or (proxy,)):
             for topic in group.topics:
                 queue = MessageQueue(Resource(topic))
-                yield group.names, group.config5, service.ReceiveMessageRequest(Resource(group.group), queue)
+                yield (
+                    group.names,
+                    group.start_after_ms,
+                    group.config5,
+                    service.ReceiveMessageRequest(Resource(group.group), queue),
+                )
     for producer in scenario.producers:
         if producer.config5 is not None and proxy in (producer.endpoints or (proxy,)):
             message = Message(Resource(producer.topic))
-            yield (producer.name,), producer.config5, service.SendMessageRequest((message,))
+            yield (producer.name,), producer.start_after_ms, producer.config5, service.SendMessageRequest((message,))
 
 
 def _refused(

@@ -11,7 +11,7 @@ from nodes.client.consumer.consumer_setup import PullSetup
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.pull_api_wrapper import PullAPIWrapper
 from nodes.client.consumer.pull_applications import PullLoop, PullResult, PullScheduleService, PullStatus, QueueReader
-from nodes.client.consumer.push_consumer import INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP, instance_name
+from nodes.client.consumer.push_consumer import INNER_PRODUCER_CONFIG, instance_name
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from nodes.client.producer.default_producer import DefaultProducer
@@ -36,6 +36,7 @@ from nodes.protocol.model import (
     ProducerData,
     TopicRouteData,
 )
+from nodes.protocol.names import INNER_PRODUCER_GROUP
 from nodes.protocol.registry import decode_body
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.routes import sort_queues, topic_subscribe_info

@@ -8,7 +8,7 @@ from nodes.client.consumer.administration import LitePullConsumerAdministration
 from nodes.client.consumer.consumer_setup import LitePullSetup
 from nodes.client.consumer.listener import MessageListener
 from nodes.client.consumer.lite_pull_tasks import ConsumeRequestCache, LitePullTasks
-from nodes.client.consumer.push_consumer import INNER_PRODUCER_CONFIG, INNER_PRODUCER_GROUP
+from nodes.client.consumer.push_consumer import INNER_PRODUCER_CONFIG
 from nodes.client.consumer.traced_listener import ConsumptionTraces
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import RemoteBrokerOffsetStore
@@ -32,7 +32,7 @@ from nodes.protocol.model import (
     ProducerData,
     TopicRouteData,
 )
-from nodes.protocol.names import change_instance_name_to_pid
+from nodes.protocol.names import INNER_PRODUCER_GROUP, change_instance_name_to_pid
 from nodes.routes import topic_subscribe_info
 from nodes.rpc.errors import RemotingError
 

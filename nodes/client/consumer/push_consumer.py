@@ -47,12 +47,11 @@ from nodes.protocol.model import (
     SubscriptionData,
     TopicRouteData,
 )
-from nodes.protocol.names import build_pop_retry_topic, change_instance_name_to_pid
+from nodes.protocol.names import INNER_PRODUCER_GROUP, build_pop_retry_topic, change_instance_name_to_pid
 from nodes.protocol.retries import MAX_RECONSUME_TIMES, NO_RECONSUME_LIMIT
 from nodes.routes import topic_subscribe_info
 from nodes.rpc.errors import RemotingError
 
-INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
 INNER_PRODUCER_CONFIG = ProducerConfig()
 
 
