@@ -13,6 +13,7 @@ import attrs
 
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import AdminRow, FaultRow, LifeRow, Span
+from emulator.spec.model.scenario import APISERVER
 from emulator.spec.refusals.targets import ADMINISTRATOR, is_of_administrator
 from emulator.trace.schema import ADMIN, FAULTS, LIFECYCLE, TraceTable
 from faults.catalogue import FAULTS as KINDS
@@ -24,6 +25,7 @@ from faults.process import DOWN, Suspend
 from faults.scope import NodeScope
 from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 from nodes.fields import FieldError
+from nodes.units import NS_PER_S
 
 NEVER_NS = (1 << 63) - 1
 """An instant that no run reaches."""
@@ -31,6 +33,7 @@ _AWAY = (*PROCESS_ENDS, LifecycleEvent.STOPPING, LifecycleEvent.SUSPENDED)
 _BACK = (LifecycleEvent.READY, LifecycleEvent.RESUMED)
 _HOLDS_AWAY = (*DOWN, Suspend)
 _SEPARATOR = ": "
+_HEARD_AGAIN_NS = 2 * NS_PER_S
 
 
 class OriginKind(StrEnum):
@@ -267,8 +270,19 @@ class Origins(Watcher):
         if before is not None and (ends or event is LifecycleEvent.READY):
             return before.origin
         if event in (*PROCESS_ENDS, LifecycleEvent.STOPPING):
+            cut_off = self._cut_off_from_api(row)
+            if cut_off is not None:
+                return cut_off
             did = f"{row.node} {event.replace('_', ' ')}"
             return TracedDisturbance(did, OriginKind.PROCESS, did, row.t_ns)
+        return None
+
+    def _cut_off_from_api(self, row: LifeRow) -> TracedDisturbance | None:
+        """The fault between a pod and Kubernetes, which stops a pod that it does not hear, or has heard again."""
+        for life in reversed(self.faults.values()):
+            is_recent = life.row.t_ns <= row.t_ns < life.end_ns + _HEARD_AGAIN_NS
+            if is_recent and any(life.hits_link(row.node, api) for api in self.of_role(APISERVER)):
+                return life.origin
         return None
 
     def _act(self, row: LifeRow, event: LifecycleEvent) -> None:
