@@ -54,7 +54,8 @@ class BeliefKind(StrEnum):
     SUBSCRIPTION = "subscription"
     """Consumer: a subscription.
 
-    Subject: group/topic; value: {"expression": text, "type": text, "model": `MessageModel`}.
+    Subject: group/topic; value: {"expression": text, "type": text, "model": `MessageModel`}; of RocketMQ 5 also
+    "delivery": `Delivery`.
     """
     VIEW = "view"
     """Consumer: the input of a rebalance pass.
@@ -170,6 +171,13 @@ class BeliefKind(StrEnum):
 
     Subject: its name; value: {"replicas": number, "pods": {name: `PodPhase`}}.
     """
+
+
+class Delivery(StrEnum):
+    """How the members of a group get messages, where they do not divide its queues among them."""
+
+    PROXY = "proxy"
+    """Proxies hand out messages of all queues: no member owns a queue."""
 
 
 @frozen

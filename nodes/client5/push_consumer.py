@@ -8,11 +8,12 @@ Mirrors:
 import attrs
 import trio
 
-from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.allocation.for_pop import ALL_QUEUES
+from nodes.beliefs import Lifecycle, LifecycleEvent, Ownership, OwnershipEvent
 from nodes.client5.client import Client5
 from nodes.client5.consumed import Listener5, Settlements
 from nodes.client5.grpc_channel import CallFailedError
-from nodes.client5.subscriptions import Consumer5Setup, subscription_settings
+from nodes.client5.subscriptions import Consumer5Setup, believe_subscriptions, subscription_settings
 from nodes.client5.tables.endpoints import endpoints_to_query_assignments
 from nodes.config.client5 import PushConsumer5Config
 from nodes.host import Host
@@ -33,6 +34,7 @@ _PAUSE_MS, _BUSY_PAUSE_MS = 1_000, 20
 _BATCH, _POLL_MS = 32, 20_000
 """Before the proxy has sent its settings."""
 _ATTEMPTS = 17
+_NO_OFFSET = -1
 _END_WAIT_MS = 20_000
 _END_STEP_MS = 500
 _Key = tuple[str, Broker, int, Permission]
@@ -83,6 +85,7 @@ class PushConsumer5:
 
     async def main(self) -> None:
         """Start, consume, shut down."""
+        believe_subscriptions(self._host, self._setup)
         if not await self._client.start(self._setup.topics):
             return
         self._scan_thread.with_fixed_delay("scanAssignments", self._scan, _SCAN_FIRST_MS, _SCAN_PERIOD_MS)
@@ -169,10 +172,16 @@ class PushConsumer5:
             if key[0] == topic and key not in assigned:
                 process_queue.is_dropped = True
                 del self._queues[key]
+                self._record(OwnershipEvent.POP_DROPPED, process_queue.queue)
         for key, queue in assigned.items():
             if key not in self._queues:
                 process_queue = self._queues[key] = ProcessQueue5(queue)
+                self._record(OwnershipEvent.POP_ACQUIRED, queue)
                 self._host.start_soon(self._receive_loop, process_queue, name=f"receive {queue.broker.name}")
+
+    def _record(self, event: OwnershipEvent, queue: MessageQueue) -> None:
+        place = (self._setup.group, queue.topic.name, queue.broker.name, ALL_QUEUES, _NO_OFFSET)
+        self._host.record(Ownership(event, *place))
 
     # --- receiving -----------------------------------------------------------------------
 

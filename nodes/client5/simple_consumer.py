@@ -6,11 +6,12 @@ Mirrors:
 
 import trio
 
-from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.allocation.for_pop import ALL_QUEUES
+from nodes.beliefs import Lifecycle, LifecycleEvent, Ownership, OwnershipEvent
 from nodes.client5.client import Client5
 from nodes.client5.consumed import Listener5, Settlements
 from nodes.client5.grpc_channel import CallFailedError
-from nodes.client5.subscriptions import Consumer5Setup, subscription_settings
+from nodes.client5.subscriptions import Consumer5Setup, believe_subscriptions, subscription_settings
 from nodes.client5.tables.publishing import readable
 from nodes.config.client5 import SimpleConsumer5Config
 from nodes.host import Host
@@ -22,6 +23,7 @@ from nodes.protocol.v2.service import ReceiveMessageRequest, ReceiveMessageRespo
 _PAUSE_MS = 1_000
 """How long the application waits after a receive that failed."""
 _INT_RANGE = 2**31
+_NO_OFFSET = -1
 
 
 class SimpleConsumer5:
@@ -45,10 +47,13 @@ class SimpleConsumer5:
         self._listener = Listener5(host, self._client.client_id, setup.group, setup.consume_ms, setup.fail_times)
         self._settlements = Settlements(self._client, setup.group)
         self._index = host.rng("subscription").randrange(_INT_RANGE)
+        self._received_from: dict[tuple[str, str], None] = {}
+        """(topic, brokerName) of each receive so far."""
         self._stopping = trio.Event()
 
     async def main(self) -> None:
         """Start, consume, shut down."""
+        believe_subscriptions(self._host, self._setup)
         if not await self._client.start(self._setup.topics):
             return
         self._host.record(Lifecycle(LifecycleEvent.READY, self._setup.group))
@@ -78,6 +83,7 @@ class SimpleConsumer5:
         queues = self._client.queues[topic]
         queue = queues[self._index % len(queues)]
         self._index += 1
+        self._receives_from(topic, queue.broker.name)
         answer = await self._receive(queue, topic)
         if answer is None or answer.status.code not in (Code.OK, Code.MESSAGE_NOT_FOUND):
             return False
@@ -85,6 +91,12 @@ class SimpleConsumer5:
             if await self._listener.consume(message):
                 await self._settlements.ack(queue.broker.endpoints, message, is_repeated=False)
         return True
+
+    def _receives_from(self, topic: str, broker_name: str) -> None:
+        if (topic, broker_name) not in self._received_from:
+            self._received_from[topic, broker_name] = None
+            place = (self._setup.group, topic, broker_name, ALL_QUEUES, _NO_OFFSET)
+            self._host.record(Ownership(OwnershipEvent.POP_ACQUIRED, *place))
 
     async def _receive(self, queue: MessageQueue, topic: str) -> ReceiveMessageResponse | None:
         request = ReceiveMessageRequest(

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from nodes.protocol.model import NO_TEXTS
+from nodes.beliefs import Belief, BeliefKind, Delivery
+from nodes.host import Host
+from nodes.protocol.model import NO_TEXTS, MessageModel
 from nodes.protocol.v2.definition import (
     Endpoints,
     FilterExpression,
@@ -15,6 +17,7 @@ from nodes.protocol.v2.enums import ClientType, FilterType
 from nodes.values import frozen
 
 _ALL = "*"
+_TYPES = {FilterType.TAG: "TAG", FilterType.SQL: "SQL92"}
 
 
 @frozen
@@ -35,6 +38,23 @@ class Consumer5Setup:
     def expression(self, topic: str) -> FilterExpression:
         """The expression of a topic."""
         return FilterExpression(FilterType.TAG, self.expressions.get(topic, _ALL))
+
+
+def believe_subscriptions(host: Host, setup: Consumer5Setup) -> None:
+    """Record what a consumer subscribes to.
+
+    Emits:
+        SUBSCRIPTION of each topic.
+    """
+    for topic in setup.topics:
+        expression = setup.expression(topic)
+        value = {
+            "expression": expression.expression,
+            "type": _TYPES[expression.type],
+            "model": MessageModel.CLUSTERING.value,
+            "delivery": Delivery.PROXY.value,
+        }
+        host.record(Belief(BeliefKind.SUBSCRIPTION, f"{setup.group}/{topic}", value))
 
 
 def subscription_settings(

@@ -63,7 +63,8 @@ class Attribution:
             *(broker_names.values(), inputs.facts.end_ns),
         )
         self.waiting = Waiting(
-            *(self.origins, self.views, self.elected, inputs.presence, inputs.owners, inputs.administrators),
+            *(self.origins, self.views, self.elected, inputs.presence, inputs.owners, inputs.proxy_routes),
+            inputs.administrators,
             *(self.reach, self.members, self.masters, self.owners, self.routes, self.fates),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}

@@ -16,6 +16,7 @@ from emulator.analysis.inputs.queue_owners import QueueOwners
 from emulator.history.elected_masters import ElectedMasters
 from emulator.history.group_views import GroupViews
 from emulator.history.origins import Hindrance, Origins
+from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
 from faults.refuse import Refuse
@@ -39,7 +40,7 @@ class Waiting:
 
     Args:
         origins, views, elected: have read all rows.
-        presence, owners_of, administrators: have read all rows.
+        presence, owners_of, proxy_routes, administrators: have read all rows.
         reach, members, masters, owners, routes, fates: of the run.
     """
 
@@ -50,6 +51,7 @@ class Waiting:
         elected: ElectedMasters,
         presence: Presence,
         owners_of: QueueOwners,
+        proxy_routes: ProxyRoutes,
         administrators: Administrators,
         reach: Reach,
         members: Members,
@@ -63,6 +65,7 @@ class Waiting:
         self._elected = elected
         self._presence = presence
         self._owners_of = owners_of
+        self._proxy_routes = proxy_routes
         self._administrators = administrators
         self._reach = reach
         self._members = members
@@ -196,11 +199,26 @@ class Waiting:
 
     def _kept(self, consumer: str, group: str, broker: str, t_ns: int) -> CauseChain:
         """What keeps a consumer from the broker of its queue, which answers pulls of members alone."""
+        proxies = self._proxy_routes.proxies_of(consumer, t_ns)
+        if proxies:
+            return self._kept_by_proxies(consumer, proxies, broker, t_ns)
         hindrances: list[Hindrance] = []
         for code in _PULLS:
             hindrances += at(self._reach.hindrances(consumer, broker, t_ns, t_ns + 1, code), t_ns)
         hindrances += [item for item in self._refused(consumer, broker, t_ns) if item not in hindrances]
         return needed(hindrances) or self._members.unknown(broker, group, consumer, t_ns)
+
+    def _kept_by_proxies(self, consumer: str, proxies: Sequence[str], broker: str, t_ns: int) -> CauseChain:
+        """What keeps a consumer from all proxies that it calls, or these from the broker."""
+        found: list[Hindrance] = []
+        for proxy in proxies:
+            called = self._reach.hindrances(consumer, proxy, t_ns, t_ns + 1, RequestCode.V2_RECEIVE_MESSAGE)
+            popped = self._reach.hindrances(proxy, broker, t_ns, t_ns + 1, RequestCode.POP_MESSAGE)
+            of_proxy = at((*called, *popped), t_ns)
+            if not of_proxy:
+                return CauseChain()
+            found += of_proxy
+        return needed(found)
 
     def _refused(self, consumer: str, broker: str, t_ns: int) -> Iterator[Hindrance]:
         for life in self._origins.overlapping(t_ns, t_ns):

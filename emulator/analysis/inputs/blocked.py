@@ -17,6 +17,7 @@ from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import Overlap, QueueOwners
 from emulator.history.origins import FaultLife, Origins
+from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.row_classes import Process, Span
 from emulator.spec.model.scenario import BROKER, NAMESERVER
 from emulator.state.owners import GroupQueue
@@ -33,16 +34,23 @@ class Blocked:
 
     Args:
         facts: of the run.
-        presence, origins, administrators, owners: have read all rows.
+        presence, origins, administrators, owners, proxy_routes: have read all rows.
     """
 
     def __init__(
-        self, facts: RunFacts, presence: Presence, origins: Origins, administrators: Administrators, owners: QueueOwners
+        self,
+        facts: RunFacts,
+        presence: Presence,
+        origins: Origins,
+        administrators: Administrators,
+        owners: QueueOwners,
+        proxy_routes: ProxyRoutes,
     ) -> None:
         self._presence = presence
         self._origins = origins
         self._administrators = administrators
         self._owners = owners
+        self._proxy_routes = proxy_routes
         self._elected = facts.elected
         self._nodes: dict[str, list[str]] = {}
         """Mapping brokerName -> its nodes."""
@@ -133,8 +141,22 @@ class Blocked:
         if not processes.is_awake(process, t_ns) or not processes.has_begun(process, t_ns):
             return False
         servers = self.nodes_of(broker_name)
+        proxies = self._proxy_routes.proxies_of(process[0], t_ns)
+        if proxies:
+            return any(self._leads(proxy, process[0], servers, t_ns) for proxy in proxies)
         requests = (Frame(process[0], server, code, group, topic) for server in servers)
         return not active or any(not _prevents(active, request) for request in requests)
+
+    def _leads(self, proxy: str, client: str, servers: Sequence[str], t_ns: int) -> bool:
+        """Whether a client reached a proxy that ran and reached a broker."""
+        processes, active = self._presence.processes, self._active(t_ns)
+        ran = any(
+            processes.has_begun((proxy, number), t_ns) and processes.is_awake((proxy, number), t_ns)
+            for number in processes.incarnations(proxy)
+        )
+        if not ran or _prevents(active, Frame(client, proxy, RequestCode.V2_RECEIVE_MESSAGE)):
+            return False
+        return any(not _prevents(active, Frame(proxy, server, RequestCode.POP_MESSAGE)) for server in servers)
 
     # --- instants -------------------------------------------------------------------------
 
@@ -160,7 +182,11 @@ class Blocked:
         if not all(self.reaches(process, queue.broker_name, t_ns, code, *of_queue) for code in _CONSUMING):
             return False
         active = self._active(t_ns)
-        if not active or not self._has_master(queue.broker_name, t_ns):
+        if (
+            self._proxy_routes.proxies_of(process[0], t_ns)
+            or not active
+            or not self._has_master(queue.broker_name, t_ns)
+        ):
             return True
         requests = (Frame(process[0], queue.broker_name, code, *of_queue) for code in _CONSUMING)
         return not any(_prevents(active, request) for request in requests)

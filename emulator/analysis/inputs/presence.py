@@ -17,7 +17,7 @@ from emulator.history.steps import Steps
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
-from nodes.beliefs import BeliefKind, LifecycleEvent
+from nodes.beliefs import BeliefKind, Delivery, LifecycleEvent
 from nodes.filter.filter_api import SUB_ALL, SubscriptionError, build_subscription_data, client_keeps, is_tag_type
 from nodes.protocol.model import MessageModel, is_readable
 
@@ -99,6 +99,8 @@ class _PresentGroup:
     subscribed_seq: int = NEVER
     viewed_ns: int = NEVER
     """From when on it records views."""
+    is_shared: bool = False
+    """Whether its members divide no queues among them, since proxies hand out messages of all."""
     broadcasts_seq: int = NEVER
     """Row with which a member subscribed first with the message model BROADCASTING."""
     broadcasts_ns: int = NEVER
@@ -215,7 +217,7 @@ class Presence(Watcher):
     def can_own(self, group: str, topic: str, t_ns: int) -> bool:
         """Whether a live member subscribes to a topic and has made a rebalance round: before it, none can own."""
         known = self._groups.get(group)
-        if known is None:
+        if known is None or known.is_shared:
             return False
         if known.viewed_ns > t_ns:
             return bool(self.members(group, topic, t_ns))
@@ -349,6 +351,7 @@ class Presence(Watcher):
         known.subscriptions.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, value)
         if (value or {}).get("model") == MessageModel.BROADCASTING and known.broadcasts_seq == NEVER:
             known.broadcasts_seq, known.broadcasts_ns = row.seq, row.t_ns
+        known.is_shared = known.is_shared or (value or {}).get("delivery") == Delivery.PROXY
         self.changed[group] = None
 
     def _group_of(self, group: str, row: BeliefRow | LifeRow) -> _PresentGroup:

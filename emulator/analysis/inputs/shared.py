@@ -19,6 +19,7 @@ from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap, QueueOwners
 from emulator.analysis.inputs.services import Served, ServiceSpans
 from emulator.history.origins import Origins
+from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.shares import WHOLE, RunShare
 from emulator.spec.refusals.targets import ADMINISTRATOR
@@ -80,7 +81,10 @@ class SharedInputs:
         self.disturbances = Disturbances()
         self.administrators = Administrators()
         self.owners = QueueOwners(self.presence, self.messages, share)
-        self.blocked = Blocked(facts, self.presence, self.origins, self.administrators, self.owners)
+        self.proxy_routes = ProxyRoutes(facts.node_of)
+        self.blocked = Blocked(
+            *(facts, self.presence, self.origins, self.administrators, self.owners, self.proxy_routes),
+        )
         self.progress = GroupProgress(self.presence, share)
         kinds = (*VIEWS, *MEMBERSHIP, *SHOWN, *OF_PROXIES)
         self.holdings = Holdings(self.presence, *kinds, parts=True, modes=True, share=share)
@@ -96,6 +100,7 @@ class SharedInputs:
         """Those that read rows, in the order of `Feed`."""
         return (
             *(self.presence, self.messages, self.origins, self.causes, self.disturbances, self.administrators),
+            self.proxy_routes,
             *(self.owners, self.progress, self.offsets, self.keys, self.holdings, self.services, self.busy_pools),
         )
 
