@@ -9,6 +9,7 @@ from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.attribution.sampling import samples
 from emulator.analysis.inputs.administrators import Administrators, changes_group
+from emulator.analysis.inputs.listener_failures import FailingListeners
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import QueueOwners
 from emulator.history.elected_masters import ElectedMasters
@@ -37,7 +38,7 @@ class Waiting:
 
     Args:
         origins, views, elected: have read all rows.
-        presence, owners_of, administrators: have read all rows.
+        presence, owners_of, failing, administrators: have read all rows.
         reach, owners, routes, fates: of the run.
     """
 
@@ -48,6 +49,7 @@ class Waiting:
         elected: ElectedMasters,
         presence: Presence,
         owners_of: QueueOwners,
+        failing: FailingListeners,
         administrators: Administrators,
         reach: Reach,
         owners: Owners,
@@ -59,6 +61,7 @@ class Waiting:
         self._elected = elected
         self._presence = presence
         self._owners_of = owners_of
+        self._failing = failing
         self._administrators = administrators
         self._reach = reach
         self._owners = owners
@@ -132,6 +135,15 @@ class Waiting:
         return needed(found)
 
     def _of_consumers(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
+        found = self._without_consumer(queue, node, broker, t_ns)
+        return found if found or not self._is_failed_with(queue, t_ns) else ruled(RuleOfRocketMQ.FAILING)
+
+    def _is_failed_with(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether a listener has failed: a queue waits for it in order, or is where its messages come from again."""
+        comes_again = queue.topic.startswith(RETRY_TOPIC_PREFIX) and self._is_unknown(queue.group, queue.topic)
+        return self._failing.keeps_waiting(queue, t_ns) or (comes_again and self._failing.has_failed(queue.group, t_ns))
+
+    def _without_consumer(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
         if queue.topic.startswith(RETRY_TOPIC_PREFIX) or self._is_unknown(queue.group, queue.topic):
             hidden = self._hidden(queue, t_ns)
             if hidden:

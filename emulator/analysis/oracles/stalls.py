@@ -27,8 +27,9 @@ class _WithBacklog(Explanation[Stall]):
         super().__init__(external=True)
 
     def covered(self, row: Stall, inputs: SharedInputs) -> Sequence[Span]:
-        """No other member could take over, or an administrator had switched the group off."""
-        return inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
+        """No other member could take over, an administrator had switched the group off, or the listener had failed."""
+        without = inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
+        return (*without, *inputs.failing.waits(row.queue))
 
     def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         """A listener may take long, and then for a whole batch."""
@@ -45,9 +46,9 @@ class Stalls(Oracle[Stall, Watcher]):
         "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
         "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
         "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
-        "who switched the group off."
+        "who switched the group off, and a listener in order that fails: its queue waits until it has it again."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED)
+    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED, Input.FAILING)
     table = FindingTable("stalls", Stall, "a queue had a backlog, and its group made no progress for a second or more")
     explanation = _WithBacklog()
 
