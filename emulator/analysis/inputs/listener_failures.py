@@ -1,8 +1,8 @@
 """Failures of listeners: with which messages, how often, since when, and what waits for them by design.
 
 A listener in order gets a message with which it has failed once more at the same place, and the queue waits until then:
-after `suspendCurrentQueueTimeMillis`, or in a push consumer of RocketMQ 5 after the delay of its attempt. All others get
-it as another message of a retry topic: their consumer has sent it back, has hidden it for longer, or has not
+after `suspendCurrentQueueTimeMillis`, or in a push consumer of RocketMQ 5 after the delay of its attempt. All others
+get it as another message of a retry topic: their consumer has sent it back, has hidden it for longer, or has not
 acknowledged it.
 """
 
