@@ -6,6 +6,7 @@ from enum import StrEnum
 from emulator.analysis.inputs.administrators import Administrators
 from emulator.analysis.inputs.agreement import Interval, first_agreement
 from emulator.analysis.inputs.blocked import Blocked
+from emulator.analysis.inputs.busy_listeners import BusyListeners
 from emulator.analysis.inputs.busy_pools import BusyPools
 from emulator.analysis.inputs.causes import Causes, Windows
 from emulator.analysis.inputs.disturbances import Disturbances
@@ -48,6 +49,8 @@ class Input(StrEnum):
     """What brokers stored, and what each group consumed."""
     FAILING = "failing"
     """Which messages listeners failed with, and which queues waited for these."""
+    BUSY_LISTENERS = "busy_listeners"
+    """When all threads of a consumer worked on messages."""
     PROGRESS = "progress"
     """How far each group has come in each queue."""
     KEYS = "keys"
@@ -78,6 +81,7 @@ class SharedInputs:
         self.facts = facts
         self.presence = Presence(facts.broker_names)
         self.messages = TracedMessages(self.presence)
+        self.busy_listeners = BusyListeners(facts)
         self.failing = FailingListeners(self.presence, facts)
         self.origins = Origins(lambda address: facts.node_of(address) == ADMINISTRATOR)
         self.causes = Causes(facts.bounds, self.presence, self.origins)
@@ -101,7 +105,7 @@ class SharedInputs:
         return (
             *(self.presence, self.messages, self.failing, self.origins, self.causes, self.disturbances),
             *(self.administrators, self.owners, self.progress, self.offsets, self.keys, self.holdings),
-            *(self.services, self.busy_pools),
+            *(self.services, self.busy_pools, self.busy_listeners),
         )
 
     def on_read(self) -> None:
