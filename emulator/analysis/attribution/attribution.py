@@ -151,7 +151,7 @@ class Attribution:
         two = self._two(queue, t_ns)
         if two:
             return two
-        if self._inputs.failing.keeps_waiting(queue, t_ns):
+        if self._inputs.failing.comes_again(queue, t_ns):
             return ruled(RuleOfRocketMQ.FAILING)
         began_ns = max(
             (

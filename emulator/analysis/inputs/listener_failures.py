@@ -72,6 +72,8 @@ class _FailingQueue:
     failed: dict[_Attempted, _FailedMessage] = attrs.Factory(dict)
     waits: list[Span] = attrs.Factory(list)
     """From each failure until the next message was consumed, or until it had to be, in order; they do not overlap."""
+    again_ns: dict[int, None] = attrs.Factory(dict)
+    """When it returned with a message with which it had failed the time before."""
 
     def end_wait(self, t_ns: int) -> None:
         """The listener has returned once more."""
@@ -142,10 +144,14 @@ class FailingListeners(Watcher):
         return self._of[queue].waits if queue in self._of else ()
 
     def keeps_waiting(self, queue: GroupQueue, t_ns: int) -> bool:
-        """Whether a queue waited so at an instant, or had just got the message again."""
+        """Whether a queue waited so at an instant."""
         waits = self.waits(queue)
         at = bisect_right(waits, t_ns, key=itemgetter(0)) - 1
-        return at >= 0 and t_ns <= waits[at][1]
+        return at >= 0 and t_ns < waits[at][1]
+
+    def comes_again(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether a listener returned at an instant with a message with which it had failed the time before."""
+        return queue in self._of and t_ns in self._of[queue].again_ns
 
     def has_failed(self, group: str, t_ns: int) -> bool:
         """Whether a listener of a group had failed before an instant."""
@@ -161,24 +167,23 @@ class FailingListeners(Watcher):
     def _message(self, row: MessageRow) -> None:
         if row.event != MessageEvent.CONSUMED:
             return
-        failing = self._of.get(row.queue)
-        if row.tags != ConsumptionResult.LATER:
-            if failing is not None:
-                failing.end_wait(row.t_ns)
-                known = failing.failed.get(self._attempted(row))
-                if known is not None:
-                    known.is_open = False
-            return
+        failing, has_failed = self._of.get(row.queue), row.tags == ConsumptionResult.LATER
         if failing is None:
+            if not has_failed:
+                return
             failing = self._of[row.queue] = _FailingQueue()
         failing.end_wait(row.t_ns)
         key = self._attempted(row)
         known = failing.failed.get(key)
-        if known is None:
-            known = failing.failed[key] = _FailedMessage(0, row.t_ns, row.t_ns, row.node)
-        known.times += 1
-        known.until_ns, known.node, known.is_open = row.t_ns, row.node, True
-        failing.wait(row.t_ns, row.t_ns + self._again_ns(row.group, known.times))
+        if known is not None and known.is_open:
+            failing.again_ns[row.t_ns] = None
+            known.is_open = False
+        if has_failed:
+            if known is None:
+                known = failing.failed[key] = _FailedMessage(0, row.t_ns, row.t_ns, row.node)
+            known.times += 1
+            known.until_ns, known.node, known.is_open = row.t_ns, row.node, True
+            failing.wait(row.t_ns, row.t_ns + self._again_ns(row.group, known.times))
 
     def _attempted(self, row: MessageRow) -> _Attempted:
         return row.offset, row.stored_ms, row.node if self._presence.broadcasts(row.group, row.seq) else ""

@@ -45,9 +45,7 @@ class Duplicates:
 
 DUPLICATES = FindingTable("duplicates", Duplicates, "how often messages of a queue were consumed again")
 HOLDS = FindingTable("holds", Hold, "a consumer owned a queue")
-LISTENER_FAILURES = FindingTable(
-    "listener_failures", ListenerFailures, "a listener failed with messages of a queue, and gets them again"
-)
+LISTENER_FAILURES = FindingTable("listener_failures", ListenerFailures, "a listener failed with messages of a queue")
 BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed")
 MEASURED: tuple[FindingTable[Any], ...] = (
     *(
