@@ -7,7 +7,7 @@ acknowledged it.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -69,6 +69,8 @@ class _FailedMessage:
 class _FailingQueue:
     """The failures in one queue of a group."""
 
+    start_ns: int
+    """The first failure."""
     failed: dict[_Attempted, _FailedMessage] = attrs.Factory(dict)
     waits: list[Span] = attrs.Factory(list)
     """From each failure until the next message was consumed, or until it had to be, in order; they do not overlap."""
@@ -93,7 +95,7 @@ class _FailingQueue:
             queue,
             sum(item.times for _, item in failed),
             len(failed),
-            min(item.since_ns for _, item in failed),
+            self.start_ns,
             max(item.until_ns for _, item in failed),
             offset,
             worst.times,
@@ -155,12 +157,7 @@ class FailingListeners(Watcher):
 
     def has_failed(self, group: str, t_ns: int) -> bool:
         """Whether a listener of a group had failed before an instant."""
-        return any(since_ns <= t_ns for since_ns in self._since(group))
-
-    def _since(self, group: str) -> Iterator[int]:
-        for queue, failing in self._of.items():
-            if queue.group == group:
-                yield min(item.since_ns for item in failing.failed.values())
+        return any(queue.group == group and failing.start_ns <= t_ns for queue, failing in self._of.items())
 
     # --- rows -----------------------------------------------------------------------------
 
@@ -171,7 +168,7 @@ class FailingListeners(Watcher):
         if failing is None:
             if not has_failed:
                 return
-            failing = self._of[row.queue] = _FailingQueue()
+            failing = self._of[row.queue] = _FailingQueue(row.t_ns)
         failing.end_wait(row.t_ns)
         key = self._attempted(row)
         known = failing.failed.get(key)
