@@ -108,6 +108,12 @@ def test_a_queue_that_does_not_get_the_message_again_is_stalled(last_s, violatio
     assert row.violation is violation
 
 
+@pytest.mark.parametrize(("instants_s", "violation"), [((2, 3, 8, 18, 48, 108), False), ((2, 3, 8, 18, 48), True)])
+def test_a_fifo_push_consumer_waits_longer_with_each_attempt(instants_s, violation):
+    """Its fifth delay is a minute, and its sixth is two."""
+    assert stalled(fail(owned(), 0, *instants_s)).violation is violation
+
+
 def test_a_message_of_another_queue_that_fails_is_no_reason():
     trace = owned(queues=2)
     fail(trace, 0, *range(2, END_S, 20), queue_id=1)
