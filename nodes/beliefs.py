@@ -228,7 +228,7 @@ class MessageEvent(StrEnum):
     STORED = "stored"
     """Broker: appended to the queue."""
     CONSUMED = "consumed"
-    """Consumer: the listener returned, with either result."""
+    """Consumer: the listener returned, with either `ConsumptionResult`."""
     COMMITTED = "committed"
     """Broker: a group's offset of the queue was set by a client; offset = the new value."""
     FILTERED = "filtered"
@@ -294,6 +294,17 @@ class TransactionEnd(StrEnum):
     ROLLBACK = "rollback"
 
 
+class ConsumptionResult(StrEnum):
+    """What a listener makes of a message; of a batch, all messages have the result of the batch."""
+
+    SUCCESS = ""
+    LATER = "later"
+    """It failed, and is to be consumed again: `RECONSUME_LATER`, `SUSPEND_CURRENT_QUEUE_A_MOMENT`, `FAILURE`.
+
+    RocketMQ takes an exception for the same. A simple consumer does not acknowledge such a message.
+    """
+
+
 class DiscardReason(StrEnum):
     """Why a broker discards a message."""
 
@@ -327,9 +338,10 @@ class MessageRecord(NamedTuple):
     stored_ms: int = -1
     """Wall clock of the broker that stored the message; -1 where an offset is concerned."""
     tags: str = ""
-    """stored, filtered: the tags of the message; decided, ended: commit, rollback or unknown; check_point, acked,
-    invisible_changed, revived, re_put, lost: what became of it, `nodes.broker.tables.pop.check_point.PopOutcome`;
-    dead_lettered: how often it was consumed again; discarded: `DiscardReason`."""
+    """stored, filtered: the tags of the message; consumed: `ConsumptionResult`; decided, ended: commit, rollback or
+    unknown; check_point, acked, invisible_changed, revived, re_put, lost: what became of it,
+    `nodes.broker.tables.pop.check_point.PopOutcome`; dead_lettered: how often it was consumed again; discarded:
+    `DiscardReason`."""
     key: str = ""
     """stored, consumed: the keys of the message, with blanks between; delayed, half and what follows these: its unique
     id; popped and what follows a pop: its handle, as `nodes.protocol.extra_info` describes it; cut, unacknowledged:

@@ -185,7 +185,7 @@ MESSAGES = TraceTable(
         _int("stored_ms", "wall clock at which a broker stored the message, part of its identity; -1: no message"),
         _text(
             "tags",
-            "stored, filtered: tags of the message; decided, ended: commit, rollback or unknown; of POP, but popped: what became of it, "
+            "stored, filtered: tags of the message; consumed: nodes.beliefs.ConsumptionResult, empty: success; decided, ended: commit, rollback or unknown; of POP, but popped: what became of it, "
             "nodes.broker.tables.pop.check_point.PopOutcome; dead_lettered: how often it was consumed again; discarded: nodes.beliefs.DiscardReason",
         ),
         _text(

@@ -18,7 +18,7 @@ from emulator.spec.model.scenario import BROKER
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP
 from emulator.why.words import value_of
-from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
+from nodes.beliefs import BeliefKind, ConsumptionResult, MessageEvent, OwnershipEvent
 from nodes.protocol.model import MessageModel
 
 ON_ITS_WAY_NS = 1_000_000_000
@@ -182,12 +182,13 @@ class _Counting:
     ) -> None:  # fmt: skip
         """A row about the group or about one of its topics."""
         queue = self._queues.setdefault((topic, broker, queue_id), _SubscribedQueue())
+        succeeded = event == _CONSUMED and tags != ConsumptionResult.LATER
         if event == _STORED:
             self._store(queue, t_ns, topic, offset, tags)
         elif not self._broadcasts:
-            self._move(queue, (topic, broker, queue_id), "", t_ns, event, offset)
+            self._move(queue, (topic, broker, queue_id), "", t_ns, event, offset, succeeded=succeeded)
         elif role != BROKER and node in self._nodes:
-            self._move(queue, (topic, broker, queue_id), node, t_ns, event, offset)
+            self._move(queue, (topic, broker, queue_id), node, t_ns, event, offset, succeeded=succeeded)
 
     def _store(self, queue: _SubscribedQueue, t_ns: int, topic: str, offset: int, tags: str) -> None:
         if queue.offsets and offset <= queue.offsets[-1]:  # a broker has lost the end of its log
@@ -205,7 +206,15 @@ class _Counting:
             self._recount(queue, reader)
 
     def _move(
-        self, queue: _SubscribedQueue, place: tuple[str, str, int], node: str, t_ns: int, event: str, offset: int
+        self,
+        queue: _SubscribedQueue,
+        place: tuple[str, str, int],
+        node: str,
+        t_ns: int,
+        event: str,
+        offset: int,
+        *,
+        succeeded: bool,
     ) -> None:
         done = offset + 1 if event in (_CONSUMED, _FILTERED) else offset
         if done < 0:
@@ -218,7 +227,7 @@ class _Counting:
             moved = done > reader.position
             reader.position = max(reader.position, done)
         reader.begun = True
-        if moved or event == _CONSUMED:
+        if moved or succeeded:
             since_ns = max(reader.since_ns, self._since_ns)
             if reader.waiting and t_ns - since_ns > (0 if self._longest is None else self._longest.lasted_ns):
                 self._longest = PastStall(GroupQueue(self._group, *place), since_ns, t_ns)

@@ -174,6 +174,11 @@ def _retries(_: RunTerms) -> Iterator[Candidate]:
     yield _all("consumer", "a message has more attempts", maxReconsumeTimes=100)
 
 
+def _failures(_: RunTerms) -> Iterator[Candidate]:
+    """A listener gets a message again with which it has failed."""
+    yield _all("consumer", "a message is a dead letter after fewer attempts, and others follow", maxReconsumeTimes=3)
+
+
 def _popping(_: RunTerms) -> Iterator[Candidate]:
     """A message is handed out again when its invisible time is over."""
     yield _all("consumer", "messages stay hidden for longer", popInvisibleTime=300 * MS_PER_S)
@@ -239,6 +244,7 @@ MECHANISMS: Mapping[str, Sequence[Any]] = {
     SymptomKind.LOST: (_storing,),
     SymptomKind.MISSED: (_beginning,),
     SymptomKind.DEAD_LETTERS: (_retries,),
+    SymptomKind.FAILING: (_failures,),
     SymptomKind.POPPED_AGAIN: (_popping,),
     SymptomKind.TRANSACTIONS: (_checks,),
     SymptomKind.DISCARDED: (_checks, _waiting_messages),

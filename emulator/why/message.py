@@ -10,7 +10,7 @@ from emulator.trace.schema import MESSAGES, OWNERSHIP, RPC
 from emulator.why.held import Finding
 from emulator.why.question import MessageQuestion, StoredAt, WhyError, no_question_about
 from emulator.why.words import NodeNames, listed_nodes, seconds
-from nodes.beliefs import MessageEvent, OwnershipEvent
+from nodes.beliefs import ConsumptionResult, MessageEvent, OwnershipEvent
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
 
@@ -112,6 +112,7 @@ class _MessageRows:
         consumed = self._consumed
         parts = [
             f"was consumed {_times(number)} by group {group} ({listed_nodes(tuple(self._consumers(group)))})"
+            f"{self._failures(group)}"
             for group, number in consumed.items()
         ]
         parts += [text for event, text in _FATES.items() if any(row.text("event") == event for row in self.rows)]
@@ -142,6 +143,16 @@ class _MessageRows:
                 row.text("node") for row in self.rows if row.text("event") == _E.CONSUMED and row.text("group") == group
             )
         )
+
+    def _failures(self, group: str) -> str:
+        """How often the listener of a group failed with it, and when; empty: it never did."""
+        failed = [row for row in self.rows if row.text("group") == group and _is_failure(row)]
+        if not failed:
+            return ""
+        last_ns = failed[-1].t_ns
+        until = "" if len(failed) == 1 else f" to {seconds(last_ns)}"
+        since = f"from {seconds(failed[0].t_ns)}" if until else f"at {seconds(last_ns)}"
+        return f", whose listener failed {_times(len(failed))}, {since}{until}"
 
     def passed(self) -> Iterator[str]:
         """Groups whose owners began behind it, and which therefore never get it."""
@@ -199,7 +210,7 @@ _FATES = {
 }
 _WORDS = {
     _E.STORED: "stored {place}{tags}",
-    _E.CONSUMED: "consumed {place} for group {group}",
+    _E.CONSUMED: "consumed {place} for group {group}{result}",
     _E.FILTERED: "left {place} out for group {group}, which does not subscribe to tag {tag}",
     _E.DELAYED: "put it aside for {wait}, for {queue}",
     _E.DELIVERED: "delivered it to {place} after its delay",
@@ -227,6 +238,7 @@ def _words(row: TraceRow) -> str:
         place=_place(row).words,
         queue=f"{row.text('topic')}/{row.text('broker_name')}/{row.text('queue_id')}",
         group=row.text("group"),
+        result=": its listener failed" if _is_failure(row) else "",
         tag=tag or "(none)",
         tags=f", tag {tag}" if tag else "",
         wait=f"{row.number('offset') / 1_000:.3f} s",
@@ -258,6 +270,10 @@ def _unknown(trace: TraceRows, requested: MessageQuestion) -> WhyError:
 def _has_place(row: TraceRow) -> bool:
     event = row.text("event")
     return event not in (*_OFFSETS, *_HALF_OFFSETS) and row.number("offset") >= 0 and row.number("queue_id") >= 0
+
+
+def _is_failure(row: TraceRow) -> bool:
+    return row.text("event") == _E.CONSUMED and row.text("tags") == ConsumptionResult.LATER
 
 
 def _is_copy(row: TraceRow) -> bool:

@@ -1,7 +1,8 @@
 """What keeps the messages of one queue waiting: the first of the usual causes that holds, the surest ones first."""
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import takewhile
 
 import attrs
 
@@ -15,7 +16,8 @@ from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import no_owner_lines
 from emulator.why.question import QueueQuestion
 from emulator.why.words import NodeNames, listed_nodes, request_words, seconds, value_of
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent, OwnershipEvent
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, ConsumptionResult, LifecycleEvent, MessageEvent, OwnershipEvent
+from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_S
 
 _RECENT_NS = 30 * NS_PER_S
@@ -24,6 +26,8 @@ _BEFORE_NS = 15 * NS_PER_S
 """A call that fails was sent up to so long before its queue stood still."""
 _READ = 4
 """Bit of a permission."""
+_GIVE_UP = (RequestCode.SEND_MESSAGE_V2.name, RequestCode.CONSUMER_SEND_MSG_BACK.name)
+"""Requests by which a consumer hands a message back with which its listener has failed."""
 _OF_BROKERS = (
     *(BeliefKind.MEMBER_GROUP, BeliefKind.MIN_BROKER, BeliefKind.SPECIAL_SERVICE, BeliefKind.BROKER_ROLE),
     *(BeliefKind.ONLINE_STAGE, BeliefKind.MASTER_ADDR),
@@ -273,6 +277,41 @@ def _left_out(about: _WaitingQueue) -> Iterator[StallCause]:
             yield StallCause(4, text, rows=(own[0],))
 
 
+def _failing(about: _WaitingQueue) -> Iterator[StallCause]:
+    """Its listener fails with a message, and gets it again before any other one of the queue."""
+    place = attrs.asdict(about.waiting.queue)
+    event = MessageEvent.CONSUMED.value
+    for hold in about.owners:
+        rows = about.trace.select(MESSAGES, event=event, node=hold.node, until_ns=about.at_ns, **place)
+        again = list(takewhile(partial(_is_same_failure, rows[-1]), reversed(rows))) if rows else []
+        if len(again) > 1:
+            last, first = again[0], again[-1]
+            name = f"{about.waiting.queue.name}@{last.number('offset')}"
+            text = f"the listener of {hold.node} fails, and gets the message again before any other one of its queue"
+            times = f"it failed {len(again)} times with {name}, from {seconds(first.t_ns)} to {seconds(last.t_ns)}"
+            yield StallCause(5, text, (f"{times}; ask `message {name}`", *_kept_from_giving_up(about, hold)))
+
+
+def _is_same_failure(last: TraceRow, row: TraceRow) -> bool:
+    """Whether a listener failed with the same message as in its last row."""
+    identity = ("offset", "stored_ms", "tags")
+    is_failure = row.text("tags") == ConsumptionResult.LATER
+    return is_failure and all(row.text(name) == last.text(name) for name in identity)
+
+
+def _kept_from_giving_up(about: _WaitingQueue, hold: LastHold) -> Iterator[str]:
+    """What brokers deny its owner, which sends a message with which it has failed too often to a retry topic."""
+    kind = BeliefKind.DENIED.value
+    denied: dict[tuple[str, str], TraceRow] = {}
+    for row in about.trace.select(BELIEFS, kind=kind, node=about.brokers, until_ns=about.at_ns):
+        denied[row.text("node"), row.text("subject")] = row
+    for (broker, _), row in denied.items():
+        value = value_of(row)
+        if value is not None and value["request"] in _GIVE_UP and about.names.node(value["ip"]) == hold.node:
+            needs = f"{' or '.join(value['actions'])} of {value['resource']}"
+            yield f"it cannot be given up: {broker} denies {hold.node} {value['request']}, which needs {needs}"
+
+
 def _slow(about: _WaitingQueue) -> Iterator[StallCause]:
     """Its owner consumes more slowly than producers send, or its listener does not return."""
     hold = about.owners[-1]
@@ -285,9 +324,9 @@ def _slow(about: _WaitingQueue) -> Iterator[StallCause]:
         event = MessageEvent.STORED.value
         stored = about.trace.select(MESSAGES, event=event, after_ns=after_ns, until_ns=about.at_ns, **place)
         rates = f"{consumed / span_s:.1f} a second are consumed and {len(stored) / span_s:.1f} a second stored"
-        yield StallCause(5, f"the listener of {hold.node} is slow: in the last {span_s:.0f} s {rates}")
+        yield StallCause(6, f"the listener of {hold.node} is slow: in the last {span_s:.0f} s {rates}")
     since = f"since {seconds(max(about.waiting.since_ns, hold.row.t_ns))}"
-    yield StallCause(6, f"{hold.node} owns it, and its listener has finished no message of it {since}", rows=())
+    yield StallCause(7, f"{hold.node} owns it, and its listener has finished no message of it {since}", rows=())
 
 
 def _stage_words(stage: TraceRow) -> str:
@@ -308,6 +347,7 @@ _LOOKS: tuple[Callable[[_WaitingQueue], Iterator[StallCause]], ...] = (
     _unlocked,
     _cut_off,
     _left_out,
+    _failing,
     _slow,
 )
 """In the order in which they are looked for; the last one always finds something."""

@@ -1,6 +1,6 @@
 """What consumers of RocketMQ 5 do with a message: work on it, and report what became of it."""
 
-from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.beliefs import ConsumptionResult, MessageEvent, MessageRecord
 from nodes.client5.client import Client5
 from nodes.client5.grpc_channel import CallFailedError
 from nodes.host import Host
@@ -44,9 +44,11 @@ class Listener5:
         topic = handle.real_topic(message.topic.name, self._group)
         place = (topic, handle.broker_name, system.queue_id, system.queue_offset or 0)
         keys = " ".join(system.keys)
-        consumed = (self._client_id, system.store_timestamp_ms or 0, "", keys)
+        succeeded = (system.delivery_attempt or 1) > self._fail_times
+        result = ConsumptionResult.SUCCESS if succeeded else ConsumptionResult.LATER
+        consumed = (self._client_id, system.store_timestamp_ms or 0, result, keys)
         self._host.record(MessageRecord(MessageEvent.CONSUMED, self._group, *place, *consumed))
-        return (system.delivery_attempt or 1) > self._fail_times
+        return succeeded
 
 
 class Settlements:

@@ -48,9 +48,11 @@ def _queue(chance):
 
 
 def _message(trace, chance):
-    """A message is stored, consumed or left out by a filter; its key is that of its offset."""
+    """A message is stored, consumed, with success or not, or left out by a filter; its key is that of its offset."""
     event, offset = chance.choice(("stored", "stored", "consumed", "consumed", "filtered")), chance.randrange(8)
     of = {"tags": chance.choice("xy"), "key": f"order-{offset % 3}", **_queue(chance)}
+    if event == "consumed":
+        of["tags"] = {"x": "", "y": "later"}[of["tags"]]
     if event == "stored":
         trace.message("broker-a", event, offset, **of)
     else:

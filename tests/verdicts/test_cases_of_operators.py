@@ -148,6 +148,51 @@ CASES = [
         "fail_times = 100",
         "fail_times = 1",
     ),
+    case(
+        "orderly_fails",
+        SymptomKind.FAILING,
+        "failed 88 times from 31.7 s to 119.2 s: 88 times with orders/broker-a/0@0 since 31.7 s, for which its queue",
+        "message",
+        "by group billing (consumer-1), whose listener failed 88 times, from 31.719 s to 119.2",
+        "fail_times = 1000\n",
+        "fail_times = 0\n",
+    ),
+    case(
+        "fifo_fails",
+        SymptomKind.FAILING,
+        "failed 5 times from 1.3 s to 47.3 s: 5 times with steps/broker-a/0@0",
+        "message",
+        "consumed steps/broker-a/0@0 for group workers: its listener failed",
+        "fail_times = 1000\n",
+        "fail_times = 0\n",
+    ),
+    case(
+        "popping_fails",
+        SymptomKind.FAILING,
+        "failed 6 times from 10.7 s to 27.6 s: with 3 messages and 3 times with copies in its retry topic",
+        "message",
+        "was consumed 3 times by group billing (consumer-1), whose listener failed 2 times",
+        "fail_times = 2\n",
+        "fail_times = 0\n",
+    ),
+    case(
+        "simple_fails",
+        SymptomKind.FAILING,
+        "the listener of billing failed 20 times from 0.7 s to 19.7 s: with 20 messages, such as orders/",
+        "message",
+        "was consumed 2 times by group billing (consumer-1), whose listener failed once",
+        "fail_times = 1\n",
+        "fail_times = 0\n",
+    ),
+    case(
+        "push5_fails",
+        SymptomKind.FAILING,
+        "the listener of billing failed 20 times from 1.3 s to 19.7 s: with 20 messages, such as orders/",
+        "message",
+        "was consumed 2 times by group billing (consumer-1), whose listener failed once",
+        "fail_times = 1\n",
+        "fail_times = 0\n",
+    ),
 ]
 
 
@@ -162,6 +207,10 @@ CAUSES = {
     "late_reminders": "kill broker-a at 10.0 s",
     "late_group": "no disturbance: ",
     "dead_letters": "no disturbance: the listener fails as often as maxReconsumeTimes allows",
+    **dict.fromkeys(
+        ("orderly_fails", "fifo_fails", "popping_fails", "simple_fails", "push5_fails"),
+        "no disturbance: the listener fails",
+    ),
 }
 """Mapping case -> the cause that is named for it: what is on its chain, or the rule in which the chain ends."""
 
@@ -216,6 +265,35 @@ def test_what_harms_the_business_is_a_symptom_that_why_explains_and_its_twin_has
     assert any(case.answer in line for line in answer), answer
     assert twin.verdict is RulesVerdict.VALID
     assert case.kind not in kinds(twin)
+
+
+def test_a_queue_waits_for_the_message_its_listener_fails_with_and_why_says_what_keeps_it_from_being_given_up(tmp_path):
+    text = (HERE / "orderly_fails.toml").read_text()
+    report, directory = run(loads(text, "orderly"), tmp_path)
+
+    assert broken(report) == ()
+    for kind in (SymptomKind.STALLED, SymptomKind.AGAIN):
+        assert symptom_of(report, kind).cause == "no disturbance: the listener fails"
+    first, times, denied, _ = answer_of_run(["lag billing"], directory)
+    assert "the listener of consumer-1 fails, and gets the message again before any other one of its queue" in first
+    assert "it failed 88 times with orders/broker-a/0@0, from 31.719 s to" in times
+    assert denied.endswith("denies consumer-1 SEND_MESSAGE_V2, which needs Sub of Group:CLIENT_INNER_PRODUCER")
+
+
+@pytest.mark.parametrize("name", ["popping_fails", "simple_fails", "push5_fails"])
+def test_a_listener_that_fails_takes_no_longer_than_the_invisible_time(name, tmp_path):
+    report, _ = run(loads((HERE / f"{name}.toml").read_text(), name), tmp_path)
+
+    assert sum(row.revived for row in report["popped"]) > 0
+    assert {row.consumed_and_revived for row in report["popped"]} == {0}
+    assert SymptomKind.POPPED_AGAIN not in kinds(report)
+
+
+def test_queues_wait_for_a_thread_that_is_slow_with_messages_of_others(tmp_path):
+    report, _ = run(loads((HERE / "one_slow_thread.toml").read_text(), "one-slow-thread"), tmp_path)
+
+    assert max(row.end_ns - row.start_ns for row in report["stalls"]) > 180 * SECOND
+    assert broken(report) == ()
 
 
 def test_a_group_that_joins_late_is_warned_about_before_it_runs():

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.analysis.attribution.calls import Calls
-from emulator.analysis.attribution.explanation import CauseChain, Shares, both, by, of_chains
+from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, Shares, both, by, of_chains, ruled
 from emulator.analysis.attribution.fates import Fates
 from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.members import Members
@@ -63,9 +63,8 @@ class Attribution:
             *(broker_names.values(), inputs.facts.end_ns),
         )
         self.waiting = Waiting(
-            *(self.origins, self.views, self.elected, inputs.presence, inputs.owners, inputs.proxy_routes),
-            inputs.administrators,
-            *(self.reach, self.members, self.masters, self.owners, self.routes, self.fates),
+            *(inputs, self.views, self.elected, self.reach, self.members, self.masters),
+            *(self.owners, self.routes, self.fates),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}
         self.calls = Calls(self.origins, self.reach, self.masters, replicas, broker_names)
@@ -144,6 +143,8 @@ class Attribution:
         two = self._two(queue, t_ns)
         if two:
             return two
+        if self._inputs.failing.comes_again(queue, t_ns):
+            return ruled(RuleOfRocketMQ.FAILING)
         began_ns = max(
             (
                 hold.start_ns

@@ -19,6 +19,7 @@ class RuleOfRocketMQ(StrEnum):
     HEARTBEAT = "a client sends heartbeats every heartbeatBrokerInterval"
     POLL = "a client polls routes every pollNameServerInterval"
     LISTENER = "the listener takes longer than messages come"
+    FAILING = "the listener fails"
     COMMIT = "offsets are committed every persistConsumerOffsetInterval"
     ALLOCATION = "the strategy allocates so"
     FIRST_OFFSET = "a group without an offset begins where consumeFromWhere says"

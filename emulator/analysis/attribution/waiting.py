@@ -10,13 +10,11 @@ from emulator.analysis.attribution.owners import Owners
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.attribution.sampling import samples
-from emulator.analysis.inputs.administrators import Administrators, changes_group
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.queue_owners import QueueOwners
+from emulator.analysis.inputs.administrators import changes_group
+from emulator.analysis.inputs.shared import SharedInputs
 from emulator.history.elected_masters import ElectedMasters
 from emulator.history.group_views import GroupViews
-from emulator.history.origins import Hindrance, Origins
-from emulator.history.proxy_routes import ProxyRoutes
+from emulator.history.origins import Hindrance
 from emulator.history.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
 from faults.refuse import Refuse
@@ -39,20 +37,16 @@ class Waiting:
     """Answers why messages wait.
 
     Args:
-        origins, views, elected: have read all rows.
-        presence, owners_of, proxy_routes, administrators: have read all rows.
+        inputs: of the run; they have read all rows.
+        views, elected: have read all rows.
         reach, members, masters, owners, routes, fates: of the run.
     """
 
     def __init__(
         self,
-        origins: Origins,
+        inputs: SharedInputs,
         views: GroupViews,
         elected: ElectedMasters,
-        presence: Presence,
-        owners_of: QueueOwners,
-        proxy_routes: ProxyRoutes,
-        administrators: Administrators,
         reach: Reach,
         members: Members,
         masters: Masters,
@@ -60,13 +54,14 @@ class Waiting:
         routes: Routes,
         fates: Fates,
     ) -> None:
-        self._origins = origins
+        self._origins = inputs.origins
+        self._presence = inputs.presence
+        self._owners_of = inputs.owners
+        self._proxy_routes = inputs.proxy_routes
+        self._failing = inputs.failing
+        self._administrators = inputs.administrators
         self._views = views
         self._elected = elected
-        self._presence = presence
-        self._owners_of = owners_of
-        self._proxy_routes = proxy_routes
-        self._administrators = administrators
         self._reach = reach
         self._members = members
         self._masters = masters
@@ -106,7 +101,8 @@ class Waiting:
         start_ns = span[0]
         for t_ns, length_ns in samples(span):
             found = self.at(queue, node, t_ns)
-            before = found or before
+            # What waits for a listener that fails would wait as long if nothing had piled up.
+            before = found if found or found.rule is RuleOfRocketMQ.FAILING else before
             yield before or found, (start_ns, start_ns + length_ns), length_ns
             start_ns += length_ns
 
@@ -143,6 +139,15 @@ class Waiting:
         return self._masters.replaced(queue.broker_name, t_ns)
 
     def _of_consumers(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
+        found = self._without_consumer(queue, node, broker, t_ns)
+        return found if found or not self._is_failed_with(queue, t_ns) else ruled(RuleOfRocketMQ.FAILING)
+
+    def _is_failed_with(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether a listener has failed: a queue waits for it in order, or is where its messages come from again."""
+        comes_again = queue.topic.startswith(RETRY_TOPIC_PREFIX) and self._is_unknown(queue.group, queue.topic)
+        return self._failing.keeps_waiting(queue, t_ns) or (comes_again and self._failing.has_failed(queue.group, t_ns))
+
+    def _without_consumer(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
         if queue.topic.startswith(RETRY_TOPIC_PREFIX) or self._is_unknown(queue.group, queue.topic):
             hidden = self._hidden(queue, t_ns)
             if hidden:

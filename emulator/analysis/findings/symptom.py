@@ -35,6 +35,7 @@ class SymptomKind(StrEnum):
     DELIVERY = "late deliveries"
     FAILED_SENDS = "failed sends"
     STALLED = "stalled queues"
+    FAILING = "failing listener"
     AGAIN = "messages consumed again"
     POPPED_AGAIN = "popped messages consumed again"
     CHURN = "churn"

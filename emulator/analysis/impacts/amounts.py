@@ -19,7 +19,7 @@ from emulator.analysis.measures.denied_requests import DENIED
 from emulator.analysis.measures.failed_starts import FAILED_STARTS
 from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
-from emulator.analysis.measures.measured import DUPLICATES
+from emulator.analysis.measures.measured import DUPLICATES, LISTENER_FAILURES
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE
 from emulator.analysis.measures.rebalances import REBALANCES
 from emulator.analysis.measures.stale_routes import STALE_ROUTES
@@ -52,6 +52,7 @@ class Unit(StrEnum):
     QUEUES = "queues"
     REQUESTS = "requests"
     ATTEMPTS = "attempts"
+    FAILURES = "failures"
     OFFSETS = "offsets"
     TOPICS = "topics"
     MEMBERS = "members"
@@ -176,6 +177,10 @@ def _stalled(found: Findings) -> Iterator[Amount]:
     return ((row.queue.group, _seconds(row)) for row in rows)
 
 
+def _failing(found: Findings) -> Iterator[Amount]:
+    return ((row.queue.group, row.failures) for row in found.of(LISTENER_FAILURES))
+
+
 def _churn(found: Findings) -> Iterator[Amount]:
     return ((f"{row.group} {row.topic}", row.acquired) for row in found.of(REBALANCES))
 
@@ -238,6 +243,7 @@ _IMPACTS: Mapping[SymptomKind | FindingKind, tuple[Unit, Callable[[Findings], It
     SymptomKind.DELIVERY: (Unit.SECONDS, _deliveries),
     SymptomKind.FAILED_SENDS: (Unit.ATTEMPTS, _failed_sends),
     SymptomKind.STALLED: (Unit.QUEUE_SECONDS, _stalled),
+    SymptomKind.FAILING: (Unit.FAILURES, _failing),
     SymptomKind.AGAIN: (Unit.MESSAGES, _again),
     SymptomKind.POPPED_AGAIN: (Unit.MESSAGES, _popped_again),
     SymptomKind.CHURN: (Unit.QUEUES, _churn),

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from emulator.analysis.attribution.attribution import Attribution, Causes
-from emulator.analysis.attribution.explanation import of_chains
+from emulator.analysis.attribution.explanation import RuleOfRocketMQ, of_chains, ruled
 from emulator.analysis.findings.cause_share import merged_causes
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.impact import Impact
@@ -21,7 +21,7 @@ from emulator.analysis.measures.denied_requests import DENIED
 from emulator.analysis.measures.failed_starts import FAILED_STARTS
 from emulator.analysis.measures.lag import LateQueue
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
-from emulator.analysis.measures.measured import HOLDS, Measured
+from emulator.analysis.measures.measured import HOLDS, LISTENER_FAILURES, Measured
 from emulator.analysis.measures.stale_routes import STALE_ROUTES
 from emulator.analysis.measures.traffic import STORMS
 from emulator.analysis.measures.without_proxy import WITHOUT_PROXY
@@ -103,6 +103,7 @@ class _OfRun:
             SymptomKind.LATENCY: lambda: self._late(attrgetter("consumed_per_s")),
             SymptomKind.LAG: self._lag,
             SymptomKind.STALLED: self._stalled,
+            SymptomKind.FAILING: self._failing,
             SymptomKind.FAILED_SENDS: self._failed_sends,
             SymptomKind.STORM: self._storms,
             SymptomKind.UNWRITABLE: self._unwritable,
@@ -183,6 +184,11 @@ class _OfRun:
     def _stalled(self) -> _Parts:
         for row in self._found.of(STALLS.table):
             yield _of_queue(row, _seconds(row))
+
+    def _failing(self) -> _Parts:
+        for row in self._found.of(LISTENER_FAILURES):
+            causes = of_chains(((ruled(RuleOfRocketMQ.FAILING), row.failures),))
+            yield _Part(row.queue.group, causes, float(row.failures), row.queue.name, row.since_ns)
 
     def _offsets_back(self) -> _Parts:
         for row in self._found.of(OFFSET_REGRESSIONS.table):

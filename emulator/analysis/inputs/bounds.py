@@ -12,7 +12,9 @@ import attrs
 from emulator.analysis.findings.finding import Cause
 from emulator.spec import Scenario
 from emulator.spec.model.changes import changes
+from emulator.spec.model.scenario import ConsumerGroupSpec
 from nodes.config import BrokerConfig, ConsumerConfig
+from nodes.config.client5 import PushConsumer5Config
 
 BROKER_SCAN_MS = 10_000
 """RocketMQ's ClientHousekeepingService: brokers look for silent members this often."""
@@ -62,6 +64,8 @@ class Bounds:
     """Time between two rounds of the thread of an assigner, which sees nothing in between; 0: it has none."""
     asks_ms: int = 126_000
     """Within this time a broker asks once more about a half message that it knows to be open."""
+    listener_threads: int = 20
+    """Messages, or batches, that a consumer works on at a time; where groups differ, the fewest."""
     budget_s: float = 36.0
     """Queue-seconds with two owners or none per queue and hour that no fault explains: 1 %."""
 
@@ -109,6 +113,13 @@ class Bounds:
         return self.broker_silent_ms + NAMESERVER_SCAN_MS + self.route_poll_ms + self.round_ms
 
 
+def _listener_threads(group: ConsumerGroupSpec) -> int:
+    """How many threads of a consumer call its listener; an application that receives by itself is one."""
+    if isinstance(group.config5, PushConsumer5Config):
+        return group.config5.consumption_thread_count
+    return group.config.consume_thread_min if group.has_listener and group.config5 is None else 1
+
+
 def bounds_of(scenario: Scenario) -> Bounds:
     """The bounds that follow from a scenario's options; where nodes differ, the slowest one counts."""
     later = [change.after for change in changes(scenario)]
@@ -135,5 +146,6 @@ def bounds_of(scenario: Scenario) -> Bounds:
         + _RPC_MS,
         grace_ms=max(item.assigner_grace_period_ms for item in brokers),
         assigner_round_ms=max(item.assigner_rebalance_interval_ms for item in brokers) if pinned else 0,
+        listener_threads=min(map(_listener_threads, scenario.consumers), default=20),
         asks_ms=max(item.transaction_time_out + 2 * item.transaction_check_interval for item in brokers) + _CHECK_MS,
     )

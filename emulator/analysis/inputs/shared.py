@@ -6,12 +6,14 @@ from enum import StrEnum
 from emulator.analysis.inputs.administrators import Administrators
 from emulator.analysis.inputs.agreement import Interval, first_agreement
 from emulator.analysis.inputs.blocked import Blocked
+from emulator.analysis.inputs.busy_listeners import BusyListeners
 from emulator.analysis.inputs.busy_pools import BusyPools
 from emulator.analysis.inputs.causes import Causes, Windows
 from emulator.analysis.inputs.disturbances import Disturbances
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence, Holdings
 from emulator.analysis.inputs.keys import KeyedMessages
+from emulator.analysis.inputs.listener_failures import FailingListeners
 from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.offsets import Offsets
 from emulator.analysis.inputs.presence import Presence
@@ -46,6 +48,10 @@ class Input(StrEnum):
     """Owners of queues."""
     MESSAGES = "messages"
     """What brokers stored, and what each group consumed."""
+    FAILING = "failing"
+    """Which messages listeners failed with, and which queues waited for these."""
+    BUSY_LISTENERS = "busy_listeners"
+    """When all threads of a consumer worked on messages."""
     PROGRESS = "progress"
     """How far each group has come in each queue."""
     KEYS = "keys"
@@ -76,6 +82,8 @@ class SharedInputs:
         self.facts = facts
         self.presence = Presence(facts.broker_names)
         self.messages = TracedMessages(self.presence)
+        self.busy_listeners = BusyListeners(facts)
+        self.failing = FailingListeners(self.presence, facts)
         self.origins = Origins(lambda address: facts.node_of(address) == ADMINISTRATOR)
         self.causes = Causes(facts.bounds, self.presence, self.origins)
         self.disturbances = Disturbances()
@@ -99,9 +107,9 @@ class SharedInputs:
     def watchers(self) -> tuple[Watcher, ...]:
         """Those that read rows, in the order of `Feed`."""
         return (
-            *(self.presence, self.messages, self.origins, self.causes, self.disturbances, self.administrators),
-            self.proxy_routes,
-            *(self.owners, self.progress, self.offsets, self.keys, self.holdings, self.services, self.busy_pools),
+            *(self.presence, self.messages, self.failing, self.origins, self.causes, self.disturbances),
+            *(self.administrators, self.proxy_routes, self.owners, self.progress, self.offsets, self.keys),
+            *(self.holdings, self.services, self.busy_pools, self.busy_listeners),
         )
 
     def on_read(self) -> None:

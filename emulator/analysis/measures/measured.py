@@ -9,6 +9,7 @@ import attrs
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.agreement import Interval
 from emulator.analysis.inputs.holdings import Divergence
+from emulator.analysis.inputs.listener_failures import ListenerFailures
 from emulator.analysis.inputs.queue_owners import Hold
 from emulator.analysis.inputs.shared import SHOWN, SharedInputs
 from emulator.analysis.measures import phases as phased
@@ -44,9 +45,20 @@ class Duplicates:
 
 DUPLICATES = FindingTable("duplicates", Duplicates, "how often messages of a queue were consumed again")
 HOLDS = FindingTable("holds", Hold, "a consumer owned a queue")
+LISTENER_FAILURES = FindingTable("listener_failures", ListenerFailures, "a listener failed with messages of a queue")
 BELIEFS = FindingTable("beliefs", Divergence, "another belief about which nodes differed")
 MEASURED: tuple[FindingTable[Any], ...] = (
-    *(HOLDS, HAND_OVERS, REBALANCES, DUPLICATES, IDLE, QUEUE_BALANCE, STALE_ROUTES, phased.MOVED_KEYS),
+    *(
+        HOLDS,
+        HAND_OVERS,
+        REBALANCES,
+        DUPLICATES,
+        LISTENER_FAILURES,
+        IDLE,
+        QUEUE_BALANCE,
+        STALE_ROUTES,
+        phased.MOVED_KEYS,
+    ),
     *(
         STORMS,
         REQUESTS,
@@ -132,6 +144,7 @@ class Measured:
             HAND_OVERS: tuple(sorted(self._hand_overs.found, key=attrgetter("resume_ns", "queue"))),
             REBALANCES: tuple(sorted(self._rebalances.found, key=attrgetter("start_ns", "group", "topic"))),
             DUPLICATES: tuple(Duplicates(*entry) for entry in sorted(inputs.messages.duplicates().items())),
+            LISTENER_FAILURES: inputs.failing.found(),
             IDLE: idle(of_members),
             QUEUE_BALANCE: balance(of_members),
             STALE_ROUTES: tuple(sorted(self._staleness.found, key=attrgetter("start_ns", "topic", "node"))),

@@ -17,11 +17,12 @@ from emulator.analysis.findings.questions import (
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.words import count
 from emulator.analysis.inputs.applications import of_applications
+from emulator.analysis.inputs.listener_failures import ListenerFailures
 from emulator.analysis.measures.denied_requests import DENIED, DeniedRequests
 from emulator.analysis.measures.failed_starts import FAILED_STARTS
 from emulator.analysis.measures.lag import LAG_SERIES, LATENCIES
 from emulator.analysis.measures.lost_topics import LOST_TOPICS
-from emulator.analysis.measures.measured import DUPLICATES
+from emulator.analysis.measures.measured import DUPLICATES, LISTENER_FAILURES
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE
 from emulator.analysis.measures.rebalances import REBALANCES, RebalanceCost
 from emulator.analysis.measures.stale_routes import PROXY_CACHE_MS, STALE_ROUTES, StaleRoute
@@ -30,6 +31,7 @@ from emulator.analysis.measures.without_proxy import WITHOUT_PROXY
 from emulator.analysis.measures.writability import UNWRITABLE
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.protocol.names import is_system_topic
 from nodes.units import NS_PER_MS, NS_PER_S
 
@@ -43,7 +45,7 @@ def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
     """
     every = (
         *(_lost_topics, _storms, _denied, _failed_starts, _without_proxy, _unwritable, _lags, _latencies),
-        *(_failed_sends, _again, _churn, _spread, _idle, _stale_routes, _fan_out),
+        *(_failed_sends, _failing, _again, _churn, _spread, _idle, _stale_routes, _fan_out),
     )
     for symptoms in every:
         yield from symptoms(found, context)
@@ -200,6 +202,47 @@ def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
             text,
             item.producer,
         )
+
+
+def _failing(found: Findings, context: Context) -> Iterator[Symptom]:
+    """One symptom for each group; the message with which its listener failed most often is named."""
+    group_of = attrgetter("queue.group")
+    for group, same in groupby(sorted(found.of(LISTENER_FAILURES), key=group_of), key=group_of):
+        of_queues = list(same)
+        worst = max(of_queues, key=lambda item: (item.times, not _is_retried(item), item.until_ns - item.since_ns))
+        failures, start_ns = sum(item.failures for item in of_queues), min(item.start_ns for item in of_queues)
+        until_s = max(item.end_ns for item in of_queues) / NS_PER_S
+        text = (
+            f"the listener of {group} failed {count(failures, 'time')} from {start_ns / NS_PER_S:.1f} s to "
+            f"{until_s:.1f} s: {_failed_with(worst, of_queues)}"
+        )
+        messages = sum(item.messages for item in found.of(LATENCIES) if item.group == group)
+        again_ms = (worst.until_ns - worst.since_ns) / NS_PER_MS
+        severity = max(
+            1_000 * failures / max(1, messages) / context.limits.listener_failures_per_mille,
+            again_ms / context.limits.stalled_ms,
+        )
+        question = ("message", f"{worst.queue.name}@{worst.offset}")
+        yield Symptom(SymptomKind.FAILING, severity, start_ns, text, group, question)
+
+
+def _failed_with(worst: ListenerFailures, of_queues: list[ListenerFailures]) -> str:
+    """`179 times with orders/broker-a/0@0, for which its queue waits`."""
+    place = f"{worst.queue.name}@{worst.offset}"
+    if worst.times > 1:
+        waits = "waits" if worst.censored else "waited"
+        return (
+            f"{worst.times:,} times with {place} since {worst.since_ns / NS_PER_S:.1f} s, for which its queue {waits}"
+        )
+    copies = sum(item.failures for item in of_queues if _is_retried(item))
+    messages = sum(item.messages for item in of_queues if not _is_retried(item))
+    first = [f"with {count(messages, 'message')}"] if messages else []
+    again = [f"{count(copies, 'time')} with copies in its retry topic"] if copies else []
+    return f"{' and '.join([*first, *again])}, such as {place}"
+
+
+def _is_retried(item: ListenerFailures) -> bool:
+    return item.queue.topic.startswith(RETRY_TOPIC_PREFIX)
 
 
 def _again(found: Findings, context: Context) -> Iterator[Symptom]:

@@ -21,7 +21,7 @@ from emulator.history.rows.shares import PartitionedBy
 from emulator.history.rows.sweeps import SettlingSweeps
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
-from nodes.beliefs import MessageEvent
+from nodes.beliefs import ConsumptionResult, MessageEvent
 from nodes.broker.tables.pop.check_point import PopOutcome
 from nodes.protocol.extra_info import parse_extra_info
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
@@ -58,7 +58,7 @@ class PoppedMessages(Explained):
     twice: int
     """How often a message was handed out while it was hidden."""
     consumed_and_revived: int
-    """Revived although a listener had consumed them: they will be consumed again."""
+    """Revived although a listener had consumed them, and had not failed: they will be consumed again."""
     consumed_after_revival: int
     """How often a listener returned after the message had been revived: a copy is consumed, too."""
     acked_and_revived: int
@@ -152,8 +152,9 @@ class PopSweep:
         until_ns = row.t_ns + _invisible_ns(row)
         self._messages[row.offset] = _PoppedMessage(row.t_ns, _pop_time_ms(row), until_ns, consumed=consumed)
 
-    def _consume(self, _row: MessageRow, message: _PoppedMessage) -> None:
-        message.consumed = True
+    def _consume(self, row: MessageRow, message: _PoppedMessage) -> None:
+        # A message with which the listener failed is to come again.
+        message.consumed = message.consumed or row.tags != ConsumptionResult.LATER
         self._counts.consumed_after_revival += message.revived
 
     def _ack(self, row: MessageRow, message: _PoppedMessage) -> None:

@@ -27,12 +27,21 @@ class _WithBacklog(Explanation[Stall]):
         super().__init__(external=True)
 
     def covered(self, row: Stall, inputs: SharedInputs) -> Sequence[Span]:
-        """No other member could take over, or an administrator had switched the group off."""
-        return inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
+        """No member could consume it, or a listener had failed, or worked on other messages with all of its threads."""
+        without = inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
+        return (*without, *inputs.failing.waits(row.queue), *_while_busy(row, inputs))
 
     def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         """A listener may take long, and then for a whole batch."""
         return facts.bounds.stall_ms(facts.consume_ms.get(row.queue.group, 0)) * NS_PER_MS
+
+
+def _while_busy(row: Stall, inputs: SharedInputs) -> Iterator[Span]:
+    """When the consumer of a queue worked on messages of others."""
+    owned = ((hold.node, hold.start_ns, hold.end_ns) for hold in inputs.owners.holds_of(row.queue))
+    for node, start_ns, end_ns in ((row.node, row.start_ns, row.end_ns),) if row.node else owned:
+        span = max(start_ns, row.start_ns), min(end_ns, row.end_ns)
+        yield from inputs.busy_listeners.all_busy(row.queue.group, node, *span)
 
 
 class Stalls(Oracle[Stall, Watcher]):
@@ -45,9 +54,10 @@ class Stalls(Oracle[Stall, Watcher]):
         "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
         "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
         "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
-        "who switched the group off."
+        "who switched the group off, a listener in order that fails, since the queue waits for that message, and one "
+        "whose threads all work on messages of other queues."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED)
+    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED, Input.FAILING, Input.BUSY_LISTENERS)
     table = FindingTable("stalls", Stall, "a queue had a backlog, and its group made no progress for a second or more")
     explanation = _WithBacklog()
 

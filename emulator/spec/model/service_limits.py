@@ -37,6 +37,8 @@ class ServiceLimits:
     """Time in which no nameserver lists a queue of a topic that takes messages."""
     stalled_ms: int = whole(30_000, unit="milliseconds", minimum=1)
     """Pause of a queue with a backlog: a client learns of a change by its polls within this time."""
+    listener_failures_per_mille: int = whole(10, unit="per mille", minimum=1)
+    """Failures of listeners, of the messages that their group consumed."""
     stale_route_ms: int = whole(31_000, unit="milliseconds", minimum=1)
     """Time with a route that no nameserver gives: clients poll their routes every 30 s."""
     given_up_messages: int = whole(1, unit="messages", minimum=1)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Protocol
 
-from nodes.beliefs import MessageEvent, MessageRecord
+from nodes.beliefs import ConsumptionResult, MessageEvent, MessageRecord
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.protocol.command import new_tuple
 from nodes.protocol.model import Message, MessageQueue
@@ -51,10 +51,10 @@ class MessageListener:
         """
         if self._consume_ms:
             await self._host.sleep_ms(self._consume_ms)
-        succeeded = True
+        succeeded = all(message.reconsume_times >= self._fail_times for message in messages)
+        result = ConsumptionResult.SUCCESS if succeeded else ConsumptionResult.LATER
         for queue, message in zip(places, messages, strict=True):
             place = (queue.topic, queue.broker_name, queue.queue_id, message.queue_offset)
-            consumed = (self._instance.client_id, message.store_timestamp, "", message.properties.get(KEYS, ""))
+            consumed = (self._instance.client_id, message.store_timestamp, result, message.properties.get(KEYS, ""))
             self._host.record(new_tuple(MessageRecord, (MessageEvent.CONSUMED, self._group, *place, *consumed)))
-            succeeded = succeeded and message.reconsume_times >= self._fail_times
         return succeeded

@@ -8,7 +8,9 @@ from enum import Enum, auto
 
 from nodes.client.tables.process_queue import ProcessQueue
 
-_SUSPEND_MIN_MS, _SUSPEND_MAX_MS = 10, 30_000
+_SUSPEND_MIN_MS = 10
+SUSPEND_MAX_MS = 30_000
+"""A queue whose listener has failed pauses for so long at most."""
 
 
 class OrderlyStep(Enum):
@@ -58,4 +60,4 @@ def next_step(
 
 def suspend_ms(requested_ms: int) -> int:
     """The pause of a queue, limited to 10 ms to 30 s."""
-    return max(_SUSPEND_MIN_MS, min(requested_ms, _SUSPEND_MAX_MS))
+    return max(_SUSPEND_MIN_MS, min(requested_ms, SUSPEND_MAX_MS))
