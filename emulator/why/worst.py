@@ -14,7 +14,7 @@ from emulator.analysis.findings.questions import Words
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
 from emulator.analysis.oracles.every import TITLES, broken_invariants
-from emulator.analysis.report import Report, most_severe
+from emulator.analysis.report import Report, most_severe, symptoms_by_kind
 from emulator.analysis.run_head import scenario_of
 from emulator.history.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
@@ -26,7 +26,8 @@ from emulator.why.question import WhyError
 from emulator.why.words import NodeNames
 
 _OPTIONS_MAX = 4
-_SYMPTOMS_MAX = 3
+_WHOLE_MAX = 3
+"""Kinds of symptoms with a whole answer; of the others it is cut to its first line."""
 
 
 @attrs.frozen
@@ -111,7 +112,9 @@ def nothing_to_explain(report: Report) -> str:
 
 
 def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
-    """The most severe symptoms and the worst violations of a run, each with its answer, what is worst first.
+    """All symptoms and the worst violations of a run, each with its answer, what is worst first.
+
+    The answers about the worst symptom of the most severe kinds are whole; those about the others are their first line.
 
     Args:
         report: of the run.
@@ -120,19 +123,23 @@ def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
     trace, names = TraceRows(run.path), names_of_run(run)  # read once for all answers
     found: list[WorstAnswer] = []
 
-    def add(harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words]) -> None:
+    def add(harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words], *, whole: bool = True) -> None:
         words, answered = _first_answer(questions, trace, names)
-        options = candidate_options(harm[0])
+        answered = answered if whole else answered[:1]
+        options = candidate_options(harm[0]) if whole else ()
         untried = [f"may end it, not tried (rmqemu why --remedies tries them): {_few(options)}"] if options else []
         asked = [f"$ rmqemu why {run.path} {shlex.join(words)}"] if words else []
         caused = [f"cause: {cause}"] if cause else []
         answered = answered or (_unanswered(run),)
         found.append(WorstAnswer(harm, (title, *_under(caused)), _under(untried), _under((*asked, *answered))))
 
-    of_symptoms = causes_of_symptoms(report, run)
-    for item in most_severe(report)[:_SYMPTOMS_MAX]:
-        cause = of_symptoms.get(item.kind, "")
-        add((item.kind, item.subject), f"{item.kind}: {item.text}", cause, (item.question,) if item.question else ())
+    kinds = symptoms_by_kind(report)
+    for number, of_kind in enumerate(kinds):
+        first_of_each = {item.subject: item for item in (*reversed(of_kind.others), of_kind.worst)}
+        for item in sorted(first_of_each.values(), key=lambda item: -item.severity):
+            whole = item is of_kind.worst and number < _WHOLE_MAX
+            harm, cause = (item.kind, item.subject), _cause(item, report, run)
+            add(harm, f"{item.kind}: {item.text}", cause, item.questions, whole=whole)
     for worst in _worst_findings(report, trace):
         cause = cause_words(worst.causes, worst.violations, "violations")
         add((worst.invariant, ""), f"{worst.invariant}: {worst.words}", cause, worst.questions)
@@ -146,14 +153,15 @@ def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind
         report: of the run.
         run: its directory.
     """
-    causes: dict[SymptomKind, str] = {}
-    for symptom in most_severe(report):
-        text = symptom.cause
-        if symptom.kind is SymptomKind.BUSY and not named(symptom.causes):
-            text = "; ".join(_options_behind(symptom, report, run))
-        if text:
-            causes[symptom.kind] = text
-    return causes
+    causes = {symptom.kind: _cause(symptom, report, run) for symptom in most_severe(report)}
+    return {kind: text for kind, text in causes.items() if text}
+
+
+def _cause(symptom: Symptom, report: Report, run: RunDirectory) -> str:
+    """The causes of a symptom on one line; empty: none is known."""
+    if symptom.kind is SymptomKind.BUSY and not named(symptom.causes):
+        return "; ".join(_options_behind(symptom, report, run))
+    return symptom.cause
 
 
 def _few(options: Sequence[str]) -> str:

@@ -46,9 +46,14 @@ def about_group(group: str, at: str = "") -> Words:
     return ("group", group, *(("at", at) if at else ()))
 
 
-def about_node(node: str, at: str) -> Words:
-    """The stage of a process."""
-    return ("node", node, "at", at)
+def about_node(node: str, at: str = "") -> Words:
+    """The stage of a process; empty: at the end of the run."""
+    return ("node", node, *(("at", at) if at else ()))
+
+
+def about_sends(producer: str) -> Words:
+    """Which attempts of a node to send failed in the whole run."""
+    return ("sends", "of", producer)
 
 
 def inside(row: Lasting) -> str:
