@@ -76,13 +76,13 @@ class _Amount:
         )
 
 
-def sends(trace: TraceRows, requested: SendsQuestion, _names: NodeNames) -> Finding:
+def sends(trace: TraceRows, requested: SendsQuestion, names: NodeNames) -> Finding:
     """Which attempts to send failed, and why.
 
     Raises:
         WhyError: the producer has sent nothing.
     """
-    about = _Sends(trace, requested.at_ns)
+    about = _Sends(trace, requested.at_ns, names)
     producers = tuple(about.attempts)
     if requested.producer is not None and requested.producer not in producers:
         raise no_question_about("producer that has sent something", requested.producer, producers, "sends of {}")
@@ -98,21 +98,24 @@ def sends(trace: TraceRows, requested: SendsQuestion, _names: NodeNames) -> Find
 class _Sends:
     """What became of all attempts to send until an instant."""
 
-    def __init__(self, trace: TraceRows, at_ns: int | None) -> None:
+    def __init__(self, trace: TraceRows, at_ns: int | None, names: NodeNames) -> None:
         self._trace = trace
         self._at_ns = at_ns
         self._until_ns = trace.end_ns() if at_ns is None else at_ns
         self.attempts: dict[str, int] = {}
         """Mapping producer -> attempts whose end is known."""
         self._failures: dict[_Failure, _Amount] = {}
+        self._servers: dict[str, dict[str, None]] = {}
+        """Mapping producer -> the nodes that it has sent to."""
         for frame in sorted(frame_counts(trace)):
             sent = send_of(frame)
             if sent is None or frame.second * NS_PER_S > self._until_ns:
                 continue
             self.attempts[sent.producer] = self.attempts.get(sent.producer, 0) + frame.frames
+            unanswered = frame.event == "timed_out"
+            server, status = (names.node(frame.dst), _UNANSWERED) if unanswered else (frame.src, frame.status)
+            self._servers.setdefault(sent.producer, {})[server] = None
             if sent.failed:
-                unanswered = frame.event == "timed_out"
-                server, status = (frame.dst, _UNANSWERED) if unanswered else (frame.src, frame.status)
                 failure = _Failure(sent.producer, server, frame.code, status)
                 self._failures.setdefault(failure, _Amount()).add(frame.second, frame.frames)
 
@@ -126,6 +129,7 @@ class _Sends:
         failed, attempts = self._failed(producer), self.attempts[producer]
         if not failed:
             yield f"{when}no attempt of {producer} to send failed: {attempts:,} were acknowledged"
+            yield from self._not_connected(producer)
             return
         own = self._of(producer)
         first, amount = own[0]
@@ -138,6 +142,7 @@ class _Sends:
         more = len(own) - _LINES_MAX
         if more > 0:
             yield f"  and {more} more ways"
+        yield from self._not_connected(producer)
 
     def change(self, producer: str) -> tuple[TraceRow, ...]:
         """What led to most of the failures of a producer: the end of the server, or what a user is denied."""
@@ -219,10 +224,16 @@ class _Sends:
         taken = Counter((row.text("detail"), row.text("kind"), row.text("src")) for row in dropped)
         for (fault_id, kind, sender), number in taken.items():
             yield f"{self._fault(fault_id)} took {number:,} {kind}{'' if number == 1 else 's'} of {sender}"
-        dials = self._trace.select(RPC, event=_DIALS, src=failure.producer, dst=failure.server, until_ns=until_ns)
-        if dials:
-            words = dials[0].text("event").replace("_", " ")
-            yield f"{len(dials):,} dials of {failure.producer} failed ({words}), the first at {seconds(dials[0].t_ns)}"
+
+    def _not_connected(self, producer: str) -> Iterator[str]:
+        """Connections that could not be opened: what should have been sent over them is no attempt."""
+        for server in self._servers[producer]:
+            dials = self._trace.select(RPC, event=_DIALS, src=producer, dst=server, until_ns=self._until_ns)
+            if dials:
+                word, first = dials[0].text("event").replace("_", " "), seconds(dials[0].t_ns)
+                yield f"  {len(dials):,} x {server} could not be connected ({word}), the first at {first}"
+                for row in self._trace.select(LIFECYCLE, node=server, event=_AWAY, until_ns=dials[-1].t_ns)[-1:]:
+                    yield f"    {server} was away: {row.text('event').replace('_', ' ')} at {seconds(row.t_ns)}"
 
     def _fault(self, fault_id: str) -> str:
         began = self._trace.newest(FAULTS, event="begin", fault_id=fault_id)

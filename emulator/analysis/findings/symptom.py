@@ -54,11 +54,10 @@ class SubjectKind(StrEnum):
     TOPIC = "topic"
     USER = "user"
     NODE = "node"
+    """A process; where a pool of its threads follows it, that pool."""
     PRODUCER = "producer"
     SERVER = "server"
     """One that clients ask; the request follows."""
-    POOL = "pool"
-    """Threads of a node: node, pool."""
     ENDPOINTS = "access point"
     CLUSTER = "cluster"
 
@@ -69,7 +68,7 @@ _SUBJECTS: Mapping[SymptomKind, SubjectKind] = MappingProxyType(
         SymptomKind.DISCARDED: SubjectKind.TOPIC,
         SymptomKind.EXPIRED: SubjectKind.GROUP,
         SymptomKind.TRANSACTIONS: SubjectKind.TOPIC,
-        SymptomKind.BUSY: SubjectKind.POOL,
+        SymptomKind.BUSY: SubjectKind.NODE,
         SymptomKind.STORM: SubjectKind.SERVER,
         SymptomKind.DENIED: SubjectKind.USER,
         SymptomKind.NOT_STARTED: SubjectKind.NODE,
@@ -170,7 +169,7 @@ class SymptomsOfKind:
 
 
 _PARTS: Mapping[SubjectKind, str] = MappingProxyType(
-    {SubjectKind.GROUP: "topic", SubjectKind.SERVER: "request", SubjectKind.POOL: "pool"}
+    {SubjectKind.GROUP: "topic", SubjectKind.SERVER: "request", SubjectKind.NODE: "pool"}
 )
 """What follows the name of a subject."""
 _NAMED_MAX = 2
