@@ -26,6 +26,8 @@ from emulator.why.question import WhyError
 from emulator.why.words import NodeNames
 
 _OPTIONS_MAX = 4
+_ANSWERED_MAX = 12
+"""Groups, topics or users of a kind of symptom whose questions are answered; of further ones the question is named."""
 _WHOLE_MAX = 3
 """Kinds of symptoms with a whole answer; of the others it is cut to its first line."""
 
@@ -128,7 +130,7 @@ def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
         answered = answered if whole else answered[:1]
         options = candidate_options(harm[0]) if whole else ()
         untried = [f"may end it, not tried (rmqemu why --remedies tries them): {_few(options)}"] if options else []
-        asked = [f"$ rmqemu why {run.path} {shlex.join(words)}"] if words else []
+        asked = [_asked(words, run)] if words else []
         caused = [f"cause: {cause}"] if cause else []
         answered = answered or (_unanswered(run),)
         found.append(WorstAnswer(harm, (title, *_under(caused)), _under(untried), _under((*asked, *answered))))
@@ -136,14 +138,29 @@ def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
     kinds = symptoms_by_kind(report)
     for number, of_kind in enumerate(kinds):
         first_of_each = {item.subject: item for item in (*reversed(of_kind.others), of_kind.worst)}
-        for item in sorted(first_of_each.values(), key=lambda item: -item.severity):
+        for place, item in enumerate(sorted(first_of_each.values(), key=lambda item: (-item.severity, item.start_ns))):
             whole = item is of_kind.worst and number < _WHOLE_MAX
             harm, cause = (item.kind, item.subject), _cause(item, report, run)
-            add(harm, f"{item.kind}: {item.text}", cause, item.questions, whole=whole)
+            if place < _ANSWERED_MAX:
+                add(harm, f"{item.kind}: {item.text}", cause, item.questions, whole=whole)
+            else:
+                found.append(_unasked(harm, f"{item.kind}: {item.text}", cause, item.questions[:1], run))
     for worst in _worst_findings(report, trace):
         cause = cause_words(worst.causes, worst.violations, "violations")
         add((worst.invariant, ""), f"{worst.invariant}: {worst.words}", cause, worst.questions)
     return tuple(found)
+
+
+def _unasked(
+    harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words], run: RunDirectory
+) -> WorstAnswer:
+    """One of many symptoms of a kind: its question alone."""
+    asked = [_asked(words, run) for words in questions]
+    return WorstAnswer(harm, (title, *_under([f"cause: {cause}"] if cause else [])), (), _under(asked))
+
+
+def _asked(words: Words, run: RunDirectory) -> str:
+    return f"$ rmqemu why {run.path} {shlex.join(words)}"
 
 
 def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind, str]:
