@@ -19,7 +19,7 @@ from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP
 from emulator.why.words import value_of
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
-from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel
+from nodes.protocol.model import MessageModel
 
 ON_ITS_WAY_NS = 1_000_000_000
 """A message that waits for less is on its way."""
@@ -103,8 +103,7 @@ def popped_topics(trace: TraceRows, group: str, until_ns: int | None) -> tuple[s
     if subscriptions_of(trace, group, None):
         return ()
     popped = trace.tuples(MESSAGES, ("topic",), event=MessageEvent.POPPED.value, group=group, until_ns=until_ns)
-    topics = dict.fromkeys(topic for (topic,) in popped)
-    return tuple(topic for topic in topics if not topic.startswith(RETRY_TOPIC_PREFIX))
+    return tuple(dict.fromkeys(topic for (topic,) in popped))
 
 
 def broadcasts(subscriptions: Sequence[TraceRow]) -> bool:

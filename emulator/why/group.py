@@ -91,7 +91,8 @@ class _GroupAtInstant:
         if self.broadcasts:
             mode = "BROADCASTING: each member consumes all"
         elif topics := popped_topics(self._trace, self._group, self._at_ns):
-            mode = f"CLUSTERING: members share the messages of {listed_nodes(topics)}, which brokers hand out"
+            own = tuple(topic for topic in topics if not topic.startswith(RETRY_TOPIC_PREFIX))
+            mode = f"CLUSTERING: members share the messages of {listed_nodes(own)}, which brokers hand out"
         yield f"mode {mode}{'' if where is None else f'; consumeFromWhere {where.value}'}"
         for topic, expressions in self._expressions().items():
             shown = [f"{expression} ({listed_nodes(tuple(nodes))})" for expression, nodes in expressions.items()]

@@ -10,7 +10,7 @@ import attrs
 
 from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.cause_words import cause_words, named
-from emulator.analysis.findings.questions import Words
+from emulator.analysis.findings.questions import Words, about_group
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
 from emulator.analysis.oracles.every import TITLES, broken_invariants
@@ -67,7 +67,9 @@ def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
     for broken in broken_invariants(report):
         oracle, count = broken.oracle, len(broken.violations)
         worst = max(broken.violations, key=oracle.amount)
-        questions = tuple(oracle.questions(worst, context))
+        of_group = getattr(worst, "queue", None)  # where no client owns a queue, as behind proxies
+        general = () if of_group is None else (about_group(of_group.group),)
+        questions = (*oracle.questions(worst, context), *general)
         yield WorstFinding(oracle.id, oracle.describe(worst, context), broken.causes, count, questions)
 
 
