@@ -46,6 +46,11 @@ def about_group(group: str, at: str = "") -> Words:
     return ("group", group, *(("at", at) if at else ()))
 
 
+def about_transaction(unique_id: str) -> Words:
+    """What became of a transaction."""
+    return ("transaction", unique_id)
+
+
 def about_node(node: str, at: str = "") -> Words:
     """The stage of a process; empty: at the end of the run."""
     return ("node", node, *(("at", at) if at else ()))

@@ -26,6 +26,7 @@ class SymptomKind(StrEnum):
     SKIPPED = "skipped messages"
     MISSED = "missed messages"
     TRANSACTIONS = "transactions ended twice"
+    CHECKED = "checked although committed"
     BUSY = "broker busy"
     STORM = "request storm"
     DENIED = "denied requests"
@@ -68,6 +69,7 @@ _SUBJECTS: Mapping[SymptomKind, SubjectKind] = MappingProxyType(
         SymptomKind.DISCARDED: SubjectKind.TOPIC,
         SymptomKind.EXPIRED: SubjectKind.GROUP,
         SymptomKind.TRANSACTIONS: SubjectKind.TOPIC,
+        SymptomKind.CHECKED: SubjectKind.TOPIC,
         SymptomKind.BUSY: SubjectKind.NODE,
         SymptomKind.STORM: SubjectKind.SERVER,
         SymptomKind.DENIED: SubjectKind.USER,
