@@ -91,8 +91,8 @@ CASES = [
         "5 half messages of orders were checked although committed, and put aside after the last check",
         "transaction",
         "was committed at 12.669 s, and a copy of its half message, stored for a check, was put aside at 21.000 s",
-        "local_transaction_s = 12",
-        "local_transaction_s = 0",
+        "transactionTimeOut = 3000",
+        "transactionTimeOut = 60000",
     ),
     case(
         "clock_behind",

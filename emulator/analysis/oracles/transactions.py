@@ -237,8 +237,8 @@ def _checked(row: TransactionFinding, context: Context) -> Iterator[Symptom]:
         were = "was" if row.put_aside == 1 else "were"
         text = (
             f"{count(row.put_aside, 'half message')} of {row.topic} {were} checked although committed, and put aside "
-            f"after the last check, the first at {row.put_aside_ns / NS_PER_S:.1f} s; nothing is lost: what was put aside "
-            "is a copy, stored for a check before the broker had written down the commit"
+            f"after the last check, the first at {row.put_aside_ns / NS_PER_S:.1f} s; nothing is lost: it is a copy "
+            "that was put aside, stored for a check before the broker had written down the commit"
         )
         severity = 1.0 + row.put_aside / context.limits.given_up_messages
         if row.put_aside < context.limits.given_up_messages:
