@@ -76,6 +76,8 @@ def lost_answer_lines(trace: TraceRows, lost: LostAnswer) -> Iterator[str]:
     if away is not None and (back is None or back.seq < away.seq):
         word = away.text("event").replace("_", " ")
         yield f"{client} was {word} at {seconds(away.t_ns)}: the call was that of a dead client"
+    elif (closed := _closed(trace, frame)) is not None:
+        yield f"{client} had closed its connection at {seconds(closed.t_ns)}: the call was that of a dead client"
     again = trace.select(
         RPC, src=client, dst=frame.text("src"), kind="request", code=frame.number("code"), after_ns=frame.t_ns
     )
@@ -93,6 +95,14 @@ def lost_answer_lines(trace: TraceRows, lost: LostAnswer) -> Iterator[str]:
         )
     else:
         yield f"it was handed out again at {seconds(next_pop[0].t_ns)}, when its invisible time was over"
+
+
+def _closed(trace: TraceRows, frame: TraceRow) -> TraceRow | None:
+    """The end of the connection of the call, of a client whose process is not emulated; None: it was open."""
+    if frame.text("event") == "dropped":
+        return None
+    peers = {"src": frame.text("dst"), "dst": frame.text("src")}
+    return trace.newest(RPC, event="closed", connection=frame.number("connection"), until_seq=frame.seq, **peers)
 
 
 def _why(trace: TraceRows, frame: TraceRow) -> str:

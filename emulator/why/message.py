@@ -221,7 +221,8 @@ class _MessageRows:
         for group in dict.fromkeys(row.text("group") for row in acks):
             if not consumed[group]:
                 own = [row for row in acks if row.text("group") == group]
-                by = names.node(own[0].text("client_id"))
+                address = own[0].text("client_id")
+                by = names.node(address).removeprefix(address)
                 when = f"acknowledged at {seconds(own[0].t_ns)}{f' by {by}' if by else ''}"
                 yield f"was consumed by group {group}: {when}"
 

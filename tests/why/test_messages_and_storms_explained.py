@@ -39,6 +39,7 @@ rate_per_s = 1
 messages = 5
 """
 PULL, RETRY, FOUND = 11, 20, 0
+POP, RECEIVE = 200050, 900075
 HANDLE = "4 2000 60000 0 0 broker-a 3 4"
 
 
@@ -149,6 +150,21 @@ def test_what_guests_have_acknowledged_they_have_consumed(traced, tags, is_consu
 
     assert ("was consumed by group workers: acknowledged at 5.000 s" in reported) is is_consumed
     assert ("no consumer has consumed it" in reported) is not is_consumed
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_message_that_went_to_the_call_of_a_guest_that_had_gone_says_so(traced, closed):
+    if closed:
+        traced.at(1).frame("guest", "proxy-1", 0, kind="connection", event="closed", connection=7)
+    cause = traced.at(2).message("broker-a", "stored", offset=4)
+    traced.message("broker-a", "popped", group="workers", offset=4, key=HANDLE, cause=cause)
+    popped = traced.frame("broker-a", "proxy-1", POP, kind="response", status=0, cause=cause)
+    answered = {"kind": "response", "status": 0, "cause": popped, "connection": 7}
+    traced.frame("proxy-1", "guest", RECEIVE, event="lost" if closed else "delivered", **answered)
+    reported = traced.why("message orders/broker-a/3@4")
+
+    assert has(reported, "handed orders/broker-a/3@4 out to group workers, and guest did not get it") is closed
+    assert has(reported, "guest had closed its connection at 1.000 s: the call was that of a dead client") is closed
 
 
 def test_unknown_messages_lead_to_one_that_is_there(traced):
