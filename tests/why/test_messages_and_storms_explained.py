@@ -167,6 +167,17 @@ def test_a_message_that_went_to_the_call_of_a_guest_that_had_gone_says_so(traced
     assert has(reported, "guest had closed its connection at 1.000 s: the call was that of a dead client") is closed
 
 
+def test_a_group_of_guests_that_only_pops_is_a_group(traced):
+    traced.at(1).message("broker-a", "stored", offset=4)
+    traced.at(2).message("broker-a", "popped", group="workers", offset=4, key=HANDLE)
+    traced.at(9).message("broker-a", "acked", group="workers", offset=4, tags="stored", key=HANDLE)
+
+    waits = traced.why("lag workers at 5s")
+    assert waits[0].endswith("in 1 queue: it was handed out at 2.000 s, and no client has acknowledged it")
+    assert traced.why("lag workers")[0] == "at 9.000 s nothing of group workers waits"
+    assert has(traced.why("group workers at 5s"), "members share the messages of orders, which brokers hand out")
+
+
 def test_unknown_messages_lead_to_one_that_is_there(traced):
     traced.at(1).message("broker-a", "stored", offset=4)
     refusals = {"message orders/broker-a/3@9": "its last message is orders/broker-a/3@4; ask `message orders/bro"}
