@@ -17,10 +17,11 @@ EXAMPLES = ROOT / "examples"
 SHORT = (
     EXAMPLES / "proxies" / "foreign_handles.toml",
     EXAMPLES / "proxies" / "never_renewed.toml",
+    EXAMPLES / "controller" / "incidents" / "missed_death.toml",
     EXAMPLES / "woken_broker.toml",
     ROOT / "tests" / "verdicts" / "executed" / "different_topics.toml",
 )
-"""Groups of proxies whose messages come late or again, a broker that slept, and members with different topics."""
+"""Groups of proxies, a broker group without a master, a broker that slept, members with different topics."""
 UNANSWERED = "no question of this trace has an answer"
 
 
