@@ -299,10 +299,10 @@ def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:
 
 
 def _largest_change(found: Findings, at_ns: int) -> Words:
-    """The group with the most members of those that changed at an instant, or before, or ever."""
-    changes = [row for row in found.of(REBALANCES) if row.start_ns <= at_ns + NS_PER_S] or found.of(REBALANCES)
+    """The group with the most members of those that changed at an instant, or before; if none has, the requests."""
+    changes = [row for row in found.of(REBALANCES) if row.start_ns <= at_ns + NS_PER_S]
     if not changes:
-        return ()
+        return ("storm", "at", instant(at_ns + NS_PER_S))
     largest = max(changes, key=lambda row: (row.end_ns >= at_ns, row.members, row.start_ns))
     return about_group(largest.group, instant(at_ns + NS_PER_S))
 
