@@ -14,7 +14,7 @@ import attrs
 from emulator.analysis.findings.context import Context, RowLookup
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.impact import IMPACTS, Impact, impact_on
-from emulator.analysis.findings.symptom import Symptom
+from emulator.analysis.findings.symptom import Symptom, SymptomsOfKind
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.measures.lag import LATENCIES
 from emulator.analysis.measures.measured import MEASURED, SERIES
@@ -148,12 +148,17 @@ def _with_causes(symptom: Symptom, impact: Impact | None) -> Symptom:
     return attrs.evolve(symptom, amount=impact.amount, unit=impact.unit, causes=impact.causes)
 
 
+def symptoms_by_kind(report: Report) -> tuple[SymptomsOfKind, ...]:
+    """The symptoms of each kind, the kind with the most severe one first."""
+    found: dict[str, list[Symptom]] = {}
+    for symptom in symptoms(report):
+        found.setdefault(symptom.kind, []).append(symptom)
+    return tuple(SymptomsOfKind(worst, tuple(others)) for worst, *others in found.values())
+
+
 def most_severe(report: Report) -> tuple[Symptom, ...]:
     """The most severe symptom of each kind, the most severe first."""
-    found: dict[str, Symptom] = {}
-    for symptom in symptoms(report):
-        found.setdefault(symptom.kind, symptom)
-    return tuple(found.values())
+    return tuple(of_kind.worst for of_kind in symptoms_by_kind(report))
 
 
 def service_of(found: tuple[Symptom, ...], limits: ServiceLimits) -> Service:

@@ -16,7 +16,7 @@ from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.picture import HOW_TO_READ, charts_by_group
 from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
-from emulator.analysis.report import Report, RulesVerdict, Service, judgements, most_severe, symptoms
+from emulator.analysis.report import Report, RulesVerdict, Service, judgements, symptoms, symptoms_by_kind
 from emulator.base.commit import UNKNOWN
 from emulator.counterfactuals.repeated_run import RepeatedRun
 from emulator.history.rows.lookup import TraceRows
@@ -47,7 +47,7 @@ _CLICK = "Click to read why."
 _ANSWERED = 60
 """Intervals of the picture of which the page has the answer."""
 _EXPLAINED = 3
-"""Symptoms that are explained."""
+"""Kinds of symptoms that are explained."""
 _FAULT_HEADINGS = ("fault", "from", "to", "hits", "views differ", "two owners", "no owner", "agreed after")
 
 
@@ -172,8 +172,9 @@ def _mark(*, violations: int, found: bool) -> str:
 
 
 def _why(report: Report, run: RunDirectory, top: int | None) -> Iterator[str]:
-    for severe in [item for item in most_severe(report) if item.question][:_EXPLAINED]:
-        yield f"<h3>{escape(severe.kind)}</h3><p>{escape(severe.text)}</p>{_answered((severe.question,), run)}"
+    for of_kind in symptoms_by_kind(report)[:_EXPLAINED]:
+        yield f"<h3>{escape(of_kind.worst.kind)}</h3><p>{escape(of_kind.text)}</p>"
+        yield _answered(of_kind.worst.questions, run)
     for worst_finding in worst_findings(report, run)[:top]:
         yield f"<h3>{worst_finding.invariant} {escape(worst_finding.title)}</h3>"
         yield f"<p>{escape(worst_finding.words)}</p>{_answered(worst_finding.questions, run)}"

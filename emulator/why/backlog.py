@@ -1,8 +1,8 @@
 """Which messages wait for a group at an instant, queue by queue, and since when none of a queue has moved.
 
-A message waits from the moment a broker stores it until the group is through with it: until a member has consumed it
-or a later one of its queue, a filter has left it out, or a commit or a reset has passed it. Only messages to which a
-member subscribes count.
+A message waits from the moment a broker stores it until the group is through with it: until a member has consumed or
+acknowledged it or a later one of its queue, a filter has left it out, or a commit or a reset has passed it. Only
+messages to which a member subscribes count.
 """
 
 from bisect import bisect_left
@@ -23,8 +23,9 @@ from nodes.protocol.model import MessageModel
 
 ON_ITS_WAY_NS = 1_000_000_000
 """A message that waits for less is on its way."""
-_CONSUMED, _FILTERED, _COMMITTED, _RESET = (
+_CONSUMED, _ACKED, _FILTERED, _COMMITTED, _RESET = (
     MessageEvent.CONSUMED.value,
+    MessageEvent.ACKED.value,
     MessageEvent.FILTERED.value,
     MessageEvent.COMMITTED.value,
     MessageEvent.RESET.value,
@@ -97,6 +98,14 @@ def topic_of(subscription: TraceRow) -> str:
     return subscription.text("subject").rpartition("/")[2]
 
 
+def popped_topics(trace: TraceRows, group: str, until_ns: int | None) -> tuple[str, ...]:
+    """The topics of a group that only proxies know, which do not record its subscriptions; empty: brokers know it."""
+    if subscriptions_of(trace, group, None):
+        return ()
+    popped = trace.tuples(MESSAGES, ("topic",), event=MessageEvent.POPPED.value, group=group, until_ns=until_ns)
+    return tuple(dict.fromkeys(topic for (topic,) in popped))
+
+
 def broadcasts(subscriptions: Sequence[TraceRow]) -> bool:
     """Whether the members of a group each consume all messages."""
     return any(value_of(row)["model"] == MessageModel.BROADCASTING for row in subscriptions)
@@ -120,7 +129,7 @@ def backlog(trace: TraceRows, group: str, at_ns: int | None) -> GroupBacklog:
         at_ns: the instant; None: the end of the run.
     """
     until_ns = trace.end_ns() if at_ns is None else min(at_ns, trace.end_ns())
-    counting = _Counting(group, subscriptions_of(trace, group, at_ns))
+    counting = _Counting(group, subscriptions_of(trace, group, at_ns), popped_topics(trace, group, at_ns))
     for row in _rows(trace, group, counting.topics, until_ns):
         counting.take(*row)
     return counting.result(until_ns)
@@ -133,7 +142,7 @@ _COLUMNS = ("seq", "t_ns", "event", "node", "role", "topic", "broker_name", "que
 
 def _rows(trace: TraceRows, group: str, topics: Sequence[str], until_ns: int) -> Iterator[Any]:
     stored = trace.tuples(MESSAGES, _COLUMNS, event=_STORED, topic=topics, until_ns=until_ns)
-    done = (_CONSUMED, _FILTERED, _COMMITTED, _RESET)
+    done = (_CONSUMED, _ACKED, _FILTERED, _COMMITTED, _RESET)
     passed = trace.tuples(MESSAGES, _COLUMNS, event=done, group=group, until_ns=until_ns)
     acquired = trace.tuples(OWNERSHIP, _COLUMNS[:-1], event=_ACQUIRED, group=group, until_ns=until_ns)
     yield from merge(stored, passed, ((*row, "") for row in acquired), key=itemgetter(0))
@@ -163,14 +172,14 @@ class _SubscribedQueue:
 class _Counting:
     """Counts what waits, row by row."""
 
-    def __init__(self, group: str, subscriptions: list[TraceRow]) -> None:
+    def __init__(self, group: str, subscriptions: list[TraceRow], popped: Sequence[str]) -> None:
         self._group = group
         self._broadcasts = broadcasts(subscriptions)
         self._nodes = tuple(dict.fromkeys(row.text("node") for row in subscriptions)) if self._broadcasts else ("",)
         self._of_topic: dict[str, list[TraceRow]] = {}
         for row in subscriptions:
             self._of_topic.setdefault(topic_of(row), []).append(row)
-        self.topics = tuple(self._of_topic)
+        self.topics = (*self._of_topic, *popped)
         self._queues: dict[tuple[str, str, int], _SubscribedQueue] = {}
         self._since_ns = min((row.t_ns for row in subscriptions), default=0)
         """Before that nothing waits for the group."""
@@ -196,7 +205,8 @@ class _Counting:
             del queue.offsets[place:], queue.stored_ns[place:]
             for reader in queue.readers.values():
                 reader.position = min(reader.position, offset)
-        if any(is_wanted(row, tags) for row in self._of_topic[topic]):
+        subscriptions = self._of_topic.get(topic)
+        if subscriptions is None or any(is_wanted(row, tags) for row in subscriptions):
             queue.offsets.append(offset)
             queue.stored_ns.append(t_ns)
         for node in self._nodes:
@@ -216,7 +226,7 @@ class _Counting:
         *,
         succeeded: bool,
     ) -> None:
-        done = offset + 1 if event in (_CONSUMED, _FILTERED) else offset
+        done = offset + 1 if event in (_CONSUMED, _ACKED, _FILTERED) else offset
         if done < 0:
             return
         reader = queue.readers.setdefault(node, _QueueReader(done, t_ns))

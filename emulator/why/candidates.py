@@ -247,6 +247,7 @@ MECHANISMS: Mapping[str, Sequence[Any]] = {
     SymptomKind.FAILING: (_failures,),
     SymptomKind.POPPED_AGAIN: (_popping,),
     SymptomKind.TRANSACTIONS: (_checks,),
+    SymptomKind.CHECKED: (_checks,),
     SymptomKind.DISCARDED: (_checks, _waiting_messages),
     SymptomKind.DELIVERY: (_waiting_messages, _routes),
     SymptomKind.SPREAD: (_sharing,),

@@ -24,6 +24,7 @@ from emulator.why.question import (
     NodeQuestion,
     Question,
     QueueQuestion,
+    SendsQuestion,
     StallQuestion,
     StormQuestion,
     TopicQuestion,
@@ -31,6 +32,8 @@ from emulator.why.question import (
     WhyError,
     no_such,
 )
+from emulator.why.sends import sends
+from emulator.why.starts import failed_start
 from emulator.why.storm import storm
 from emulator.why.topic import topic
 from emulator.why.transaction import transaction
@@ -153,8 +156,10 @@ def _belief(trace: TraceRows, requested: BeliefQuestion, _names: NodeNames) -> F
     return Finding(headlines, (row,))
 
 
-def _node(trace: TraceRows, requested: NodeQuestion, _names: NodeNames) -> Finding:
+def _node(trace: TraceRows, requested: NodeQuestion, names: NodeNames) -> Finding:
     row = trace.newest(LIFECYCLE, node=requested.node, event=STAGES, until_ns=requested.at_ns)
+    if row is not None and (failed := failed_start(trace, row, names)) is not None:
+        return failed
     guest = guest_of(requested.node)
     without_hits = trace.select(
         LIFECYCLE, node=guest, event=LifecycleEvent.NOT_EMULATED.value, until_ns=requested.at_ns
@@ -177,6 +182,7 @@ _FINDERS: Mapping[type[Question], Callable[[TraceRows, Any, NodeNames], Finding]
     MessageQuestion: message,
     TransactionQuestion: transaction,
     StormQuestion: storm,
+    SendsQuestion: sends,
     BeliefQuestion: _belief,
     AbsenceQuestion: absence,
     NodeQuestion: _node,

@@ -52,6 +52,11 @@ FORM_TABLE = (
         "which client asks a server far more often than a healthy one, how it is answered, and why",
         "storm at 120s",
     ),
+    Form(
+        "sends [of NODE] [at T]",
+        "which attempts to send failed until T, which server refused or did not answer them, and why",
+        "sends of producer-1",
+    ),
     Form("node NODE [at T]", "the last thing that happened to a process", "node broker-b at 200s"),
     Form(
         "KIND SUBJECT [of NODE] [at T]",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, OWNERSHIP
 from emulator.why.answered_pulls import refusals
-from emulator.why.backlog import backlog, broadcasts, subscriptions_of, topic_of
+from emulator.why.backlog import backlog, broadcasts, popped_topics, subscriptions_of, topic_of
 from emulator.why.first_offset import consume_from_where, first_offset_lines, missed_at_start_lines
 from emulator.why.held import Finding, end_of, known_groups
 from emulator.why.holds import CHANGES, LastHold, holds
@@ -18,6 +18,7 @@ from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 _SHOWN_MAX = 8
+_LISTS = (BeliefKind.CONSUMER_IDS.value, BeliefKind.PROXY_MEMBERS.value)
 
 
 def group(trace: TraceRows, requested: GroupQuestion, names: NodeNames) -> Finding:
@@ -85,8 +86,13 @@ class _GroupAtInstant:
         """Members, mode, subscriptions, and owned queues."""
         for broker, nodes in self._lists.items():
             yield f"{broker} lists {' '.join(nodes) or 'no member'}"
-        where = consume_from_where(self._trace, self._group)
-        mode = "BROADCASTING: each member consumes all" if self.broadcasts else "CLUSTERING: members share the queues"
+        where = consume_from_where(self._trace, self._group) if self._subscriptions else None
+        mode = "CLUSTERING: members share the queues"
+        if self.broadcasts:
+            mode = "BROADCASTING: each member consumes all"
+        elif topics := popped_topics(self._trace, self._group, self._at_ns):
+            own = tuple(topic for topic in topics if not topic.startswith(RETRY_TOPIC_PREFIX))
+            mode = f"CLUSTERING: members share the messages of {listed_nodes(own)}, which brokers hand out"
         yield f"mode {mode}{'' if where is None else f'; consumeFromWhere {where.value}'}"
         for topic, expressions in self._expressions().items():
             shown = [f"{expression} ({listed_nodes(tuple(nodes))})" for expression, nodes in expressions.items()]
@@ -96,10 +102,10 @@ class _GroupAtInstant:
             yield f"queues: {', '.join(f'{node} {number}' for node, number in sorted(owned.items()))}"
 
     def _member_lists(self) -> dict[str, list[str]]:
-        """Mapping broker -> the members that it lists."""
-        kind = BeliefKind.CONSUMER_IDS.value
-        rows = self._trace.select(BELIEFS, kind=kind, subject=self._group, until_ns=self._at_ns)
+        """Mapping broker or proxy -> the members that it lists."""
+        rows = self._trace.select(BELIEFS, kind=_LISTS, subject=self._group, until_ns=self._at_ns)
         newest = {row.text("node"): row for row in rows}
+        self._proxies = {row.text("node") for row in rows if row.text("kind") == BeliefKind.PROXY_MEMBERS}
         living = {node: row for node, row in newest.items() if end_of(self._trace, row, self._at_ns) is None}
         return {
             node: sorted(self._names.node(client_id) for client_id in value_of(living[node]) or [])
@@ -121,12 +127,13 @@ class _GroupAtInstant:
 
     def _unlisted(self) -> Iterator[str]:
         """The members that some broker does not list."""
+        lists = {node: nodes for node, nodes in self._lists.items() if node not in self._proxies}
         members = dict.fromkeys(
-            [row.text("node") for row in self._subscriptions] + [node for of in self._lists.values() for node in of]
+            [row.text("node") for row in self._subscriptions] + [node for of in lists.values() for node in of]
         )
-        if not members:
+        if not members and not any(self._lists.values()):
             yield "it has no member"
-        for broker, nodes in self._lists.items():
+        for broker, nodes in lists.items():
             missing = [node for node in members if node not in nodes]
             if missing:
                 ask = f"no {missing[0]} in consumer_ids {self._group} of {broker} at {_instant(self._at_ns)}"

@@ -4,11 +4,11 @@ import attrs
 
 from emulator.base.text import alike
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, WhyError, no_such
 from emulator.why.words import seconds
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent
 
 ENDS = tuple(event.value for event in PROCESS_ENDS)
 STAGES = tuple(event.value for event in LifecycleEvent if event is not LifecycleEvent.NOT_EMULATED)
@@ -28,10 +28,11 @@ class Finding:
 
 
 def known_groups(trace: TraceRows) -> tuple[str, ...]:
-    """All consumer groups that subscribe to something, own a queue, or have a member at a broker; sorted."""
-    kinds = (BeliefKind.SUBSCRIPTION.value, BeliefKind.CONSUMER_IDS.value)
+    """All groups that subscribe to something, own a queue, pop, or have a member at a broker or a proxy; sorted."""
+    kinds = (BeliefKind.SUBSCRIPTION.value, BeliefKind.CONSUMER_IDS.value, BeliefKind.PROXY_MEMBERS.value)
     subjects = [row.text("subject").partition("/")[0] for row in trace.select(BELIEFS, kind=kinds)]
-    return tuple(sorted(dict.fromkeys([*subjects, *trace.values(OWNERSHIP, "group")])))
+    popped = [group for (group,) in trace.tuples(MESSAGES, ("group",), event=MessageEvent.POPPED.value)]
+    return tuple(sorted(dict.fromkeys([*subjects, *popped, *trace.values(OWNERSHIP, "group")])))
 
 
 def end_of(trace: TraceRows, row: TraceRow, until_ns: int | None) -> TraceRow | None:

@@ -7,10 +7,12 @@ import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP, RPC
+from emulator.why.handed_out import lost_answer, lost_answer_lines
 from emulator.why.held import Finding
 from emulator.why.question import MessageQuestion, StoredAt, WhyError, no_question_about
 from emulator.why.words import NodeNames, listed_nodes, seconds
 from nodes.beliefs import ConsumptionResult, MessageEvent, OwnershipEvent
+from nodes.broker.tables.pop.check_point import PopOutcome
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
 
@@ -20,6 +22,15 @@ _LINES_MAX = 30
 _COPIES_MAX = 64
 _WITH_KEYS = tuple(event.value for event in (_E.STORED, _E.HALF, _E.DELAYED, _E.DELIVERED, _E.ENDED))
 """Events whose key is a key of a message, or its unique id."""
+_WITH_ID = tuple(
+    event.value
+    for event in (_E.HALF, _E.DECIDED, _E.ENDED, _E.DELAYED, _E.DELIVERED, _E.RECALLED, _E.DROPPED, _E.DISCARDED)
+)
+"""Events whose key is the unique id of a message."""
+_COPIED = (_E.RETRIED.value, _E.DEAD_LETTERED.value)
+"""Events whose key is the place of the message that was copied."""
+_FAILED_ACKS = (PopOutcome.REFUSED.value, PopOutcome.GONE.value, PopOutcome.UNKNOWN.value)
+_SAME_KEY_MAX = 8
 _OFFSETS = (_E.COMMITTED.value, _E.LOADED.value, _E.COPIED.value, _E.RESET.value)
 """Events about offsets of groups, not about messages."""
 _HALF_OFFSETS = (_E.HALF.value, _E.DECIDED.value, _E.DELAYED.value)
@@ -34,7 +45,7 @@ class _MessageStep:
     text: str
 
 
-def message(trace: TraceRows, requested: MessageQuestion, _names: NodeNames) -> Finding:
+def message(trace: TraceRows, requested: MessageQuestion, names: NodeNames) -> Finding:
     """What became of a message.
 
     Raises:
@@ -43,58 +54,113 @@ def message(trace: TraceRows, requested: MessageQuestion, _names: NodeNames) -> 
     about = _MessageRows(trace, requested)
     if not about.rows:
         raise _unknown(trace, requested)
+    name = requested.name
+    same = [] if isinstance(name, StoredAt) or about.has_id(name) else with_key(trace, name, requested.at_ns)
+    if len(same) > 1:
+        return _several(trace, requested, same, names)
     steps = sorted(about.steps(), key=lambda step: step.seq)
     width = max(len(step.node) for step in steps)
     shown = [f"  {seconds(step.t_ns):>10}  {step.node:<{width}}  {step.text}" for step in steps]
     more = len(shown) - _LINES_MAX
     if more > 1:
         shown = [*shown[: _LINES_MAX // 2], f"  {'…':>10}  {more} more", *shown[-_LINES_MAX // 2 :]]
-    name = requested.name.words if isinstance(requested.name, StoredAt) else requested.name
-    return Finding((f"message {name} {about.verdict()}", *about.passed(), *shown), ())
+    named = name.words if isinstance(name, StoredAt) else name
+    headline = f"message {named} {about.verdict(names)}"
+    return Finding((headline, *about.not_received(), *about.passed(), *about.same_keys(), *shown), ())
+
+
+def with_key(trace: TraceRows, key: str, at_ns: int | None) -> list[StoredAt]:
+    """Where messages with a key among their KEYS are stored, without copies for groups, in order.
+
+    Args:
+        trace: of the run.
+        key: one of the producer's.
+        at_ns: the latest instant; None: the end of the run.
+    """
+    known = [item for item in trace.values(MESSAGES, "key") if key in item.split()]
+    rows = trace.select(MESSAGES, event=_E.STORED.value, key=tuple(known), until_ns=at_ns) if known else []
+    return list(dict.fromkeys(_place(row) for row in rows if not _is_copy(row)))
+
+
+def _several(trace: TraceRows, requested: MessageQuestion, same: list[StoredAt], names: NodeNames) -> Finding:
+    """The messages that have one key, each with what became of it."""
+    lines = [f"{len(same)} messages have the key {requested.name}; ask for one of them, `message {same[0].words}`"]
+    for place in same[:_SAME_KEY_MAX]:
+        about = _MessageRows(trace, MessageQuestion(place, requested.at_ns))
+        lines.append(f"  message {place.words} {about.verdict(names)}")
+    more = len(same) - _SAME_KEY_MAX
+    return Finding((*lines, *([f"  and {more} more"] if more > 0 else [])), ())
 
 
 class _MessageRows:
-    """The rows of one message, and of its copies."""
+    """The rows of one message, and of its copies.
+
+    A message is where it is stored; its waits and its transaction have its unique id, and its copies name it. Its KEYS
+    are the producer's: other messages may have the same.
+    """
 
     def __init__(self, trace: TraceRows, requested: MessageQuestion) -> None:
         self._trace = trace
         self._at_ns = requested.at_ns
         self.places: dict[StoredAt, None] = {}
-        self._keyed: list[TraceRow] = []
+        self._ids: dict[str, None] = {}
+        self._found: dict[int, TraceRow] = {}
         if isinstance(requested.name, StoredAt):
-            self.places[requested.name] = None
+            self._collect([requested.name])
         else:
-            self._keyed = self._with_key(requested.name)
-            self.places |= dict.fromkeys(_place(row) for row in self._keyed if _has_place(row))
-        at_places = [row for place in self.places for row in self._at(place)]
-        if isinstance(requested.name, StoredAt):
-            keys = dict.fromkeys(row.text("key") for row in at_places if row.text("event") in (_E.STORED, _E.DELIVERED))
-            self._keyed = [row for key in keys if key for row in self._with_key(key)]
-        at_places += self._popped_copies(at_places)
-        every = {row.seq: row for row in (*at_places, *self._keyed)}
-        self.rows = [every[seq] for seq in sorted(every)]
+            self._collect(self._of_id(requested.name) or with_key(trace, requested.name, requested.at_ns)[:1])
+        self.rows = [self._found[seq] for seq in sorted(self._found)]
 
-    def _popped_copies(self, rows: list[TraceRow]) -> list[TraceRow]:
-        """The rows of the copies that brokers put into a retry topic when no consumer acknowledged in time."""
-        found: list[TraceRow] = []
-        revived = [row for row in rows if row.text("event") == _E.REVIVED]
-        while revived and len(self.places) < _COPIES_MAX:
-            row = revived.pop(0)
-            copy = self._trace.newest(MESSAGES, event=_E.STORED.value, cause=row.cause, until_seq=row.seq)
-            if copy is not None and _is_copy(copy) and _place(copy) not in self.places:
-                self.places[_place(copy)] = None
-                own = self._at(_place(copy))
-                found += own
-                revived += [item for item in own if item.text("event") == _E.REVIVED]
-        return found
+    def _collect(self, waiting: list[StoredAt]) -> None:
+        """Take the rows at places, and at those of the copies of what is there."""
+        while waiting and len(self.places) < _COPIES_MAX:
+            place = waiting.pop(0)
+            if place in self.places:
+                continue
+            self.places[place] = None
+            rows = self._at(place)
+            self._found |= {row.seq: row for row in rows}
+            waiting += self._copies(place, rows)
+            waiting += [found for unique_id in self._unique_ids(rows) for found in self._of_id(unique_id)]
 
-    def _with_key(self, key: str) -> list[TraceRow]:
-        """The rows with a unique id, or with a key among others."""
-        rows = self._trace.select(MESSAGES, key=key, until_ns=self._at_ns)
-        if rows:
-            return rows
-        known = [item for item in self._trace.values(MESSAGES, "key") if key in item.split()]
-        return self._trace.select(MESSAGES, key=tuple(known), until_ns=self._at_ns) if known else []
+    def _copies(self, place: StoredAt, rows: list[TraceRow]) -> Iterator[StoredAt]:
+        """Where copies of a message are stored, and of what it is a copy itself."""
+        key = f"{place.topic} {place.broker_name} {place.queue_id} {place.offset}"
+        for row in self._trace.select(MESSAGES, event=_COPIED, key=key, until_ns=self._at_ns):
+            yield _place(row)
+        for row in rows:
+            if row.text("event") in _COPIED and (original := _original(row)) is not None:
+                yield original
+            elif row.text("event") == _E.REVIVED:
+                copy = self._trace.newest(MESSAGES, event=_E.STORED.value, cause=row.cause, until_seq=row.seq)
+                if copy is not None and _is_copy(copy):
+                    yield _place(copy)
+
+    def _unique_ids(self, rows: list[TraceRow]) -> Iterator[str]:
+        """The unique ids of messages that were delivered to a place after a wait or a transaction."""
+        for row in rows:
+            if row.text("event") == _E.DELIVERED:
+                yield row.text("key")
+            elif row.text("event") == _E.STORED and row.cause:
+                yield from (end.text("key") for end in self._with_cause(row, _E.ENDED))
+
+    def _of_id(self, unique_id: str) -> list[StoredAt]:
+        """Take the rows with a unique id; the places to which its message was delivered."""
+        if not unique_id or unique_id in self._ids:
+            return []
+        self._ids[unique_id] = None
+        rows = self._trace.select(MESSAGES, event=_WITH_ID, key=unique_id, until_ns=self._at_ns)
+        self._found |= {row.seq: row for row in rows}
+        places = [_place(row) for row in rows if row.text("event") == _E.DELIVERED and _has_place(row)]
+        for row in rows:
+            if row.text("event") == _E.ENDED and row.cause:
+                places += map(_place, self._with_cause(row, _E.STORED))
+        return places
+
+    def _with_cause(self, row: TraceRow, event: MessageEvent) -> list[TraceRow]:
+        """The rows of an event that the same request has led to, about the same topic."""
+        until_ns, topic = self._at_ns, row.text("topic")
+        return self._trace.select(MESSAGES, event=event.value, cause=row.cause, topic=topic, until_ns=until_ns)
 
     def _at(self, place: StoredAt) -> list[TraceRow]:
         rows = self._trace.select(
@@ -107,7 +173,11 @@ class _MessageRows:
         )
         return [row for row in rows if row.text("event") not in (*_OFFSETS, *_HALF_OFFSETS)]
 
-    def verdict(self) -> str:
+    def has_id(self, name: str) -> bool:
+        """Whether a name is its unique id."""
+        return any(row.text("event") in _WITH_ID and row.text("key") == name for row in self.rows)
+
+    def verdict(self, names: NodeNames) -> str:
         """What became of it, on one line."""
         consumed = self._consumed
         parts = [
@@ -115,12 +185,14 @@ class _MessageRows:
             f"{self._failures(group)}"
             for group, number in consumed.items()
         ]
+        acknowledged = list(self._acknowledged(consumed, names))
+        parts += acknowledged
         parts += [text for event, text in _FATES.items() if any(row.text("event") == event for row in self.rows)]
         dead = [row for row in self.rows if row.text("topic").startswith(DLQ_TOPIC_PREFIX)]
         parts += [f"is a dead letter since {seconds(dead[0].t_ns)}"] if dead else []
         stored = [row for row in self.rows if row.text("event") == _E.STORED and not _is_copy(row)]
         parts += [self._taken_by(row) for row in stored[1:] if _place(row) == _place(stored[0])]
-        if not consumed:
+        if not consumed and not acknowledged:
             since = f"is stored since {seconds(stored[0].t_ns)}, and " if stored else ""
             return "; ".join([f"{since}no consumer has consumed it", *parts])
         return "; ".join(parts)
@@ -153,6 +225,35 @@ class _MessageRows:
         until = "" if len(failed) == 1 else f" to {seconds(last_ns)}"
         since = f"from {seconds(failed[0].t_ns)}" if until else f"at {seconds(last_ns)}"
         return f", whose listener failed {_times(len(failed))}, {since}{until}"
+
+    def _acknowledged(self, consumed: Counter[str], names: NodeNames) -> Iterator[str]:
+        """Groups of guests, whose listeners are not seen: what they have acknowledged they have consumed."""
+        acks = [row for row in self.rows if row.text("event") == _E.ACKED and row.text("tags") not in _FAILED_ACKS]
+        for group in dict.fromkeys(row.text("group") for row in acks):
+            if not consumed[group]:
+                own = [row for row in acks if row.text("group") == group]
+                address = own[0].text("client_id")
+                by = names.node(address).removeprefix(address)
+                when = f"acknowledged at {seconds(own[0].t_ns)}{f' by {by}' if by else ''}"
+                yield f"was consumed by group {group}: {when}"
+
+    def not_received(self) -> Iterator[str]:
+        """Clients to which it was handed out, and which did not get it."""
+        for row in self.rows:
+            lost = lost_answer(self._trace, row) if row.text("event") == _E.POPPED else None
+            if lost is not None:
+                where = f"{row.text('node')} handed {_place(row).words} out to group {row.text('group')}"
+                yield f"  at {seconds(row.t_ns)} {where}, and {lost.client} did not get it"
+                yield from (f"    {line}" for line in lost_answer_lines(self._trace, lost))
+
+    def same_keys(self) -> Iterator[str]:
+        """How many other messages have one of its keys."""
+        keyed = [row for row in self.rows if row.text("event") == _E.STORED and not _is_copy(row)]
+        for key in dict.fromkeys(key for row in keyed for key in row.text("key").split()):
+            others = [place for place in with_key(self._trace, key, self._at_ns) if place not in self.places]
+            if others:
+                have = "1 other message has" if len(others) == 1 else f"{len(others):,} other messages have"
+                yield f"  {have} the same key {key}; ask `message {key}`"
 
     def passed(self) -> Iterator[str]:
         """Groups whose owners began behind it, and which therefore never get it."""
@@ -265,6 +366,15 @@ def _unknown(trace: TraceRows, requested: MessageQuestion) -> WhyError:
     first = trace.newest(MESSAGES, event=_E.STORED.value)
     ask = "" if first is None else f", such as `message {_place(first).words}`"
     return WhyError(f"no message of this run has a key: ask by place{ask}")
+
+
+def _original(copied: TraceRow) -> StoredAt | None:
+    """The message of which a row records a copy; None: it is not known."""
+    match copied.text("key").split():
+        case [topic, broker_name, queue_id, offset]:
+            return StoredAt(topic, broker_name, int(queue_id), int(offset))
+        case _:
+            return None
 
 
 def _has_place(row: TraceRow) -> bool:

@@ -20,7 +20,7 @@ _WORD_MAX = 600
 _PLACE = re.compile(r"(.+)/([^/]+)/([0-9]{1,9})@([0-9]{1,18})")
 _QUEUE, _NODE, _NO, _IN, _OF, _AT = "queue", "node", "no", "in", "of", "at"
 _STALL, _STALLED, _STORM, _TRANSACTION, _MESSAGE = "stall", "stalled", "storm", "transaction", "message"
-_LAG, _GROUP, _TOPIC = "lag", "group", "topic"
+_LAG, _GROUP, _TOPIC, _SENDS = "lag", "group", "topic", "sends"
 _LISTED_MAX = 12
 
 
@@ -159,6 +159,15 @@ class StormQuestion:
     at_ns: int | None = None
 
 
+@attrs.frozen
+class SendsQuestion:
+    """Which attempts to send failed, and why."""
+
+    producer: str | None = None
+    """The node that sends; None: every one."""
+    at_ns: int | None = None
+
+
 Question = (
     QueueQuestion
     | StallQuestion
@@ -168,6 +177,7 @@ Question = (
     | TransactionQuestion
     | MessageQuestion
     | StormQuestion
+    | SendsQuestion
     | BeliefQuestion
     | AbsenceQuestion
     | NodeQuestion
@@ -187,8 +197,8 @@ def question(words: Sequence[str]) -> Question:
     requested, at, of = _split(parts)
     at_ns = None if at is None else instant_ns(at)
     match requested:
-        case [noun] if noun == _STORM:
-            return StormQuestion(of, at_ns)
+        case [noun] if noun in _OF_CLIENT:
+            return _OF_CLIENT[noun](of, at_ns)
         case [noun, text] if noun in _OF_GROUP:
             return _OF_GROUP[noun](text, of, at_ns)
         case [noun, again, text] if noun in (_STALL, _STALLED) and again == _QUEUE:
@@ -312,4 +322,8 @@ _BY_NAME: Mapping[str, Callable[[str, int | None], Question]] = {
     _TRANSACTION: TransactionQuestion,
     _MESSAGE: _message,
 }
-_NOUNS = (*_OF_GROUP, *_BY_NAME, _STORM, _NO)
+_OF_CLIENT: Mapping[str, Callable[[str | None, int | None], Question]] = {
+    _STORM: StormQuestion,
+    _SENDS: SendsQuestion,
+}
+_NOUNS = (*_OF_GROUP, *_BY_NAME, *_OF_CLIENT, _NO)

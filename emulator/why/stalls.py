@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import takewhile
+from typing import Any
 
 import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
-from emulator.why.backlog import WaitingQueue, is_wanted, subscriptions_of, topic_of
+from emulator.why.backlog import WaitingQueue, is_wanted, popped_topics, subscriptions_of, topic_of
+from emulator.why.handed_out import lost_answer, lost_answer_lines
 from emulator.why.held import STAGES
 from emulator.why.holds import LastHold, holds_of
 from emulator.why.missing_signals import Silence
@@ -132,6 +134,28 @@ def _no_broker(about: _WaitingQueue) -> Iterator[StallCause]:
     if stages and len(away) == len(stages):
         text = f"no broker of {about.requested.broker_name} runs: {listed_nodes([_stage_words(item) for item in away])}"
         yield StallCause(1, text, rows=tuple(away[-1:]))
+
+
+def _handed_out(about: _WaitingQueue) -> Iterator[StallCause]:
+    """A broker handed it out, and the answer was lost; or the group is one of proxies, and owns no queues."""
+    queue = about.waiting.queue
+    place = {"topic": queue.topic, "broker_name": queue.broker_name, "queue_id": queue.queue_id, "group": queue.group}
+    first = about.waiting.first_offset
+    popped = about.trace.newest(MESSAGES, event=MessageEvent.POPPED.value, offset=first, until_ns=about.at_ns, **place)
+    lost = None if popped is None else lost_answer(about.trace, popped)
+    if popped is not None and lost is not None:
+        text = f"{queue.broker_name} handed it out at {seconds(popped.t_ns)}, and the answer to {lost.client} was lost"
+        yield StallCause(1, text, tuple(lost_answer_lines(about.trace, lost)))
+    elif popped_topics(about.trace, queue.group, about.at_ns):
+        yield StallCause(4, _not_acknowledged(about, popped, place))
+
+
+def _not_acknowledged(about: _WaitingQueue, popped: TraceRow | None, place: dict[str, Any]) -> str:
+    if popped is not None:
+        return f"it was handed out at {seconds(popped.t_ns)}, and no client has acknowledged it"
+    last = about.trace.newest(MESSAGES, event=MessageEvent.POPPED.value, until_ns=about.at_ns, **place)
+    before = "none of the queue ever was" if last is None else f"the last of the queue was at {seconds(last.t_ns)}"
+    return f"it was handed out to no client of {about.group}; {before}"
 
 
 def _not_routed(about: _WaitingQueue) -> Iterator[StallCause]:
@@ -340,6 +364,7 @@ def _place(row: TraceRow) -> tuple[str, str, int]:
 _LOOKS: tuple[Callable[[_WaitingQueue], Iterator[StallCause]], ...] = (
     _refused,
     _no_broker,
+    _handed_out,
     _not_routed,
     _no_owner,
     _asleep,

@@ -74,6 +74,10 @@ class _Transaction:
         """What became of it, on one line."""
         commits, rollbacks = self._commits, self._rollbacks
         delivered = self._delivered()
+        if self._discard is not None and commits and commits[0].seq < self._discard.seq:
+            aside = f"was put aside at {seconds(self._discard.t_ns)} after {_times(self._checked, 'check')}"
+            copy = f"a copy of its half message, stored for a check, {aside}"
+            return f"was committed at {_instants(commits)}, and {copy}; {delivered}"
         if self._discard is not None and commits:
             discarded = f"was discarded at {seconds(self._discard.t_ns)} after {_times(self._checked, 'check')}"
             return f"{discarded}, and committed at {_instants(commits)} all the same; {delivered}"

@@ -158,6 +158,11 @@ def request_words(code: int) -> str:
     return f"request code {code}"
 
 
+def answer_name(status: int) -> str:
+    """`SYSTEM_ERROR (1)`."""
+    return f"{ResponseCode(status).name if status in tuple(ResponseCode) else 'response code'} ({status})"
+
+
 def seconds(t_ns: int) -> str:
     """`31.204 s`."""
     return f"{t_ns / NS_PER_S:.3f} s"
@@ -313,10 +318,9 @@ def _status(response: TraceRow) -> str:
     status = response.number("status")
     if status == ResponseCode.SUCCESS:
         return ""
-    name = ResponseCode(status).name if status in tuple(ResponseCode) else "response code"
     text = response.text("detail").partition("See http")[0]  # RocketMQ's remarks end with a link
     remark = f": {in_one_line(text)}" if text else ""
-    return f" with {name} ({status}){remark}"
+    return f" with {answer_name(status)}{remark}"
 
 
 def _sent(row: TraceRow) -> str:

@@ -10,11 +10,11 @@ import attrs
 
 from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.cause_words import cause_words, named
-from emulator.analysis.findings.questions import Words
+from emulator.analysis.findings.questions import Words, about_group
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
 from emulator.analysis.oracles.every import TITLES, broken_invariants
-from emulator.analysis.report import Report, most_severe
+from emulator.analysis.report import Report, most_severe, symptoms_by_kind
 from emulator.analysis.run_head import scenario_of
 from emulator.history.rows.lookup import TraceRows
 from emulator.trace.run_directory import RunDirectory
@@ -26,7 +26,10 @@ from emulator.why.question import WhyError
 from emulator.why.words import NodeNames
 
 _OPTIONS_MAX = 4
-_SYMPTOMS_MAX = 3
+_ANSWERED_MAX = 12
+"""Groups, topics or users of a kind of symptom whose questions are answered; of further ones the question is named."""
+_WHOLE_MAX = 3
+"""Kinds of symptoms with a whole answer; of the others it is cut to its first line."""
 
 
 @attrs.frozen
@@ -64,7 +67,9 @@ def _worst_findings(report: Report, trace: TraceRows) -> Iterator[WorstFinding]:
     for broken in broken_invariants(report):
         oracle, count = broken.oracle, len(broken.violations)
         worst = max(broken.violations, key=oracle.amount)
-        questions = tuple(oracle.questions(worst, context))
+        of_group = getattr(worst, "queue", None)  # where no client owns a queue, as behind proxies
+        general = () if of_group is None else (about_group(of_group.group),)
+        questions = (*oracle.questions(worst, context), *general)
         yield WorstFinding(oracle.id, oracle.describe(worst, context), broken.causes, count, questions)
 
 
@@ -111,7 +116,9 @@ def nothing_to_explain(report: Report) -> str:
 
 
 def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
-    """The most severe symptoms and the worst violations of a run, each with its answer, what is worst first.
+    """All symptoms and the worst violations of a run, each with its answer, what is worst first.
+
+    The answers about the worst symptom of the most severe kinds are whole; those about the others are their first line.
 
     Args:
         report: of the run.
@@ -120,23 +127,42 @@ def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
     trace, names = TraceRows(run.path), names_of_run(run)  # read once for all answers
     found: list[WorstAnswer] = []
 
-    def add(harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words]) -> None:
+    def add(harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words], *, whole: bool = True) -> None:
         words, answered = _first_answer(questions, trace, names)
-        options = candidate_options(harm[0])
+        answered = answered if whole else answered[:1]
+        options = candidate_options(harm[0]) if whole else ()
         untried = [f"may end it, not tried (rmqemu why --remedies tries them): {_few(options)}"] if options else []
-        asked = [f"$ rmqemu why {run.path} {shlex.join(words)}"] if words else []
+        asked = [_asked(words, run)] if words else []
         caused = [f"cause: {cause}"] if cause else []
         answered = answered or (_unanswered(run),)
         found.append(WorstAnswer(harm, (title, *_under(caused)), _under(untried), _under((*asked, *answered))))
 
-    of_symptoms = causes_of_symptoms(report, run)
-    for item in most_severe(report)[:_SYMPTOMS_MAX]:
-        cause = of_symptoms.get(item.kind, "")
-        add((item.kind, item.subject), f"{item.kind}: {item.text}", cause, (item.question,) if item.question else ())
+    kinds = symptoms_by_kind(report)
+    for number, of_kind in enumerate(kinds):
+        first_of_each = {item.subject: item for item in (*reversed(of_kind.others), of_kind.worst)}
+        for place, item in enumerate(sorted(first_of_each.values(), key=lambda item: (-item.severity, item.start_ns))):
+            whole = item is of_kind.worst and number < _WHOLE_MAX
+            harm, cause = (item.kind, item.subject), _cause(item, report, run)
+            if place < _ANSWERED_MAX:
+                add(harm, f"{item.kind}: {item.text}", cause, item.questions, whole=whole)
+            else:
+                found.append(_unasked(harm, f"{item.kind}: {item.text}", cause, item.questions[:1], run))
     for worst in _worst_findings(report, trace):
         cause = cause_words(worst.causes, worst.violations, "violations")
         add((worst.invariant, ""), f"{worst.invariant}: {worst.words}", cause, worst.questions)
     return tuple(found)
+
+
+def _unasked(
+    harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words], run: RunDirectory
+) -> WorstAnswer:
+    """One of many symptoms of a kind: its question alone."""
+    asked = [_asked(words, run) for words in questions]
+    return WorstAnswer(harm, (title, *_under([f"cause: {cause}"] if cause else [])), (), _under(asked))
+
+
+def _asked(words: Words, run: RunDirectory) -> str:
+    return f"$ rmqemu why {run.path} {shlex.join(words)}"
 
 
 def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind, str]:
@@ -146,14 +172,15 @@ def causes_of_symptoms(report: Report, run: RunDirectory) -> Mapping[SymptomKind
         report: of the run.
         run: its directory.
     """
-    causes: dict[SymptomKind, str] = {}
-    for symptom in most_severe(report):
-        text = symptom.cause
-        if symptom.kind is SymptomKind.BUSY and not named(symptom.causes):
-            text = "; ".join(_options_behind(symptom, report, run))
-        if text:
-            causes[symptom.kind] = text
-    return causes
+    causes = {symptom.kind: _cause(symptom, report, run) for symptom in most_severe(report)}
+    return {kind: text for kind, text in causes.items() if text}
+
+
+def _cause(symptom: Symptom, report: Report, run: RunDirectory) -> str:
+    """The causes of a symptom on one line; empty: none is known."""
+    if symptom.kind is SymptomKind.BUSY and not named(symptom.causes):
+        return "; ".join(_options_behind(symptom, report, run))
+    return symptom.cause
 
 
 def _few(options: Sequence[str]) -> str:

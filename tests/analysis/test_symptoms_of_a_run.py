@@ -162,13 +162,25 @@ def test_a_client_that_keeps_a_route_that_no_one_gives_any_more(tmp_path, lasts_
     assert kinds(trace, tmp_path) == found
 
 
-@pytest.mark.parametrize(("text", "found"), [(1, []), (20, [SymptomKind.FAN_OUT])])
-def test_notifications_that_are_a_large_part_of_all_requests(tmp_path, text, found):
-    trace = begun().at(5)
+def notified(trace, times):
     for number in range(100):
         trace.ask(f"c{number}", "broker-a", RequestCode.HEART_BEAT, times=30)
-        trace.ask("broker-a", f"c{number}", RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, times=text, kind="oneway")
-    assert kinds(trace, tmp_path) == found
+        trace.ask("broker-a", f"c{number}", RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, times=times, kind="oneway")
+    return trace
+
+
+def test_notifications_ask_for_the_group_that_changed_or_else_for_requests(tmp_path):
+    changed = notified(begun().at(5).life("c2", "started", "g", role="consumer").subscribe("c2"), 20)
+    (of_group,) = [item for item in symptoms(reported(changed, tmp_path)) if item.kind is SymptomKind.FAN_OUT]
+    (of_none,) = symptoms(reported(notified(HandMadeTrace().at(5), 20), tmp_path / "none"))
+
+    assert of_group.question == ("group", "g", "at", "6s")
+    assert of_none.question == ("storm", "at", "6s")
+
+
+@pytest.mark.parametrize(("text", "found"), [(1, []), (20, [SymptomKind.FAN_OUT])])
+def test_notifications_that_are_a_large_part_of_all_requests(tmp_path, text, found):
+    assert kinds(notified(begun().at(5), text), tmp_path) == found
 
 
 @pytest.mark.parametrize(("times", "found"), [(19, []), (25, [SymptomKind.AGAIN])])

@@ -80,10 +80,19 @@ CASES = [
         "committed_too_late",
         SymptomKind.DISCARDED,
         "1 message of orders was discarded after the last transaction check; the producer committed 1 of them, too",
-        "topic",
-        "orders",
+        "transaction",
+        "was discarded at",
         "local_transaction_s = 90",
         "local_transaction_s = 40",
+    ),
+    case(
+        "committed_between_checks",
+        SymptomKind.CHECKED,
+        "5 half messages of orders were checked although committed, and put aside after the last check",
+        "transaction",
+        "was committed at 12.669 s, and a copy of its half message, stored for a check, was put aside at 21.000 s",
+        "transactionTimeOut = 3000",
+        "transactionTimeOut = 60000",
     ),
     case(
         "clock_behind",
@@ -197,6 +206,7 @@ CASES = [
 
 
 CAUSES = {
+    "committed_between_checks": "no disturbance: a transaction without a decision is checked transactionCheckMax times",
     "missed_at_the_start": "kill screen at 0.0 s",
     "ended_twice": "no disturbance: a transaction without a decision is checked transactionCheckMax times",
     "committed_too_late": "no disturbance: a transaction without a decision is checked transactionCheckMax times",

@@ -39,6 +39,8 @@ rate_per_s = 1
 messages = 5
 """
 PULL, RETRY, FOUND = 11, 20, 0
+POP, RECEIVE = 200050, 900075
+HANDLE = "4 2000 60000 0 0 broker-a 3 4"
 
 
 @pytest.fixture
@@ -108,6 +110,72 @@ def test_a_place_that_was_used_again_and_a_group_that_began_behind_it_are_named(
 
     assert reported[0].endswith("another message took its place at 2.000 s, which no consumer has consumed")
     assert reported[1] == "  group g began behind it, at offset 5, at 3.000 s"
+
+
+def test_messages_with_the_same_keys_are_different_messages(traced):
+    for offset in (4, 5, 6):
+        traced.at(offset).message("broker-a", "stored", offset=offset, key="order-7 paid")
+        traced.message("c1", "consumed", group="g", offset=offset, key="order-7 paid")
+    at_place, by_key = traced.why("message orders/broker-a/3@5"), traced.why("message order-7")
+
+    assert at_place[0] == "message orders/broker-a/3@5 was consumed once by group g (c1)"
+    assert at_place[1] == "  2 other messages have the same key order-7; ask `message order-7`"
+    assert not has(at_place, "orders/broker-a/3@4")
+    assert by_key[0] == "3 messages have the key order-7; ask for one of them, `message orders/broker-a/3@4`"
+    assert by_key[3] == "  message orders/broker-a/3@6 was consumed once by group g (c1)"
+
+
+def test_copies_of_a_message_that_name_it_belong_to_it_and_those_of_others_do_not(traced):
+    for offset in (4, 5):
+        traced.at(1).message("broker-a", "stored", offset=offset, key="7")
+        copy = {"queue": "%RETRY%g/broker-a/0", "offset": offset, "group": "g"}
+        traced.at(11).message("broker-a", "stored", key="7", **copy)
+        traced.message("broker-a", "retried", key=f"orders broker-a 3 {offset}", **copy)
+        traced.at(12).message("c1", "consumed", **copy)
+
+    for asked in ("orders/broker-a/3@4", "%RETRY%g/broker-a/0@4"):
+        reported = traced.why(f"message {asked}")
+        assert reported[0] == f"message {asked} was consumed once by group g (c1)"
+        assert has(reported, "stored orders/broker-a/3@4")
+        assert has(reported, "stored %RETRY%g/broker-a/0@4")
+        assert not has(reported, "stored", "@5")
+
+
+@pytest.mark.parametrize(("tags", "is_consumed"), [("stored", True), ("orderly", True), ("refused", False)])
+def test_what_guests_have_acknowledged_they_have_consumed(traced, tags, is_consumed):
+    traced.at(1).message("broker-a", "stored", offset=4)
+    traced.at(2).message("broker-a", "popped", group="workers", offset=4, key=HANDLE)
+    traced.at(5).message("broker-a", "acked", group="workers", offset=4, tags=tags, key=HANDLE)
+    reported = traced.why("message orders/broker-a/3@4")[0]
+
+    assert ("was consumed by group workers: acknowledged at 5.000 s" in reported) is is_consumed
+    assert ("no consumer has consumed it" in reported) is not is_consumed
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_message_that_went_to_the_call_of_a_guest_that_had_gone_says_so(traced, closed):
+    if closed:
+        traced.at(1).frame("guest", "proxy-1", 0, kind="connection", event="closed", connection=7)
+    cause = traced.at(2).message("broker-a", "stored", offset=4)
+    traced.message("broker-a", "popped", group="workers", offset=4, key=HANDLE, cause=cause)
+    popped = traced.frame("broker-a", "proxy-1", POP, kind="response", status=0, cause=cause)
+    answered = {"kind": "response", "status": 0, "cause": popped, "connection": 7}
+    traced.frame("proxy-1", "guest", RECEIVE, event="lost" if closed else "delivered", **answered)
+    reported = traced.why("message orders/broker-a/3@4")
+
+    assert has(reported, "handed orders/broker-a/3@4 out to group workers, and guest did not get it") is closed
+    assert has(reported, "guest had closed its connection at 1.000 s: the call was that of a dead client") is closed
+
+
+def test_a_group_of_guests_that_only_pops_is_a_group(traced):
+    traced.at(1).message("broker-a", "stored", offset=4)
+    traced.at(2).message("broker-a", "popped", group="workers", offset=4, key=HANDLE)
+    traced.at(9).message("broker-a", "acked", group="workers", offset=4, tags="stored", key=HANDLE)
+
+    waits = traced.why("lag workers at 5s")
+    assert waits[0].endswith("in 1 queue: it was handed out at 2.000 s, and no client has acknowledged it")
+    assert traced.why("lag workers")[0] == "at 9.000 s nothing of group workers waits"
+    assert has(traced.why("group workers at 5s"), "members share the messages of orders, which brokers hand out")
 
 
 def test_unknown_messages_lead_to_one_that_is_there(traced):

@@ -46,9 +46,19 @@ def about_group(group: str, at: str = "") -> Words:
     return ("group", group, *(("at", at) if at else ()))
 
 
-def about_node(node: str, at: str) -> Words:
-    """The stage of a process."""
-    return ("node", node, "at", at)
+def about_transaction(unique_id: str) -> Words:
+    """What became of a transaction."""
+    return ("transaction", unique_id)
+
+
+def about_node(node: str, at: str = "") -> Words:
+    """The stage of a process; empty: at the end of the run."""
+    return ("node", node, *(("at", at) if at else ()))
+
+
+def about_sends(producer: str) -> Words:
+    """Which attempts of a node to send failed in the whole run."""
+    return ("sends", "of", producer)
 
 
 def inside(row: Lasting) -> str:

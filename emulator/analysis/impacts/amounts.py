@@ -150,6 +150,10 @@ def _lost_topics(found: Findings) -> Iterator[Amount]:
     return ((row.topic, 1) for row in found.of(LOST_TOPICS))
 
 
+def _checked(found: Findings) -> Iterator[Amount]:
+    return ((row.topic, row.put_aside) for row in found.of(TRANSACTIONS.table))
+
+
 def _unwritable(found: Findings) -> Iterator[Amount]:
     return ((row.topic, _seconds(row)) for row in found.of(UNWRITABLE) if not is_system_topic(row.topic))
 
@@ -232,6 +236,7 @@ _IMPACTS: Mapping[SymptomKind | FindingKind, tuple[Unit, Callable[[Findings], It
     SymptomKind.SKIPPED: (Unit.MESSAGES, _given_up(GivenUpBy.RESET)),
     SymptomKind.MISSED: (Unit.MESSAGES, _given_up(GivenUpBy.MISSED_AT_START)),
     SymptomKind.TRANSACTIONS: (Unit.MESSAGES, _transactions),
+    SymptomKind.CHECKED: (Unit.MESSAGES, _checked),
     SymptomKind.BUSY: (Unit.SECONDS, _busy),
     SymptomKind.STORM: (Unit.REQUESTS, _storms),
     SymptomKind.DENIED: (Unit.REQUESTS, _denied),

@@ -98,6 +98,7 @@ class _OfRun:
             **{kind: partial(self._given_up, kind) for kind in GIVEN_UP_AS.values()},
             SymptomKind.DELIVERY: self._deliveries,
             SymptomKind.TRANSACTIONS: self._transactions,
+            SymptomKind.CHECKED: self._checked,
             SymptomKind.POPPED_AGAIN: self._popped_again,
             SymptomKind.DENIED: self._denied,
             SymptomKind.LATENCY: lambda: self._late(attrgetter("consumed_per_s")),
@@ -169,6 +170,13 @@ class _OfRun:
     def _transactions(self) -> _Parts:
         for row in self._found.of(TRANSACTIONS.table):
             yield _Part(row.topic, row.causes, float(row.both), "", row.both_committed_ns)
+
+    def _checked(self) -> _Parts:
+        for row in self._found.of(TRANSACTIONS.table):
+            if row.put_aside:
+                chain = self._attribution.fates.undecided((row.start_ns, row.put_aside_ns))
+                causes = of_chains(((chain, row.put_aside),))
+                yield _Part(row.topic, causes, float(row.put_aside), "", row.put_aside_ns)
 
     def _popped_again(self) -> _Parts:
         for row in self._found.of(POPPED.table):

@@ -8,8 +8,11 @@ from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.impact import IMPACTS, impact_on
 from emulator.analysis.findings.questions import (
+    Words,
     about_group,
+    about_node,
     about_queue,
+    about_sends,
     about_topic,
     inside,
     instant,
@@ -111,7 +114,8 @@ def _failed_starts(found: Findings, context: Context) -> Iterator[Symptom]:
             f"{item.node} could not start{tried} from {item.start_ns / NS_PER_S:.1f} s on, and {until}: {item.reason}"
         )
         severity = lasted_s * 1_000 / context.limits.failed_start_ms
-        yield Symptom(SymptomKind.NOT_STARTED, severity, item.start_ns, text, item.node)
+        question = about_node(item.node, instant(item.start_ns))
+        yield Symptom(SymptomKind.NOT_STARTED, severity, item.start_ns, text, item.node, question)
 
 
 def _without_proxy(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -201,6 +205,7 @@ def _failed_sends(found: Findings, context: Context) -> Iterator[Symptom]:
             max(0, item.max_at_s) * NS_PER_S,
             text,
             item.producer,
+            about_sends(item.producer),
         )
 
 
@@ -332,7 +337,17 @@ def _fan_out(found: Findings, context: Context) -> Iterator[Symptom]:
                 f"{item.share_pct:.0f} % of all requests, and {item.max_per_s:,} in second {item.max_at_s}"
             )
             severity = item.share_pct / limits.notifications_percent
-            yield Symptom(SymptomKind.FAN_OUT, severity, item.max_at_s * NS_PER_S, text)
+            question = _largest_change(found, item.max_at_s * NS_PER_S)
+            yield Symptom(SymptomKind.FAN_OUT, severity, item.max_at_s * NS_PER_S, text, "", question)
+
+
+def _largest_change(found: Findings, at_ns: int) -> Words:
+    """The group with the most members of those that changed at an instant, or before; if none has, the requests."""
+    changes = [row for row in found.of(REBALANCES) if row.start_ns <= at_ns + NS_PER_S]
+    if not changes:
+        return ("storm", "at", instant(at_ns + NS_PER_S))
+    largest = max(changes, key=lambda row: (row.end_ns >= at_ns, row.members, row.start_ns))
+    return about_group(largest.group, instant(at_ns + NS_PER_S))
 
 
 def _listed(names: list[str]) -> str:

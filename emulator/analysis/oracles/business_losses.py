@@ -12,7 +12,7 @@ from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.attribution.explanation import RuleOfRocketMQ, of_chains, ruled
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
-from emulator.analysis.findings.questions import Words, about_group, about_topic
+from emulator.analysis.findings.questions import Words, about_group, about_topic, about_transaction
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, span_words
@@ -80,8 +80,12 @@ class BusinessLoss(JudgedFinding):
     """How many."""
     committed: int
     """Of these: half messages whose producer decided to commit, before or after."""
+    unique_id: str
+    """Of the first half message among these; empty: there is none."""
 
 
+_GivenUp = tuple[int, int, int, str]
+"""When, how many messages, how many of them were committed, and the unique id of a half message."""
 _Key = tuple[str, str]
 """Group and topic."""
 
@@ -158,14 +162,16 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
 
     def find(self, inputs: SharedInputs, watched: GivenUp) -> Iterable[BusinessLoss]:
         """One row per group, topic and reason."""
-        found: dict[tuple[str, str, str, GivenUpBy], list[tuple[int, int, int]]] = {}
+        found: dict[tuple[str, str, str, GivenUpBy], list[_GivenUp]] = {}
         for (group, topic), sweep in watched.of.items():
             for t_ns, reason, key in sweep.given_up:
-                found.setdefault((group, "", topic, reason), []).append((t_ns, 1, int(key in watched.committed)))
+                found.setdefault((group, "", topic, reason), []).append(
+                    (t_ns, 1, int(key in watched.committed), "" if group else key)
+                )
         for item in inputs.progress.passed:
             queue, node = item.consumer
             key_of = queue.group, node, queue.topic, GivenUpBy(item.by.value)
-            found.setdefault(key_of, []).append((item.t_ns, item.messages, 0))
+            found.setdefault(key_of, []).append((item.t_ns, item.messages, 0, ""))
         return [_loss(*key, given_up) for key, given_up in found.items()]
 
     def causes(self, row: BusinessLoss, attribution: Attribution) -> Causes:
@@ -206,7 +212,9 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
         return f"{_text(row)} {span_words(row)}"
 
     def questions(self, row: BusinessLoss, context: Context) -> Iterable[Words]:  # noqa: ARG002
-        """The group, or the topic of half messages."""
+        """The group, or the first half message."""
+        if row.unique_id:
+            yield about_transaction(row.unique_id)
         yield about_group(row.group) if row.group else about_topic(row.topic)
 
     def symptoms(self, rows: Sequence[BusinessLoss], context: Context) -> Iterator[Symptom]:
@@ -226,17 +234,17 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
                 severity = 0.0
             if reason is GivenUpBy.RESET:
                 severity = min(severity, float(context.limits.paging_times))
-            (question,) = self.questions(row, context)
+            question = next(iter(self.questions(row, context)))
             subject = f"{row.group} {row.topic}".strip()
             yield Symptom(_TEXTS[reason][0], severity, row.start_ns, f"{_text(row)}{_since(row)}", subject, question)
 
 
-def _loss(group: str, node: str, topic: str, reason: GivenUpBy, given_up: list[tuple[int, int, int]]) -> BusinessLoss:
-    times_ns = [t_ns for t_ns, _, _ in given_up]
-    messages, committed = sum(number for _, number, _ in given_up), sum(item for _, _, item in given_up)
+def _loss(group: str, node: str, topic: str, reason: GivenUpBy, given_up: list[_GivenUp]) -> BusinessLoss:
+    times_ns, numbers, commits, unique_ids = zip(*given_up, strict=True)
+    messages, committed, unique_id = sum(numbers), sum(commits), next(filter(None, unique_ids), "")
     violation = reason is GivenUpBy.ESCAPE_FAILED
     return BusinessLoss(
-        group, node, topic, reason, min(times_ns), max(times_ns), messages, committed, violation=violation
+        group, node, topic, reason, min(times_ns), max(times_ns), messages, committed, unique_id, violation=violation
     )
 
 

@@ -15,6 +15,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.history.rows.feed import Watcher
 from emulator.history.steps import merged, uncovered_ns
+from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_MS
 
 
@@ -63,8 +64,10 @@ class ServiceOracle(Oracle[ServiceSpan, Watcher]):
         return f"{members} of {row.broker_name} ran the special services {span_words(row)}"
 
     def questions(self, row: ServiceSpan, context: Context) -> Iterable[Words]:  # noqa: ARG002
-        """The last of the members."""
-        return [about_node(node, inside(row)) for node in row.nodes[-1:]]
+        """The last of the members; without any, what the members believed of their roles, and of who acts."""
+        yield from (about_node(node, inside(row)) for node in row.nodes[-1:])
+        for kind in (BeliefKind.BROKER_ROLE, BeliefKind.SPECIAL_SERVICE):
+            yield (kind.value, row.broker_name, "at", inside(row))
 
 
 def _judged(service_span: ServiceSpan, inputs: SharedInputs) -> ServiceSpan:

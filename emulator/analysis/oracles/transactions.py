@@ -9,7 +9,7 @@ from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.attribution.explanation import of_chains
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.finding import JudgedFinding
-from emulator.analysis.findings.questions import about_topic
+from emulator.analysis.findings.questions import about_topic, about_transaction
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count
@@ -22,6 +22,8 @@ from nodes.beliefs import MessageEvent, TransactionEnd
 from nodes.units import NS_PER_MS, NS_PER_S
 
 _COMMIT, _ROLLBACK = TransactionEnd
+_LATER = (MessageEvent.DECIDED, MessageEvent.ENDED, MessageEvent.DISCARDED)
+"""What happens to a half message after it was stored."""
 
 
 @attrs.frozen
@@ -56,6 +58,12 @@ class TransactionFinding(JudgedFinding):
     """When the first of these was rolled back; -1: there is none."""
     both_committed_ns: int
     """When it was committed."""
+    put_aside: int
+    """Of the committed ones: a copy of the half message, stored again before the commit, was checked and put aside."""
+    put_aside_ns: int
+    """When the first of these was put aside; -1: there is none."""
+    put_aside_id: str
+    """Its unique id; empty: there is none."""
     wrong_clock: bool
     """Whether a fault had moved a wall clock."""
 
@@ -77,15 +85,19 @@ class TransactionSweep:
         """Decision -> when its producer made it last."""
         self.committed_ns: list[int] = []
         self.rolled_back_ns: list[int] = []
+        self.put_aside_ns: list[int] = []
+        """When it was put aside although it had been committed."""
         self.unasked = False
 
     def feed(self, row: MessageRow) -> None:
-        """The half message was stored, or the transaction decided or ended."""
+        """The half message was stored or discarded, or the transaction decided or ended."""
         if row.event == MessageEvent.HALF:
             self.first = self.first or row
             self.half = row
         elif row.event == MessageEvent.DECIDED:
             self.decided_ns[row.tags] = row.t_ns
+        elif row.event == MessageEvent.DISCARDED:
+            self.put_aside_ns += [row.t_ns] if self.committed_ns else []
         elif row.tags == _ROLLBACK:
             self.rolled_back_ns.append(row.t_ns)
         else:
@@ -102,7 +114,7 @@ class TransactionSweep:
 class TransactionSweeps(Sweeps[str, TransactionSweep]):
     """All transactions."""
 
-    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.HALF, MessageEvent.DECIDED, MessageEvent.ENDED)
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.HALF, *_LATER)
 
     def __init__(self) -> None:
         super().__init__(lambda _: TransactionSweep())
@@ -112,7 +124,7 @@ class TransactionSweeps(Sweeps[str, TransactionSweep]):
         return {MESSAGES: self._message}
 
     def _message(self, row: MessageRow) -> None:
-        is_later = row.event in (MessageEvent.DECIDED, MessageEvent.ENDED) and row.key in self.of
+        is_later = row.event in _LATER and row.key in self.of
         if row.event == MessageEvent.HALF or is_later:
             self.sweep(row.key).feed(row)
 
@@ -176,14 +188,16 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
 
     def is_notable(self, row: TransactionFinding) -> bool:
         """Whether anything is wrong."""
-        return bool(row.lost or row.unasked or row.again or row.both)
+        return bool(row.lost or row.unasked or row.again or row.both or row.put_aside)
 
     def summary(self, rows: Sequence[TransactionFinding]) -> str:
         """How many, and what is wrong."""
         lost, unasked, again = (sum(getattr(row, kind) for row in rows) for kind in ("lost", "unasked", "again"))
         both = sum(row.both for row in rows)
         ends = f", {both} rolled back and committed" if both else ""
-        return f"{lost} lost, {unasked} unasked, {again} once more{ends}"
+        put_aside = sum(row.put_aside for row in rows)
+        aside = f", {put_aside} put aside after their commit" if put_aside else ""
+        return f"{lost} lost, {unasked} unasked, {again} once more{ends}{aside}"
 
     def amount(self, row: TransactionFinding) -> float:
         """Lost and unasked ones."""
@@ -197,8 +211,9 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
         return f"{text}and are lost, and {row.unasked:,} came although no producer had committed them"
 
     def symptoms(self, rows: Sequence[TransactionFinding], context: Context) -> Iterator[Symptom]:
-        """Transactions with both ends, and those that were delivered twice."""
+        """Transactions with both ends, those that were delivered twice, and those checked although committed."""
         for row in rows:
+            yield from _checked(row, context)
             if row.both:
                 text = (
                     f"{count(row.both, 'transaction')} of {row.topic} had both ends carried out: the first was rolled "
@@ -214,6 +229,30 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
                 text = f"{count(row.again, 'transaction')} of {row.topic} were delivered once more{why}"
                 severity = again_per_mille / context.limits.again_per_mille
                 yield Symptom(SymptomKind.AGAIN, severity, row.end_ns, text, row.topic, about_topic(row.topic))
+
+
+def _checked(row: TransactionFinding, context: Context) -> Iterator[Symptom]:
+    """Half messages that were checked until they were put aside; nothing is lost, since their messages came."""
+    if row.put_aside:
+        were = "was" if row.put_aside == 1 else "were"
+        text = (
+            f"{count(row.put_aside, 'half message')} of {row.topic} {were} checked although committed, and put aside "
+            f"after the last check, the first at {row.put_aside_ns / NS_PER_S:.1f} s; nothing is lost: it is a copy "
+            "that was put aside, stored for a check before the broker had written down the commit"
+        )
+        severity = 1.0 + row.put_aside / context.limits.given_up_messages
+        if row.put_aside < context.limits.given_up_messages:
+            severity = 0.0
+        severity, question = min(severity, float(context.limits.paging_times)), about_transaction(row.put_aside_id)
+        yield Symptom(SymptomKind.CHECKED, severity, row.put_aside_ns, text, row.topic, question)
+
+
+def _put_aside(found: Sequence[TransactionSweep]) -> dict[str, Any]:
+    every = [item for item in found if item.put_aside_ns]
+    first = min(every, key=lambda item: item.put_aside_ns[0], default=None)
+    if first is None or first.first is None:
+        return {"put_aside": 0, "put_aside_ns": -1, "put_aside_id": ""}
+    return {"put_aside": len(every), "put_aside_ns": first.put_aside_ns[0], "put_aside_id": first.first.key}
 
 
 def _both(found: Sequence[TransactionSweep]) -> dict[str, Any]:
@@ -246,7 +285,7 @@ def _sums(
         open=len(found) - len(done) - rolled_back - lost,
         again=sum(len(item.committed_ns) - 1 for item in done),
         unasked=unasked,
-        **_both(found),
+        **(_both(found) | _put_aside(found)),
         wrong_clock=moves_clock,
         late_ns=max((item.committed_ns[0] - firsts[id(item)].t_ns for item in done), default=0),
         violation=bool(lost or unasked) and not moves_clock,

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.measures.phases import AGREEMENT, PHASES, RunPhase
-from emulator.analysis.rendering.head import fault_lines, pointer_line, reason_lines, symptom_lines, verdict_line
+from emulator.analysis.rendering.head import fault_lines, kind_lines, pointer_line, reason_lines, verdict_line
 from emulator.analysis.rendering.story import phase_title, without_stages
 from emulator.analysis.report import Report, most_severe
 from emulator.base.rich_texts import Console, Text, TextTable
@@ -74,8 +74,8 @@ def _first(entries: Sequence[RenderableType], entries_max: int, noun: str) -> It
 
 
 def _symptoms(report: Report, causes: Causes) -> Iterator[RenderableType]:
-    """Each kind of symptom with its causes, as far as they are known."""
-    for symptom, line in zip(most_severe(report), symptom_lines(report), strict=True):
+    """Each kind of symptom with the causes of its worst one, as far as they are known."""
+    for symptom, line in zip(most_severe(report), kind_lines(report), strict=True):
         cause = causes.get(symptom.kind)
         yield line if cause is None else Group(line, Text(f"  cause: {cause}", style="dim"))
 

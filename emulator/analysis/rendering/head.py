@@ -6,10 +6,11 @@ from typing import Protocol
 
 from rich.console import RenderableType
 
+from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.inputs.disturbances import FaultSpan
 from emulator.analysis.measures.phases import FAULTS
-from emulator.analysis.report import Report, RulesVerdict, Service, most_severe
+from emulator.analysis.report import Report, RulesVerdict, Service, symptoms, symptoms_by_kind
 from emulator.base.rich_texts import Text
 
 FAULTS_MAX = 4
@@ -34,10 +35,23 @@ class RenderTable(Protocol):
         """
 
 
+def kind_lines(report: Report) -> Iterator[RenderableType]:
+    """A line for each kind of symptom, the most severe first: its worst one, and how many others it hits."""
+    for number, of_kind in enumerate(symptoms_by_kind(report)):
+        yield _symptom_line(number, of_kind.worst.kind, of_kind.text)
+
+
 def symptom_lines(report: Report) -> Iterator[RenderableType]:
-    """A line for each kind of symptom, the most severe first."""
-    for number, symptom in enumerate(most_severe(report)):
-        yield Text.assemble((f"{symptom.kind}: ", "bold" if number else "bold red"), symptom.text)
+    """A line for each symptom, the most severe first."""
+    for number, symptom in enumerate(symptoms(report)):
+        yield _symptom_line(number, symptom.kind, symptom.text)
+
+
+def _symptom_line(number: int, kind: SymptomKind, text: str) -> Text:
+    line = Text()
+    line.append(f"{kind}: ", style="bold" if number else "bold red")
+    line.append(text)
+    return line
 
 
 def verdict_line(report: Report) -> Text:

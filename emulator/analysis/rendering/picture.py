@@ -27,7 +27,7 @@ from emulator.analysis.rendering.canvas import CHARACTER_PX, Axis, area, band, e
 from emulator.analysis.rendering.legend import ASLEEP, PATTERN_OF, hatch, legend, patterns
 from emulator.analysis.rendering.palette import STYLE, colour_of, highlight_rules, is_dark
 from emulator.analysis.rendering.tables import describe_holders
-from emulator.analysis.report import Report, most_severe
+from emulator.analysis.report import Report, symptoms
 from emulator.base.text import shortened
 from emulator.history.rows.row_classes import Span
 from emulator.state.owners import GroupQueue
@@ -163,7 +163,7 @@ def _heading(level: str, report: Report, name: str = "") -> str:
         f'<span class="verdict {word}">{name} {word}</span>'
         for name, word in (("rules", report.verdict), ("service", report.service))
     )
-    severe = "".join(f"<p><b>{item.kind}:</b> {escape(item.text)}</p>" for item in most_severe(report))
+    severe = "".join(f"<p><b>{item.kind}:</b> {escape(item.text)}</p>" for item in symptoms(report))
     return f"<{level}>{name}{escape(report.run_id)}{verdict}</{level}>{severe}<p>{subject}</p>{reasons}"
 
 

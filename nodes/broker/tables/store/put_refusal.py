@@ -35,6 +35,6 @@ def put_refusal(status: PutMessageStatus, config: TimerConfig) -> tuple[Response
                 f"from {2 * maximum} on all"
             )
         case PutMessageStatus.WHEEL_TIMER_NOT_ENABLE:
-            return ResponseCode.SYSTEM_ERROR, "this broker has no timer: timerWheelEnable is false"
+            return ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false"
         case _:
             return ResponseCode.SYSTEM_ERROR, _REMARKS.get(status, status.value)
