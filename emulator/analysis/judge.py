@@ -69,7 +69,7 @@ def judge_rows(source: Source, facts: RunFacts) -> Findings:
     inputs = SharedInputs(facts)
     attribution = Attribution(inputs)
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES]
-    measured = Measured(inputs, source.frames())
+    measured = Measured(inputs, inputs.refused.hear(source.frames()))
     watched = (*inputs.watchers, *attribution.watchers, *(item for _, item in of_oracles), *measured.watchers)
     _read(source, watched, facts)
     inputs.on_read()
@@ -119,7 +119,7 @@ def judge_parts(source: Source, facts: RunFacts, parts: Iterable[JudgedPart]) ->
     inputs = SharedInputs(facts)
     attribution = Attribution(inputs)
     of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES]
-    measured = Measured(inputs, source.frames())
+    measured = Measured(inputs, inputs.refused.hear(source.frames()))
     allocated = _partitioned(inputs, measured)
     for part in every:
         for item, found in zip(allocated, part.watched, strict=True):

@@ -11,6 +11,7 @@ import attrs
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, COUNTS, RPC
 from nodes.beliefs import BeliefKind
+from nodes.protocol.answer_codes import answer_code_name
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.exchange import Movement
 from nodes.protocol.registry import codes_where
@@ -50,7 +51,7 @@ class Refusals:
     @property
     def answer(self) -> str:
         """`NO_PERMISSION`."""
-        return ResponseCode(self.status).name if self.status in tuple(ResponseCode) else f"response code {self.status}"
+        return answer_code_name(self.status) or f"response code {self.status}"
 
 
 @attrs.frozen

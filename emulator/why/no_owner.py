@@ -6,13 +6,16 @@ from collections.abc import Iterable
 import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES
+from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES, RPC
 from emulator.why.held import STAGES, end_of
 from emulator.why.question import QueueQuestion
-from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
+from emulator.why.words import NodeNames, answer_words, listed_nodes, request_words, seconds, value_of
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, PassOutcome
+from nodes.protocol.codes import RequestCode
 
 _MEMBERS_MAX = 5
+_LISTS = (int(RequestCode.GET_CONSUMER_LIST_BY_GROUP), int(RequestCode.QUERY_ASSIGNMENT))
+_FAILED = ("timed_out", "refused", "dropped", "lost", "broken")
 _ABSENT = (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)
 
 
@@ -137,7 +140,36 @@ class _Members:
         )
         if row is None:
             return "no pass has ended"
-        return f"the last pass, at {seconds(row.t_ns)}, was {row.text('event').replace('_', ' ')}"
+        why = self._why_kept(row) if row.text("event") == PassOutcome.RETAINED else ""
+        return f"the last pass, at {seconds(row.t_ns)}, was {row.text('event').replace('_', ' ')}{why}"
+
+    def _why_kept(self, row: TraceRow) -> str:
+        """Which broker did not tell the members, and what it answered."""
+        answer = self._trace.newest(
+            RPC,
+            dst=row.text("node"),
+            kind="response",
+            code=_LISTS,
+            event="delivered",
+            after_ns=row.number("began_ns") - 1,
+            until_ns=row.t_ns,
+        )
+        if answer is not None and answer.number("status"):
+            return f", since {answer.text('src')} answered {request_words(answer.number('code'))}{answer_words(answer)}"
+        failed = self._trace.newest(
+            RPC,
+            src=row.text("node"),
+            code=_LISTS,
+            event=_FAILED,
+            after_ns=row.number("began_ns") - 1,
+            until_ns=row.t_ns,
+        )
+        if failed is None:
+            return ""
+        what = failed.text("event").replace("_", " ")
+        return (
+            f", since its {request_words(failed.number('code'))} to {self._names.node(failed.text('dst'))} was {what}"
+        )
 
     def _subscriptions(self) -> list[TraceRow]:
         """The newest subscription of each node."""

@@ -97,6 +97,12 @@ class _WaitingQueue:
         found = [hold for hold in holds_of(self.trace, self.group, self.requested) if hold.owns]
         return tuple(hold for hold in found if self.waiting.node in ("", hold.node))
 
+    def proxies_of(self, node: str) -> tuple[str, ...]:
+        """The proxy that a client of RocketMQ 5 is connected with."""
+        row = self.trace.newest(BELIEFS, node=node, kind=BeliefKind.PROXY.value, until_ns=self.at_ns)
+        address = None if row is None else value_of(row)
+        return () if address is None else (self.names.node(address),)
+
     def stage(self, node: str) -> TraceRow | None:
         """The last stage of the process of a node."""
         return self.trace.newest(LIFECYCLE, node=node, event=STAGES, until_ns=self.at_ns)
@@ -111,7 +117,8 @@ class _WaitingQueue:
 def _refused(about: _WaitingQueue) -> Iterator[StallCause]:
     """A broker refuses the pulls: the group is switched off, a permission lacks read, and others."""
     for hold in about.owners:
-        found = list(refusals(about.trace, about.group, about.requested.topic, hold.node, about.brokers, about.at_ns))
+        servers = (*about.brokers, *about.proxies_of(hold.node))
+        found = list(refusals(about.trace, about.group, about.requested.topic, hold.node, servers, about.at_ns))
         for item in sorted(found, key=lambda element: not element.reason)[:1]:
             because = f", because {item.reason} at {item.broker}" if item.reason else f" from {item.broker}"
             text = f"pulls get {item.answer} since {seconds(item.since_ns)}{because}"

@@ -17,6 +17,7 @@ from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.chain import ChainLink, LinkKind
 from nodes.beliefs import BeliefKind, LifecycleEvent, OwnershipEvent
 from nodes.broker.tables.ha.ha_frames import HaFrame
+from nodes.protocol.answer_codes import answer_code_name
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.units import NS_PER_S
 
@@ -160,7 +161,7 @@ def request_words(code: int) -> str:
 
 def answer_name(status: int) -> str:
     """`SYSTEM_ERROR (1)`."""
-    return f"{ResponseCode(status).name if status in tuple(ResponseCode) else 'response code'} ({status})"
+    return f"{answer_code_name(status) or 'response code'} ({status})"
 
 
 def seconds(t_ns: int) -> str:
@@ -218,7 +219,7 @@ def _answer(link: ChainLink) -> _Line:
     row, node = link.row, link.node
     code, peer = row.number("code"), row.text("src")
     requested_ns = (link.related or row).number("sent_ns")
-    text = f"  since {peer} answered {request_words(code)}{_status(row)} (asked at {seconds(requested_ns)})"
+    text = f"  since {peer} answered {request_words(code)}{answer_words(row)} (asked at {seconds(requested_ns)})"
     return _Line(row.t_ns, node, text, (node, str(code)), peer)
 
 
@@ -314,7 +315,8 @@ def previous(trace: TraceRows, row: TraceRow) -> TraceRow | None:
     return trace.newest(BELIEFS, until_seq=row.seq - 1, **same)
 
 
-def _status(response: TraceRow) -> str:
+def answer_words(response: TraceRow) -> str:
+    """` with SYSTEM_ERROR (1): why`; empty: it succeeded."""
     status = response.number("status")
     if status == ResponseCode.SUCCESS:
         return ""

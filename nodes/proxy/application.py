@@ -13,7 +13,8 @@ from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
-from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_header
+from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_body, encode_header
+from nodes.protocol.v2.definition import Status
 from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import TelemetryCommand
 from nodes.proxy.ack_message_activity import AckMessageActivity
@@ -28,6 +29,8 @@ from nodes.proxy.tables.errors import CallError
 from nodes.rpc.server import Handlers, InTask
 from nodes.rpc.typed import success
 
+_SERVED = (Code.OK, Code.MULTIPLE_RESULTS, Code.MESSAGE_NOT_FOUND)
+"""A call that finds no message is served, too."""
 UNAVAILABLE = 14
 """The status of gRPC for a server that ends."""
 _Method = Callable[[ProxyContext, Any], Awaitable[Any]]
@@ -80,7 +83,7 @@ class GrpcMessagingApplication:
             response = await self._pools.run(code, partial(method, context, sent))
         except CallError as error:
             response = exchange.response_body(error.status)
-        return success(request, body=response)
+        return _answer(request, response)
 
     async def _telemetry(self, channel: Channel, request: Command) -> Command | None:
         command = decode_body(TelemetryCommand, request.body)
@@ -109,6 +112,14 @@ class GrpcMessagingApplication:
         if not (metadata.client_id or "").strip():
             raise CallError(Code.CLIENT_ID_REQUIRED, "client id cannot be empty")
         return ProxyContext.of(metadata, channel.remote_address)
+
+
+def _answer(request: Command, response: Any) -> Command:
+    """The answer of a call; one that is refused has the code and the message of its status, as the trace shows it."""
+    status: Status = response.status
+    if status.code in _SERVED:
+        return success(request, body=response)
+    return request.answer(int(status.code), status.message, body=encode_body(response))
 
 
 def grpc_error(request: Command, grpc_status: int, description: str) -> Command:

@@ -59,6 +59,51 @@ def case(name, *rest):
 
 CASES = [
     case(
+        "cut_from_proxy",
+        SymptomKind.STALLED,
+        "billing did not move in orders broker-a q1 for 119.8 s from 60.2 s on",
+        "stall",
+        "wait for group billing, and none has moved since 60.185 s",
+        "for_s = 300",
+        "for_s = 1",
+    ),
+    case(
+        "simple_cut_from_proxy",
+        SymptomKind.LAG,
+        "billing was at least 1,110 messages of orders behind for 10 s from 170 s on",
+        "lag",
+        "messages wait for group billing in 4 queues",
+        "for_s = 300",
+        "for_s = 1",
+    ),
+    case(
+        "short_poll",
+        SymptomKind.LAG,
+        "billing was at least 221 messages of orders behind for 10 s from 110 s on",
+        "lag",
+        "pulls get ILLEGAL_POLLING_TIME since 0.245 s",
+        "awaitDuration = 1000",
+        "awaitDuration = 30000",
+    ),
+    case(
+        "refused_send",
+        SymptomKind.FAILED_SENDS,
+        "540 of 540 attempts of producer-1 to send failed (540 refused, 0 unanswered)",
+        "sends",
+        "proxy-1 answered ILLEGAL_DELIVERY_TIME (40012): the max delay time of message is too large",
+        'timer = "48h"',
+        'timer = "20s"',
+    ),
+    case(
+        "group_denied",
+        SymptomKind.LAG,
+        "ConsumerGroup001 was at least 1,104 messages of topicB behind for 10 s from 110 s on",
+        "lag",
+        "was kept, since broker-a answered GET_CONSUMER_LIST_BY_GROUP (38) with SYSTEM_ERROR (1): ",
+        'group_perms = ["groupA=DENY", ',
+        'group_perms = ["ConsumerGroup001=SUB", ',
+    ),
+    case(
         "missed_at_the_start",
         SymptomKind.MISSED,
         "20 messages of news for screens (screen) came between its start and its first pull",
@@ -220,6 +265,10 @@ CAUSES = {
     **dict.fromkeys(
         ("orderly_fails", "fifo_fails", "popping_fails", "simple_fails", "push5_fails"),
         "no disturbance: the listener fails",
+    ),
+    **dict.fromkeys(("cut_from_proxy", "simple_cut_from_proxy"), "cut consumer-1 <-> proxy-1 at 60.0 s"),
+    **dict.fromkeys(
+        ("short_poll", "refused_send", "group_denied"), "no disturbance: brokers and proxies refuse what clients ask"
     ),
 }
 """Mapping case -> the cause that is named for it: what is on its chain, or the rule in which the chain ends."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from emulator.analysis.attribution.explanation import CauseChain, both, by
+from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
 from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
@@ -72,7 +72,8 @@ class Calls:
             if hindrances:
                 return needed(hindrances)
         slow = both(by(life.origin) for life in self._slow(server, since_ns, t_ns))
-        return slow or self._behind_proxy(server, since_ns, t_ns) or self._not_master(server, t_ns)
+        found = slow or self._behind_proxy(server, since_ns, t_ns) or self._not_master(server, t_ns)
+        return found or ruled(RuleOfRocketMQ.REFUSED)
 
     def _not_master(self, server: str, t_ns: int) -> CauseChain:
         """Why a broker does not serve as master, or has begun to do so a moment ago."""

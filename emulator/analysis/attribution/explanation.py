@@ -30,6 +30,7 @@ class RuleOfRocketMQ(StrEnum):
     INVISIBLE = "the listener takes longer than the invisible time"
     SUBSCRIPTIONS = "members of the group subscribe to different messages"
     PERMISSIONS = "users and permissions do not allow it"
+    REFUSED = "brokers and proxies refuse what clients ask"
     UNKNOWN = "nothing on its chain is a disturbance"
 
 

@@ -59,6 +59,7 @@ class Waiting:
         self._owners_of = inputs.owners
         self._proxy_routes = inputs.proxy_routes
         self._failing = inputs.failing
+        self._refused_consumers = inputs.refused
         self._administrators = inputs.administrators
         self._views = views
         self._elected = elected
@@ -158,15 +159,27 @@ class Waiting:
             return both(self._fates.unacknowledged(name) for name in self._routes.every_broker_name)
         if not consumers:
             members = [process[0] for process in self._presence.members(queue.group, queue.topic, t_ns)]
-            return self._owners.none(queue, members, t_ns) if members else self._without_members(queue, t_ns)
+            return self._without_owner(queue, members, t_ns) if members else self._without_members(queue, t_ns)
         found = [self._kept(consumer, queue.group, broker, t_ns) for consumer in consumers]
         if not all(found):
-            return needed(self._unreplicated(broker, queue.broker_name, t_ns)) or ruled(RuleOfRocketMQ.LISTENER)
+            return needed(self._unreplicated(broker, queue.broker_name, t_ns)) or ruled(self._rule(queue, node, t_ns))
         return both(found).also(both(self._why_owned(queue, t_ns)))
+
+    def _rule(self, queue: GroupQueue, node: str, t_ns: int) -> RuleOfRocketMQ:
+        span = t_ns, t_ns + 1
+        spans = self._refused_consumers.of_members(queue, node, self._routes.nodes_of(queue.broker_name), span)
+        is_refused = any(start_ns <= t_ns < end_ns for start_ns, end_ns in spans)
+        return RuleOfRocketMQ.REFUSED if is_refused else RuleOfRocketMQ.LISTENER
 
     def _is_revived(self, queue: GroupQueue, t_ns: int) -> bool:
         """Whether a queue is one to which brokers move messages that were popped and not acknowledged."""
         return queue.topic.startswith(RETRY_TOPIC_PREFIX) and self._views.pops(queue.group, t_ns)
+
+    def _without_owner(self, queue: GroupQueue, members: Sequence[str], t_ns: int) -> CauseChain:
+        found = self._owners.none(queue, members, t_ns)
+        spans = self._refused_consumers.as_members(queue, (t_ns, t_ns + 1))
+        is_refused = any(start_ns <= t_ns < end_ns for start_ns, end_ns in spans)
+        return ruled(RuleOfRocketMQ.REFUSED) if is_refused and not found else found
 
     def _without_members(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         """Why no process subscribes to a topic for a group."""

@@ -19,6 +19,7 @@ from emulator.analysis.inputs.offsets import Offsets
 from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap, QueueOwners
+from emulator.analysis.inputs.refused_consumers import RefusedConsumers
 from emulator.analysis.inputs.services import Served, ServiceSpans
 from emulator.history.origins import Origins
 from emulator.history.proxy_routes import ProxyRoutes
@@ -66,6 +67,8 @@ class Input(StrEnum):
     """What administrators changed."""
     BUSY_POOLS = "busy_pools"
     """When thread pools of nodes were busy, and what came of it."""
+    REFUSED = "refused"
+    """When brokers or proxies refused consumers what they asked for."""
     BLOCKED = "blocked"
     """When no member of a group could consume a queue, since faults that last kept all of them from its broker."""
 
@@ -93,6 +96,7 @@ class SharedInputs:
         self.blocked = Blocked(
             *(facts, self.presence, self.origins, self.administrators, self.owners, self.proxy_routes),
         )
+        self.refused = RefusedConsumers(self.presence, self.proxy_routes, facts.node_of)
         self.progress = GroupProgress(self.presence, share)
         kinds = (*VIEWS, *MEMBERSHIP, *SHOWN, *OF_PROXIES)
         self.holdings = Holdings(self.presence, *kinds, parts=True, modes=True, share=share)
@@ -108,7 +112,15 @@ class SharedInputs:
         """Those that read rows, in the order of `Feed`."""
         return (
             *(self.presence, self.messages, self.failing, self.origins, self.causes, self.disturbances),
-            *(self.administrators, self.proxy_routes, self.owners, self.progress, self.offsets, self.keys),
+            *(
+                self.administrators,
+                self.proxy_routes,
+                self.refused,
+                self.owners,
+                self.progress,
+                self.offsets,
+                self.keys,
+            ),
             *(self.holdings, self.services, self.busy_pools, self.busy_listeners),
         )
 

@@ -27,7 +27,8 @@ from emulator.history.rows.row_classes import FrameCount, OwnershipRow, Process
 from emulator.trace.schema import OWNERSHIP, TraceTable
 from nodes.beliefs import OwnershipEvent
 from nodes.broker.tables.ha.ha_frames import HaFrame
-from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.answer_codes import answer_code_name
+from nodes.protocol.codes import RequestCode
 from nodes.protocol.exchange import Movement
 from nodes.protocol.registry import codes_where
 from nodes.units import NS_PER_S
@@ -329,7 +330,7 @@ def exchange_of(frame_count: FrameCount) -> StormRequest | None:
         return None
     moves = frame_count.code in _MOVES_MESSAGES
     if frame_count.kind == "response":
-        answer = _name(ResponseCode, frame_count.status)
+        answer = answer_code_name(frame_count.status) or str(frame_count.status)
         return StormRequest(
             _request(frame_count.code),
             answer,

@@ -12,6 +12,15 @@ from emulator.analysis.inputs.queue_owners import Orphan
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import Span
+
+
+class _WithRefusals(Explanation[Orphan]):
+    """A group that no broker lets in allocates nothing."""
+
+    def covered(self, row: Orphan, inputs: SharedInputs) -> Sequence[Span]:
+        """Brokers refused all members."""
+        return inputs.refused.as_members(row.queue, (row.start_ns, row.end_ns))
 
 
 class Orphans(Oracle[Orphan, Watcher]):
@@ -22,11 +31,12 @@ class Orphans(Oracle[Orphan, Watcher]):
     definition: ClassVar[str] = (
         "A queue is readable, a live member of the group sees it or it had an owner before, the member has made a "
         "rebalance round, and no member owns or pops the queue. It is a violation if that lasts longer than what "
-        "happened before explains."
+        "happened before explains. Brokers that refuse all members what they ask and tell as members explain it for as "
+        "long as they do."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.REFUSED)
     table = FindingTable("orphans", Orphan, "a readable queue had no owner although its group had a live member")
-    explanation = Explanation()
+    explanation = _WithRefusals()
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Orphan]:  # noqa: ARG002
         """Queues without an owner."""

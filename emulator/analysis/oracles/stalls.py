@@ -27,9 +27,17 @@ class _WithBacklog(Explanation[Stall]):
         super().__init__(external=True)
 
     def covered(self, row: Stall, inputs: SharedInputs) -> Sequence[Span]:
-        """No member could consume it, or a listener had failed, or worked on other messages with all of its threads."""
+        """No member could or might consume it, or a listener had failed, or all its threads worked elsewhere."""
         without = inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
-        return (*without, *inputs.failing.waits(row.queue), *_while_busy(row, inputs))
+        span, servers = (row.start_ns, row.end_ns), inputs.blocked.nodes_of(row.queue.broker_name)
+        refused = inputs.refused.of_members(row.queue, row.node, servers, span)
+        return (
+            *without,
+            *refused,
+            *inputs.refused.as_members(row.queue, span),
+            *inputs.failing.waits(row.queue),
+            *_while_busy(row, inputs),
+        )
 
     def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         """A listener may take long, and then for a whole batch."""
@@ -54,10 +62,17 @@ class Stalls(Oracle[Stall, Watcher]):
         "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
         "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
         "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
-        "who switched the group off, a listener in order that fails, since the queue waits for that message, and one "
-        "whose threads all work on messages of other queues."
+        "who switched the group off, brokers and proxies that refuse its members what they ask by users, permissions, "
+        "or values that are not allowed, a listener in order that fails, since the queue waits for that message, and "
+        "one whose threads all work on messages of other queues."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS, Input.BLOCKED, Input.FAILING, Input.BUSY_LISTENERS)
+    reads: ClassVar[tuple[Input, ...]] = (
+        Input.PROGRESS,
+        Input.BLOCKED,
+        Input.FAILING,
+        Input.BUSY_LISTENERS,
+        Input.REFUSED,
+    )
     table = FindingTable("stalls", Stall, "a queue had a backlog, and its group made no progress for a second or more")
     explanation = _WithBacklog()
 

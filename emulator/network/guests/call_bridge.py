@@ -36,6 +36,7 @@ from nodes.protocol.v2.definition import Status
 from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import ReceiveMessageResponse, TelemetryCommand
 
+_STATUSES = tuple(map(int, Code))
 _BYTES: Final = Serializer(bytes, bytes)
 """Messages are translated here, because some that cannot be are answered."""
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -254,7 +255,7 @@ def _value(answer: Command, kind: type) -> Any:
     Raises:
         GrpcError: the answer is a status of gRPC.
     """
-    if answer.code == ResponseCode.SUCCESS:
+    if answer.code == ResponseCode.SUCCESS or answer.code in _STATUSES:
         return decode_body(kind, answer.body)
     if answer.code == ResponseCode.GRPC_ERROR:
         status = decode_header(GrpcErrorHeader, answer.ext_fields).grpc_status

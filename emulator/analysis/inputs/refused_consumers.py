@@ -1,0 +1,135 @@
+"""Refused consumers: when brokers or proxies refused all that consumers ask for messages, or as members of their group.
+
+Users and permissions, a group or a topic that does not exist, values that a proxy does not allow: people decide that,
+so RocketMQ breaks no promise where messages wait for it.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from emulator.analysis.inputs.presence import Presence
+from emulator.history.origins import NEVER_NS
+from emulator.history.proxy_routes import ProxyRoutes
+from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import BeliefRow, FrameCount, Span
+from emulator.history.steps import merged
+from emulator.state.owners import GroupQueue
+from emulator.trace.schema import BELIEFS, TraceTable
+from nodes.beliefs import BeliefKind
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.exchange import Movement
+from nodes.protocol.registry import codes_where
+from nodes.protocol.v2.enums import Code
+from nodes.units import NS_PER_S
+
+_RECEIVES = codes_where(lambda exchange: exchange.movement is Movement.RECEIVE)
+_BY_PEOPLE = (
+    *(ResponseCode.NO_PERMISSION, ResponseCode.TOPIC_NOT_EXIST, ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST),
+    *(code for code in Code if Code.BAD_REQUEST <= code < Code.REQUEST_TIMEOUT and code is not Code.MESSAGE_NOT_FOUND),
+)
+_AS_MEMBER = (RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.HEART_BEAT)
+_ASKS_AGAIN_S = 35
+"""A consumer that was refused asks again within this time."""
+
+
+class _Answer(IntEnum):
+    """What was answered in a second; of several answers the greatest counts."""
+
+    REFUSED = 0
+    ERROR = 1
+    """A refusal by ACL 1.0 has no code of its own."""
+    SERVED = 2
+
+
+_Answers = dict[int, _Answer]
+"""Mapping second -> what was answered."""
+
+
+class RefusedConsumers(Watcher):
+    """Answers when consumers were refused.
+
+    Args:
+        presence, proxy_routes: have read all rows.
+        node_of: the node of an address.
+    """
+
+    settles_after_messages: ClassVar[bool] = False
+
+    def __init__(self, presence: Presence, proxy_routes: ProxyRoutes, node_of: Callable[[str], str]) -> None:
+        self._presence = presence
+        self._node_of = node_of
+        self._denied: dict[str, None] = {}
+        """Clients to which users and permissions have denied anything."""
+        self._proxy_routes = proxy_routes
+        self._receives: dict[tuple[str, str], _Answers] = {}
+        """Mapping consumer and server -> answers to what it asks for messages."""
+        self._memberships: dict[str, _Answers] = {}
+        """Mapping consumer -> answers of all brokers to what it asks and tells as a member."""
+
+    def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
+        """It reads beliefs."""
+        return {BELIEFS: self._belief}
+
+    def _belief(self, row: BeliefRow) -> None:
+        if row.kind == BeliefKind.DENIED and row.value_hash:
+            self._denied[self._node_of(json.loads(row.value)["ip"])] = None
+
+    def hear(self, frames: Iterable[FrameCount]) -> Iterator[FrameCount]:
+        """Note the answers among the frames of a run, which are passed on."""
+        for frame in frames:
+            if frame.kind == "response" and frame.event == "delivered":
+                if frame.code in _RECEIVES:
+                    _note(self._receives.setdefault((frame.dst, frame.src), {}), frame)
+                elif frame.code in _AS_MEMBER:
+                    _note(self._memberships.setdefault(frame.dst, {}), frame)
+            yield frame
+
+    def as_members(self, queue: GroupQueue, span: Span) -> Sequence[Span]:
+        """When brokers refused all members of a group what they ask and tell as members."""
+        return self._common(queue, "", span[0], lambda member: self._spans(member, self._memberships.get(member, {})))
+
+    def of_members(self, queue: GroupQueue, node: str, servers: Sequence[str], span: Span) -> Sequence[Span]:
+        """When all members that subscribe to a topic were refused.
+
+        Args:
+            queue: of the group.
+            node: the consumer, in a group that broadcasts; else empty.
+            servers: the brokers of the queue.
+            span: from when to when.
+        """
+
+        def of_member(member: str) -> Iterator[Span]:
+            for server in (*servers, *self._proxy_routes.proxies_of(member, span[0])):
+                yield from self._spans(member, self._receives.get((member, server), {}))
+
+        return self._common(queue, node, span[0], of_member)
+
+    def _common(
+        self, queue: GroupQueue, node: str, t_ns: int, of_member: Callable[[str], Iterable[Span]]
+    ) -> Sequence[Span]:
+        """What is common to the members that there are at an instant."""
+        found: list[Span] = [(0, NEVER_NS)]
+        members = self._presence.members(queue.group, queue.topic, t_ns)
+        nodes = list(dict.fromkeys(member for member, _ in members if node in ("", member)))
+        for member in nodes:
+            pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in found for b in merged(of_member(member)))
+            found = [pair for pair in pairs if pair[0] < pair[1]]
+        return found if nodes else ()
+
+    def _spans(self, client: str, answers: _Answers) -> Iterator[Span]:
+        """When all answers to a client were refusals, up to its next request."""
+        refusals = (_Answer.REFUSED, _Answer.ERROR) if client in self._denied else (_Answer.REFUSED,)
+        seconds = sorted(answers.items())
+        never = (seconds[-1][0] + _ASKS_AGAIN_S, _Answer.SERVED) if seconds else (0, _Answer.SERVED)
+        for (second, answer), (following, _) in pairwise((*seconds, never)):
+            if answer in refusals:
+                yield second * NS_PER_S, min(following, second + _ASKS_AGAIN_S) * NS_PER_S
+
+
+def _note(answers: _Answers, frame: FrameCount) -> None:
+    is_error = frame.status == ResponseCode.SYSTEM_ERROR
+    answer = _Answer.REFUSED if frame.status in _BY_PEOPLE else _Answer.ERROR if is_error else _Answer.SERVED
+    answers[frame.second] = max(answers.get(frame.second, answer), answer)
