@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 
+from emulator.base.files import DOCUMENT_BYTES_MAX, read_text
 from emulator.base.printing import print_json, print_line
 from emulator.spec.reading.bundled import (
     BundledFile,
@@ -37,7 +38,7 @@ def print_example(name: str) -> None:
     """
     is_campaign = name.replace("_", "-") in bundled_campaigns().keys() - bundled_scenarios().keys()
     path = campaign_path(name) if is_campaign else scenario_path(name)
-    for line in path.read_text("utf-8").splitlines():
+    for line in read_text(path, DOCUMENT_BYTES_MAX).splitlines():
         print_line(line)
 
 

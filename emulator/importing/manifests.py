@@ -1,6 +1,6 @@
 """Manifests of Kubernetes: StatefulSets, Deployments and Pods with their ConfigMaps, and the operator's resources.
 
-Several documents may stand in a file, as Helm prints them. Ports that Services publish are told, and not taken; claims
+Several documents may stand in a file, as Helm prints them. Ports that Services publish are noted, and not taken; claims
 and what else there is have no part in a scenario, since every emulated node finds every other one.
 """
 

@@ -91,11 +91,11 @@ def of_ports(kind: FileKind, ports: Iterable[PublishedPort], listen_port: str) -
     """
     for port in ports:
         if listen_port.isdecimal() and kind is FileKind.BROKER and not _listens(port.target, int(listen_port)):
-            what = f"nothing listens at {port.target}, for listenPort is {listen_port}: clients outside reach no broker"
-            yield f"{port.by}: {port.published}:{port.target} is not taken: {what}"
+            why = f"nothing listens at {port.target}, for listenPort is {listen_port}: clients outside reach no broker"
+            yield f"{port.by}: {port.published}:{port.target} is not taken: {why}"
         elif port.published != port.target:
-            what = f"clients outside dial {port.published}, and {_OUTSIDE.get(kind, 'are given the address inside')}"
-            yield f"{port.by}: {port.published}:{port.target} is not taken: {what}"
+            why = f"clients outside dial {port.published}, and {_OUTSIDE.get(kind, 'are given the address inside')}"
+            yield f"{port.by}: {port.published}:{port.target} is not taken: {why}"
 
 
 def _listens(port: str, listen_port: int) -> bool:

@@ -144,7 +144,7 @@ class _Members:
         return f"the last pass, at {seconds(row.t_ns)}, was {row.text('event').replace('_', ' ')}{why}"
 
     def _why_kept(self, row: TraceRow) -> str:
-        """Which broker did not tell the members, and what it answered."""
+        """Which broker did not list the members, and what it answered."""
         answer = self._trace.newest(
             RPC,
             dst=row.text("node"),
@@ -166,9 +166,9 @@ class _Members:
         )
         if failed is None:
             return ""
-        what = failed.text("event").replace("_", " ")
+        event = failed.text("event").replace("_", " ")
         return (
-            f", since its {request_words(failed.number('code'))} to {self._names.node(failed.text('dst'))} was {what}"
+            f", since its {request_words(failed.number('code'))} to {self._names.node(failed.text('dst'))} was {event}"
         )
 
     def _subscriptions(self) -> list[TraceRow]:

@@ -49,7 +49,7 @@ def test_the_command_prints_the_file_of_a_name(tmp_path, name):
     assert rmqemu("check", str(copy), cwd=tmp_path).returncode == 0
 
 
-def test_a_name_that_is_none_is_told(tmp_path):
+def test_a_name_that_is_none_is_refused(tmp_path):
     refused = rmqemu("examples", "half-seen-consumers", cwd=tmp_path).stderr
     assert refused.startswith(
         "rmqemu: half-seen-consumers: file: there is no such file, and no scenario of the package"

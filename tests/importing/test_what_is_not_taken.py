@@ -77,14 +77,14 @@ def test_a_proxy_reads_the_file_at_its_usual_place(command, target):
         ("sh mqproxy -n a:9876;b:9876 -pm cluster", []),
     ],
 )
-def test_arguments_that_no_script_reads_are_told(command, unread):
-    told = [note for note in notes(started(command)) if note.startswith("argument ")]
+def test_arguments_that_no_script_reads_are_noted(command, unread):
+    noted = [note for note in notes(started(command)) if note.startswith("argument ")]
 
-    assert [note.split()[1] for note in told] == unread
+    assert [note.split()[1] for note in noted] == unread
 
 
 @pytest.mark.parametrize("image", ["apache/rocketmq:4.9.3", "rocketmqinc/rocketmq:4.4.0", "apache/rocketmq:5.3.1-arm"])
-def test_an_image_of_another_release_is_told(image):
+def test_an_image_of_another_release_is_noted(image):
     cluster = read_configuration(
         [ConfigurationFile("compose.yaml", f"services: {{n: {{image: '{image}', command: mqbroker}}}}".encode())],
         None,
@@ -95,7 +95,7 @@ def test_an_image_of_another_release_is_told(image):
 
 
 @pytest.mark.parametrize(
-    ("ports", "told"),
+    ("ports", "noted"),
     [
         ("['10911:10911', '10909:10909/tcp', 10912]", []),
         ("['10921:10911']", ["ports: 10921:10911 is not taken: clients outside dial 10921"]),
@@ -104,28 +104,28 @@ def test_an_image_of_another_release_is_told(image):
         ("['10931:10931']", []),
     ],
 )
-def test_ports_that_have_another_number_outside_are_told(ports, told):
+def test_ports_that_have_another_number_outside_are_noted(ports, noted):
     found = [note.partition(",")[0] for note in notes(of_service(f"    command: mqbroker\n    ports: {ports}\n"))]
 
-    assert found == told
+    assert found == noted
 
 
-def test_a_published_port_at_which_nothing_listens_is_told():
+def test_a_published_port_at_which_nothing_listens_is_noted():
     moved = {"conf/broker.conf": b"listenPort = 10931\n"}
     text = "    command: mqbroker -c /c/broker.conf\n    volumes: ['./conf:/c']\n    ports: ['10921:10911']\n"
 
-    (told,) = notes(of_service(text, moved))[:1]
-    assert told.startswith("ports: 10921:10911 is not taken: nothing listens at 10911, for listenPort is 10931")
+    (noted,) = notes(of_service(text, moved))[:1]
+    assert noted.startswith("ports: 10921:10911 is not taken: nothing listens at 10911, for listenPort is 10931")
 
 
 @pytest.mark.parametrize("key", KEYS_OF_SERVICES)
-def test_each_key_of_a_service_that_means_something_is_told(key):
+def test_each_key_of_a_service_that_means_something_is_noted(key):
     found = notes(of_service(f"    command: mqbroker\n    {key}: x\n"))
 
     assert [note.split()[0] for note in found] == [key]
 
 
-def test_variables_that_set_nothing_are_told_by_name_alone():
+def test_variables_that_set_nothing_are_noted_by_name_alone():
     text = "    command: mqbroker\n    environment: {BROKER_NAME: a, JAVA_OPT_EXT: canary, TZ: UTC}\n"
 
     assert notes(of_service(text)) == ["environment JAVA_OPT_EXT, TZ: not taken: RocketMQ reads no option from them"]
@@ -169,10 +169,10 @@ def of_pods(type="ClusterIP", app="mq", of_pod="", of_container=""):  # noqa: A0
 
 
 @pytest.mark.parametrize(("kind", "number"), [("NodePort", 30081), ("LoadBalancer", 9000)])
-def test_ports_of_services_that_are_open_outside_are_told(kind, number):
-    (told,) = of_pods(kind)
+def test_ports_of_services_that_are_open_outside_are_noted(kind, number):
+    (noted,) = of_pods(kind)
 
-    assert told.startswith(
+    assert noted.startswith(
         f"Service outside: {number}:8081 is not taken: clients outside dial {number}, and routes have"
     )
 
@@ -183,10 +183,10 @@ def test_services_inside_or_of_other_pods_are_nothing(kind, app):
 
 
 @pytest.mark.parametrize("key", KEYS_OF_PODS)
-def test_each_key_of_a_pod_that_means_something_is_told(key):
+def test_each_key_of_a_pod_that_means_something_is_noted(key):
     assert [note.split()[0] for note in of_pods(of_pod=f"{key}: x")] == [key]
 
 
 @pytest.mark.parametrize("key", KEYS_OF_CONTAINERS)
-def test_each_key_of_a_container_that_means_something_is_told(key):
+def test_each_key_of_a_container_that_means_something_is_noted(key):
     assert [note.split()[0] for note in of_pods(of_container=f"{key}: x")] == [key]

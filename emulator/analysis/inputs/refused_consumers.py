@@ -67,7 +67,7 @@ class RefusedConsumers(Watcher):
         self._receives: dict[tuple[str, str], _Answers] = {}
         """Mapping consumer and server -> answers to what it asks for messages."""
         self._memberships: dict[str, _Answers] = {}
-        """Mapping consumer -> answers of all brokers to what it asks and tells as a member."""
+        """Mapping consumer -> answers of all brokers to what it asks and sends as a member."""
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs."""
@@ -88,7 +88,7 @@ class RefusedConsumers(Watcher):
             yield frame
 
     def as_members(self, queue: GroupQueue, span: Span) -> Sequence[Span]:
-        """When brokers refused all members of a group what they ask and tell as members."""
+        """When brokers refused all members of a group what they ask and send as members."""
         return self._common(queue, "", span[0], lambda member: self._spans(member, self._memberships.get(member, {})))
 
     def of_members(self, queue: GroupQueue, node: str, servers: Sequence[str], span: Span) -> Sequence[Span]:
