@@ -5,7 +5,7 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +14,14 @@ import trio
 import typer
 
 from emulator.analysis.live.storms import LiveStorms
+from emulator.base.extra import ExtraMissingError, require_proxy_extra
 from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME, complain
 from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr, proxy_namesrv_addr
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
+from emulator.machine.host import PowerState
 from emulator.network.guests.address_book import ANY, ListenAddress, ListenAddresses
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
@@ -102,11 +104,26 @@ def namesrv_addr_printer(report_line: Callable[[str], None]) -> Callable[[Sessio
         for name in names or (None,):
             whose = f"{name}: " if len(names) > 1 else ""
             report_line(f"{whose}namesrvAddr={namesrv_addr(session.cluster, name)}")
-            if session.cluster.scenario.proxies:
-                report_line(f"{whose}endpoints={endpoints(session.cluster, name)}")
-                report_line(f"{whose}proxyNamesrvAddr={proxy_namesrv_addr(session.cluster, name)}")
+            for line in _proxy_lines(session.cluster, name):
+                report_line(f"{whose}{line}")
 
     return print_addresses
+
+
+def _proxy_lines(cluster: Cluster, guest: str | None) -> Iterator[str]:
+    """The addresses of proxies that a guest can use; what is missing, if there is none."""
+    hosts = [cluster.hosts[spec.name] for spec in cluster.scenario.proxies]
+    down = [host.name for host in hosts if host.power_state is not PowerState.RUNNING]
+    if down:
+        yield f"no endpoints of {', '.join(down)}: it does not run; `rmqemu why RUN node {down[0]}` says why"
+    if len(down) == len(hosts):
+        return
+    try:
+        require_proxy_extra("gRPC")
+        yield f"endpoints={endpoints(cluster, guest)}"
+    except ExtraMissingError as error:
+        yield f"no endpoints: {error}"
+    yield f"proxyNamesrvAddr={proxy_namesrv_addr(cluster, guest)}"
 
 
 def run_live(

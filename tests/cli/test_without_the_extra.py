@@ -1,5 +1,6 @@
 """What works without the extras, and what the rest says: none of their packages can be imported."""
 
+import signal
 import subprocess
 import sys
 
@@ -138,3 +139,30 @@ def test_rows_in_spark_raise_the_line_to_type_and_the_cluster_runs_on(place):
     done = python(WITHOUT + code, cwd=place)
 
     assert done.stdout.splitlines() == [f"trace() needs pyspark, pandas, scipy, numpy: {LINE}", "1000"]
+
+
+WITH_PROXY = """
+[scenario]
+name = "with-proxy"
+run_for_s = 60
+
+[nameserver]
+count = 1
+
+[[broker]]
+name = "broker-a"
+
+[[proxy]]
+name = "proxy-1"
+"""
+
+
+def test_a_cluster_with_proxies_says_the_line_to_type_in_place_of_endpoints(tmp_path):
+    (tmp_path / "proxies.toml").write_text(WITH_PROXY, encoding="utf-8")
+    command = [sys.executable, "-c", COMMAND, "up", "proxies.toml"]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as up:
+        line = next(line for line in up.stdout if "endpoints" in line)
+        up.send_signal(signal.SIGINT)
+        up.communicate(timeout=60)
+
+    assert line == "no endpoints: gRPC needs h2, google.protobuf: pip install 'rocketmq-emulator[proxy]'\n"
