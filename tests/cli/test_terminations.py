@@ -19,6 +19,8 @@ def terminated(words, folder, when, signals=(signal.SIGTERM,)):
     scratch = folder / "scratch"
     scratch.mkdir()
     environment = {**os.environ, "TMPDIR": str(scratch)}
+    # Whoever runs the tests may ignore hang-ups, as nohup does, and a process inherits that.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(
         [*COMMAND, *map(str, words)],
         cwd=folder,
@@ -27,6 +29,7 @@ def terminated(words, folder, when, signals=(signal.SIGTERM,)):
         stderr=subprocess.PIPE,
         text=True,
     )
+    signal.signal(signal.SIGHUP, before)
     try:
         until(lambda: process.poll() is not None or when(scratch))
         assert process.poll() is None, process.stderr.read()

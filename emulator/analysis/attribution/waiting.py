@@ -162,14 +162,19 @@ class Waiting:
             return self._without_owner(queue, members, t_ns) if members else self._without_members(queue, t_ns)
         found = [self._kept(consumer, queue.group, broker, t_ns) for consumer in consumers]
         if not all(found):
-            return needed(self._unreplicated(broker, queue.broker_name, t_ns)) or ruled(self._rule(queue, node, t_ns))
+            unreplicated = needed(self._unreplicated(broker, queue.broker_name, t_ns))
+            return unreplicated or self._not_served(queue, consumers, t_ns)
         return both(found).also(both(self._why_owned(queue, t_ns)))
 
-    def _rule(self, queue: GroupQueue, node: str, t_ns: int) -> RuleOfRocketMQ:
-        span = t_ns, t_ns + 1
-        spans = self._refused_consumers.of_members(queue, node, self._routes.nodes_of(queue.broker_name), span)
-        is_refused = any(start_ns <= t_ns < end_ns for start_ns, end_ns in spans)
-        return RuleOfRocketMQ.REFUSED if is_refused else RuleOfRocketMQ.LISTENER
+    def _not_served(self, queue: GroupQueue, consumers: Sequence[str], t_ns: int) -> CauseChain:
+        """Servers that answer with refusals or errors, since they have ended before; else the listener is slow."""
+        brokers = self._routes.nodes_of(queue.broker_name)
+        servers = [name for node in consumers for name in self._refused_consumers.not_serving(node, brokers, t_ns)]
+        if not servers:
+            return ruled(RuleOfRocketMQ.LISTENER)
+        ended = [self._origins.ended(server, t_ns) for server in dict.fromkeys(servers)]
+        found = by(*(stage.origin for stage in ended if stage is not None))
+        return found or ruled(RuleOfRocketMQ.REFUSED)
 
     def _is_revived(self, queue: GroupQueue, t_ns: int) -> bool:
         """Whether a queue is one to which brokers move messages that were popped and not acknowledged."""

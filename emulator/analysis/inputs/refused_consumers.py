@@ -121,15 +121,28 @@ class RefusedConsumers(Watcher):
 
     def _spans(self, client: str, answers: _Answers) -> Iterator[Span]:
         """When all answers to a client were refusals, up to its next request."""
-        refusals = (_Answer.REFUSED, _Answer.ERROR) if client in self._denied else (_Answer.REFUSED,)
-        seconds = sorted(answers.items())
-        never = (seconds[-1][0] + _ASKS_AGAIN_S, _Answer.SERVED) if seconds else (0, _Answer.SERVED)
-        for (second, answer), (following, _) in pairwise((*seconds, never)):
-            if answer in refusals:
-                yield second * NS_PER_S, min(following, second + _ASKS_AGAIN_S) * NS_PER_S
+        yield from _spans_of(answers, _NOT_SERVED if client in self._denied else (_Answer.REFUSED,))
+
+    def not_serving(self, client: str, servers: Sequence[str], t_ns: int) -> Iterator[str]:
+        """The brokers, or the proxies of a client, whose answers were refusals or errors at an instant."""
+        for server in (*servers, *self._proxy_routes.proxies_of(client, t_ns)):
+            spans = _spans_of(self._receives.get((client, server), {}), _NOT_SERVED)
+            if any(start_ns <= t_ns < end_ns for start_ns, end_ns in spans):
+                yield server
+
+
+_NOT_SERVED = (_Answer.REFUSED, _Answer.ERROR)
+
+
+def _spans_of(answers: _Answers, kinds: Sequence[_Answer]) -> Iterator[Span]:
+    seconds = sorted(answers.items())
+    never = (seconds[-1][0] + _ASKS_AGAIN_S, _Answer.SERVED) if seconds else (0, _Answer.SERVED)
+    for (second, answer), (following, _) in pairwise((*seconds, never)):
+        if answer in kinds:
+            yield second * NS_PER_S, min(following, second + _ASKS_AGAIN_S) * NS_PER_S
 
 
 def _note(answers: _Answers, frame: FrameCount) -> None:
-    is_error = frame.status == ResponseCode.SYSTEM_ERROR
+    is_error = frame.status == ResponseCode.SYSTEM_ERROR or frame.status >= Code.INTERNAL_ERROR
     answer = _Answer.REFUSED if frame.status in _BY_PEOPLE else _Answer.ERROR if is_error else _Answer.SERVED
     answers[frame.second] = max(answers.get(frame.second, answer), answer)
