@@ -355,6 +355,24 @@ def test_queues_wait_for_a_thread_that_is_slow_with_messages_of_others(tmp_path)
     assert broken(report) == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "statuses"),
+    [
+        ("short_poll", "awaitDuration = 1000", "awaitDuration = 2000", ["ILLEGAL_POLLING_TIME"]),
+        ("short_poll", "awaitDuration = 1000", "awaitDuration = 2001", []),
+        ("short_poll", "awaitDuration = 1000", "invisibleDuration = 9999", ["ILLEGAL_INVISIBLE_TIME"]),
+        ("short_poll", "awaitDuration = 1000", "invisibleDuration = 10000", []),
+        ("refused_send", 'timer = "48h"', 'timer = "48h"', ["ILLEGAL_DELIVERY_TIME"]),
+        ("refused_send", 'timer = "48h"', 'timer = "24h"', []),
+        ("refused_send", 'timer = "48h"', "", ["MESSAGE_PROPERTY_CONFLICT_WITH_TYPE"]),
+    ],
+)
+def test_calls_that_a_proxy_refuses_are_warned_about_before_the_run(name, old, new, statuses):
+    warnings = [item.line() for item in check(loads((HERE / f"{name}.toml").read_text().replace(old, new), name))]
+
+    assert [line.rpartition(" ")[2] for line in warnings] == statuses
+
+
 def test_a_group_that_joins_late_is_warned_about_before_it_runs():
     text = (HERE / "late_group.toml").read_text()
     (warning,) = check(loads(text, "late"))

@@ -18,6 +18,7 @@ from emulator.spec.warnings.first_offset_checks import late_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged
 from emulator.spec.warnings.nameserver_list_checks import harmful_nameserver_lists
 from emulator.spec.warnings.order_checks import harmful_orders
+from emulator.spec.warnings.refused_calls import refused_calls
 from emulator.spec.warnings.strategy_checks import harmful_strategies
 from emulator.spec.warnings.unusual_values import unusual_values
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
@@ -56,6 +57,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *refused_by_accounts(scenario, addresses(scenario)),
         *refused_by_auth(scenario, addresses(scenario)),
         *refused_by_proxies(scenario, addresses(scenario)),
+        *refused_calls(scenario),
         *unusual_values(scenario),
         *_code_not_run(scenario),
     ]
