@@ -8,9 +8,8 @@ from emulator.base.printing import print_json, print_line
 from emulator.spec.reading.bundled import (
     BundledFile,
     bundled_campaigns,
+    bundled_path,
     bundled_scenarios,
-    campaign_path,
-    scenario_path,
 )
 
 _COLUMNS_BETWEEN = 2
@@ -36,9 +35,7 @@ def print_example(name: str) -> None:
     Raises:
         SpecError: there is no such example.
     """
-    is_campaign = name.replace("_", "-") in bundled_campaigns().keys() - bundled_scenarios().keys()
-    path = campaign_path(name) if is_campaign else scenario_path(name)
-    for line in read_text(path, DOCUMENT_BYTES_MAX).splitlines():
+    for line in read_text(bundled_path(name), DOCUMENT_BYTES_MAX).splitlines():
         print_line(line)
 
 

@@ -1,7 +1,8 @@
 """Elected masters: which replica of each broker group served as its master, from when on, in controller mode."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import attrs
@@ -31,24 +32,23 @@ class ElectedMasters(Watcher):
     settles_after_messages: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        self._masters: dict[str, str] = {}
-        """Mapping brokerName -> the node that began last to serve as its master."""
-        self._switches: dict[str, list[MasterSwitch]] = {}
-        self._first: dict[str, str] = {}
-        """Mapping brokerName -> the node that served first."""
+        self._began: dict[str, list[tuple[int, str]]] = {}
+        """Mapping brokerName -> when a node began to serve as its master in place of another one, and which."""
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs."""
         return {BELIEFS: self._belief}
 
-    def switches(self, broker_name: str) -> Sequence[MasterSwitch]:
+    def switches(self, broker_name: str) -> Iterator[MasterSwitch]:
         """The switches of a broker group, in order."""
-        return self._switches.get(broker_name, ())
+        for (_, before), (t_ns, master) in pairwise(self._began.get(broker_name, ())):
+            yield MasterSwitch(t_ns, before, master)
 
     def at(self, broker_name: str, t_ns: int) -> str:
         """The node that had begun last to serve at an instant; empty: nobody has ever been elected."""
-        before = [item.master for item in self.switches(broker_name) if item.t_ns <= t_ns]
-        return before[-1] if before else self._first.get(broker_name, "")
+        began = self._began.get(broker_name, ())
+        first = began[0][1] if began else ""
+        return next((node for began_ns, node in reversed(began) if began_ns <= t_ns), first)
 
     def _belief(self, row: BeliefRow) -> None:
         if row.kind != BeliefKind.BROKER_ROLE or not row.value_hash:
@@ -57,8 +57,6 @@ class ElectedMasters(Watcher):
         # While a replica changes its role it may say that it serves for another one.
         if role["serves_as"] != _MASTER or role["master"] != role["replica"]:
             return
-        before = self._masters.get(row.subject, "")
-        self._masters[row.subject] = row.node
-        self._first.setdefault(row.subject, row.node)
-        if before not in ("", row.node):
-            self._switches.setdefault(row.subject, []).append(MasterSwitch(row.t_ns, before, row.node))
+        began = self._began.setdefault(row.subject, [])
+        if not began or began[-1][1] != row.node:
+            began.append((row.t_ns, row.node))

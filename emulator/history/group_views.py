@@ -87,6 +87,8 @@ class GroupViews(Watcher):
         self._locks: dict[tuple[str, str], Steps[Mapping[str, str]]] = {}
         """Mapping broker and group -> "topic@brokerName@queueId" -> the client id that has locked it."""
         self._first_seen: dict[str, FirstSeen] = {}
+        self._ids: dict[str, list[str]] = {}
+        """Mapping node -> its client ids, in the order in which they were listed first."""
         self._poppers: dict[GroupQueue, dict[str, Steps[bool]]] = {}
         """Mapping queue, or with id -1 all queues of a broker -> consumer -> whether it pops."""
 
@@ -140,7 +142,7 @@ class GroupViews(Watcher):
 
     def ids_of(self, node: str, t_ns: int) -> Sequence[str]:
         """The client ids of a node that had been listed by an instant, the newest last."""
-        return [client_id for client_id, seen in self._first_seen.items() if seen.node == node and seen.t_ns <= t_ns]
+        return [item for item in self._ids.get(node, ()) if self._first_seen[item].t_ns <= t_ns]
 
     def locked_by(self, broker: str, queue: GroupQueue, since_ns: int, t_ns: int) -> str:
         """The client id for which a broker had locked a queue at an instant, expired or not; empty: for none.
@@ -198,7 +200,9 @@ class GroupViews(Watcher):
     def _see(self, ids: Ids, t_ns: int) -> None:
         for client_id in ids:
             if client_id not in self._first_seen:
-                self._first_seen[client_id] = FirstSeen(t_ns, self._node_of(client_id))
+                node = self._node_of(client_id)
+                self._first_seen[client_id] = FirstSeen(t_ns, node)
+                self._ids.setdefault(node, []).append(client_id)
 
     def _round(self, row: PassRow) -> None:
         rounds = self._rounds.setdefault((row.node, row.group, row.topic), [])

@@ -13,7 +13,6 @@ from emulator.importing.startup import (
     DEFAULT_FILES,
     Startup,
     in_process_note,
-    sets_nothing,
     settings_of_environment,
     startup_of,
 )
@@ -62,10 +61,9 @@ def _node(
     if is_second:
         return attrs.evolve(node, notes=(in_process_note(startup.kind),))
     notes = (
-        *not_taken.of_image(service.get("image").text),
-        *not_taken.of_ports(startup.kind, _ports(service), node.text("listenPort") or ""),
-        *not_taken.of_arguments(startup.unread, startup.script),
-        *not_taken.of_variables(variable for variable, _, _ in variables if sets_nothing(variable)),
+        *not_taken.of_container(
+            node, startup, service.get("image").text, _ports(service), (name for name, _, _ in variables)
+        ),
         *not_taken.of_service(service),
     )
     return attrs.evolve(node, notes=notes)

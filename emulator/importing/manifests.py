@@ -19,7 +19,6 @@ from emulator.importing.settings import ConfigurationError, ConfiguredNode, Sett
 from emulator.importing.startup import (
     Startup,
     in_process_note,
-    sets_nothing,
     settings_of_environment,
     startup_of,
     with_variables,
@@ -149,10 +148,9 @@ def _on_host(
         startup.kind, container.source, container.line, _settings(container, startup, files, variables)
     )
     notes = (
-        *not_taken.of_image(container.get("image").text),
-        *not_taken.of_ports(startup.kind, ports, node.text("listenPort") or ""),
-        *not_taken.of_arguments(startup.unread, startup.script),
-        *not_taken.of_variables(name for name, _, line in variables if line and sets_nothing(name)),
+        *not_taken.of_container(
+            node, startup, container.get("image").text, ports, (name for name, _, line in variables if line)
+        ),
         *not_taken.of_pod(pod, container),
     )
     node, second = attrs.evolve(node, notes=notes), startup.in_process

@@ -9,7 +9,10 @@ from types import MappingProxyType
 
 import attrs
 
+from emulator.importing.settings import ConfiguredNode
+from emulator.importing.startup import Startup, sets_nothing
 from emulator.importing.yaml_files import YamlValue
+from emulator.spec.model.addresses import broker_ports
 from emulator.spec.rocketmq.known_options import RELEASE_OF_THE_TABLE, FileKind
 from nodes.fields import shown
 
@@ -74,14 +77,32 @@ class PublishedPort:
     """`ports`, `Service NAME`."""
 
 
-def of_image(image: str) -> Iterator[str]:
+def of_container(
+    node: ConfiguredNode, startup: Startup, image: str, ports: Iterable[PublishedPort], variables: Iterable[str]
+) -> Iterator[str]:
+    """What a container says besides its own keys: image, ports, arguments and environment variables.
+
+    Args:
+        node: which the container starts.
+        startup: how.
+        image: of the container.
+        ports: that are open outside.
+        variables: names of environment variables that people have set.
+    """
+    yield from _of_image(image)
+    yield from _of_ports(startup.kind, ports, node.text("listenPort") or "")
+    yield from _of_arguments(startup.unread, startup.script)
+    yield from _of_variables(name for name in variables if sets_nothing(name))
+
+
+def _of_image(image: str) -> Iterator[str]:
     """The release of an image that is another one."""
     found = _RELEASE.search(image)
     if found is not None and "rocketmq" in image and found[1].partition("-")[0] != RELEASE_OF_THE_TABLE:
         yield f"image {shown(image)} is not taken: what is emulated is release {RELEASE_OF_THE_TABLE}"
 
 
-def of_ports(kind: FileKind, ports: Iterable[PublishedPort], listen_port: str) -> Iterator[str]:
+def _of_ports(kind: FileKind, ports: Iterable[PublishedPort], listen_port: str) -> Iterator[str]:
     """Ports that have another number outside, or that nothing listens at.
 
     Args:
@@ -99,10 +120,10 @@ def of_ports(kind: FileKind, ports: Iterable[PublishedPort], listen_port: str) -
 
 
 def _listens(port: str, listen_port: int) -> bool:
-    return port in (str(listen_port), str(listen_port - 2), str(listen_port + 1))
+    return port in map(str, broker_ports(listen_port))
 
 
-def of_variables(names: Iterable[str]) -> Iterator[str]:
+def _of_variables(names: Iterable[str]) -> Iterator[str]:
     """Environment variables that set no option."""
     found = list(dict.fromkeys(names))
     if found:
@@ -111,7 +132,7 @@ def of_variables(names: Iterable[str]) -> Iterator[str]:
         yield f"environment {listed}{more}: not taken: RocketMQ reads no option from them"
 
 
-def of_arguments(words: Sequence[str], script: str) -> Iterator[str]:
+def _of_arguments(words: Sequence[str], script: str) -> Iterator[str]:
     """Words of a command that its script does not read."""
     for word in words:
         why = "with it a process prints, and ends" if word in _PRINTING else f"{script} does not read it"

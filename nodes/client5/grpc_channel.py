@@ -13,19 +13,18 @@ from nodes.beliefs import Belief, BeliefKind
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, Host
 from nodes.protocol.acl_signature import SessionCredentials
+from nodes.protocol.answer_codes import STATUS_CODES
 from nodes.protocol.call_signature import authorization_of, date_time_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
 from nodes.protocol.registry import EXCHANGES, decode_body, decode_header
-from nodes.protocol.v2.enums import Code
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError, RemotingTimeoutError
 from nodes.rpc.typed import invoke
 from nodes.units import NS_PER_MS
 
 UNAVAILABLE, DEADLINE_EXCEEDED = 14, 4
-_STATUSES = tuple(map(int, Code))
 _BACKOFF_MS, _BACKOFF_MAX_MS = 1_000, 120_000
 _MULTIPLIER, _JITTER = 1.6, 0.2
 _PER_MILLE = 1_000
@@ -99,7 +98,7 @@ class GrpcChannel:
         if answer.code == ResponseCode.GRPC_ERROR:
             status = decode_header(GrpcErrorHeader, answer.ext_fields).grpc_status
             raise CallFailedError(status, answer.remark or "")
-        if answer.code != ResponseCode.SUCCESS and answer.code not in _STATUSES:
+        if answer.code != ResponseCode.SUCCESS and answer.code not in STATUS_CODES:
             raise CallFailedError(UNAVAILABLE, answer.remark or "")
         kind = EXCHANGES[code].response_body
         assert kind is not None

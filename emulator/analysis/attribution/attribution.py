@@ -94,11 +94,8 @@ class Attribution:
         shares = Shares()
         for t_ns, weight in samples(span):
             members = self._nodes(self._inputs.presence.members(queue.group, queue.topic, t_ns))
-            found = self.owners.none(queue, members, t_ns) or self._reset(queue.group, t_ns)
-            refused = self._inputs.refused.as_members(queue, (t_ns, t_ns + 1))
-            if not found and any(start_ns <= t_ns < end_ns for start_ns, end_ns in refused):
-                found = ruled(RuleOfRocketMQ.REFUSED)
-            shares.add(found or self.owners.none(queue, members, t_ns), weight)
+            found = self.waiting.without_owner(queue, members, t_ns)
+            shares.add(found or self._reset(queue.group, t_ns) or found, weight)
         return shares.causes()
 
     def of_views(self, group: str, topic: str, spans: Iterable[Span]) -> Causes:

@@ -60,6 +60,7 @@ class Fates:
         self._masters = masters
         self._broker_names = tuple(dict.fromkeys(broker_names))
         self._end_ns = end_ns
+        self._unacknowledged: dict[str, CauseChain] = {}
 
     # --- lost -------------------------------------------------------------------------
 
@@ -147,6 +148,11 @@ class Fates:
 
     def unacknowledged(self, broker_name: str) -> CauseChain:
         """Why a broker did not get acknowledgements of popped messages in time."""
+        if broker_name not in self._unacknowledged:
+            self._unacknowledged[broker_name] = self._why_unacknowledged(broker_name)
+        return self._unacknowledged[broker_name]
+
+    def _why_unacknowledged(self, broker_name: str) -> CauseChain:
         faults = self._origins.faults
         takers = [
             faults[row.detail].origin

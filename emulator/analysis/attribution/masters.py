@@ -60,7 +60,7 @@ class Masters:
         """Why a process of a broker group was away shortly before an instant."""
         nodes = self._routes.nodes_of(broker_name)
         away = [item for node in nodes for item in self._origins.absences(node, max(0, t_ns - _AFTER_NS), t_ns + 1)]
-        return both(by(item.origin) for item in away)
+        return by(*(item.origin for item in away))
 
     def _why(self, switch: MasterSwitch) -> CauseChain:
         since_ns = max(0, switch.t_ns - _SILENT_NS)

@@ -66,17 +66,17 @@ class Members:
 
     def changed(self, server: str, group: str, t_ns: int) -> CauseChain:
         """Why the list of a server changed at an instant."""
-        before, after = (self.listed(server, group, instant) for instant in (t_ns - 1, t_ns))
+        before, after = (Counter(self.listed(server, group, instant)) for instant in (t_ns - 1, t_ns))
         found = CauseChain()
-        for client_id in dict.fromkeys(before):
+        for client_id in before:
             if client_id not in after:
                 end = self.end_of(client_id, t_ns)
                 found = found.also(by(end.origin) if end is not None else self.lacking(server, group, client_id, t_ns))
-        for client_id in dict.fromkeys(after):
+        for client_id in after:
             if client_id not in before:
                 found = found.also(self.lacking(server, group, client_id, t_ns - 1))
         for client_id in dict.fromkeys((*before, *after)):
-            instant = t_ns if after.count(client_id) > 1 else t_ns - 1
+            instant = t_ns if after[client_id] > 1 else t_ns - 1
             found = found.also(self.doubled(server, group, client_id, instant))
         return found
 

@@ -140,7 +140,7 @@ class Waiting:
         return self._masters.replaced(queue.broker_name, t_ns)
 
     def _of_consumers(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
-        found = self._without_consumer(queue, node, broker, t_ns)
+        found = self._of_each(queue, node, broker, t_ns)
         return found if found or not self._is_failed_with(queue, t_ns) else ruled(RuleOfRocketMQ.FAILING)
 
     def _is_failed_with(self, queue: GroupQueue, t_ns: int) -> bool:
@@ -148,7 +148,7 @@ class Waiting:
         comes_again = queue.topic.startswith(RETRY_TOPIC_PREFIX) and self._is_unknown(queue.group, queue.topic)
         return self._failing.keeps_waiting(queue, t_ns) or (comes_again and self._failing.has_failed(queue.group, t_ns))
 
-    def _without_consumer(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
+    def _of_each(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
         if queue.topic.startswith(RETRY_TOPIC_PREFIX) or self._is_unknown(queue.group, queue.topic):
             hidden = self._hidden(queue, t_ns)
             if hidden:
@@ -159,7 +159,7 @@ class Waiting:
             return both(self._fates.unacknowledged(name) for name in self._routes.every_broker_name)
         if not consumers:
             members = [process[0] for process in self._presence.members(queue.group, queue.topic, t_ns)]
-            return self._without_owner(queue, members, t_ns) if members else self._without_members(queue, t_ns)
+            return self.without_owner(queue, members, t_ns) if members else self._without_members(queue, t_ns)
         found = [self._kept(consumer, queue.group, broker, t_ns) for consumer in consumers]
         if not all(found):
             unreplicated = needed(self._unreplicated(broker, queue.broker_name, t_ns))
@@ -180,11 +180,11 @@ class Waiting:
         """Whether a queue is one to which brokers move messages that were popped and not acknowledged."""
         return queue.topic.startswith(RETRY_TOPIC_PREFIX) and self._views.pops(queue.group, t_ns)
 
-    def _without_owner(self, queue: GroupQueue, members: Sequence[str], t_ns: int) -> CauseChain:
+    def without_owner(self, queue: GroupQueue, members: Sequence[str], t_ns: int) -> CauseChain:
+        """Why no member of a group owns a queue at an instant."""
         found = self._owners.none(queue, members, t_ns)
-        spans = self._refused_consumers.as_members(queue, (t_ns, t_ns + 1))
-        is_refused = any(start_ns <= t_ns < end_ns for start_ns, end_ns in spans)
-        return ruled(RuleOfRocketMQ.REFUSED) if is_refused and not found else found
+        is_refused = not found and self._refused_consumers.refuse_members(queue, t_ns)
+        return ruled(RuleOfRocketMQ.REFUSED) if is_refused else found
 
     def _without_members(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         """Why no process subscribes to a topic for a group."""

@@ -33,6 +33,7 @@ _BY_PEOPLE = (
 _AS_MEMBER = (RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.HEART_BEAT)
 _ASKS_AGAIN_S = 35
 """A consumer that was refused asks again within this time."""
+_ALL_SERVERS = ""
 
 
 class _Answer(IntEnum):
@@ -43,6 +44,9 @@ class _Answer(IntEnum):
     """A refusal by ACL 1.0 has no code of its own."""
     SERVED = 2
 
+
+_REFUSED = (_Answer.REFUSED,)
+_NOT_SERVED = (_Answer.REFUSED, _Answer.ERROR)
 
 _Answers = dict[int, _Answer]
 """Mapping second -> what was answered."""
@@ -64,10 +68,10 @@ class RefusedConsumers(Watcher):
         self._denied: dict[str, None] = {}
         """Clients to which users and permissions have denied anything."""
         self._proxy_routes = proxy_routes
-        self._receives: dict[tuple[str, str], _Answers] = {}
-        """Mapping consumer and server -> answers to what it asks for messages."""
-        self._memberships: dict[str, _Answers] = {}
-        """Mapping consumer -> answers of all brokers to what it asks and sends as a member."""
+        self._answers: dict[tuple[str, str], _Answers] = {}
+        """Mapping consumer and server -> answers to what it asks for messages; without a server: answers of all to what
+        it asks and sends as a member."""
+        self._known: dict[tuple[str, str, Sequence[_Answer]], Sequence[Span]] = {}
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs."""
@@ -82,30 +86,35 @@ class RefusedConsumers(Watcher):
         for frame in frames:
             if frame.kind == "response" and frame.event == "delivered":
                 if frame.code in _RECEIVES:
-                    _note(self._receives.setdefault((frame.dst, frame.src), {}), frame)
+                    _note(self._answers.setdefault((frame.dst, frame.src), {}), frame)
                 elif frame.code in _AS_MEMBER:
-                    _note(self._memberships.setdefault(frame.dst, {}), frame)
+                    _note(self._answers.setdefault((frame.dst, _ALL_SERVERS), {}), frame)
             yield frame
+        self._known.clear()
 
-    def as_members(self, queue: GroupQueue, span: Span) -> Sequence[Span]:
-        """When brokers refused all members of a group what they ask and send as members."""
-        return self._common(queue, "", span[0], lambda member: self._spans(member, self._memberships.get(member, {})))
+    def as_members(self, queue: GroupQueue, t_ns: int) -> Sequence[Span]:
+        """When brokers refused all members that there are at an instant what they ask and send as members."""
+        return self._common(queue, "", t_ns, lambda member: self._refusals(member, _ALL_SERVERS))
 
-    def of_members(self, queue: GroupQueue, node: str, servers: Sequence[str], span: Span) -> Sequence[Span]:
-        """When all members that subscribe to a topic were refused.
+    def refuse_members(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether brokers refused all members of a group at an instant."""
+        return _hold(self.as_members(queue, t_ns), t_ns)
+
+    def of_members(self, queue: GroupQueue, node: str, servers: Sequence[str], t_ns: int) -> Sequence[Span]:
+        """When all members that subscribe to a topic at an instant were refused.
 
         Args:
             queue: of the group.
             node: the consumer, in a group that broadcasts; else empty.
             servers: the brokers of the queue.
-            span: from when to when.
+            t_ns: the instant.
         """
 
         def of_member(member: str) -> Iterator[Span]:
-            for server in (*servers, *self._proxy_routes.proxies_of(member, span[0])):
-                yield from self._spans(member, self._receives.get((member, server), {}))
+            for server in (*servers, *self._proxy_routes.proxies_of(member, t_ns)):
+                yield from self._refusals(member, server)
 
-        return self._common(queue, node, span[0], of_member)
+        return self._common(queue, node, t_ns, of_member)
 
     def _common(
         self, queue: GroupQueue, node: str, t_ns: int, of_member: Callable[[str], Iterable[Span]]
@@ -119,19 +128,25 @@ class RefusedConsumers(Watcher):
             found = [pair for pair in pairs if pair[0] < pair[1]]
         return found if nodes else ()
 
-    def _spans(self, client: str, answers: _Answers) -> Iterator[Span]:
+    def _refusals(self, client: str, server: str) -> Sequence[Span]:
         """When all answers to a client were refusals, up to its next request."""
-        yield from _spans_of(answers, _NOT_SERVED if client in self._denied else (_Answer.REFUSED,))
+        return self._spans(client, server, _NOT_SERVED if client in self._denied else _REFUSED)
+
+    def _spans(self, client: str, server: str, kinds: Sequence[_Answer]) -> Sequence[Span]:
+        key = client, server, kinds
+        if key not in self._known:
+            self._known[key] = tuple(_spans_of(self._answers.get((client, server), {}), kinds))
+        return self._known[key]
 
     def not_serving(self, client: str, servers: Sequence[str], t_ns: int) -> Iterator[str]:
         """The brokers, or the proxies of a client, whose answers were refusals or errors at an instant."""
         for server in (*servers, *self._proxy_routes.proxies_of(client, t_ns)):
-            spans = _spans_of(self._receives.get((client, server), {}), _NOT_SERVED)
-            if any(start_ns <= t_ns < end_ns for start_ns, end_ns in spans):
+            if _hold(self._spans(client, server, _NOT_SERVED), t_ns):
                 yield server
 
 
-_NOT_SERVED = (_Answer.REFUSED, _Answer.ERROR)
+def _hold(spans: Iterable[Span], t_ns: int) -> bool:
+    return any(start_ns <= t_ns < end_ns for start_ns, end_ns in spans)
 
 
 def _spans_of(answers: _Answers, kinds: Sequence[_Answer]) -> Iterator[Span]:

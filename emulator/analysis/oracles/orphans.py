@@ -20,7 +20,7 @@ class _WithRefusals(Explanation[Orphan]):
 
     def covered(self, row: Orphan, inputs: SharedInputs) -> Sequence[Span]:
         """Brokers refused all members."""
-        return inputs.refused.as_members(row.queue, (row.start_ns, row.end_ns))
+        return inputs.refused.as_members(row.queue, row.start_ns)
 
 
 class Orphans(Oracle[Orphan, Watcher]):

@@ -29,12 +29,12 @@ class _WithBacklog(Explanation[Stall]):
     def covered(self, row: Stall, inputs: SharedInputs) -> Sequence[Span]:
         """No member could or might consume it, or a listener had failed, or all its threads worked elsewhere."""
         without = inputs.blocked.without_consumer(row.queue, row.node, row.start_ns, row.end_ns)
-        span, servers = (row.start_ns, row.end_ns), inputs.blocked.nodes_of(row.queue.broker_name)
-        refused = inputs.refused.of_members(row.queue, row.node, servers, span)
+        servers = inputs.blocked.nodes_of(row.queue.broker_name)
+        refused = inputs.refused.of_members(row.queue, row.node, servers, row.start_ns)
         return (
             *without,
             *refused,
-            *inputs.refused.as_members(row.queue, span),
+            *inputs.refused.as_members(row.queue, row.start_ns),
             *inputs.failing.waits(row.queue),
             *_while_busy(row, inputs),
         )

@@ -28,6 +28,7 @@ from nodes.grpc.messages import CallKind, ServiceMethod, service_methods
 from nodes.grpc.request_cost import TooManyValuesError
 from nodes.grpc.status import GrpcError, GrpcStatus
 from nodes.grpc.translation import IllegalTimeError, receive_message_parts, translation
+from nodes.protocol.answer_codes import STATUS_CODES
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
@@ -36,7 +37,6 @@ from nodes.protocol.v2.definition import Status
 from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import ReceiveMessageResponse, TelemetryCommand
 
-_STATUSES = tuple(map(int, Code))
 _BYTES: Final = Serializer(bytes, bytes)
 """Messages are translated here, because some that cannot be are answered."""
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -255,7 +255,7 @@ def _value(answer: Command, kind: type) -> Any:
     Raises:
         GrpcError: the answer is a status of gRPC.
     """
-    if answer.code == ResponseCode.SUCCESS or answer.code in _STATUSES:
+    if answer.code == ResponseCode.SUCCESS or answer.code in STATUS_CODES:
         return decode_body(kind, answer.body)
     if answer.code == ResponseCode.GRPC_ERROR:
         status = decode_header(GrpcErrorHeader, answer.ext_fields).grpc_status

@@ -139,7 +139,7 @@ def owners_of_shared(scenario: Scenario) -> dict[str, str]:
         f"{ips[spec.name]}:{port}": spec.name
         for spec in scenario.brokers
         if first[ips[spec.name]] != spec.name
-        for port in _broker_ports(spec.config.listen_port)
+        for port in broker_ports(spec.config.listen_port)
     }
 
 
@@ -172,7 +172,7 @@ def node_ports(scenario: Scenario) -> tuple[NodePorts, ...]:
         **{spec.name: _nameserver_ports(spec.config) for spec in scenario.nameservers},
         **{spec.name: (CONTROLLER_PORT,) for spec in scenario.controllers},
         **dict.fromkeys(scenario.containers(), (CONTAINER_PORT, CONTAINER_PORT - VIP_PORT_DISTANCE)),
-        **{spec.name: _broker_ports(spec.config.listen_port) for spec in scenario.brokers},
+        **{spec.name: broker_ports(spec.config.listen_port) for spec in scenario.brokers},
     }
     proxies = (NodePorts(p.name, ips[p.name], (p.config.remoting_listen_port,), "remoting") for p in scenario.proxies)
     others = (NodePorts(node, ips[node], its_ports) for node, its_ports in ports.items())
@@ -190,6 +190,6 @@ def _nameserver_ports(config: NameserverConfig) -> tuple[int, ...]:
     return (config.listen_port, *([CONTROLLER_PORT] if config.enable_controller_in_namesrv else []))
 
 
-def _broker_ports(listen_port: int) -> tuple[int, ...]:
-    """For requests, the VIP port, and replication."""
+def broker_ports(listen_port: int) -> tuple[int, ...]:
+    """The ports of a broker: for requests, the VIP port, and replication."""
     return (listen_port, listen_port - VIP_PORT_DISTANCE, listen_port + 1)

@@ -76,6 +76,16 @@ def campaign_advice(spec: str) -> str:
     return f"this is a campaign file: rmqemu campaign {word} runs it, rmqemu check {word} checks it"
 
 
+def bundled_path(name: str) -> Path:
+    """The file of a scenario or a campaign of the package.
+
+    Raises:
+        SpecError: nothing of the package has this name.
+    """
+    is_campaign = _name(name) in bundled_campaigns().keys() - bundled_scenarios().keys()
+    return campaign_path(name) if is_campaign else scenario_path(name)
+
+
 def campaign_path(spec: str | Path) -> Path:
     """The file of a campaign, given by its path or by the name of one of the package.
 

@@ -1,14 +1,13 @@
 """ACL 2.0 in a scenario: what keeps a broker from its start, what has no effect, and what is refused at the start."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from emulator.spec.refusals.account_checks import refused_clients, with_known_secrets
 from emulator.spec.refusals.auth_at_start import tables_at
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
-from nodes.broker.tables.auth.auth_tables import AuthTables
 from nodes.broker.tables.auth.contexts import AuthRequest
 from nodes.config.auth import AUTHENTICATION_METADATA, AuthConfig
 from nodes.protocol.command import VERSION
@@ -117,9 +116,7 @@ def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[Ha
 
 
 def _refused_by(broker: "BrokerSpec", scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
-    @cache
-    def tables(at_ms: int) -> AuthTables:
-        return tables_at(broker, scenario, at_ms)
+    tables = cache(partial(tables_at, broker, scenario))
 
     def validate(ip: str, code: int, fields: Mapping[str, str], at_ms: int) -> None:
         tables(at_ms).evaluate(AuthRequest(ip, ip, code, fields, version=VERSION), 0)

@@ -1,6 +1,7 @@
 """Clients of RocketMQ 5 that a proxy with ACL 2.0 refuses, as far as a scenario shows it."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from emulator.spec.refusals.account_checks import with_known_secrets
@@ -40,15 +41,15 @@ def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator
         brokers = [b for b in scenario.brokers if b.cluster == config.rocket_m_q_cluster_name and b.container is None]
         if not brokers or not (config.authentication_enabled or config.authorization_enabled):
             continue
+        tables = cache(partial(tables_at, brokers[0], scenario))
         for names, at_ms, client, request in _calls(scenario, proxy.name):
-            tables = tables_at(brokers[0], scenario, at_ms)
-            yield from _refused(proxy, tables, {name: ips[name] for name in names}, client, request)
+            yield from _refused(proxy, tables(at_ms), {name: ips[name] for name in names}, client, request)
 
 
 def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], int, Client5Config, Any]]:
     """Names of the clients that know a proxy, when they start, their options, and what they call it for."""
     for group in scenario.consumers:
-        if group.config5 is not None and proxy in (group.endpoints or (proxy,)):
+        if group.config5 is not None and group.calls(proxy):
             for topic in group.topics:
                 queue = MessageQueue(Resource(topic))
                 yield (
@@ -58,7 +59,7 @@ def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], 
                     service.ReceiveMessageRequest(Resource(group.group), queue),
                 )
     for producer in scenario.producers:
-        if producer.config5 is not None and proxy in (producer.endpoints or (proxy,)):
+        if producer.config5 is not None and producer.calls(proxy):
             message = Message(Resource(producer.topic))
             yield (producer.name,), producer.start_after_ms, producer.config5, service.SendMessageRequest((message,))
 

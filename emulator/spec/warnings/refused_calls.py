@@ -14,10 +14,10 @@ def refused_calls(scenario: Scenario) -> Iterator[HarmfulSetting]:
     types = {topic.name: topic.message_type for topic in scenario.topics}
     for proxy in scenario.proxies:
         for group in scenario.consumers:
-            if isinstance(group.config5, SimpleConsumer5Config) and proxy.name in (group.endpoints or (proxy.name,)):
+            if isinstance(group.config5, SimpleConsumer5Config) and group.calls(proxy.name):
                 yield from _refused_receives(proxy, group, group.config5)
         for producer in scenario.producers:
-            if producer.config5 is not None and proxy.name in (producer.endpoints or (proxy.name,)):
+            if producer.calls(proxy.name):
                 yield from _refused_sends(proxy, producer, types.get(producer.topic))
 
 
