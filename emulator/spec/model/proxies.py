@@ -34,3 +34,8 @@ class ConsumerMode(StrEnum):
     def is_of_proxies(self) -> bool:
         """Whether such consumers know proxies alone."""
         return self in (ConsumerMode.PUSH5, ConsumerMode.SIMPLE)
+
+
+def has_endpoint(endpoints: tuple[str, ...], proxy: str) -> bool:
+    """Whether a proxy belongs to the access point of a client of RocketMQ 5; without endpoints all do."""
+    return not endpoints or proxy in endpoints

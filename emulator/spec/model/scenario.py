@@ -230,10 +230,6 @@ class ConsumerGroupSpec:
         more = (f"{self.group}+{number}" for number in range(len(self.names) + 1, members + 1))
         return (*self.names[:members], *more)
 
-    def calls(self, proxy: str) -> bool:
-        """Whether these are clients of RocketMQ 5 whose access point a proxy belongs to."""
-        return self.config5 is not None and (not self.endpoints or proxy in self.endpoints)
-
     @property
     def lite_pull(self) -> bool:
         """Whether these are lite pull consumers."""
@@ -311,10 +307,6 @@ class ProducerSpec:
     """The options of a client of RocketMQ 5; None: it is none."""
     start_after_ms: int = span(0)
     """Start this much later than the other clients, in ms after brokers are ready; the start spread comes on top."""
-
-    def calls(self, proxy: str) -> bool:
-        """Whether it is a client of RocketMQ 5 whose access point a proxy belongs to."""
-        return self.config5 is not None and proxy in self.endpoints
 
 
 @attrs.frozen(kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from emulator.spec.model.proxies import has_endpoint
 from emulator.spec.refusals.account_checks import with_known_secrets
 from emulator.spec.refusals.auth_at_start import tables_at
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
@@ -49,7 +50,7 @@ def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator
 def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], int, Client5Config, Any]]:
     """Names of the clients that know a proxy, when they start, their options, and what they call it for."""
     for group in scenario.consumers:
-        if group.config5 is not None and group.calls(proxy):
+        if group.config5 is not None and has_endpoint(group.endpoints, proxy):
             for topic in group.topics:
                 queue = MessageQueue(Resource(topic))
                 yield (
@@ -59,7 +60,7 @@ def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], 
                     service.ReceiveMessageRequest(Resource(group.group), queue),
                 )
     for producer in scenario.producers:
-        if producer.config5 is not None and producer.calls(proxy):
+        if producer.config5 is not None and has_endpoint(producer.endpoints, proxy):
             message = Message(Resource(producer.topic))
             yield (producer.name,), producer.start_after_ms, producer.config5, service.SendMessageRequest((message,))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from emulator.spec.model.proxies import ProxySpec
+from emulator.spec.model.proxies import ProxySpec, has_endpoint
 from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.config.client5 import SimpleConsumer5Config
@@ -14,10 +14,10 @@ def refused_calls(scenario: Scenario) -> Iterator[HarmfulSetting]:
     types = {topic.name: topic.message_type for topic in scenario.topics}
     for proxy in scenario.proxies:
         for group in scenario.consumers:
-            if isinstance(group.config5, SimpleConsumer5Config) and group.calls(proxy.name):
+            if isinstance(group.config5, SimpleConsumer5Config) and has_endpoint(group.endpoints, proxy.name):
                 yield from _refused_receives(proxy, group, group.config5)
         for producer in scenario.producers:
-            if producer.calls(proxy.name):
+            if producer.config5 is not None and has_endpoint(producer.endpoints, proxy.name):
                 yield from _refused_sends(proxy, producer, types.get(producer.topic))
 
 
