@@ -10,11 +10,14 @@ from emulator.spec.model.scenario import CONSUMER, PRODUCER
 from emulator.state.client_names import ClientName
 from emulator.state.owners import GroupQueue
 from emulator.trace.recorder import NodeIdentity
+from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import Belief, BeliefKind, Event, Json, Lifecycle, LifecycleEvent, Ownership, OwnershipEvent
 from nodes.cause import NO_CAUSE
+from nodes.client5.subscriptions import shared_subscription_in_brief
 from nodes.filter.filter_api import subscription_in_brief
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import ConsumerData, ConsumeType, HeartbeatData, MessageModel, MessageQueue, TopicRouteData
+from nodes.protocol.v2.definition import Settings
 from nodes.routes import route_in_brief, topic_subscribe_info
 
 NOTICE_LEADS_MS = 2_000
@@ -44,8 +47,8 @@ class GuestClient:
         find_route: finds the route of a topic.
 
     Emits:
-        SUBSCRIPTION, ROUTE and VIEW; queues acquired, dropped, locked and unlocked; its process started, ready, stopped
-        and killed.
+        SUBSCRIPTION, ROUTE and VIEW, of RocketMQ 5 PROXY_ROUTE; queues acquired, dropped, locked and unlocked; its
+        process started, ready, stopped and killed.
     """
 
     def __init__(self, name: ClientName, client_id: str, record: Record, find_route: FindRoute) -> None:
@@ -60,6 +63,8 @@ class GuestClient:
         self._find_route = find_route
         self._has_started = False
         self._groups: dict[str, _GuestGroup] = {}
+        self._received_from: dict[tuple[str, str, str], None] = {}
+        """Group, topic and broker of each receive of a client of RocketMQ 5."""
         self._producer_groups: dict[str, None] = {}
         self._believed: dict[tuple[BeliefKind, str], Json] = {}
         self._locked: dict[GroupQueue, None] = {}
@@ -82,9 +87,8 @@ class GuestClient:
 
     def heartbeat(self, data: HeartbeatData) -> None:
         """Process a heartbeat; groups that are missing in it are retained until the client unregisters."""
-        role, joined = self._source.role, []
+        joined = []
         subscribed: dict[str, Json] = {}
-        self.has_left = False
         self._producer_groups |= dict.fromkeys(producer.group_name for producer in data.producer_data_set)
         for consumer in data.consumer_data_set:
             known = self._groups.get(consumer.group_name)
@@ -96,6 +100,26 @@ class GuestClient:
                 value = subscription_in_brief(item, consumer.message_model)
                 subscribed[f"{consumer.group_name}/{item.topic}"] = value
             self._groups[consumer.group_name] = _GuestGroup(_allocates_queues(consumer), topics)
+        self._is_there(joined, subscribed)
+
+    def report(self, settings: Settings) -> None:
+        """Process the settings of a client of RocketMQ 5: its proxies hand it messages, so it allocates no queues."""
+        joined: list[str] = []
+        subscribed: dict[str, Json] = {}
+        if settings.publishing is not None:
+            self._producer_groups |= dict.fromkeys(topic.name for topic in settings.publishing.topics)
+        elif settings.subscription is not None and settings.subscription.group is not None:
+            group, entries = settings.subscription.group.name, settings.subscription.subscriptions
+            joined += () if group in self._groups else (group,)
+            self._groups[group] = _GuestGroup(False, tuple(entry.topic.name for entry in entries))
+            for entry in entries:
+                subscribed[f"{group}/{entry.topic.name}"] = shared_subscription_in_brief(entry.expression)
+        self._is_there(joined, subscribed)
+
+    def _is_there(self, joined: list[str], subscribed: dict[str, Json]) -> None:
+        """The client lives, has joined groups, and has subscriptions."""
+        role = self._source.role
+        self.has_left = False
         self._source.role = CONSUMER if self._groups else self._source.role
         if not self._has_started:
             self._has_started = True
@@ -106,6 +130,12 @@ class GuestClient:
             self._write(Lifecycle(LifecycleEvent.READY, ",".join(joined)))
         for subject, value in subscribed.items():
             self._believe(BeliefKind.SUBSCRIPTION, subject, value, "", NO_CAUSE)
+
+    def terminate(self) -> None:
+        """A client of RocketMQ 5 says that it ends."""
+        self._groups.clear()
+        self._producer_groups.clear()
+        self.has_left = True
 
     def unregister(self, producer_group: str | None, consumer_group: str | None) -> None:
         """Process an unregistration; it is sent to each broker, and the first one counts."""
@@ -125,6 +155,10 @@ class GuestClient:
     def on_route(self, topic: str, route: TopicRouteData, source: str, cause: int) -> None:
         """A nameserver has answered with a route."""
         self._believe(BeliefKind.ROUTE, topic, route_in_brief(route), source, cause)
+
+    def on_proxy_route(self, topic: str, route: Json, source: str, cause: int) -> None:
+        """A proxy has answered with a route."""
+        self._believe(BeliefKind.PROXY_ROUTE, topic, route, source, cause)
 
     def on_members(self, group: str, client_ids: tuple[str, ...], source: str, cause: int) -> None:
         """A broker has answered with the members of a group; a pass allocates from them and from the client's routes.
@@ -173,6 +207,13 @@ class GuestClient:
         """The client pulls a queue; `requested` identifies the pull."""
         if self.holds.pull(queue, requested, offset, now_ms):
             self._own(OwnershipEvent.ACQUIRED, queue, offset, self._divided_by.get(queue.group, NO_CAUSE))
+
+    def receive(self, group: str, topic: str, broker_name: str) -> None:
+        """A client of RocketMQ 5 asks a proxy for messages of a broker."""
+        place = group, topic, broker_name
+        if group in self._groups and place not in self._received_from:
+            self._received_from[place] = None
+            self._own(OwnershipEvent.POP_ACQUIRED, GroupQueue(*place, ALL_QUEUES), -1, NO_CAUSE)
 
     def unlock(self, queue: GroupQueue) -> None:
         """The client unlocks a queue, which also drops it."""

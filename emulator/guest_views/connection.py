@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 import attrs
 
+from emulator.guest_views.calls import WatchedCalls
 from emulator.guest_views.client import GuestClient, queue_of
 from emulator.state.owners import GroupQueue
 from nodes.cause import NO_CAUSE, cause
@@ -42,6 +43,9 @@ class Clients(Protocol):
     def bind_to(self, connection: "WatchedConnection", client_id: str, *, is_new: bool = False) -> None:
         """Bind a connection to the client that it names."""
 
+    def join(self, connection: "WatchedConnection", client_id: str, *, is_new: bool) -> GuestClient | None:
+        """Add the client that a call names to those of a connection; None: it is unknown, and not to be created."""
+
     def guess_client(self, connection: "WatchedConnection", group: str) -> None:
         """Bind a connection without a client, if only one client can have opened it."""
 
@@ -73,7 +77,9 @@ class WatchedConnection:
         self.node = node
         self.broker_name = broker_name
         self.client: GuestClient | None = None
-        """The client of this connection, once it is known."""
+        """The client of this connection, once it is known; of calls, that which has called last."""
+        self.callers: dict[str, GuestClient] = {}
+        """Mapping client id -> client that makes calls."""
         self.routes: dict[str, ReceivedRoute] = {}
         self.unsettled: dict[str, None] = {}
         """Topics whose routes wait until the client of the connection is known."""
@@ -85,6 +91,7 @@ class WatchedConnection:
         self._requested: dict[int, str] = {}
         """Mapping opaque -> requested group or topic."""
         self._locks: dict[int, tuple[GroupQueue, ...]] = {}
+        self.calls = WatchedCalls(address, self._caller)
         self._request_handlers: Mapping[int, Callable[[Command], int]] = {
             RequestCode.PULL_MESSAGE: self._pull,
             RequestCode.LITE_PULL_MESSAGE: self._pull,
@@ -95,6 +102,7 @@ class WatchedConnection:
             RequestCode.LOCK_BATCH_MQ: self._lock,
             RequestCode.UNLOCK_BATCH_MQ: self._unlock,
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self._ask_route,
+            **self.calls.request_handlers,
         }
         """Mapping code -> handler of a request; returns the seq of its cause, if known."""
         self._frame_handlers: Mapping[int, Callable[[Command], None]] = {
@@ -104,6 +112,7 @@ class WatchedConnection:
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._changed,
             RequestCode.LOCK_BATCH_MQ: self._locked,
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self._route,
+            **self.calls.frame_handlers,
         }
 
     def on_request(self, command: Command) -> Command:
@@ -232,6 +241,12 @@ class WatchedConnection:
             self.unsettled[topic] = None
             self.routes[topic] = ReceivedRoute(route, self._address, cause.get())
             self._clients.settle_routes(self.program)
+
+    def _caller(self, client_id: str, is_new: bool) -> GuestClient | None:  # noqa: FBT001 - a `Join`
+        client = self._clients.join(self, client_id, is_new=is_new)
+        if client is not None:
+            self.client = client
+        return client
 
     def _client_of(self, group: str) -> GuestClient | None:
         """The client behind a request for a group; pulls and commits do not name it."""

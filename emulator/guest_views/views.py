@@ -135,6 +135,31 @@ class GuestViews:
             self._clients[key] = self._newcomer(*key)
         self._bind(connection, self._clients[key])
 
+    def join(self, connection: WatchedConnection, client_id: str, *, is_new: bool) -> GuestClient | None:
+        """Add the client that a call names to those of a connection.
+
+        Args:
+            connection: over which the client called.
+            client_id: of the call.
+            is_new: whether an unknown client is created.
+
+        Returns:
+            The client; None: it is unknown.
+        """
+        known = connection.callers.get(client_id)
+        if known is not None and self._living(connection, known) is not None:
+            return known
+        key = connection.program, client_id
+        if key not in self._clients:
+            if not is_new or not client_id:
+                return None
+            self._clients[key] = self._newcomer(*key)
+        state = self._clients[key]
+        connection.callers[client_id] = state.client
+        state.connections[connection] = None
+        state.nodes[connection.node] = None
+        return state.client
+
     def guess_client(self, connection: WatchedConnection, group: str) -> None:
         """Bind a connection without a client, if only one client can have opened it."""
         fitting = [
@@ -208,18 +233,22 @@ class GuestViews:
         if not by_node:
             del program.closed_ms[: bisect_left(program.closed_ms, now_ms - TOGETHER_MS)]
             program.closed_ms.append(now_ms)
-        state = self._state_of(connection)
-        if state is None or connection not in state.connections:
-            return
-        del state.connections[connection]
-        if not state.connections:
-            state.alone_ms, state.alone_by_node = now_ms, by_node
-            self._later(SETTLE_MS, partial(self._settle, state))
+        callers = [self._living(connection, caller) for caller in connection.callers.values()]
+        for state in callers or [self._state_of(connection)]:
+            if state is None or connection not in state.connections:
+                continue
+            del state.connections[connection]
+            if not state.connections:
+                state.alone_ms, state.alone_by_node = now_ms, by_node
+                self._later(SETTLE_MS, partial(self._settle, state))
 
     def _state_of(self, connection: WatchedConnection) -> _ClientState | None:
         """The client of a connection, if it is known and lives."""
-        client = connection.client
-        state = None if client is None else self._clients.get((connection.program, client.client_id))
+        return None if connection.client is None else self._living(connection, connection.client)
+
+    def _living(self, connection: WatchedConnection, client: GuestClient) -> _ClientState | None:
+        """A client of a connection, if it lives."""
+        state = self._clients.get((connection.program, client.client_id))
         return state if state is not None and state.client is client else None
 
     def _settle(self, state: _ClientState) -> None:

@@ -130,8 +130,9 @@ class _SampledLag(Watcher):
             self._take()
 
     def _take(self) -> None:
-        for (queue, node), done in self._progress.done():
-            lag = max(0, self._messages.end(queue_place(queue)) - done)
+        for of, done in self._progress.done():
+            queue, node = of
+            lag = max(0, self._messages.end(queue_place(queue)) - done) + len(self._progress.in_flight(of))
             place = (queue.group, node, queue.topic, queue.broker_name, queue.queue_id)
             self.found.append((self._next_ns, *place, lag))
         self._next_ns += self._period_ns

@@ -1,8 +1,8 @@
 """Which messages wait for a group at an instant, queue by queue, and since when none of a queue has moved.
 
 A message waits from the moment a broker stores it until the group is through with it: until a member has consumed or
-acknowledged it or a later one of its queue, a filter has left it out, or a commit or a reset has passed it. Only
-messages to which a member subscribes count.
+acknowledged it or a later one of its queue, a filter has left it out, or a commit or a reset has passed it. A message
+that was popped waits until it is done itself (`InFlight`). Only messages to which a member subscribes count.
 """
 
 from bisect import bisect_left
@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from emulator.history.in_flight import FLIGHT_EVENTS, InFlight
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec.model.scenario import BROKER
 from emulator.state.owners import GroupQueue
@@ -30,6 +31,7 @@ _CONSUMED, _ACKED, _FILTERED, _COMMITTED, _RESET = (
     MessageEvent.COMMITTED.value,
     MessageEvent.RESET.value,
 )
+_MOVES = (_CONSUMED, _ACKED, _FILTERED, _COMMITTED, _RESET, OwnershipEvent.ACQUIRED.value)
 _STORED, _ACQUIRED = MessageEvent.STORED.value, OwnershipEvent.ACQUIRED.value
 _TAG = "TAG"
 
@@ -142,7 +144,7 @@ _COLUMNS = ("seq", "t_ns", "event", "node", "role", "topic", "broker_name", "que
 
 def _rows(trace: TraceRows, group: str, topics: Sequence[str], until_ns: int) -> Iterator[Any]:
     stored = trace.tuples(MESSAGES, _COLUMNS, event=_STORED, topic=topics, until_ns=until_ns)
-    done = (_CONSUMED, _ACKED, _FILTERED, _COMMITTED, _RESET)
+    done = tuple(dict.fromkeys((*_MOVES, *(event.value for event in FLIGHT_EVENTS))))
     passed = trace.tuples(MESSAGES, _COLUMNS, event=done, group=group, until_ns=until_ns)
     acquired = trace.tuples(OWNERSHIP, _COLUMNS[:-1], event=_ACQUIRED, group=group, until_ns=until_ns)
     yield from merge(stored, passed, ((*row, "") for row in acquired), key=itemgetter(0))
@@ -157,6 +159,7 @@ class _QueueReader:
     since_ns: int
     begun: bool = False
     waiting: int = 0
+    in_flight: InFlight = attrs.Factory(InFlight)
 
 
 @attrs.define
@@ -192,8 +195,14 @@ class _Counting:
         """A row about the group or about one of its topics."""
         queue = self._queues.setdefault((topic, broker, queue_id), _SubscribedQueue())
         succeeded = event == _CONSUMED and tags != ConsumptionResult.LATER
+        if event in FLIGHT_EVENTS and not self._broadcasts:
+            reader = queue.readers.setdefault("", _QueueReader(offset, t_ns))
+            reader.in_flight.take(event, offset, tags)
+            self._recount(queue, reader)
         if event == _STORED:
             self._store(queue, t_ns, topic, offset, tags)
+        elif event not in _MOVES:
+            pass
         elif not self._broadcasts:
             self._move(queue, (topic, broker, queue_id), "", t_ns, event, offset, succeeded=succeeded)
         elif role != BROKER and node in self._nodes:
@@ -205,6 +214,7 @@ class _Counting:
             del queue.offsets[place:], queue.stored_ns[place:]
             for reader in queue.readers.values():
                 reader.position = min(reader.position, offset)
+                reader.in_flight.cut(offset)
         subscriptions = self._of_topic.get(topic)
         if subscriptions is None or any(is_wanted(row, tags) for row in subscriptions):
             queue.offsets.append(offset)
@@ -245,7 +255,8 @@ class _Counting:
         self._recount(queue, reader)
 
     def _recount(self, queue: _SubscribedQueue, reader: _QueueReader) -> None:
-        reader.waiting = len(queue.offsets) - bisect_left(queue.offsets, reader.position)
+        passed = bisect_left(queue.offsets, reader.position)
+        reader.waiting = len(queue.offsets) - passed + reader.in_flight.count_below(reader.position)
 
     def result(self, at_ns: int) -> GroupBacklog:
         """What waits now."""
@@ -253,7 +264,10 @@ class _Counting:
         for (topic, broker, queue_id), queue in self._queues.items():
             for node, reader in queue.readers.items():
                 if reader.waiting:
-                    place = len(queue.offsets) - reader.waiting
+                    in_flight = reader.in_flight.below(reader.position)
+                    place = bisect_left(queue.offsets, in_flight[0] if in_flight else reader.position)
+                    if place == len(queue.offsets):  # what is in flight was stored before the trace began
+                        continue
                     of = GroupQueue(self._group, topic, broker, queue_id)
                     oldest = queue.offsets[place], queue.stored_ns[place]
                     found.append(WaitingQueue(of, node, reader.waiting, *oldest, reader.since_ns))

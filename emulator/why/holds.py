@@ -11,6 +11,7 @@ from nodes.beliefs import OwnershipEvent
 GAINED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
 CHANGES = (*GAINED, OwnershipEvent.DROPPED.value, OwnershipEvent.POP_DROPPED.value)
 """Events after which a consumer holds a queue, or does not hold it any more."""
+_SHARED = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
 _ALL_OF_A_BROKER = -1
 
 
@@ -26,6 +27,11 @@ class LastHold:
     def owns(self) -> bool:
         """Whether the consumer holds the queue."""
         return self.row.text("event") in GAINED and self.ended is None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other members may receive from the queue, too."""
+        return self.row.text("event") in _SHARED
 
     @property
     def newest(self) -> TraceRow:

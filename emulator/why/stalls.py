@@ -98,7 +98,13 @@ class _WaitingQueue:
         return tuple(hold for hold in found if self.waiting.node in ("", hold.node))
 
     def proxies_of(self, node: str) -> tuple[str, ...]:
-        """The proxy that a client of RocketMQ 5 is connected with."""
+        """The proxies that a client of RocketMQ 5 calls for the broker: by its route, else its connection."""
+        topic, broker_name = self.requested.topic, self.requested.broker_name
+        kind = BeliefKind.PROXY_ROUTE.value
+        route = self.trace.newest(BELIEFS, node=node, kind=kind, subject=topic, until_ns=self.at_ns)
+        entry = None if route is None else (value_of(route) or {}).get(broker_name)
+        if entry is not None:
+            return tuple(dict.fromkeys(map(self.names.node, entry["endpoints"])))
         row = self.trace.newest(BELIEFS, node=node, kind=BeliefKind.PROXY.value, until_ns=self.at_ns)
         address = None if row is None else value_of(row)
         return () if address is None else (self.names.node(address),)
@@ -136,11 +142,23 @@ def _refusal_lines(item: Refusals) -> tuple[str, ...]:
 
 def _no_broker(about: _WaitingQueue) -> Iterator[StallCause]:
     """No node of the broker group runs."""
-    stages = [stage for node in about.brokers if (stage := about.stage(node)) is not None]
+    yield from _none_runs(about, about.brokers, f"no broker of {about.requested.broker_name} runs")
+
+
+def _no_proxy(about: _WaitingQueue) -> Iterator[StallCause]:
+    """No proxy runs that its consumers call."""
+    proxies = [about.proxies_of(hold.node) for hold in about.owners]
+    if all(proxies):
+        every = tuple(dict.fromkeys(node for of in proxies for node in of))
+        yield from _none_runs(about, every, f"no proxy of {about.group} runs")
+
+
+def _none_runs(about: _WaitingQueue, nodes: tuple[str, ...], text: str) -> Iterator[StallCause]:
+    stages = [stage for node in nodes if (stage := about.stage(node)) is not None]
     away = [stage for stage in stages if stage.text("event") in (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)]
     if stages and len(away) == len(stages):
-        text = f"no broker of {about.requested.broker_name} runs: {listed_nodes([_stage_words(item) for item in away])}"
-        yield StallCause(1, text, rows=tuple(away[-1:]))
+        named = listed_nodes([_stage_words(item) for item in away])
+        yield StallCause(1, f"{text}: {named}", rows=tuple(away[-1:]))
 
 
 def _handed_out(about: _WaitingQueue) -> Iterator[StallCause]:
@@ -253,13 +271,14 @@ def _lock_holders(about: _WaitingQueue) -> Iterator[str]:
 
 
 def _cut_off(about: _WaitingQueue) -> Iterator[StallCause]:
-    """The frames between its owner and the broker do not arrive."""
+    """The frames between its owner and the broker, or the proxies of that, do not arrive."""
     after_ns = max(about.waiting.since_ns, about.at_ns - 4 * _RECENT_NS) - _BEFORE_NS
     for hold in about.owners:
-        failed = failed_calls(about.trace, hold.node, about.brokers, after_ns, about.at_ns)
+        peers = about.proxies_of(hold.node) or about.brokers
+        failed = failed_calls(about.trace, hold.node, peers, after_ns, about.at_ns)
         recent = [row for row in failed if row.t_ns > about.at_ns - _RECENT_NS]
-        if recent and not about.consumed(max(after_ns, about.at_ns - _RECENT_NS)):
-            peer = next(node for node in about.brokers if node in _ends(about, recent[-1]) or node == about.brokers[-1])
+        if recent and not about.consumed(max(failed[0].t_ns, about.at_ns - _RECENT_NS)):
+            peer = next(node for node in peers if node in _ends(about, recent[-1]) or node == peers[-1])
             kinds = dict.fromkeys(_failure(row) for row in failed)
             text = f"{hold.node} does not reach {peer} since {seconds(failed[0].t_ns)}"
             yield StallCause(
@@ -357,7 +376,8 @@ def _slow(about: _WaitingQueue) -> Iterator[StallCause]:
         rates = f"{consumed / span_s:.1f} a second are consumed and {len(stored) / span_s:.1f} a second stored"
         yield StallCause(6, f"the listener of {hold.node} is slow: in the last {span_s:.0f} s {rates}")
     since = f"since {seconds(max(about.waiting.since_ns, hold.row.t_ns))}"
-    yield StallCause(7, f"{hold.node} owns it, and its listener has finished no message of it {since}", rows=())
+    holds = "receives from it" if hold.is_shared else "owns it"
+    yield StallCause(7, f"{hold.node} {holds}, and its listener has finished no message of it {since}", rows=())
 
 
 def _stage_words(stage: TraceRow) -> str:
@@ -371,6 +391,7 @@ def _place(row: TraceRow) -> tuple[str, str, int]:
 _LOOKS: tuple[Callable[[_WaitingQueue], Iterator[StallCause]], ...] = (
     _refused,
     _no_broker,
+    _no_proxy,
     _handed_out,
     _not_routed,
     _no_owner,

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import trio
 
-from nodes.beliefs import Belief, BeliefKind, Lifecycle
+from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle
 from nodes.client5.grpc_channel import CallFailedError, GrpcChannel
 from nodes.client5.sessions import TelemetrySession
 from nodes.client5.tables.endpoints import addresses_of, endpoints_of, route_endpoints
@@ -203,7 +203,7 @@ class Client5:
         if self.routes.get(topic) != queues:
             self.routes[topic] = queues
             source = self.address(self.access_point)
-            self.host.record(Belief(BeliefKind.PROXY_ROUTE, topic, _in_brief(queues), source))
+            self.host.record(Belief(BeliefKind.PROXY_ROUTE, topic, proxy_route_in_brief(queues), source))
         if self._choose is not None:
             chosen = self._choose(queues)
             if not chosen:
@@ -275,8 +275,12 @@ class Client5:
         self.host.log.warning(event, endpoints=" ".join(addresses_of(endpoints)), error=error)
 
 
-def _in_brief(queues: tuple[MessageQueue, ...]) -> object:
-    """Broker name -> {"endpoints": [address, ...], "ids": [broker id, ...], "queues": number of entries}."""
+def proxy_route_in_brief(queues: tuple[MessageQueue, ...]) -> Json:
+    """The value of PROXY_ROUTE.
+
+    Returns:
+        Broker name -> {"endpoints": [address, ...], "ids": [broker id, ...], "queues": number of entries}.
+    """
     found: dict[str, list[MessageQueue]] = {}
     for queue in queues:
         found.setdefault(queue.broker.name, []).append(queue)

@@ -47,14 +47,18 @@ def believe_subscriptions(host: Host, setup: Consumer5Setup) -> None:
         SUBSCRIPTION of each topic.
     """
     for topic in setup.topics:
-        expression = setup.expression(topic)
-        value = {
-            "expression": expression.expression,
-            "type": _TYPES[expression.type],
-            "model": MessageModel.CLUSTERING.value,
-            "delivery": Delivery.PROXY.value,
-        }
+        value = shared_subscription_in_brief(setup.expression(topic))
         host.record(Belief(BeliefKind.SUBSCRIPTION, f"{setup.group}/{topic}", value))
+
+
+def shared_subscription_in_brief(expression: FilterExpression) -> dict[str, str]:
+    """The value of SUBSCRIPTION, of a consumer to which proxies hand messages."""
+    return {
+        "expression": expression.expression,
+        "type": _TYPES.get(expression.type, _TYPES[FilterType.TAG]),
+        "model": MessageModel.CLUSTERING.value,
+        "delivery": Delivery.PROXY.value,
+    }
 
 
 def subscription_settings(

@@ -1,12 +1,15 @@
 """Lag, latency and topics without a writable queue: by hand, and lag against a count of each instant."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trace_rows import HandMadeTrace, found_in
 from emulator.analysis.measures.lag import LagSeries
+from nodes.protocol.extra_info import build_extra_info
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
+HANDLE = build_extra_info(0, 1_000, 60_000, 0, "t", "broker-a", 0, 0)
 READ_ONLY = {"broker-a": {"addrs": {"0": "127.1.2.2:10911"}, "queues": [4, 4, 4]}}
 
 
@@ -86,6 +89,51 @@ def test_queues_that_change_in_one_instant_are_added_before_the_most_is_taken():
     assert series.per_s == (0, 1, 1, 1)
 
 
+def pop(trace, *offsets):
+    for offset in offsets:
+        trace.message("broker-a", "popped", offset, key=HANDLE)
+    return trace.commit("p", max(offsets) + 1)
+
+
+@pytest.mark.parametrize(
+    ("event", "tags", "waiting"),
+    [
+        *(("consumed", "", 1), ("consumed", "later", 1)),
+        *(("acked", "stored", 1), ("acked", "buffered", 1), ("acked", "refused", 2)),
+        *(("revived", "stored", 1), ("revived", "refused", 2), ("lost", "gone", 1)),
+        *(("invisible_changed", "stored", 2), ("check_point", "stored", 2), ("re_put", "stored", 2)),
+    ],
+)
+def test_what_was_popped_waits_until_it_is_done(event, tags, waiting):
+    trace = pop(begun().at(1).store(0, 1), 0, 1).at(5)
+    assert lags(trace.message("broker-a", event, 0, tags=tags, key=HANDLE)) == [(0, "", 2, 1.0, waiting)]
+
+
+def test_a_message_that_is_popped_again_waits_once():
+    assert lags(pop(pop(begun().at(1).store(0), 0).at(2), 0)) == [(0, "", 1, 1.0, 1)]
+
+
+def test_what_was_popped_and_cut_from_the_log_waits_no_more():
+    trace = pop(begun().at(1).store(0, 1, 2), 0, 1, 2).at(5).message("broker-a", "stored", 1, stored_ms=9)
+    assert lags(trace) == [(0, "", 3, 1.0, 2)]
+
+
+def test_a_message_of_guests_has_the_latency_of_its_first_acknowledgement():
+    trace = pop(begun().at(1).store(0, 1), 0, 1)
+    trace.at(4).message("broker-a", "acked", 0, tags="stored", key=HANDLE).at(6).message(
+        "broker-a", "acked", 0, tags="stored", key=HANDLE
+    )
+    trace.at(7).message("broker-a", "acked", 1, tags="stored", stored_ms=-1, key=HANDLE)  # the broker knows it no more
+    (latency,) = found_in(trace, 60)["latencies"]
+    assert (latency.messages, latency.max_ms) == (1, 3_000)
+
+
+def test_a_message_that_a_listener_consumed_has_no_second_latency_when_it_is_acknowledged():
+    trace = pop(begun().at(1).store(0), 0).at(2).consume("c1", 0).at(9)
+    (latency,) = found_in(trace.message("broker-a", "acked", 0, tags="stored", key=HANDLE), 60)["latencies"]
+    assert (latency.messages, latency.max_ms) == (1, 1_000)
+
+
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 12))
 def test_lasting_lag_is_the_highest_level_that_a_window_stays_at(per_s, seconds):
     windows = [(min(per_s[at : at + seconds]), -at) for at in range(len(per_s) - seconds + 1)]
@@ -93,10 +141,13 @@ def test_lasting_lag_is_the_highest_level_that_a_window_stays_at(per_s, seconds)
     assert LagSeries("g", "t", tuple(per_s)).lasting(seconds) == ((maximum, -begin) if maximum else (0, 0))
 
 
-@given(st.lists(st.tuples(st.sampled_from(("store", "consume", "commit")), st.integers(1, 9)), max_size=40))
+@given(
+    st.lists(st.tuples(st.sampled_from(("store", "consume", "commit", "pop", "ack")), st.integers(1, 9)), max_size=40)
+)
 def test_lag_is_what_a_count_of_each_instant_gives(steps):
     trace = begun()
     stored, done, maximum = 0, 0, 0
+    in_flight = {}
     for at_s, (subject, number) in enumerate(steps, 1):
         trace.at(at_s)
         if subject == "store":
@@ -108,9 +159,18 @@ def test_lag_is_what_a_count_of_each_instant_gives(steps):
             done = through
         elif subject == "commit":
             trace.commit("c1", done)
-        maximum = max(maximum, stored - done)
+        elif subject == "pop" and done < stored:
+            popped = range(done, min(stored, done + number))
+            pop(trace, *popped)
+            in_flight |= dict.fromkeys(popped)
+            done = popped.stop
+        elif subject == "ack" and in_flight:
+            acknowledged = list(in_flight)[number % len(in_flight)]
+            trace.message("broker-a", "acked", acknowledged, tags="stored", key=HANDLE)
+            del in_flight[acknowledged]
+        maximum = max(maximum, stored - done + len(in_flight))
     rows = found_in(trace, 60)["lags"]
-    assert [(row.maximum, row.end) for row in rows] == ([(maximum, stored - done)] if maximum else [])
+    assert [(row.maximum, row.end) for row in rows] == ([(maximum, stored - done + len(in_flight))] if maximum else [])
 
 
 def routed(*routes, node="ns-1"):

@@ -4,6 +4,9 @@ A queue is stalled while it has messages that some member of its group subscribe
 consumed nor left out by a filter nor passed by a commit, although the group has a live member and the queue can be
 read. It does not matter which member owns the queue, if any does, or why nothing moves. In a group that broadcasts each
 consumer has to make progress.
+
+A message that a broker has handed out (popped) waits until it is consumed, acknowledged or revived, though the offset
+of the group has passed it: RocketMQ's `ConsumerLagCalculator` counts messages in flight, too.
 """
 
 from collections import deque
@@ -16,8 +19,9 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.finding import Explained
-from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of
+from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of, queue_place
 from emulator.analysis.inputs.presence import Presence
+from emulator.history.in_flight import FLIGHT_EVENTS, InFlight
 from emulator.history.rows.row_classes import MessageRow, OwnershipRow, Process
 from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.history.rows.sweeps import SettlingSweeps
@@ -93,6 +97,12 @@ class _Position:
     """Whether it has moved in this instant."""
     begun: bool = False
     """Whether an owner has begun, or anything was done."""
+    in_flight: InFlight = attrs.Factory(InFlight)
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are not done."""
+        return max(0, self.end - self.offset) + self.in_flight.count_below(self.offset)
 
 
 class QueueProgress:
@@ -132,8 +142,10 @@ class QueueProgress:
             self._store(row)
         elif row.event in _GIVE_UP:
             self._give_up(row)
-        else:
+        elif row.event in _PROGRESS:
             self._move(row)
+        if isinstance(row, MessageRow) and row.event in FLIGHT_EVENTS:
+            self._position((row.queue, ""), row.offset).in_flight.take(row.event, row.offset, row.tags)
 
     def _own(self, row: OwnershipRow) -> None:
         if self._presence.broadcasts(row.group, row.seq):
@@ -198,6 +210,7 @@ class QueueProgress:
         for key, position in self._positions.items() if is_rewritten else ():
             position.offset = min(position.offset, row.offset)
             position.end = min(position.end, row.offset + 1)
+            position.in_flight.cut(row.offset)
             self._touched[key] = None
 
     def _stored_for(self, queue: GroupQueue, seq: int) -> int:
@@ -244,11 +257,16 @@ class QueueProgress:
         """How far each group, or consumer that broadcasts, has come: everything below is done."""
         return ((key, position.offset) for key, position in self._positions.items())
 
+    def in_flight(self, key: Consumer) -> list[int]:
+        """Offsets that a consumer has passed, of messages that were popped and are not done."""
+        position = self._positions[key]
+        return position.in_flight.below(position.offset)
+
     def waiting(self) -> Iterator[tuple[Consumer, int]]:
         """Messages that wait for consumers that had rows in this instant."""
         for key in self._touched:
             position = self._positions[key]
-            yield key, max(0, position.end - position.offset)
+            yield key, position.waiting
 
     # --- instants -------------------------------------------------------------------------
 
@@ -300,7 +318,7 @@ class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
     """
 
     partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
-    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, *_PROGRESS, *_GIVE_UP)
+    message_events: ClassVar[tuple[str, ...]] = (MessageEvent.STORED, *_PROGRESS, *_GIVE_UP, *FLIGHT_EVENTS)
 
     def __init__(self, presence: Presence, share: RunShare = WHOLE, stored_max: int = _STORED_MAX) -> None:
         super().__init__(partial(QueueProgress, presence=presence, stored_max=stored_max), share)
@@ -329,7 +347,7 @@ class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
             self._take(row)
 
     def _message(self, row: MessageRow) -> None:
-        if row.event == MessageEvent.STORED or row.event in _PROGRESS or row.event in _GIVE_UP:
+        if row.event in self.message_events:
             self._take(row)
 
     def has(self, key: TopicQueue) -> bool:
@@ -377,6 +395,10 @@ class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
     def done(self) -> Iterator[tuple[Consumer, int]]:
         """How far each group, or consumer that broadcasts, has come in each queue: everything below is done."""
         return (item for sweep in self.of.values() for item in sweep.done())
+
+    def in_flight(self, key: Consumer) -> list[int]:
+        """See `QueueProgress.in_flight`."""
+        return self.of[queue_place(key[0])].in_flight(key)
 
     def waiting(self) -> Iterator[tuple[Consumer, int]]:
         """Messages that wait in each queue of which a row came in this instant."""

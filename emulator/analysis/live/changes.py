@@ -315,12 +315,14 @@ class LiveWatch:
         waiting: dict[str, Counter[str]] = {}
         ends: dict[GroupQueue, int] = {}
         for place in self._progress.of.values():
-            for (queue, _), done in place.done():
+            for of, done in place.done():
+                queue, _ = of
                 if not self._share.has_text(queue.group):
                     continue
                 ends[queue] = place.end
                 # A queue is shorter than before if its broker has lost the end of its log.
-                messages = min(self._ends.get(queue, 0), place.end) - done
+                ended = min(self._ends.get(queue, 0), place.end)
+                messages = max(0, ended - done) + sum(offset < ended for offset in place.in_flight(of))
                 if messages > 0:
                     waiting.setdefault(queue.group, Counter())[queue.name] += messages
         self._ends = ends

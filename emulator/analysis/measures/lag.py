@@ -4,9 +4,11 @@ The lag of a group in a queue counts offsets, as `mqadmin consumerProgress` does
 from the first that the group is not through with to the last message that a
 member subscribes to. The group is through with what lies below an offset that a
 member consumed, that a filter left out, that was committed, or at which an owner
-began. Unlike `consumerProgress` it does not wait for the commit, which comes up
-to five seconds later. Latency is the time from a message's entry into the log of
-its broker to the end of its first consumption by the group.
+began, but for messages that a broker has handed out and that are not done.
+Unlike `consumerProgress` it does not wait for the commit, which comes up to five
+seconds later. Latency is the time from a message's entry into the log of its
+broker to the end of its first consumption by the group; of guests that call
+proxies, whose listeners are not seen, to its first acknowledgement.
 """
 
 from array import array
@@ -30,6 +32,7 @@ from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.units import NS_PER_MS, NS_PER_S
 
+_CONSUMED = (MessageEvent.CONSUMED, MessageEvent.ACKED)
 LATE_NS = NS_PER_S
 """A message that takes so long, or longer, is late."""
 
@@ -245,6 +248,11 @@ class _Times:
         """When the messages from an offset on were stored."""
         return (t_ns for t_ns in self._times_ns[max(0, offset - self._first) :] if t_ns >= 0)
 
+    def at(self, offset: int) -> int:
+        """When the last message with this offset was stored; -1: not known."""
+        place = offset - self._first
+        return self._times_ns[place] if 0 <= place < len(self._times_ns) else -1
+
     def of(self, offset: int, stored_ms: int) -> int:
         """-1: not known."""
         at = offset - self._first
@@ -268,7 +276,7 @@ class Lags(Watcher):
     """
 
     partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
-    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, MessageEvent.CONSUMED)
+    message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.STORED, *_CONSUMED)
 
     def __init__(self, messages: TracedMessages, progress: GroupProgress, *, in_share: bool = False) -> None:
         self._messages = messages
@@ -283,6 +291,8 @@ class Lags(Watcher):
         self._latencies_ns: dict[tuple[str, str], array[int]] = {}
         self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
         """Latency of the slowest message, and when it was stored."""
+        self._acknowledged: dict[tuple[GroupQueue, int, int], None] = {}
+        """Messages that a member acknowledged whose listener is not seen: queue, offset, store time."""
         self._late: dict[Consumer, dict[int, int]] = {}
         """Mapping queue -> second -> how many late messages more waited from then on, of those that were consumed."""
         self._unconsumed: dict[Consumer, dict[int, int]] = {}
@@ -299,7 +309,7 @@ class Lags(Watcher):
             if times is None:
                 times = self._stored[place] = _Times(row.offset)
             times.note(row.offset, row.stored_ms, row.t_ns)
-        elif row.event == MessageEvent.CONSUMED and place in self._stored and self._is_first(row):
+        elif row.event in _CONSUMED and place in self._stored and self._is_first(row):
             stored_ns = self._stored[place].of(row.offset, row.stored_ms)
             if stored_ns >= 0:
                 of, took_ns = (row.group, row.topic), row.t_ns - stored_ns
@@ -314,7 +324,13 @@ class Lags(Watcher):
         _wait(self._late, (row.queue, row.node if self._messages.broadcasts(row) else ""), stored_ns, row.t_ns)
 
     def _is_first(self, row: MessageRow) -> bool:
-        return self._messages.nth(row) == 1
+        if row.event == MessageEvent.CONSUMED:
+            return self._messages.nth(row) == 1
+        message = row.queue, row.offset, row.stored_ms
+        if row.stored_ms < 0 or message in self._acknowledged or self._messages.times_consumed(row):
+            return False
+        self._acknowledged[message] = None
+        return True
 
     def settle(self, t_ns: int) -> None:
         """Note what waits in each queue in which something happened."""
@@ -334,8 +350,9 @@ class Lags(Watcher):
         for key, known in self._queues.items():
             times = self._stored.get(queue_place(key[0]))
             if known.now and times is not None and key in done:
-                for stored_ns in times.since(done[key]):
-                    if end_ns - stored_ns >= LATE_NS:
+                in_flight = map(times.at, self._progress.in_flight(key))
+                for stored_ns in (*in_flight, *times.since(done[key])):
+                    if stored_ns >= 0 and end_ns - stored_ns >= LATE_NS:
                         _wait(self._unconsumed, key, stored_ns, end_ns)
 
     # --- shares ---------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Symptoms among what is measured and not judged: load, lag, churn, queue balance, routes."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
@@ -37,6 +38,8 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.protocol.names import is_system_topic
 from nodes.units import NS_PER_MS, NS_PER_S
+
+_ALL_TOPICS = ""
 
 
 def measured_symptoms(found: Findings, context: Context) -> Iterator[Symptom]:
@@ -165,10 +168,15 @@ def _unwritable(found: Findings, context: Context) -> Iterator[Symptom]:
 
 def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
     limits = context.limits
-    consumed = {(element.group, element.topic): element.messages for element in found.of(LATENCIES)}
+    arrived = Counter[tuple[str, str]]()
+    for group, topic, messages in _arrived(found):
+        arrived[group, topic] += messages
+        arrived[group, _ALL_TOPICS] += messages
     for item in of_applications(found.of(LAG_SERIES)):
         lasting, since_s = item.lasting(limits.lag_s)
-        per_s = (consumed.get((item.group, item.topic), 0) + item.per_s[-1]) * NS_PER_S / context.end_ns
+        # What is to be retried is measured by all that arrives for the group: next to nothing arrives in a retry topic.
+        is_retry = item.topic.startswith(RETRY_TOPIC_PREFIX)
+        per_s = arrived[item.group, _ALL_TOPICS if is_retry else item.topic] * NS_PER_S / context.end_ns
         behind_s = lasting / per_s if per_s and lasting >= limits.lag_messages else 0.0
         text = (
             f"{item.group} was at least {lasting:,} messages of {item.topic} behind for {limits.lag_s} s "
@@ -177,6 +185,12 @@ def _lags(found: Findings, context: Context) -> Iterator[Symptom]:
         question = ("lag", item.group, "at", instant((2 * since_s + limits.lag_s) * NS_PER_S // 2))
         subject = f"{item.group} {item.topic}"
         yield Symptom(SymptomKind.LAG, behind_s / limits.lag_s, since_s * NS_PER_S, text, subject, question)
+
+
+def _arrived(found: Findings) -> Iterator[tuple[str, str, int]]:
+    """Group, topic, and messages that the group has consumed, or that wait when the run ends."""
+    yield from ((item.group, item.topic, item.messages) for item in found.of(LATENCIES))
+    yield from ((item.group, item.topic, item.per_s[-1]) for item in found.of(LAG_SERIES))
 
 
 def _latencies(found: Findings, context: Context) -> Iterator[Symptom]:

@@ -272,7 +272,8 @@ class Guest(Peer, ChannelHandler):
         self.cpu = CpuAccount(self._budget.limits.cpu_percent / 100, self._fabric.guest_turns.charge)
         self._end = end = self._open()
         timeline, budget = self._fabric.timeline, self._budget
-        self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, end.send, self._malformed, self._turn)
+        send = partial(self._send_watched, end)
+        self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, send, self._malformed, self._turn)
         try:
             await self._grpc.serve(stream, (self.address, self._dialed))
         except* Exception as errors:  # noqa: BLE001 - as in `_deliver`
@@ -345,11 +346,14 @@ class Guest(Peer, ChannelHandler):
     def _deliver_one(self, end: Endpoint, command: Command) -> int:
         """Send a frame to the node; returns when it arrives."""
         self._has_joined = self._has_joined or command.code == RequestCode.HEART_BEAT
-        end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
+        self._send_watched(end, command)
         if command.is_oneway and not is_answered(command.code):
             text = request_text(command.code, self._process.node, oneway=True)
             self._watch.on_not_emulated(command.code, text)
         return end.last_due_ns
+
+    def _send_watched(self, end: Endpoint, command: Command) -> None:
+        end.send(self._watch.on_request(command) if command.code in WATCHED_REQUESTS else command)
 
     async def _give_way(self) -> None:
         """Let the others go on; if this connection has taken more than its share, as long as they need the time."""
@@ -385,6 +389,8 @@ class Guest(Peer, ChannelHandler):
         if self._hung_up:
             return
         if self._grpc is not None:
+            if (command.request_code or command.code) in WATCHED_FRAMES:
+                self._watch.on_frame(command)
             self._grpc.on_command(command)
             return
         if len(self._unsent) > self._budget.limits.unsent_bytes:

@@ -22,6 +22,11 @@ WATCHED_REQUESTS = frozenset(
             RequestCode.LOCK_BATCH_MQ,
             RequestCode.UNLOCK_BATCH_MQ,
             RequestCode.GET_ROUTEINFO_BY_TOPIC,
+            RequestCode.V2_TELEMETRY,
+            RequestCode.V2_HEARTBEAT,
+            RequestCode.V2_QUERY_ROUTE,
+            RequestCode.V2_RECEIVE_MESSAGE,
+            RequestCode.V2_NOTIFY_CLIENT_TERMINATION,
         ),
     )
 )
@@ -36,6 +41,8 @@ WATCHED_FRAMES = frozenset(
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
             RequestCode.LOCK_BATCH_MQ,
             RequestCode.GET_ROUTEINFO_BY_TOPIC,
+            RequestCode.V2_TELEMETRY,
+            RequestCode.V2_QUERY_ROUTE,
         ),
     )
 )
