@@ -31,7 +31,7 @@ class _ProxyRoute:
 
 
 @attrs.frozen
-class _Call:
+class _UnansweredCall:
     """A call that waits for its answer."""
 
     client_id: str
@@ -42,7 +42,7 @@ class _Call:
 
 
 class WatchedCalls:
-    """The calls of one connection to a proxy.
+    """Watches the calls of one connection to a proxy.
 
     Settings that the proxy has accepted introduce a client. Its real client asks for routes before that; they wait.
 
@@ -54,7 +54,7 @@ class WatchedCalls:
     def __init__(self, address: str, join: Join) -> None:
         self._address = address
         self._join = join
-        self.waiting: dict[int, _Call] = {}
+        self.waiting: dict[int, _UnansweredCall] = {}
         """Mapping opaque -> call without an answer."""
         self._early: dict[str, dict[str, _ProxyRoute]] = {}
         """Mapping client id -> topic -> the newest route, until the client is known."""
@@ -76,12 +76,12 @@ class WatchedCalls:
     def _telemetry(self, command: Command) -> int:
         settings = decode_body_cached(service.TelemetryCommand, command.body).settings
         if settings is not None:
-            self._wait(command, _Call(_client_id(command), settings))
+            self._wait(command, _UnansweredCall(_client_id(command), settings))
         return NO_CAUSE
 
     def _query_route(self, command: Command) -> int:
         topic = decode_body_cached(service.QueryRouteRequest, command.body).topic.name
-        self._wait(command, _Call(_client_id(command), topic=topic))
+        self._wait(command, _UnansweredCall(_client_id(command), topic=topic))
         return NO_CAUSE
 
     def _heartbeat(self, command: Command) -> int:
@@ -102,7 +102,7 @@ class WatchedCalls:
             client.terminate()
         return NO_CAUSE
 
-    def _wait(self, command: Command, call: _Call) -> None:
+    def _wait(self, command: Command, call: _UnansweredCall) -> None:
         if len(self.waiting) >= CALLS_MAX:
             del self.waiting[next(iter(self.waiting))]
         self.waiting[command.opaque] = call
@@ -134,7 +134,7 @@ class WatchedCalls:
         elif len(self._early) < CALLS_MAX or call.client_id in self._early:
             self._early.setdefault(call.client_id, {})[call.topic] = route
 
-    def _answered(self, command: Command) -> _Call | None:
+    def _answered(self, command: Command) -> _UnansweredCall | None:
         """The call that a frame answers successfully; None: the frame is none, or a refusal."""
         if not command.is_response:
             return None

@@ -42,7 +42,10 @@ READS: Mapping[str, Reads] = {
     **dict.fromkeys((*DIVERGENCES, "orphans", "budgets", "agreement", "faults", "marks"), _CONTROL),
     **dict.fromkeys(("idle", "queue_balance", "stale_routes", "unwritable", "broker_states"), _CONTROL),
     **dict.fromkeys(
-        ("special_services", "elections", "unsupported_requests", "denied_requests", "failed_starts", "without_proxy"),
+        (
+            *("special_services", "elections", "unsupported_requests", "not_measured"),
+            *("denied_requests", "failed_starts", "without_proxy"),
+        ),
         _CONTROL,
     ),
     **dict.fromkeys(("storms", "requests", "attempts"), Reads(MessagesRead.NONE)),

@@ -7,6 +7,7 @@ import attrs
 from emulator.analysis.inputs.bounds import Bounds, bounds_of
 from emulator.spec import Scenario
 from emulator.spec.model.addresses import owners, owners_of_shared
+from emulator.spec.refusals.targets import guest_names
 from nodes.config import Exclusivity
 
 
@@ -30,6 +31,8 @@ class RunFacts:
     """Groups that promise one consumer per queue."""
     names: Mapping[str, str] = attrs.Factory(dict)
     """Mapping address, or client id of a guest -> node."""
+    guests: tuple[str, ...] = ()
+    """Names of programs whose processes are not emulated."""
 
     def node_of(self, text: str) -> str:
         """The node of a client id, or of an address with or without a port; the text itself if it is of none."""
@@ -59,4 +62,5 @@ def facts_of(scenario: Scenario, end_ns: int, names: Mapping[str, str] | None = 
         tuple(item.group for item in pushing if item.config.consume_orderly),
         tuple(item.group for item in pushing if item.config.exclusivity is not Exclusivity.NONE),
         {**(owners(scenario) if names is None else names), **owners_of_shared(scenario)},
+        guest_names(scenario),
     )

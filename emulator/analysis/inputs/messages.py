@@ -60,8 +60,18 @@ class Consumption:
     given_up: list[tuple[int, int]] = attrs.Factory(list)
     """Offsets that an administrator skipped, or whose messages expired: from, to."""
 
+    first_popped: int = -1
+    """Lowest offset that it popped; -1: it pops none of the queue."""
+    acked: dict[Identity, None] = attrs.Factory(dict)
+    """Messages that it acknowledged; listeners of guests are not seen."""
     began: tuple[int, int] | None = None
     """Row with which the first owner began, and the offset at which it did."""
+
+    def begin(self) -> int:
+        """Lowest offset that it is owed: where an owner began, else what it got first; -1: it got none."""
+        if self.first >= 0 or self.first_popped >= 0:
+            return self.first if self.first >= 0 else self.first_popped
+        return min((offset for offset, _ in self.consumed), default=-1)
 
     def give_up(self, until: int) -> None:
         """What the group has not passed below an offset is not owed any more."""
@@ -103,6 +113,8 @@ class QueueMessages:
             MessageEvent.CUT: self._cut,
             MessageEvent.RESET: self._reset,
             MessageEvent.EXPIRED: self._expire,
+            MessageEvent.POPPED: self._pop,
+            MessageEvent.ACKED: self._ack,
             OwnershipEvent.ACQUIRED: self._own,
         }
 
@@ -135,6 +147,13 @@ class QueueMessages:
         if self._presence.broadcasts(row.group, row.seq):
             mine = self.of[row.queue, row.node]
             mine.passed = max(mine.passed, row.offset + 1)
+
+    def _pop(self, row: MessageRow) -> None:
+        known = self._known((row.queue, ""))
+        known.first_popped = row.offset if known.first_popped < 0 else min(known.first_popped, row.offset)
+
+    def _ack(self, row: MessageRow) -> None:
+        self._known((row.queue, "")).acked[row.offset, row.stored_ms] = None
 
     def _filter(self, row: MessageRow) -> None:
         for known in self._of(row):

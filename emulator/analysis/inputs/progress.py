@@ -145,7 +145,8 @@ class QueueProgress:
         elif row.event in _PROGRESS:
             self._move(row)
         if isinstance(row, MessageRow) and row.event in FLIGHT_EVENTS:
-            self._position((row.queue, ""), row.offset).in_flight.take(row.event, row.offset, row.tags)
+            for key in self._keys(row):
+                self._position(key, row.offset).in_flight.take(row.event, row.offset, row.tags)
 
     def _own(self, row: OwnershipRow) -> None:
         if self._presence.broadcasts(row.group, row.seq):

@@ -19,6 +19,7 @@ from emulator.analysis.measures.failed_starts import FAILED_STARTS, FailedStarts
 from emulator.analysis.measures.hand_overs import HAND_OVERS, HandOvers
 from emulator.analysis.measures.lag import LAG_SERIES, LAGS, LATENCIES, Lags, LateQueue
 from emulator.analysis.measures.lost_topics import LOST_TOPICS, LostTopics
+from emulator.analysis.measures.not_measured import NOT_MEASURED, UnseenGroups
 from emulator.analysis.measures.queue_balance import IDLE, QUEUE_BALANCE, balance, idle, queues_of_members
 from emulator.analysis.measures.rebalances import REBALANCES, Rebalances
 from emulator.analysis.measures.repeats import Repeats
@@ -72,7 +73,7 @@ MEASURED: tuple[FindingTable[Any], ...] = (
         LAGS,
         LATENCIES,
     ),
-    *(phased.AGREEMENT, phased.PHASES, phased.FAULTS, phased.MARKS, BELIEFS, UNSUPPORTED),
+    *(phased.AGREEMENT, phased.PHASES, phased.FAULTS, phased.MARKS, BELIEFS, UNSUPPORTED, NOT_MEASURED),
 )
 """All tables of measures."""
 SERIES: tuple[FindingTable[Any], ...] = (REQUEST_SERIES, LAG_SERIES)
@@ -100,6 +101,7 @@ class Measured:
         self._lost_topics = LostTopics()
         self._broker_states = BrokerStates(presence, inputs.facts.broker_names)
         self._unsupported = UnsupportedRequests()
+        self._unseen = UnseenGroups(inputs.facts.guests)
         self._denials = Denials()
         self._failed_starts = FailedStarts()
         self._proxy_connections = ProxyConnections()
@@ -111,7 +113,7 @@ class Measured:
         return (
             *(self._hand_overs, self._rebalances, self._staleness, self._lags, self._traffic),
             *(self._writability, self._lost_topics, self._broker_states, self._unsupported, self._denials),
-            *(self._failed_starts, self._proxy_connections, self.repeats),
+            *(self._failed_starts, self._proxy_connections, self.repeats, self._unseen),
         )
 
     def late(self) -> tuple[LateQueue, ...]:
@@ -131,6 +133,7 @@ class Measured:
         end_ns = self._inputs.facts.end_ns
         return {**self._of_queues(), **self._of_load(), **self._of_phases(), BELIEFS: self._beliefs()} | {
             UNSUPPORTED: tuple(self._unsupported.found),
+            NOT_MEASURED: self._unseen.found(),
             LAG_SERIES: self._lags.series(end_ns),
         }
 

@@ -83,12 +83,17 @@ def losses(messages: TracedMessages) -> Iterator[LostMessages]:
 def _lost(
     of_queue: QueueMessages, known: Consumption, unacknowledged: Mapping[str, None]
 ) -> Iterator[tuple[int, LossReason]]:
-    if not of_queue.stored or known.first < 0:
+    begun = max(known.begin(), known.acknowledged)
+    if not of_queue.stored or begun < 0:
         return
+    # What was popped and is still in the log comes again, or V14 has lost it.
+    is_popped = known.first < 0 <= known.first_popped
     cut, first, latest = of_queue.cut, dict(reversed(of_queue.stored)), dict(of_queue.stored)
     for identity in of_queue.stored:
         offset, stored_ms = identity
-        if offset < max(known.first, known.acknowledged) or identity in known.consumed:
+        if offset < begun or identity in known.consumed or identity in known.acked:
+            continue
+        if is_popped and identity not in cut and latest[offset] == stored_ms:
             continue
         if (offset >= known.passed and identity not in cut) or cut.get(identity) in unacknowledged:
             continue
@@ -120,9 +125,9 @@ class Losses(Oracle[LostMessages, Watcher]):
         "The offset of a group has passed a message that no member consumed, or a broker cut it from its log. A "
         "message that was cut is owed to no one if its sender did not receive SEND_OK. What a filter left out is not "
         "lost, unless another member subscribes to it: then the subscriptions of the members differ, and the owner's "
-        "decides. What an administrator skipped, and what expired, is V18's concern. Each consumer of a group that "
-        "broadcasts needs every message from its own start on. Each lost "
-        "message is a violation."
+        "decides. What an administrator skipped, and what expired, is V18's concern. A group that pops loses a message "
+        "here only if a broker has it no more; the rest is V14's concern. Each consumer of a group that "
+        "broadcasts needs every message from its own start on. Each lost message is a violation."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.MESSAGES,)
     in_shares: ClassVar[bool] = True

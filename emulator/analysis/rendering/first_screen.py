@@ -9,7 +9,14 @@ from rich.console import Group, RenderableType
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.measures.phases import AGREEMENT, PHASES, RunPhase
-from emulator.analysis.rendering.head import fault_lines, kind_lines, pointer_line, reason_lines, verdict_line
+from emulator.analysis.rendering.head import (
+    fault_lines,
+    kind_lines,
+    pointer_line,
+    reason_lines,
+    unseen_lines,
+    verdict_line,
+)
 from emulator.analysis.rendering.story import phase_title, without_stages
 from emulator.analysis.report import Report, most_severe
 from emulator.base.rich_texts import Console, Text, TextTable
@@ -57,6 +64,8 @@ def _parts(screen: FirstScreen, entries_max: int, width: int) -> Iterator[Render
     yield from ("", *_first(symptoms, entries_max, "symptom")) if symptoms else ()
     faults = tuple(fault_lines(report, whole=False))
     yield from ("", *faults) if faults else ()
+    unseen = tuple(unseen_lines(report))
+    yield from ("", *unseen) if unseen else ()
     phases = [phase for phase in report.of(PHASES) if phase.end_ns > phase.start_ns]
     if screen.has_phases and phases:
         yield from ("", *_phases(report, phases, entries_max, width))

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.inputs.disturbances import FaultSpan
+from emulator.analysis.measures.not_measured import NOT_MEASURED
 from emulator.analysis.measures.phases import FAULTS
 from emulator.analysis.report import Report, RulesVerdict, Service, symptoms, symptoms_by_kind
 from emulator.base.rich_texts import Text
@@ -85,6 +86,16 @@ def fault_lines(report: Report, *, whole: bool) -> Iterator[RenderableType]:
         yield Text(
             f"  without a single hit: {_listed(without_hits, len(spans) if whole else FAULTS_MAX)}", style="yellow"
         )
+
+
+def unseen_lines(report: Report) -> Iterator[RenderableType]:
+    """What is not measured, so that no zero stands for it: a line for each way in which guests consume."""
+    groups: dict[str, dict[str, None]] = {}
+    for row in report.of(NOT_MEASURED):
+        groups.setdefault(f"{row.symptoms}, {row.rules}", {})[f"{row.group} ({row.node})"] = None
+    for measures, of in groups.items():
+        named = _listed(list(of), FAULTS_MAX)
+        yield Text(f"  not measured of {named}, whose listeners are not seen: {measures}", style="yellow")
 
 
 def _listed(named: Sequence[str], named_max: int) -> str:

@@ -16,6 +16,7 @@ from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.inputs.services import Servers
 from emulator.analysis.measures.measured import BELIEFS
+from emulator.analysis.measures.not_measured import NOT_MEASURED
 from emulator.analysis.measures.phases import AGREEMENT, PHASES
 from emulator.analysis.measures.rebalances import REBALANCES
 from emulator.analysis.measures.unsupported_requests import UNSUPPORTED
@@ -130,6 +131,20 @@ def _not_emulated(report: Report, *, whole: bool) -> RenderableType | None:
     shown = first_rows(rows, ROWS_MAX, whole=whole)
     for row in shown:
         table.add_row(row.node, seconds(row.t_ns), row.text)
+    return cut(table, len(rows) - len(shown))
+
+
+def _not_measured(report: Report, *, whole: bool) -> RenderableType | None:
+    """What is not measured of groups of guests."""
+    rows = report.of(NOT_MEASURED)
+    if not rows:
+        return None
+    table = headed(
+        "What is not measured, since listeners of guests are not seen", "group", "guest", "calls", "symptoms", "rules"
+    )
+    shown = first_rows(rows, ROWS_MAX, whole=whole)
+    for row in shown:
+        table.add_row(row.group, row.node, row.calls, row.symptoms, row.rules)
     return cut(table, len(rows) - len(shown))
 
 
@@ -383,6 +398,7 @@ TABLES: Mapping[str, RenderTable] = MappingProxyType(
         PHASES.name: _phases,
         BELIEFS.name: _beliefs,
         UNSUPPORTED.name: _not_emulated,
+        NOT_MEASURED.name: _not_measured,
     }
 )
 """Mapping name -> table, in the order in which a report prints them; `notebooks/TABLES.md` has most of the names."""
