@@ -13,6 +13,7 @@ from emulator.why.words import NodeNames, fault_words, listed_nodes, seconds
 from faults.machine import ClockDrift, ClockJump, ClockSkew
 from nodes.beliefs import MessageEvent, TransactionEnd
 from nodes.broker.tables.metadata.topics import TRAN_CHECK_MAX_TIME_TOPIC
+from nodes.client.producer.transactions import sender_ip
 from nodes.protocol.codes import RequestCode
 
 _EVENTS = (MessageEvent.HALF.value, MessageEvent.DECIDED.value, MessageEvent.ENDED.value)
@@ -30,7 +31,7 @@ class _TransactionStep:
     text: str
 
 
-def transaction(trace: TraceRows, requested: TransactionQuestion, _names: NodeNames) -> Finding:
+def transaction(trace: TraceRows, requested: TransactionQuestion, names: NodeNames) -> Finding:
     """What became of a transaction.
 
     Raises:
@@ -39,7 +40,7 @@ def transaction(trace: TraceRows, requested: TransactionQuestion, _names: NodeNa
     rows = trace.select(MESSAGES, key=requested.id, event=_EVENTS, until_ns=requested.at_ns)
     if not rows:
         raise _unknown(trace, requested)
-    about = _Transaction(trace, requested, rows)
+    about = _Transaction(trace, requested, rows, names)
     steps = sorted(about.steps(), key=lambda step: step.t_ns)
     lines = [f"transaction {requested.id} {about.verdict()}", *(f"  {line}" for line in about.reasons())]
     width = max(len(step.node) for step in steps)
@@ -53,8 +54,11 @@ def transaction(trace: TraceRows, requested: TransactionQuestion, _names: NodeNa
 class _Transaction:
     """The rows of one transaction."""
 
-    def __init__(self, trace: TraceRows, requested: TransactionQuestion, rows: list[TraceRow]) -> None:
+    def __init__(
+        self, trace: TraceRows, requested: TransactionQuestion, rows: list[TraceRow], names: NodeNames
+    ) -> None:
         self._trace = trace
+        self._names = names
         self._requested = requested
         self._halves = [row for row in rows if row.text("event") == MessageEvent.HALF]
         self._decisions = [row for row in rows if row.text("event") == MessageEvent.DECIDED]
@@ -118,8 +122,18 @@ class _Transaction:
             )
             yield f"a half message stays in the log: an end that comes later is carried out, too, so {subject}"
             yield f"the first end came {self._origin(first)}, the second {self._origin(second)}"
+        yield from self._rolled_back_by_another()
         if len(commits) > 1 or (self._checks and commits and commits[0].t_ns < self._checks[0].t_ns):
             yield from self._checked_although_ended()
+
+    def _rolled_back_by_another(self) -> Iterator[str]:
+        """Brokers ask any producer of the group, in turns."""
+        rollbacks = [row for row in self._decisions if row.text("tags") == TransactionEnd.ROLLBACK]
+        sender = self._names.node(sender_ip(self._requested.id))
+        if self._rollbacks and not self._commits and rollbacks and rollbacks[-1].text("node") != sender:
+            decider = rollbacks[-1].text("node")
+            yield f"{decider} rolled it back, which did not send it: a broker asks the producers of a group in turns"
+            yield "all producers of a group have to know all its transactions; another application needs another group"
 
     def _checked_although_ended(self) -> Iterator[str]:
         half = self._halves[0]

@@ -254,3 +254,51 @@ def test_losses_equal_brute_force():
         assert found == naive_losses(trace), seed
         reasons |= {reason for _, _, reason in found}
     assert reasons == {*DISCARDS, "dead_letter", "reset", "expired"}
+
+
+# --- half messages that another application of the group rolled back ------------------------
+
+PAY, REFUND = "7F016401", "7F016402"
+OF_PRODUCERS = {"127.1.100.1": "pay", "127.1.100.2": "refund", "127.1.100.3": "pay-2"}
+ROLLED_BACK = "rolled_back_by_another"
+
+
+def half(trace, sender, number, topic):
+    key = f"{sender}{number:024X}"
+    trace.message("broker-a", "half", number, topic=topic, group="", key=key)
+    return key
+
+
+def rolled_back(decider, *, of_decider="refunds", ends=("rollback",)):
+    """A half message of `pay`; what a broker carries out after this producer has answered."""
+    trace = a_group()
+    trace.roles |= dict.fromkeys(OF_PRODUCERS.values(), "producer")
+    if of_decider:
+        half(trace, REFUND if decider == "refund" else f"{PAY[:-2]}03", 1, of_decider)
+    key = half(trace, PAY, 2, "payments")
+    for state in ends:
+        trace.message(decider, "decided", -1, topic="payments", group="", tags=state, key=key)
+        trace.message(
+            "broker-a", "ended", 3 if state == "commit" else -1, topic="payments", group="", tags=state, key=key
+        )
+    found = found_in(trace, END_S, names=OF_PRODUCERS)["business_losses"]
+    return [(row.topic, row.messages, row.violation) for row in found if row.reason == ROLLED_BACK]
+
+
+def test_what_a_producer_rolled_back_that_sends_other_topics_is_lost_and_breaks_no_rule():
+    assert rolled_back("refund") == [("payments", 1, False)]
+
+
+@pytest.mark.parametrize(
+    ("decider", "given"),
+    [
+        ("pay", {"of_decider": ""}),  # its own
+        ("pay-2", {"of_decider": "payments"}),  # of a second process of the application
+        ("refund", {"of_decider": ""}),  # a process that only answers
+        ("refund", {"ends": ("commit",)}),
+        ("refund", {"ends": ("commit", "rollback")}),  # it was delivered before
+        ("refund", {"ends": ("unknown",)}),
+    ],
+)
+def test_what_its_own_application_rolled_back_was_meant_to_be(decider, given):
+    assert rolled_back(decider, **given) == []

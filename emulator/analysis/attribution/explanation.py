@@ -27,6 +27,7 @@ class RuleOfRocketMQ(StrEnum):
     RETRY_QUEUE = "the group has no retry queue"
     RETENTION = "brokers delete messages after fileReservedTime"
     CHECKS = "a transaction without a decision is checked transactionCheckMax times"
+    CHECKED_BY_ANOTHER = "a broker asks any producer of a group how a transaction went"
     INVISIBLE = "the listener takes longer than the invisible time"
     SUBSCRIPTIONS = "members of the group subscribe to different messages"
     PERMISSIONS = "users and permissions do not allow it"

@@ -22,6 +22,7 @@ class SymptomKind(StrEnum):
     TOPIC_LOST = "lost topic"
     DEAD_LETTERS = "dead letters"
     DISCARDED = "discarded messages"
+    ROLLED_BACK = "rolled back by another producer"
     EXPIRED = "expired messages"
     SKIPPED = "skipped messages"
     MISSED = "missed messages"
@@ -68,6 +69,7 @@ _SUBJECTS: Mapping[SymptomKind, SubjectKind] = MappingProxyType(
     {
         SymptomKind.TOPIC_LOST: SubjectKind.TOPIC,
         SymptomKind.DISCARDED: SubjectKind.TOPIC,
+        SymptomKind.ROLLED_BACK: SubjectKind.TOPIC,
         SymptomKind.EXPIRED: SubjectKind.GROUP,
         SymptomKind.TRANSACTIONS: SubjectKind.TOPIC,
         SymptomKind.CHECKED: SubjectKind.TOPIC,

@@ -232,6 +232,7 @@ _IMPACTS: Mapping[SymptomKind | FindingKind, tuple[Unit, Callable[[Findings], It
     SymptomKind.TOPIC_LOST: (Unit.TOPICS, _lost_topics),
     SymptomKind.DEAD_LETTERS: (Unit.MESSAGES, _given_up(GivenUpBy.DEAD_LETTER)),
     SymptomKind.DISCARDED: (Unit.MESSAGES, _given_up(*_DISCARDED)),
+    SymptomKind.ROLLED_BACK: (Unit.MESSAGES, _given_up(GivenUpBy.ROLLED_BACK_BY_ANOTHER)),
     SymptomKind.EXPIRED: (Unit.MESSAGES, _given_up(GivenUpBy.EXPIRED)),
     SymptomKind.SKIPPED: (Unit.MESSAGES, _given_up(GivenUpBy.RESET)),
     SymptomKind.MISSED: (Unit.MESSAGES, _given_up(GivenUpBy.MISSED_AT_START)),

@@ -1,5 +1,6 @@
 """What oracles have to know of a run besides its rows."""
 
+import re
 from collections.abc import Mapping
 
 import attrs
@@ -7,8 +8,10 @@ import attrs
 from emulator.analysis.inputs.bounds import Bounds, bounds_of
 from emulator.spec import Scenario
 from emulator.spec.model.addresses import owners, owners_of_shared
-from emulator.spec.refusals.targets import guest_names
+from emulator.state.client_names import guest_of
 from nodes.config import Exclusivity
+
+_ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+(:\d+)?")
 
 
 @attrs.frozen
@@ -31,8 +34,12 @@ class RunFacts:
     """Groups that promise one consumer per queue."""
     names: Mapping[str, str] = attrs.Factory(dict)
     """Mapping address, or client id of a guest -> node."""
-    guests: tuple[str, ...] = ()
-    """Names of programs whose processes are not emulated."""
+
+    @property
+    def guests(self) -> tuple[str, ...]:
+        """Programs whose clients are named by their client ids, since their processes are not emulated."""
+        nodes = (node for text, node in self.names.items() if not _ADDRESS.fullmatch(text))
+        return tuple(dict.fromkeys(map(guest_of, nodes)))
 
     def node_of(self, text: str) -> str:
         """The node of a client id, or of an address with or without a port; the text itself if it is of none."""
@@ -62,5 +69,4 @@ def facts_of(scenario: Scenario, end_ns: int, names: Mapping[str, str] | None = 
         tuple(item.group for item in pushing if item.config.consume_orderly),
         tuple(item.group for item in pushing if item.config.exclusivity is not Exclusivity.NONE),
         {**(owners(scenario) if names is None else names), **owners_of_shared(scenario)},
-        guest_names(scenario),
     )

@@ -23,6 +23,7 @@ from emulator.history.rows.row_classes import MessageRow
 from emulator.history.rows.sweeps import Sweeps
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import DiscardReason, MessageEvent, TransactionEnd
+from nodes.client.producer.transactions import sender_ip
 from nodes.units import NS_PER_S
 
 
@@ -43,6 +44,8 @@ class GivenUpBy(StrEnum):
     """Retention deleted them before the group consumed them."""
     RESET = PassedBy.RESET.value
     """An administrator set the offset of the group forward."""
+    ROLLED_BACK_BY_ANOTHER = "rolled_back_by_another"
+    """A broker asked a producer of their group, which sends half messages of other topics, and rolled them back."""
     MISSED_AT_START = PassedBy.MISSED_AT_START.value
     """They were stored between the start of a broadcasting consumer and its first pull."""
 
@@ -53,6 +56,10 @@ _TEXTS: Mapping[GivenUpBy, tuple[SymptomKind, str]] = {
     GivenUpBy.TOO_OLD: (SymptomKind.DISCARDED, "{were} discarded as half messages older than the retention"),
     GivenUpBy.ESCAPE_FAILED: (SymptomKind.DISCARDED, "{were} discarded as half messages that no other broker took"),
     GivenUpBy.NO_RETRY_QUEUE: (SymptomKind.DISCARDED, "{were} discarded, since the group has no retry queue"),
+    GivenUpBy.ROLLED_BACK_BY_ANOTHER: (
+        SymptomKind.ROLLED_BACK,
+        "{were} rolled back by a producer of their group that sends none of this topic",
+    ),
     GivenUpBy.EXPIRED: (SymptomKind.EXPIRED, "expired before their consumption"),
     GivenUpBy.RESET: (SymptomKind.SKIPPED, "{were} skipped by a reset of the offset"),
     GivenUpBy.MISSED_AT_START: (SymptomKind.MISSED, "came between its start and its first pull, and {were} missed"),
@@ -115,10 +122,21 @@ class GivenUpSweep:
 
 
 class GivenUp(Sweeps[_Key, GivenUpSweep]):
-    """What brokers gave up, of all topics and groups, and which transactions producers decided to commit."""
+    """What brokers gave up, of all topics and groups, and which transactions producers decided to commit.
 
-    def __init__(self) -> None:
+    Args:
+        node_of: the node of an address.
+    """
+
+    def __init__(self, node_of: Callable[[str], str]) -> None:
         super().__init__(GivenUpSweep)
+        self._node_of = node_of
+        self._sent: dict[str, dict[str, None]] = {}
+        """Mapping producer -> topics of its half messages."""
+        self._rolled_back_by: dict[str, str] = {}
+        """Mapping unique id -> the producer that decided last to roll the transaction back."""
+        self._rolled_back: list[tuple[int, str, str]] = []
+        """When, topic and unique id, of transactions that a broker rolled back."""
         self.committed: dict[str, None] = {}
         """Unique ids of transactions whose producer decided to commit."""
         self.delivered: dict[str, None] = {}
@@ -137,8 +155,29 @@ class GivenUp(Sweeps[_Key, GivenUpSweep]):
                 self.sweep((row.group, row.topic)).feed(row)
         elif row.event == MessageEvent.ENDED and row.tags == TransactionEnd.COMMIT and row.offset >= 0:
             self.delivered[row.key] = None
+        elif row.event == MessageEvent.ENDED and row.tags == TransactionEnd.ROLLBACK:
+            self._rolled_back.append((row.t_ns, row.topic, row.key))
         elif row.event == MessageEvent.DECIDED and row.tags == TransactionEnd.COMMIT:
             self.committed[row.key] = None
+        elif row.event == MessageEvent.DECIDED and row.tags == TransactionEnd.ROLLBACK:
+            self._rolled_back_by[row.key] = row.node
+        elif row.event == MessageEvent.HALF:
+            self._sent.setdefault(self._sender(row.key), {})[row.topic] = None
+
+    def _sender(self, unique_id: str) -> str:
+        return self._node_of(sender_ip(unique_id))
+
+    def rolled_back_by_another(self) -> Iterator[tuple[int, str, str]]:
+        """When, topic and unique id of half messages that only the application of another topic rolled back.
+
+        A second process of the application that sent them may answer for it: it sends such messages itself, or none.
+        """
+        for t_ns, topic, unique_id in self._rolled_back:
+            producer = self._rolled_back_by.get(unique_id, "")
+            others = self._sent.get(producer, {})
+            is_another = bool(others) and topic not in others and producer != self._sender(unique_id)
+            if is_another and unique_id not in self.delivered:
+                yield t_ns, topic, unique_id
 
 
 class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
@@ -147,7 +186,8 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
     id: ClassVar[str] = "V18"
     title: ClassVar[str] = "a message is given up only by a rule that RocketMQ documents"
     definition: ClassVar[str] = (
-        "A message went to the dead letter queue, a half message was discarded by a transaction check, retention "
+        "A message went to the dead letter queue, a half message was discarded by a transaction check, or rolled back "
+        "by a producer of its group that sends only other topics, retention "
         "deleted a message before a group consumed it, a reset of the offset skipped it, or a broadcasting consumer "
         "missed it between its start and its first pull; per group and reason. RocketMQ documents all of these, so "
         "they are symptoms. It is a violation if a slave that acts for its master discards a half message since no "
@@ -156,9 +196,9 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
     reads: ClassVar[tuple[Input, ...]] = (Input.PROGRESS,)
     table = FindingTable("business_losses", BusinessLoss, "messages that a group will not get, by reason")
 
-    def watch(self, inputs: SharedInputs) -> GivenUp:  # noqa: ARG002
+    def watch(self, inputs: SharedInputs) -> GivenUp:
         """A sweep for each group and topic."""
-        return GivenUp()
+        return GivenUp(inputs.facts.node_of)
 
     def find(self, inputs: SharedInputs, watched: GivenUp) -> Iterable[BusinessLoss]:
         """One row per group, topic and reason."""
@@ -168,6 +208,9 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
                 found.setdefault((group, "", topic, reason), []).append(
                     (t_ns, 1, int(key in watched.committed), "" if group else key)
                 )
+        for t_ns, topic, key in watched.rolled_back_by_another():
+            of = "", "", topic, GivenUpBy.ROLLED_BACK_BY_ANOTHER
+            found.setdefault(of, []).append((t_ns, 1, int(key in watched.committed), key))
         for item in inputs.progress.passed:
             queue, node = item.consumer
             key_of = queue.group, node, queue.topic, GivenUpBy(item.by.value)
@@ -188,6 +231,8 @@ class BusinessLosses(Oracle[BusinessLoss, GivenUp]):
                 chain = ruled(RuleOfRocketMQ.LISTENER_FAILS)
             case GivenUpBy.NO_RETRY_QUEUE:
                 chain = ruled(RuleOfRocketMQ.RETRY_QUEUE)
+            case GivenUpBy.ROLLED_BACK_BY_ANOTHER:
+                chain = ruled(RuleOfRocketMQ.CHECKED_BY_ANOTHER)
             case GivenUpBy.EXPIRED:
                 chain = ruled(RuleOfRocketMQ.RETENTION)
         return of_chains(((chain, row.messages),))

@@ -15,6 +15,7 @@ from emulator.spec.refusals.proxy_auth_checks import refused_by_proxies
 from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.controller_checks import harmful_controllers
 from emulator.spec.warnings.first_offset_checks import late_groups
+from emulator.spec.warnings.group_checks import unsuited_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged
 from emulator.spec.warnings.nameserver_list_checks import harmful_nameserver_lists
 from emulator.spec.warnings.order_checks import harmful_orders
@@ -50,6 +51,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_statefulsets(scenario),
         *_leases(scenario),
         *late_groups(scenario),
+        *unsuited_groups(scenario),
         *harmful_orders(scenario),
         *faults_that_end_before_the_start(scenario),
         *_refused_by_containers(scenario),

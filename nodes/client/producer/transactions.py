@@ -28,6 +28,7 @@ from nodes.values import frozen
 
 _COUNTERS = 1 << 16
 _INTS = 1 << 32
+_ID_CHARACTERS = 32
 
 
 class UniqIds:
@@ -54,6 +55,18 @@ class UniqIds:
         made = f"{self._process}{since_ms % _INTS:08x}{self._counter:04x}".upper()
         self._counter = (self._counter + 1) % _COUNTERS
         return made
+
+
+def sender_ip(uniq_id: str) -> str:
+    """The address of the client that made an id; empty: no client of RocketMQ made it.
+
+    Mirrors:
+        `MessageClientIDSetter.getIPStrFromID`.
+    """
+    try:
+        return ".".join(map(str, bytes.fromhex(uniq_id)[:4])) if len(uniq_id) == _ID_CHARACTERS else ""
+    except ValueError:
+        return ""
 
 
 _CHECK_THREADS = 1
