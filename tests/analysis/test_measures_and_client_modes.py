@@ -53,6 +53,7 @@ stalled queues                 yes yes yes yes yes yes yes yes yes yes yes
 failing listener               yes yes yes yes  -   -  yes yes yes  ?   ?
 messages consumed again        yes yes yes yes yes yes yes yes yes  ?   ?
 popped messages consumed again  -   -   -  yes  -   -  yes  -  yes  ?   ?
+out of order                    -   -   -   -   -   -  yes  -  yes  -   ?
 churn                          yes yes  -  yes yes yes  -   -   -  yes  -
 uneven queues                  yes yes  -   -  yes yes  -   -   -  yes  -
 idle members                   yes yes  -   -  yes yes  -   -   -  yes  -
@@ -95,6 +96,7 @@ TABLES = {
     "failing listener": ("listener_failures",),
     "messages consumed again": ("duplicates",),
     "popped messages consumed again": ("popped_again",),
+    "out of order": ("out_of_order",),
     "churn": ("rebalances",),
     "uneven queues": ("queue_balance",),
     "idle members": ("idle",),
@@ -159,8 +161,12 @@ def executed(more: str, run_for_s: int, also=None):
     text = HEAD.format(run_for_s=run_for_s)
     for column, mode in MODES.items():
         text += GROUP.format(name=NAMES[column], mode=(also or {}).get(column, mode))
+    return judged(text + more)
+
+
+def judged(text: str):
     with TemporaryDirectory() as runs:
-        return judge_run(open_run(run_scenario(loads(text + more, "modes"), runs=Path(runs)).path))
+        return judge_run(open_run(run_scenario(loads(text, "modes"), runs=Path(runs)).path))
 
 
 def cut_off_and_killed():
@@ -215,6 +221,17 @@ def slow():
     return executed(lines_of_faults(("kill broadcasting-1", 0, 30)), 100, also)
 
 
+def unordered_groups_of_a_fifo_topic():
+    """Two members of each group work on messages of one key."""
+    head = HEAD.format(run_for_s=40).partition("[[topic]]")[0]
+    groups = (GROUP.format(name=name, mode=f'mode = "{name}"\nconsume_ms = 1500') for name in ("push5", "simple"))
+    sent = (
+        '[[producer]]\ngroup = "till"\ntopic = "orders"\nendpoints = ["proxy-1"]\nfifo = true\nkeys = { count = 1 }\n'
+    )
+    topic = '[[topic]]\nname = "orders"\nqueues = 1\nmessage_type = "FIFO"\n'
+    return judged(f"{head}{topic}{''.join(groups)}{sent}rate_per_s = 2\n")
+
+
 FAILS = {column: column not in ("lite", "classic") for column in MODES}
 RETRIES = {"push5": "", "simple": "", "fifo": " consumeMessageOrderly=true"}
 
@@ -235,6 +252,8 @@ def counted(report):
             found[name][of_group(row)] += 1
             if table.name == "latencies" and row.late:
                 found["late"][row.group] += row.late
+            if table.name == "keys" and row.unordered_fifo and row.two_in_queue_ns:
+                found["out_of_order"][row.group] += 1
             if table.name == "popped" and row.consumed_and_revived:
                 found["popped_again"][row.queue.group] += row.consumed_and_revived
     return found
@@ -255,7 +274,8 @@ def evidence():
     found = defaultdict(Counter)
     for column in ("push", "in order", "lite"):
         found["start_anomalies"][NAMES[column]] += len(successor(in_order=column == "in order"))
-    for make in (cut_off_and_killed, without_the_disk, failing_and_reset, slow):
+    runs = (cut_off_and_killed, without_the_disk, failing_and_reset, slow, unordered_groups_of_a_fifo_topic)
+    for make in runs:
         for name, of in counted(make()).items():
             found[name].update(of)
     return found

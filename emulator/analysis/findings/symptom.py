@@ -42,6 +42,7 @@ class SymptomKind(StrEnum):
     FAILING = "failing listener"
     AGAIN = "messages consumed again"
     POPPED_AGAIN = "popped messages consumed again"
+    OUT_OF_ORDER = "out of order"
     CHURN = "churn"
     SPREAD = "uneven queues"
     IDLE = "idle members"

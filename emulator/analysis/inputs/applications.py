@@ -3,7 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
+from nodes.beliefs import Delivery
 from nodes.protocol.names import HEARTBEAT_SYNCER_TOPIC
+
+DELIVERED_BY_PROXY = f'"delivery":"{Delivery.PROXY}"'
+"""Part of the value of SUBSCRIPTION, of clients that get messages from proxies."""
 
 
 class _OfTopic(Protocol):

@@ -63,6 +63,8 @@ class KeyAnomaly(JudgedFinding):
     """Time with several consumers inside messages of the key, at least."""
     two_in_queue_ns: int
     """The same inside messages of one queue; of several queues the sum."""
+    unordered_fifo: str = ""
+    """FIFO topics that proxies hand to the group although it is not ordered; empty: there are none."""
 
 
 @attrs.frozen

@@ -8,11 +8,12 @@ import attrs
 
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.findings.table import FindingTable
+from emulator.analysis.inputs.applications import DELIVERED_BY_PROXY
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow
 from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, TraceTable
-from nodes.beliefs import BeliefKind, Delivery
+from nodes.beliefs import BeliefKind
 
 
 class GuestKind(StrEnum):
@@ -27,7 +28,7 @@ class GuestKind(StrEnum):
 _OF_ALL = (SymptomKind.AGAIN, SymptomKind.POPPED_AGAIN, SymptomKind.FAILING)
 UNSEEN_SYMPTOMS: Mapping[GuestKind, tuple[SymptomKind, ...]] = {
     GuestKind.BROKERS: (SymptomKind.LOST, SymptomKind.LATENCY, *_OF_ALL),
-    GuestKind.PROXIES: _OF_ALL,
+    GuestKind.PROXIES: (*_OF_ALL, SymptomKind.OUT_OF_ORDER),
 }
 """Symptoms that need to know when a listener returned; of the others, an acknowledgement to a proxy says it."""
 UNSEEN_RULES: Mapping[GuestKind, tuple[str, ...]] = {
@@ -74,7 +75,7 @@ class UnseenGroups(Watcher):
         if row.kind != BeliefKind.SUBSCRIPTION or guest_of(row.node) not in self._guests:
             return
         group = row.subject.partition("/")[0]
-        kind = GuestKind.PROXIES if f'"delivery":"{Delivery.PROXY}"' in row.value else GuestKind.BROKERS
+        kind = GuestKind.PROXIES if DELIVERED_BY_PROXY in row.value else GuestKind.BROKERS
         self._found[group, guest_of(row.node), kind] = None
 
     def found(self) -> tuple[NotMeasured, ...]:
