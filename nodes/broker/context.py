@@ -81,7 +81,8 @@ class CommitLogFlush:
     the same instants here, counted from the beginning of the run.
 
     Mirrors:
-        `org.apache.rocketmq.store.CommitLog.GroupCommitService`, `CommitLog.FlushRealTimeService`.
+        `org.apache.rocketmq.store.CommitLog.GroupCommitService`, `CommitLog.FlushRealTimeService`;
+        `org.apache.rocketmq.store.dledger.DLedgerCommitLog`, which never waits for a flush.
     """
 
     def __init__(self, broker: "BrokerContext") -> None:
@@ -92,8 +93,9 @@ class CommitLogFlush:
     @property
     def wait_ms(self) -> float:
         """For how long the answer to a message that is stored now has to wait for the disk."""
-        is_sync = self._broker.config.flush_disk_type is FlushDiskType.SYNC_FLUSH
-        return self._broker.host.disk.busy_ms() if is_sync else 0
+        config = self._broker.config
+        waits = config.flush_disk_type is FlushDiskType.SYNC_FLUSH and not config.enable_d_leger_commit_log
+        return self._broker.host.disk.busy_ms() if waits else 0
 
     @property
     def behind_bytes(self) -> int:

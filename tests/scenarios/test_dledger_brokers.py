@@ -192,6 +192,28 @@ def test_a_member_that_is_behind_is_not_elected(seed):
     assert elected == [False, True]
 
 
+@pytest.mark.parametrize("flush_disk_type", ["SYNC_FLUSH", "ASYNC_FLUSH"])
+def test_sends_wait_for_the_quorum_and_never_for_a_disk(flush_disk_type):
+    """A disk that hardly answers any more delays nothing: the leader sends its heartbeats, so nobody takes over."""
+    text = _SCENARIO.replace(
+        "enableDLegerCommitLog = true", f'enableDLegerCommitLog = true, flushDiskType = "{flush_disk_type}"'
+    )
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.begin(f"slow-disk {master(stage)} 60000")
+        await stage.at_ms(60_000)
+
+    trace = execute(loads(text, "dledger"), script)
+    asked = trace.select("rpc", kind="request", event="sent", code=int(RequestCode.SEND_MESSAGE_V2), src="p1")
+    answers = trace.select("rpc", kind="response", event="delivered", code=int(RequestCode.SEND_MESSAGE_V2), dst="p1")
+    during = [row for row in answers if row.at_s > 30]
+    assert len(during) >= 295, "ten a second"
+    assert {row.status for row in during} == {ResponseCode.SUCCESS}
+    assert len(asked) - len(answers) <= 1, "nothing is late"
+    assert len(masters(trace)) == 1
+
+
 def test_any_port_of_a_broker_leaves_one_for_its_dledger():
     assert [dledger_port(port) for port in (1, 10_911, 35_535, 35_536, 65_535)] == [
         30_001,
