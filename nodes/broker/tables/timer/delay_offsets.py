@@ -124,6 +124,10 @@ class TimerProgress:
     should_running_dequeue: bool = False
     """Whether this broker delivers timed messages; if so, it copies no check point."""
 
+    def move(self, read_time_ms: int) -> None:
+        """Move the read time of the check point; the rest stays, and so does its version."""
+        self.check_point = attrs.evolve(self.check_point, last_read_time_ms=read_time_ms)
+
     def follow(self, other: TimerCheckPoint) -> None:
         """Adopt another broker's check point, except for what concerns its own files."""
         self.check_point = attrs.evolve(
