@@ -17,6 +17,7 @@ from nodes.protocol.model import DataVersion
 from nodes.values import frozen
 
 _CHECK_POINT = struct.Struct(">7q")
+_WITHOUT_VERSION = struct.Struct(">4q")
 
 
 class DelayOffsets:
@@ -104,11 +105,13 @@ class TimerCheckPoint:
 
     @classmethod
     def decode(cls, content: bytes | None) -> "TimerCheckPoint":
-        """Read 56 bytes.
+        """Read 56 bytes, or the 32 of an old release, which has no version.
 
         Raises:
             ProtocolError: they are more or fewer.
         """
+        if content is not None and len(content) == _WITHOUT_VERSION.size:
+            return cls(*_WITHOUT_VERSION.unpack(content))
         try:
             read, flushed, taken, masters, *version = _CHECK_POINT.unpack(content or b"")
         except struct.error as error:
