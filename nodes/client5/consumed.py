@@ -40,7 +40,7 @@ class Listener5:
         if self._consume_ms:
             await self._host.sleep_ms(self._consume_ms)
         system = message.system_properties
-        handle = parse_extra_info(system.receipt_handle or "")
+        handle = parse_extra_info(system.receipt_handle)
         topic = handle.real_topic(message.topic.name, self._group)
         place = (topic, handle.broker_name, system.queue_id, system.queue_offset or 0)
         keys = " ".join(system.keys)

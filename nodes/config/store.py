@@ -55,7 +55,8 @@ class StoreConfig(Config):
     and without messages that have no key."""
     flush_disk_type: FlushDiskType = choice(FlushDiskType, FlushDiskType.SYNC_FLUSH)
     """Whether a send waits until its message is on the disk. RocketMQ's default is ASYNC_FLUSH; here it is SYNC_FLUSH,
-    so that a power loss takes messages, and a slow disk delays none, only where a scenario says so."""
+    so that a power loss takes messages, and a slow disk delays none, only where a scenario says so. With
+    `enable_d_leger_commit_log` a thread flushes every 10 ms and no send waits, whatever this option says."""
     flush_interval_commit_log: int = period_millis(500)
     """With ASYNC_FLUSH: time between two looks whether enough was appended to the log to flush it."""
     flush_commit_log_least_pages: int = count(4)

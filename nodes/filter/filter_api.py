@@ -85,13 +85,18 @@ def tags_code(tags: str | None) -> int:
     return as_int(java_hash(tags)) if tags else 0
 
 
-def broker_matches(subscription: SubscriptionData, code: int | None) -> bool:
-    """Whether a broker delivers a message with this tag code; it does if it has no rule.
+def broker_matches(subscription: SubscriptionData | None, code: int | None) -> bool:
+    """Whether a broker delivers a message with this tag code; it does if it has no subscription, or no rule.
 
     Mirrors:
         `org.apache.rocketmq.broker.filter.ExpressionMessageFilter#isMatchedByConsumeQueue`.
     """
-    if subscription.class_filter_mode or not is_tag_type(subscription.expression_type) or code is None:
+    if (
+        subscription is None
+        or subscription.class_filter_mode
+        or not is_tag_type(subscription.expression_type)
+        or code is None
+    ):
         return True
     return subscription.sub_string == SUB_ALL or code in subscription.code_set
 

@@ -107,8 +107,14 @@ class ExtraInfo:
         return self.words[place]
 
 
-def parse_extra_info(text: str) -> ExtraInfo:
-    """A handle from its text; nothing is checked yet."""
+def parse_extra_info(text: str | None) -> ExtraInfo:
+    """A handle from its text; nothing is checked yet.
+
+    Raises:
+        ExtraInfoError: there is no text.
+    """
+    if text is None:
+        raise ExtraInfoError("split extraInfo is null")
     return ExtraInfo(tuple(java_split(text, _WORD)))
 
 

@@ -1,7 +1,12 @@
 """Family consumers: `ConsumerManager` and `ConsumerGroupInfo`."""
 
 from conformance.client_channels import ClientChannels
-from nodes.broker.tables.clients.consumers import CHANNEL_EXPIRED_TIMEOUT_MS, ConsumerGroupEvent, ConsumerManager
+from nodes.broker.tables.clients.consumers import (
+    CHANNEL_EXPIRED_TIMEOUT_MS,
+    COMPENSATION_EXPIRED_TIMEOUT_MS,
+    ConsumerGroupEvent,
+    ConsumerManager,
+)
 from nodes.protocol.model import (
     ConsumeFromWhere,
     ConsumerData,
@@ -15,12 +20,17 @@ class Consumers(ClientChannels):
     partly_recorded = ("topicGroups",)
 
     def __init__(
-        self, enable_fast_channel_event_process=False, channel_expired_timeout=CHANNEL_EXPIRED_TIMEOUT_MS, **options
+        self,
+        enable_fast_channel_event_process=False,
+        channel_expired_timeout=CHANNEL_EXPIRED_TIMEOUT_MS,
+        subscription_expired_timeout=COMPENSATION_EXPIRED_TIMEOUT_MS,
+        **options,
     ):
         super().__init__()
         self.consumers = ConsumerManager(
             enable_fast_channel_event_process=enable_fast_channel_event_process,
             channel_expired_timeout_ms=channel_expired_timeout,
+            compensation_expired_timeout_ms=subscription_expired_timeout,
             **options,
         )
 

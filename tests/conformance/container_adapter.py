@@ -1,12 +1,18 @@
 """Family container: what a container makes of the file of a broker, the order of its tables, and its black list."""
 
+import trio
+
 from conformance.executing import Adapter
+from conformance.pop_host import PretendedHost
 from nodes.config.container import ContainerConfig
-from nodes.container.container import BLACK_LIST
+from nodes.container.container import BLACK_LIST, BrokerContainer
 from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file
 from nodes.container.tables.brokers import BrokerOfContainer, ContainerBrokers
 from nodes.live_config import LiveConfig
-from nodes.protocol.codes import ResponseCode
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import Command
+from nodes.protocol.header_codec import encode_header
+from nodes.protocol.headers_container import RemoveBrokerRequestHeader
 
 HOST_NAME, REFUSED_NAME = "vm", "boom"
 
@@ -52,6 +58,20 @@ class Container(Adapter):
         }
         refusal = "stub refused" if found.identity.broker_name == REFUSED_NAME else "add broker return null"
         return {"code": int(ResponseCode.SYSTEM_ERROR), "remark": refusal, "calls": [call]}
+
+    def remove_broker(self, cluster, name, id):  # noqa: A002 - as the case calls it
+        answer = self._ask(RequestCode.REMOVE_BROKER, encode_header(RemoveBrokerRequestHeader(cluster, name, id)))
+        return {"code": answer.code, "remark": answer.remark}
+
+    def request(self, code):
+        return {"answer": self._ask(code, {})}
+
+    def _ask(self, code, fields):
+        """What an empty container answers."""
+        host = PretendedHost("10.0.0.1", lambda: self.at_ms, lambda: None, lambda: 0)
+        container = BrokerContainer(host, ContainerConfig(), nameservers=(), paths=(), make=None)
+        handler = container._handlers().get(code)
+        return handler and trio.run(handler.handle, None, Command(int(code), ext_fields=fields))
 
     def put_master(self, cluster, name, id):  # noqa: A002 - as the case calls it
         self.brokers.masters.put(BrokerOfContainer(cluster, name, id), name)

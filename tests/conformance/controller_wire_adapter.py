@@ -29,6 +29,8 @@ ADDRESSES = {1: "10.0.0.1:10911", 2: "10.0.0.2:10911"}
 VALUES = {
     "alter": SyncStateSet((1, 2, 3), 4),
     "alter response": SyncStateSet((1, 2), 5),
+    "register response empty": SyncStateSet((), 0),
+    "sync state data": ("b1", "b2"),
     "role changed": SyncStateSet((2,), 9),
     "role changed nulls": SyncStateSet((), 9),
     "elect body": ElectMasterResponseBody((2,), BrokerMemberGroup("c1", "b1", ADDRESSES)),

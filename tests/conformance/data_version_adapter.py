@@ -1,6 +1,7 @@
 """Family data_version: `DataVersion`, kept in registers."""
 
 from conformance.executing import Adapter
+from conformance.pretended_time import ORIGIN_MS
 from nodes.protocol.body_codec import decode_body, encode_body
 from nodes.protocol.json_text import data_version_from_json
 from nodes.protocol.model import DataVersion, VersionWithoutCounterError
@@ -9,18 +10,24 @@ NO_COUNTER = "NullPointerException"
 
 
 class DataVersions(Adapter):
+    """Times that a version takes from the clock are far behind those that a case sets."""
+
     def __init__(self):
         self.registers = {}
 
+    @property
+    def now_ms(self):
+        return ORIGIN_MS + self.at_ms
+
     def new(self, reg):
-        return self._put(reg, DataVersion(timestamp=self.at_ms))
+        return self._put(reg, DataVersion(timestamp=self.now_ms))
 
     def set(self, reg, value):
         return self._put(reg, DataVersion(*value))
 
     def next_version(self, reg, state_version):
         given = () if state_version is None else (state_version,)
-        return self._change(reg, lambda version: version.next_version(self.at_ms, *given))
+        return self._change(reg, lambda version: version.next_version(self.now_ms, *given))
 
     def assign_new_one(self, reg, from_):
         return self._change(reg, lambda version: version.assign_new_one(self.registers[from_]))
@@ -37,7 +44,7 @@ class DataVersions(Adapter):
         return self._put(to, decode_body(DataVersion, encode_body(self.registers[reg])))
 
     def from_json(self, json, to):
-        return self._put(to, data_version_from_json(json, now_ms=self.at_ms))
+        return self._put(to, data_version_from_json(json, now_ms=self.now_ms))
 
     def _change(self, reg, change):
         try:
@@ -47,4 +54,6 @@ class DataVersions(Adapter):
 
     def _put(self, reg, version):
         self.registers[reg] = version
-        return {"value": [version.state_version, version.timestamp, version.counter]}
+        timestamp = version.timestamp
+        taken = timestamp - ORIGIN_MS if timestamp >= ORIGIN_MS else timestamp
+        return {"value": [version.state_version, taken, version.counter]}

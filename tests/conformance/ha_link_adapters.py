@@ -111,6 +111,7 @@ class HaClient(Adapter):
         if point is not None:
             self.calls.append(["truncateFiles", point])
             self.max_offset = min(self.max_offset, point)
+        self.send(self.end.due_report(self.max_offset))
 
     def take_batch(self, batch, body):
         assert body == log(batch.offset, batch.size)

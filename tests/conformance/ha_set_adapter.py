@@ -19,13 +19,13 @@ class HaSet(Adapter):
         )
         self.ha.broker_id = OWN_ID
         self.max_offset = 0
-        self.fenced = False
+        self.fenced = self.follows = False
 
     def tables(self):
         ha = self.ha
         return {
             "ha": {
-                "confirmOffset": ha.confirm_offset(self.max_offset, serves=not self.fenced),
+                "confirmOffset": ha.confirm_offset(self.max_offset, serves=not (self.fenced or self.follows)),
                 "confirmOffsetStored": ha.stored_confirm_offset,
                 "inSyncReplicasNums": ha.in_sync_replicas_nums,
                 "local": sorted(ha.local),
@@ -47,6 +47,9 @@ class HaSet(Adapter):
 
     def set_fenced(self, fenced):
         self.fenced = fenced
+
+    def set_role(self, role):
+        self.follows = role == "SLAVE"
 
     def append_epoch(self, epoch, start):
         self.epochs.append(epoch, start)
@@ -71,6 +74,10 @@ class HaSet(Adapter):
 
     def disconnect(self, id):  # noqa: A002 - as above
         return reports(self.ha.on_disconnected(self.link(id)))
+
+    def late_removal_of_previous_connection(self, id):  # noqa: A002 - as above
+        """The first of two connections of a slave: its next one was there before it was removed."""
+        return self.disconnect(id)
 
     def maybe_shrink(self):
         return {"set": sorted(self.ha.maybe_shrink(self.at_ms))}

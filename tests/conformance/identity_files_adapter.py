@@ -1,6 +1,9 @@
 """Family identity_files: `BrokerMetadata`, `TempBrokerMetadata`."""
 
+from types import SimpleNamespace
+
 from conformance.executing import Adapter
+from nodes.broker.group.controlled_replica import IDENTITY_FILE, _read
 from nodes.broker.tables.group.broker_identity import (
     BrokerMetadata,
     DamagedIdentityError,
@@ -18,6 +21,14 @@ class IdentityFiles(Adapter):
     def temp_metadata(self, cluster, name, id, check_code):  # noqa: A002 - as above
         text = TempBrokerMetadata(cluster, name, id, check_code).text
         return {"text": text, "readBack": read_back(read_temp_broker_metadata, text)}
+
+    def read_missing(self):
+        without_files = SimpleNamespace(host=SimpleNamespace(disk=SimpleNamespace(read=lambda _name: None)))
+        return {"loaded": _read(without_files, IDENTITY_FILE, read_broker_metadata) is not None}
+
+    def read_text(self, text):
+        found = read_back(read_broker_metadata, text)
+        return {name: found[name] for name in ("error", "message", "loaded", "id") if name in found}
 
     def clear_temp(self):
         """There is nothing to ask a table: the file is deleted."""

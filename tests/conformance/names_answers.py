@@ -1,9 +1,11 @@
 """Family names: what is made out of names, and which are refused."""
 
+import re
 from ipaddress import ip_address
 
 from conformance.java_errors import throwing
-from nodes.broker.tables.timer.delay_levels import parse_delay_level, queue_id_of
+from nodes.broker.tables.timer.delay_levels import level_of, parse_delay_level, queue_id_of
+from nodes.config import ClientConfig
 from nodes.protocol import model, names, namespaces
 from nodes.protocol.message_id import create_message_id, decode_message_id
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, is_readable, is_writeable
@@ -16,6 +18,8 @@ JAVA_KINDS = {
 STORE_TIMESTAMP = 1_000_000
 SHOWN_LEVELS = (0, 1, 2, 3, 18, 19, -1)
 POLLED_QUEUE = 3
+NUMBERED = (-1, 0, 1, 2, 17, 18, 19)
+"""Queues and levels that the cases were run with."""
 
 
 def names_and_texts(requested):
@@ -31,6 +35,9 @@ def client_id(requested):
 
 
 def instance_name(requested):
+    if "instanceName" not in requested:
+        made = change_instance_name_to_pid(ClientConfig().instance_name, 4711, 12)
+        return {"matchesDigitsHashDigits": bool(re.fullmatch(r"\d+#\d+", made))}
     return {"instanceName": change_instance_name_to_pid(requested["instanceName"], 1, 1)}
 
 
@@ -151,7 +158,7 @@ OPERATIONS = {
         "systemTopicSet": list(names.SYSTEM_TOPICS),
         "notAllowedSendTopicSet": list(names.NOT_ALLOWED_SEND_TOPICS),
     },
-    "predefinedGroups": lambda _: {"predefinedGroups": list(names.PREDEFINED_GROUPS)},
+    "predefinedGroups": lambda _: {"predefined": list(names.PREDEFINED_GROUPS)},
     "getReplyTopic": lambda requested: {"topic": names.reply_topic(requested["cluster"])},
     "validate": validated,
     "perm": perm,
@@ -159,6 +166,6 @@ OPERATIONS = {
         "addr": names.broker_vip_channel(requested["addr"], is_change=requested["isChange"])
     },
     "parseDelayLevel": delay_levels,
-    "delay_queue_ids": lambda requested: {"queueIds": [queue_id_of(level) for level in requested["levels"]]},
+    "delay_queue_ids": lambda _: {"rows": [[number, level_of(number), queue_id_of(number)] for number in NUMBERED]},
     "createMessageId": message_id,
 }

@@ -7,6 +7,8 @@ from conformance.pretended_time import ORIGIN_MS
 from nodes.broker.tables.pop.consumer_order_info import ConsumerOrderInfoManager
 
 TOPIC, GROUP = "tA", "g"
+WITHOUT_GROUP = "auto_clean_group_gone"
+"""The case whose group does not exist, which it only says by its name."""
 READ_QUEUES = 4
 BIG_NUMBER = re.compile(r"\d{13}")
 OFFSETS = re.compile(r'("o[ct]":)\{([^}]*)\}')
@@ -65,7 +67,8 @@ class OrderInfos(Adapter):
     def clear_block(self, queue_id, topic=TOPIC, group=GROUP):
         self.orders.clear_block(topic, group, queue_id)
 
-    def auto_clean(self, topic_exists=True, group_exists=True):
+    def auto_clean(self, topic_exists):
+        group_exists = self.case != WITHOUT_GROUP
         self.orders.auto_clean(lambda _: READ_QUEUES if topic_exists else None, lambda _: group_exists, self.now_ms)
 
     def encode(self):

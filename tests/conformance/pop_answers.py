@@ -4,10 +4,17 @@ import re
 
 from conformance.java_errors import throwing
 from nodes.broker.tables.pop.check_point import (
+    ACK_TAG,
+    ACK_TIME_INTERVAL_MS,
+    BATCH_ACK_TAG,
+    CK_TAG,
+    REVIVE_GROUP,
+    REVIVE_TOPIC_PREFIX,
     AckMsg,
     BatchAckMsg,
     PopCheckPoint,
     ack_from_json,
+    build_cluster_revive_topic,
     check_point_from_json,
     get_bit,
     set_bit,
@@ -33,6 +40,9 @@ GETTERS = {
 }
 GIVEN = re.compile(r"error, .*")
 """What an error cites: ours the text, Java's sometimes the map that it was about to fill."""
+
+READ_BY_NOBODY = {"SECOND": 1000, "lockTime": 5000, "retryQueueNum": 1, "LOCAL_HOST": "127.0.0.1", "SPLIT": "@"}
+"""What 5.3.3 defines, and what is no number or name of ours: its own classes write it out, or never read it."""
 
 
 def pop(requested):
@@ -163,11 +173,12 @@ def ack(requested):
 
 def read_check_point(requested):
     ck = check_point_from_json(requested["json"])
+    diff = ck.queue_offset_diff
     return {
         "startOffset": ck.start_offset,
         "num": ck.num,
         "cid": ck.cid or None,
-        "queueOffsetDiff": ck.queue_offset_diff,
+        "queueOffsetDiff": None if diff is None else list(diff),
         "popTime": ck.pop_time_ms,
         "invisibleTime": ck.invisible_time_ms,
         "reviveTime": ck.revive_time_ms,
@@ -183,8 +194,8 @@ def read_ack(requested):
     return {
         "ackOffset": read.ack_offset,
         "startOffset": read.start_offset,
-        "consumerGroup": read.consumer_group,
-        "topic": read.topic,
+        "consumerGroup": read.consumer_group or None,
+        "topic": read.topic or None,
         "queueId": read.queue_id,
         "popTime": read.pop_time_ms,
         "brokerName": read.broker_name,
@@ -196,13 +207,27 @@ def bits(requested):
     return {"setBitTrue_setBitFalse_getBit": found}
 
 
+def constants(_requested):
+    return {
+        "ackTimeInterval": ACK_TIME_INTERVAL_MS,
+        "REVIVE_GROUP": REVIVE_GROUP,
+        "REVIVE_TOPIC": REVIVE_TOPIC_PREFIX,
+        "CK_TAG": CK_TAG,
+        "ACK_TAG": ACK_TAG,
+        "BATCH_ACK_TAG": BATCH_ACK_TAG,
+        "buildClusterReviveTopic(DefaultCluster)": build_cluster_revive_topic("DefaultCluster"),
+        "POP_ORDER_REVIVE_QUEUE": extra_info.POP_ORDER_REVIVE_QUEUE,
+        **READ_BY_NOBODY,
+    }
+
+
 def _shown(value):
     return "null" if value is None else value
 
 
 OPERATIONS = {
     "buildExtraInfo": build,
-    "split_get": lambda requested: handle(requested["extraInfo"]),
+    "split_get": lambda requested: reporting(handle, requested["extraInfo"]),
     "getRealTopic3": lambda requested: reporting(
         lambda: {"topic": extra_info.real_topic(requested["topic"], requested["cid"], requested["retry"])}
     ),
@@ -215,4 +240,5 @@ OPERATIONS = {
     "BatchAckMsg": ack,
     "AckMsg_parse": read_ack,
     "DataConverter": bits,
+    "constants": constants,
 }

@@ -1,5 +1,7 @@
 """Family pop_buffer: `PopBufferMergeService`."""
 
+from collections import Counter
+
 from conformance.executing import Adapter
 from conformance.revive_log import ORIGIN_MS, ReviveLog, relative_key
 from nodes.broker.tables.pop.buffer import STORING, PopBufferMerge, PopBufferOptions
@@ -34,7 +36,7 @@ class PopBuffer(Adapter):
         self.log = ReviveLog()
         self.in_flight = PopInflightMessageCounter()
         self.offsets = {}
-        self.max_offset = 0
+        self.max_offsets = Counter()
         self.requested = 0
         self.topics, self.groups = {}, {}
 
@@ -70,8 +72,8 @@ class PopBuffer(Adapter):
         self.pops.scan_garbage(self.topics.__contains__, self.groups.__contains__, self.now_ms)
 
     def send(self, topic, queue_id, n, tag):
-        self.max_offset += n
-        return {"maxOffset": self.max_offset}
+        self.max_offsets[topic, queue_id] += n
+        return {"maxOffset": self.max_offsets[topic, queue_id]}
 
     def store(self, put_status):
         self.log.put_status = put_status
@@ -148,7 +150,7 @@ class PopBuffer(Adapter):
             "popTime": self.at_ms,
             "invisibleTime": invisible_time,
             "reviveQid": revive_qid,
-            "restNum": self.max_offset - offset - 1,
+            "restNum": self.max_offsets[topic, queue_id] - offset - 1,
             "startOffsetInfo": start_offset_info(topic, queue_id, offset),
             "msgOffsetInfo": msg_offset_info(topic, queue_id, [offset]),
             "messages": [[topic, queue_id, offset, 0, None]],

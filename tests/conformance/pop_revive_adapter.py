@@ -14,7 +14,7 @@ from nodes.broker.tables.pop.revive import (
     revived_message,
     unacked_offsets,
 )
-from nodes.protocol.model import Message
+from nodes.protocol.model import RETRY_TOPIC_PREFIX, Message
 from nodes.protocol.properties import FIRST_POP_TIME
 
 BROKER = "bk-a"
@@ -39,7 +39,7 @@ class PopRevive(Adapter):
         self.min_offsets = {}
         self.routes = {}
         self.groups = []
-        self.revive_offset = -1
+        self.revive_offsets = {}
         self.timer_behind = False
         self.slept_ms = 0
 
@@ -58,7 +58,12 @@ class PopRevive(Adapter):
 
     def send(self, topic, queue_id, n, tag):
         queue = self.queues[topic, queue_id]
-        queue |= dict.fromkeys(range(len(queue), len(queue) + n), tag)
+        for offset in range(len(queue), len(queue) + n):
+            queue[offset] = tag
+            if topic.startswith(RETRY_TOPIC_PREFIX):
+                place = f"{topic}#{queue_id}#{offset}"
+                row = {"reconsumeTimes": 0, "tag": tag, "firstPopTime": None, "origin": place}
+                self.log.append(topic, queue_id, row)
         return {"maxOffset": len(queue)}
 
     def remove_message(self, topic, queue_id, offset):
@@ -115,7 +120,8 @@ class PopRevive(Adapter):
     def revive_pass(self, revive_queue_id):
         self.slept_ms = 0
         committed = f"{REVIVE_TOPIC}@{REVIVE_GROUP}@{revive_queue_id}"
-        scan = ReviveScan(max(self.revive_offset, self.offsets.get(committed, -1)), self.now_ms, self.options)
+        before = self.revive_offsets.get(revive_queue_id, -1)
+        scan = ReviveScan(max(before, self.offsets.get(committed, -1)), self.now_ms, self.options)
         self._scan(scan, revive_queue_id, committed)
         new_offset = scan.old_offset
         for ck, revive in scan.due(lambda topic: (topic, 0) in self.queues, self.groups.__contains__):
@@ -124,7 +130,7 @@ class PopRevive(Adapter):
             new_offset = ck.revive_offset
         if new_offset > scan.old_offset:
             self.offsets[committed] = new_offset
-        self.revive_offset = new_offset
+        self.revive_offsets[revive_queue_id] = new_offset
         slept, self.slept_ms = self.slept_ms, 0
         return {
             "scanSleptMs": slept,
@@ -135,7 +141,7 @@ class PopRevive(Adapter):
                 for key, ck in sorted(scan.check_points.items())
             },
             "newOffset": new_offset,
-            "reviveOffset": self.revive_offset,
+            "reviveOffset": new_offset,
             "leftInflight": len(self.revives),
             **self.log.take_calls(),
         }
@@ -203,6 +209,8 @@ class PopRevive(Adapter):
             "firstPopTime": int(revived.properties[FIRST_POP_TIME]) - ORIGIN_MS,
             "origin": origin,
         }
-        self.offsets.setdefault(f"{revived.topic}@{ck.cid}@{revived.queue_id}", 0)
+        if (revived.topic, revived.queue_id) not in self.queues:
+            self.queues[revived.topic, revived.queue_id] = {}
+            self.offsets.setdefault(f"{revived.topic}@{ck.cid}@{revived.queue_id}", 0)
         self.log.append(revived.topic, revived.queue_id, row)
         return True

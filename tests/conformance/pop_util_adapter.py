@@ -1,10 +1,11 @@
-"""Family pop_util: one check point with its acknowledgements, and the keys made of topic and group."""
+"""Family pop_util: one check point with its acknowledgements, handles, and the keys made of topic and group."""
 
 import re
 
 from conformance.executing import Adapter
 from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint
 from nodes.protocol import names
+from nodes.protocol.extra_info import build_extra_info, parse_extra_info
 
 REVIVE_OFFSET = re.compile(r'"ro":\d+')
 POLLED_QUEUE = 3
@@ -39,6 +40,23 @@ class PopUtil(Adapter):
     def _handle(self, broker_name):
         ck = self.ck
         return ck.start_offset, ck.cid, ck.topic, ck.queue_id, ck.pop_time_ms, broker_name
+
+    def extra_info(self, **given):
+        words = [given[name] for name in ("ck_queue_offset", "pop_time", "invisible_time", "revive_qid", "topic")]
+        words += [given["broker_name"], given["queue_id"]]
+        text = build_extra_info(*words, given["msg_queue_offset"])
+        info = parse_extra_info(text)
+        return {
+            "text": build_extra_info(*words),
+            "textWithOffset": text,
+            "ckQueueOffset": info.ck_queue_offset,
+            "popTime": info.pop_time_ms,
+            "invisibleTime": info.invisible_time_ms,
+            "reviveQid": info.revive_qid,
+            "brokerName": info.broker_name,
+            "queueId": info.queue_id,
+            "queueOffset": info.queue_offset,
+        }
 
     def keys(self, topic, group):
         return {

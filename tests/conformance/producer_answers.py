@@ -14,7 +14,12 @@ from nodes.protocol.java import as_int, java_hash
 from nodes.protocol.model import MessageQueue
 from nodes.routes import SendWhichQueue
 
-JAVA_KINDS = {ZeroDivisionError: "ArithmeticException"}
+
+class NoObjectError(Exception):
+    """The hash of null is asked for."""
+
+
+JAVA_KINDS = {ZeroDivisionError: "ArithmeticException", NoObjectError: "NullPointerException"}
 NOW_MS = 1_000_000_000
 JAVA_TRUE_HASH, JAVA_FALSE_HASH = 1231, 1237
 
@@ -99,6 +104,14 @@ def of_an_unknown_broker(_requested):
     return {"isAvailable": tolerance.is_available("x", NOW_MS), "isReachable": tolerance.is_reachable("x")}
 
 
+def isolated_then_removed(_requested):
+    tolerance = LatencyFaultTolerance()
+    tolerance.update_fault_item("b", 100, 30_000, reachable=True, now_ms=NOW_MS)
+    before = tolerance.is_available("b", NOW_MS)
+    tolerance.remove("b")
+    return {"before": before, "after": tolerance.is_available("b", NOW_MS)}
+
+
 def by_hash(requested):
     hashed = java_object_hash(requested["argType"], requested["arg"])
     sizes = [tuple(MessageQueue("T", "b", number) for number in range(size)) for size in requested["sizes"]]
@@ -106,6 +119,8 @@ def by_hash(requested):
 
 
 def java_object_hash(kind, argument):
+    if kind == "null":
+        raise NoObjectError
     if kind == "String":
         return as_int(java_hash(argument))
     if kind == "Boolean":
@@ -121,9 +136,10 @@ OPERATIONS = {
     "MQFaultStrategy.selectOneMessageQueue": avoiding,
     "MQFaultStrategy.selectOneMessageQueue_empty": of_no_queues,
     "MQFaultStrategy.updateFaultItem": faults_reported,
-    "MQFaultStrategy.computeNotAvailableDuration": lambda requested: {
-        "notAvailableDuration": [compute_not_available_duration_ms(latency_ms) for latency_ms in requested["latencies"]]
+    "computeNotAvailableDuration": lambda requested: {
+        "duration_ms": [compute_not_available_duration_ms(latency_ms) for latency_ms in requested["latency_ms"]]
     },
+    "isolate_then_remove": isolated_then_removed,
     "tables": tables,
     "unknown_broker": of_an_unknown_broker,
     "SelectMessageQueueByHash": by_hash,

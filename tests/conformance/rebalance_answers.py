@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from itertools import groupby
 from types import SimpleNamespace
 
+import attrs
 import trio
 
 from nodes.allocation.averagely import allocate_averagely
@@ -36,7 +37,9 @@ NEVER_MS = 1_000_000
 NOWHERE = SimpleNamespace(warning=lambda *_, **__: None, info=lambda *_, **__: None)
 
 CONFIGURED = [["T", "broker-a", 0], ["T", "broker-a", 1]]
-"""The queues of CONFIG where a case does not notify them."""
+"""The queues of CONFIG where a case does not list them."""
+CONFIGURED_NONE = "rebalance/edge/config-null"
+"""The case whose CONFIG has no list, which it only says by its name."""
 
 
 def strategy_of(requested):
@@ -44,6 +47,13 @@ def strategy_of(requested):
         return STRATEGIES[requested.get("strategy", "AVG")]
     listed = requested.get("messageQueueList", CONFIGURED)
     return AllocateByConfig(None if listed is None else tuple(MessageQueue(*queue) for queue in listed))
+
+
+def with_configured_queues(question):
+    """The question with the queues of CONFIG, if a case has none."""
+    if question.name != CONFIGURED_NONE:
+        return question
+    return attrs.evolve(question, requested=question.requested | {"messageQueueList": None})
 
 
 def rebalance(requested):

@@ -3,6 +3,7 @@
 import attrs
 
 from conformance.java_errors import throwing
+from conformance.wire_body_answers import subscription_hash
 from nodes.filter.filter_api import (
     ExpressionMissingError,
     SubscriptionError,
@@ -13,8 +14,12 @@ from nodes.filter.filter_api import (
     is_tag_type,
     tags_code,
 )
+from nodes.protocol.java import as_int
+from nodes.protocol.json_text import from_json, to_json
 from nodes.protocol.model import SubscriptionData
 
+SAME_VERSION = 1
+"""Of all subscriptions of a case that are made at the same instant."""
 JAVA_KINDS = {SubscriptionError: "Exception", ExpressionMissingError: "IllegalArgumentException"}
 
 
@@ -67,6 +72,8 @@ def of_a_type(requested):
 
 
 def matched(requested):
+    if "subscriptionData" in requested:
+        return {"brokerMatches": broker_matches(requested["subscriptionData"], tags_code(requested["tag"]))}
     data = attrs.evolve(
         build_subscription_data("T", requested["expression"]), class_filter_mode=requested["classFilterMode"]
     )
@@ -83,13 +90,17 @@ def passing(data, tag):
 
 
 def alike(requested):
-    """Which subscriptions are one; their versions do not count."""
-    built_ones = [
-        attrs.evolve(build(item["topic"], item["expression"], item["type"]), class_filter_mode=item["classFilterMode"])
-        for item in requested["subs"]
-    ]
-    subs = [attrs.evolve(built_one, sub_version=0) for built_one in built_ones]
-    return {"equals": [[sub == other for other in subs] for sub in subs]}
+    """Which subscriptions are one; Java's order and hash know no versions."""
+    subs = []
+    for topic, expression, kind, *version in requested["subs_topic_expr_type"]:
+        given = int(version[0].removeprefix("subVersion=")) if version else SAME_VERSION
+        subs.append(attrs.evolve(build(topic, expression, kind), sub_version=given))
+    keys = [f"{sub.topic}@{sub.sub_string}" for sub in subs]
+    return {
+        "equals": [[sub == other for other in subs] for sub in subs],
+        "compareToSign": [[(key > other) - (key < other) for other in keys] for key in keys],
+        "hashCode": [as_int(subscription_hash(from_json(to_json(sub)))) for sub in subs],
+    }
 
 
 OPERATIONS = {

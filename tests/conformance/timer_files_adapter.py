@@ -1,8 +1,10 @@
-"""Family timer_files: `TimerLog`, `TimerMetrics`, and small parts of `TimerMessageStore`."""
+"""Family timer_files: `TimerLog`, `TimerMetrics`, `TimerCheckpoint`, and small parts of `TimerMessageStore`."""
 
 from conformance.executing import Adapter
+from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint
 from nodes.broker.tables.timer.timer_log import UNIT_SIZE, TimerLogPositions, TimerMetrics
 from nodes.broker.tables.timer.timer_messages import build_delete_key, is_magic_ok
+from nodes.protocol.model import DataVersion
 
 
 class TimerFiles(Adapter):
@@ -17,6 +19,24 @@ class TimerFiles(Adapter):
             "count": {topic: [found.count, found.time_stamp] for topic, found in counts.items()},
             "version": {"counter": changes} if changes else {},
         }
+
+    def encode(self, data_version, **given):
+        self.point = TimerCheckPoint(
+            given["last_read_time_ms"],
+            given["last_timer_log_flush_pos"],
+            given["last_timer_queue_offset"],
+            given["master_timer_queue_offset"],
+            DataVersion(*data_version),
+        )
+        return {"hex": self.point.encode().hex()}
+
+    def decode(self):
+        return shown(TimerCheckPoint.decode(self.point.encode()))
+
+    def decode_32_bytes_of_an_old_master(self):
+        read = shown(TimerCheckPoint.decode(self.point.encode()[:32]))
+        *_, counter = read["dataVersion"]
+        return {name: read[name] for name in ("lastReadTimeMs", "masterTimerQueueOffset")} | {"counter": counter}
 
     def append(self, bytes):  # noqa: A002
         return {"position": self.log.append(bytes)}
@@ -40,3 +60,13 @@ class TimerFiles(Adapter):
 
     def clean_metrics(self, topics):
         self.metrics.clean_metrics(topics)
+
+
+def shown(point):
+    return {
+        "lastReadTimeMs": point.last_read_time_ms,
+        "lastTimerLogFlushPos": point.last_timer_log_flush_pos,
+        "lastTimerQueueOffset": point.last_timer_queue_offset,
+        "masterTimerQueueOffset": point.master_timer_queue_offset,
+        "dataVersion": [point.data_version.state_version, point.data_version.timestamp, point.data_version.counter],
+    }

@@ -19,6 +19,10 @@ from nodes.protocol.properties import REAL_QUEUE_ID, REAL_TOPIC, TIMER_DEL_UNIQK
 GROUP_MAX = 11
 SLOTS = range(-50, 400)
 SHIFT_MS = 1_000_000
+PAUSE_MS = 500
+"""Between two tries to put a message that is due."""
+NO_RESULT = "NULL"
+"""What a case calls a put without a result."""
 
 
 class TimerStores(Adapter):
@@ -53,13 +57,14 @@ class TimerStores(Adapter):
         self.slept_ms += int(duration_ms)
 
     async def put(self, message):
-        status = PutMessageStatus(self.scripted.popleft() if self.scripted else "PUT_OK")
+        name = self.scripted.popleft() if self.scripted else "PUT_OK"
+        status = None if name == NO_RESULT else PutMessageStatus(name)
         self.puts.append(
             {
                 "topic": message.topic,
                 "queueId": message.queue_id,
                 "properties": {name: shown_text(text) for name, text in message.properties.items()},
-                "status": status,
+                "status": name,
                 "clock": self.now_ms() - ORIGIN_MS,
             }
         )
@@ -134,7 +139,7 @@ class TimerStores(Adapter):
         )
 
     def enqueue(self):
-        self.slept_ms = 0
+        self.slept_ms = -self._pauses_ms()
         before = self.timer.curr_queue_offset
         taken = list(self.timer.enqueue(self.now_ms(), 1024))
         found = bool(taken) and self.timer.curr_queue_offset - before == len(taken)
@@ -148,6 +153,15 @@ class TimerStores(Adapter):
         self.timer.commit(self.timer.curr_queue_offset, self.now_ms())
         return {"found": found, "requests": len(taken), "puts": self.taken_puts()}
 
+    def _pauses_ms(self):
+        """The pauses between the puts of messages that are due already: the time of a step is that after them."""
+        waiting = self.messages.messages(TIMER_TOPIC, 0, self.timer.curr_queue_offset, 1024)
+        before_ms, now_ms = self.timer.curr_write_time_ms, ORIGIN_MS + self.at_ms
+        presents = ((message, before_ms if number < GROUP_MAX else now_ms) for number, message in enumerate(waiting))
+        if not any(int(message.properties[TIMER_OUT_MS]) < present_ms for message, present_ms in presents):
+            return 0
+        return PAUSE_MS * sum(status != "PUT_OK" for status in self.scripted)
+
     def dequeue_until_idle(self):
         self.slept_ms = 0
         # Nothing but an enqueue moves the present on here.
@@ -159,7 +173,8 @@ class TimerStores(Adapter):
             self.timer.move_read_time()
         self.timer.is_enqueuing = False
         assert self.timer.curr_write_time_ms == present_ms
-        visited = (self.timer.curr_read_time_ms - before_ms) // self.timer.precision_ms
+        delivers = self.progress.should_running_dequeue
+        visited = (self.timer.curr_read_time_ms - before_ms) // self.timer.precision_ms if delivers else 0
         return {"slotsVisited": visited, "puts": self.taken_puts()}
 
     def taken_puts(self):

@@ -24,7 +24,7 @@ from nodes.wire.register_broker_body import (
 
 MODULES = [importlib.import_module(f"nodes.protocol.{name}") for name in ("bodies", "model")]
 ALIASES = {"KVTable": "KvTable", "SubscriptionGroupWrapper": "SubscriptionGroupTable"}
-MORE_THAN_OURS = {"QueryAssignmentResponseBody", "SubscriptionGroupConfig"}
+MORE_THAN_OURS = {"QueryAssignmentResponseBody", "SubscriptionGroupConfig", "SubscriptionGroupWrapper"}
 """What ours lack of these is nothing that the emulator needs."""
 LETTERS = {
     "bitSet": "b",
@@ -43,6 +43,7 @@ NEW_VERSION = {"counter": 0, "stateVersion": 0, "timestamp": "<now>"}
 NOT_OURS = {"uncompressedJson", "bodyCrc32_of_compressed", "bodyCrc32_of_uncompressed", "mappingDataVersion", "note"}
 """Who registers here writes no checksum, and versions of static topics are not emulated."""
 RENAMED = {"isWithoutSub": "withoutSub"}
+NOW_MS = 1_700_000_000_000
 
 
 def wire_body(requested):
@@ -63,8 +64,7 @@ def wire_body(requested):
         case "RegisterBrokerBody.encode":
             return _registration(requested["fields"])
         case "DataVersion.nextVersion":
-            version = DataVersion(*requested["stateVersion_timestamp_counter"])
-            return {"next": [attrs.astuple(version.next_version(0, state)) for state in requested["stateVersions"]]}
+            return _next_versions(DataVersion(*requested["start"]))
         case "DataVersion.compare":
             versions = [DataVersion(*version) for version in requested["stateVersion_timestamp_counter"]]
             return {
@@ -93,7 +93,7 @@ def _something(value):
         retained = {_key(key): _something(item) for key, item in value.items() if key not in NOT_OURS}
         return {key: item for key, item in retained.items() if item not in (None, "", [], {}, False, 0)}
     if isinstance(value, list | tuple):
-        return sorted((_something(item) for item in value), key=json.dumps)
+        return sorted((_something(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
     return value
 
 
@@ -235,7 +235,12 @@ def _fingerprint(fields):
 
 
 def _bucket(subscription):
-    """Where a Java set of up to twelve keeps a subscription: `SubscriptionData#hashCode`, without its version."""
+    """Where a Java set of up to twelve keeps a subscription."""
+    return bucket_of(subscription_hash(subscription), 16)
+
+
+def subscription_hash(subscription):
+    """`SubscriptionData#hashCode`, without its version, in 32 bits."""
     hashed = 31 + (1231 if subscription["classFilterMode"] else 1237)
     for part in (
         sum(subscription["codeSet"]),
@@ -245,7 +250,13 @@ def _bucket(subscription):
         java_hash(subscription["expressionType"]),
     ):
         hashed = 31 * hashed + part
-    return bucket_of(hashed & 0xFFFFFFFF, 16)
+    return hashed & 0xFFFFFFFF
+
+
+def _next_versions(start):
+    made = {"nextVersion": start.next_version(NOW_MS), "nextVersion(9)": start.next_version(NOW_MS, 9)}
+    counted = {f"{name}_state_counter": [item.state_version, item.counter] for name, item in made.items()}
+    return counted | {"timestampBecomesNow": all(item.timestamp == NOW_MS for item in made.values())}
 
 
 def _topic(fields):

@@ -17,8 +17,16 @@ from nodes.wire.remoting_command import (
 )
 
 TABLES = {"LanguageCode": LanguageCode, "RequestCode": RequestCode, "ResponseCode": ResponseCode}
-OURS = (ResponseCode.FENCED, ResponseCode.GRPC_ERROR)
-"""Codes that RocketMQ does not have."""
+OURS_FROM = 400_001
+"""From here on RocketMQ has no codes of requests."""
+OURS = (
+    ResponseCode.FENCED,
+    ResponseCode.GRPC_ERROR,
+    RequestCode.DLEDGER_VOTE,
+    RequestCode.DLEDGER_PUSH,
+    *(code for code in RequestCode if code >= OURS_FROM),
+)
+"""Codes that RocketMQ does not have, or that are DLedger's."""
 JAVA_ERRORS = {
     BadLengthError: "RemotingCommandException",
     EndsEarlyError: "IndexOutOfBoundsException",
@@ -37,6 +45,8 @@ def wire_command(requested):
             defaults = {"flag": 0, "remark": None, "language": "JAVA", "bodyHex": None}
             encoded = _encoded(defaults | requested, fields)
             return {"hex": encoded["hex"], "decoded": encoded["decoded"]}
+        case "LanguageCode":
+            return {"codes": [[language.name, int(language)] for language in LanguageCode]}
         case table if table in TABLES:
             return {member.name: int(member) for member in TABLES[table] if member not in OURS}
     raise AssertionError(f"no operation is called {requested['op']}")
@@ -54,7 +64,7 @@ def in_any_order(out):
     if isinstance(shown.get("jsonHeader"), str):
         shown["jsonHeader"] = json.loads(shown["jsonHeader"])
     for table in TABLES.values():
-        if "SUCCESS" in out or "SEND_MESSAGE" in out or "JAVA" in out:
+        if "SUCCESS" in out or "SEND_MESSAGE" in out:
             shown = {name: value for name, value in shown.items() if name in table.__members__} or shown
     return shown
 
@@ -88,6 +98,8 @@ def _decoded(content):
         read = decode_remoting(content)
     except FrameError as error:
         return {"error": JAVA_ERRORS.get(type(error), "JSONException")}
+    if read.language is None and read.serialize_type is SerializeType.ROCKETMQ:
+        return {"error": "NullPointerException"}  # of a language that is unknown to this version the name is asked for
     return {
         "code": read.code,
         "opaque": read.opaque,

@@ -192,6 +192,71 @@ def test_a_member_that_is_behind_is_not_elected(seed):
     assert elected == [False, True]
 
 
+@pytest.mark.parametrize("flush_disk_type", ["SYNC_FLUSH", "ASYNC_FLUSH"])
+def test_sends_wait_for_the_quorum_and_never_for_a_disk(flush_disk_type):
+    """A disk that hardly answers any more delays nothing: the leader sends its heartbeats, so nobody takes over."""
+    text = _SCENARIO.replace(
+        "enableDLegerCommitLog = true", f'enableDLegerCommitLog = true, flushDiskType = "{flush_disk_type}"'
+    )
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.begin(f"slow-disk {master(stage)} 60000")
+        await stage.at_ms(60_000)
+
+    trace = execute(loads(text, "dledger"), script)
+    asked = trace.select("rpc", kind="request", event="sent", code=int(RequestCode.SEND_MESSAGE_V2), src="p1")
+    answers = trace.select("rpc", kind="response", event="delivered", code=int(RequestCode.SEND_MESSAGE_V2), dst="p1")
+    during = [row for row in answers if row.at_s > 30]
+    assert len(during) >= 295, "ten a second"
+    assert {row.status for row in during} == {ResponseCode.SUCCESS}
+    assert len(asked) - len(answers) <= 1, "nothing is late"
+    assert len(masters(trace)) == 1
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_a_leader_that_returns_after_a_power_loss_wedges_nothing(seed):
+    """It may be elected again in its own term: then it goes on with that epoch, which its followers share."""
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        leader = master(stage)
+        await stage.power_off(leader)
+        stage.start(leader)
+        await stage.at_ms(60_000)
+        master(stage)
+        terms = [[entry.epoch for entry in stage.node(name).parts.group.ha.epochs.entries] for name in NODES]
+        assert terms[0] == terms[1] == terms[2]
+
+    trace = run(script, seed)
+    acknowledged = [row for row in trace.select("messages", event="consumed") if row.at_s > 55]
+    assert acknowledged, "messages are stored and read again"
+
+
+def test_a_power_loss_takes_what_the_leader_has_not_flushed_and_its_followers_have_it():
+    ends: list[int] = []
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(30_000)
+        await stage.kill("p1")
+        await stage.for_ms(2_000)
+        guest = await popping_guest(stage)
+        for lost_after_ms in (0, 20):
+            leader = master(stage)
+            before = stage.node(leader).context.store.max_commit_log_offset
+            assert (await guest.send(leader)).code == ResponseCode.SUCCESS
+            await stage.for_ms(lost_after_ms)
+            await stage.power_off(leader)
+            stage.start(leader)
+            await stage.for_ms(1)
+            ends.append(stage.node(leader).context.store.max_commit_log_offset - before)
+            await stage.for_ms(60_000)
+            assert min(stage.node(name).context.store.max_commit_log_offset for name in NODES) > before
+
+    run(script)
+    assert ends[0] == 0 < ends[1]
+
+
 def test_any_port_of_a_broker_leaves_one_for_its_dledger():
     assert [dledger_port(port) for port in (1, 10_911, 35_535, 35_536, 65_535)] == [
         30_001,

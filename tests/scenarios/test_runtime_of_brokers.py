@@ -114,3 +114,51 @@ def test_requests_that_wait_for_a_thread_are_counted_with_the_wait_of_the_first(
     assert 990 <= int(table["sendThreadPoolQueueHeadWaitTimeMills"]) <= 1_010
     assert (table["sendThreadPoolQueueCapacity"], table["pullThreadPoolQueueCapacity"]) == ("10000", "100000")
     assert (table["pullThreadPoolQueueSize"], table["EndTransactionQueueSize"]) == ("0", "0")
+
+
+# The timer of a slave
+
+SLAVE = f"{BROKER}-s1"
+WHEEL_S = 7 * 86_400 - 60
+"""So far a wheel can be behind: seven days, without its blank slots."""
+
+
+def timer_progress(*at_s: float, script_before_s: float = 1, before=None) -> list[tuple[int, int]]:
+    """What mqadmin prints of a slave below #Timer(Progress): how many seconds and how many messages it is behind."""
+    seen: list[tuple[int, int]] = []
+
+    async def script(stage: Stage) -> None:
+        guest = await a_guest(stage)
+        await stage.at_ms(script_before_s * 1_000)
+        if before is not None:
+            await before(stage, guest)
+        for second in at_s:
+            await stage.at_ms(second * 1_000)
+            answer = await guest.ask(SLAVE, RequestCode.GET_BROKER_RUNTIME_INFO)
+            table = decode_body(KvTable, answer.body).table
+            seen.append((int(table["timerReadBehind"]), int(table["timerOffsetBehind"])))
+
+    execute(a_scenario(queues=1, brokers=broker_groups(slaves=1)), script)
+    return seen
+
+
+def test_a_slave_follows_the_timer_of_its_master_before_there_is_a_timed_message():
+    """It asks every 3 s, the first time after 10 s; until then its wheel is as old as it can be."""
+    (first_s, _), *others = timer_progress(5, 13, 24, 36, 48)
+    assert WHEEL_S <= first_s <= WHEEL_S + 5
+    assert all(1 <= behind_s <= 5 and not messages for behind_s, messages in others)
+
+
+def test_a_slave_that_does_not_reach_its_master_falls_behind():
+    async def cut(stage: Stage, _guest: Guest) -> None:
+        stage.cut(BROKER, SLAVE)
+
+    ((behind_s, _),) = timer_progress(60, script_before_s=31, before=cut)
+    assert 29 <= behind_s <= 35
+
+
+def test_after_a_timed_message_it_goes_on_in_the_same_way():
+    async def send(_stage: Stage, guest: Guest) -> None:
+        await guest.send(BROKER, TIMER_DELAY_SEC="5")
+
+    assert all(1 <= behind_s <= 5 for behind_s, _ in timer_progress(18, 24, 36, 48, script_before_s=15, before=send))

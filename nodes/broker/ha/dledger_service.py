@@ -51,6 +51,24 @@ class DLedgerHaService(AutoSwitchHaService):
     def __init__(self, broker: BrokerContext, on_replicated: Callable[[str, int], None], members: int) -> None:
         super().__init__(broker, on_replicated)
         self.quorum = self.in_sync = QuorumAcks(self.epochs, members)
+        self._is_leader = False
+
+    def change_to_master(self, epoch: int) -> None:
+        """Begin a term as leader."""
+        self._is_leader = True
+        super().change_to_master(epoch)
+
+    def change_to_slave(self, epoch: int, broker_id: int) -> None:
+        """Follow the leader of a term."""
+        self._is_leader = False
+        super().change_to_slave(epoch, broker_id)
+
+    def on_open(self, channel: Channel) -> None:
+        """A follower has connected; only a leader sends its log, so one that was started again is not followed."""
+        if self._is_leader:
+            super().on_open(channel)
+        else:
+            channel.close()
 
     @property
     def _link_config(self) -> BrokerConfig:

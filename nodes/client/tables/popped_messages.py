@@ -98,7 +98,7 @@ def retained_and_acknowledged(
 
 def handle_of(message: Message) -> ExtraInfo:
     """The handle of a popped message."""
-    return parse_extra_info(message.properties.get(POP_CK, ""))
+    return parse_extra_info(message.properties.get(POP_CK))
 
 
 def is_pop_timeout(messages: Sequence[Message], now_ms: int) -> bool:

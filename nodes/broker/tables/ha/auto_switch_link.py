@@ -119,8 +119,7 @@ class SlaveEnd:
         """
         if self.is_transferring:
             raise RefusedFrameError("a second handshake", wait_ms=_STATE_NOT_MATCHED_WAIT_MS)
-        point = None
-        self.reported_offset = 0
+        point, reported_offset = None, 0
         if self._epochs.entries:
             others = EpochFile.of(master.entries).with_end(master.log_end)
             point = self._epochs.with_end(max_offset).consistent_point(others)
@@ -128,7 +127,8 @@ class SlaveEnd:
                 problem = "the master's log and the own one share no epoch"
                 raise RefusedFrameError(problem, wait_ms=_NO_CONSISTENT_POINT_WAIT_MS)
             self._epochs.truncate_from(point)
-            self.reported_offset = point
+            reported_offset = point
+        self.reported_offset = reported_offset
         self.is_transferring = True
         return point
 

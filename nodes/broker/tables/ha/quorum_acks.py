@@ -33,6 +33,11 @@ class QuorumAcks(MasterSyncStateSet):
         ends = sorted((max_offset, *(link.ack_offset for link in self.links)), reverse=True)
         return ends[self.majority - 1] if len(ends) >= self.majority else self._confirm_offset
 
+    def _begin(self, epoch: int, max_offset: int) -> None:
+        """Begin a term; a leader that was started again, and elected in its own term, goes on with that."""
+        if epoch != self._epochs.last_epoch:
+            super()._begin(epoch, max_offset)
+
     def _reported(self, members: Iterable[int]) -> tuple[int, ...]:
         """Nothing is remembered: the members of the group are fixed."""
         return tuple(members)

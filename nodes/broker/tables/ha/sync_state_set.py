@@ -169,7 +169,7 @@ class MasterSyncStateSet:
             return False
         self.links.clear()
         self._confirm_offset = self._computed_confirm_offset(max_offset)
-        self._epochs.begin(epoch, max_offset)
+        self._begin(epoch, max_offset)
         self.state_machine_version = epoch
         return True
 
@@ -184,6 +184,9 @@ class MasterSyncStateSet:
         self._epochs.begin(epoch, max_offset)
         self.state_machine_version = epoch
         return True
+
+    def _begin(self, epoch: int, max_offset: int) -> None:
+        self._epochs.begin(epoch, max_offset)
 
     def follow(self, epoch: int) -> bool:
         """Take part in an epoch as a slave.

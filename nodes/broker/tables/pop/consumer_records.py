@@ -6,13 +6,14 @@ Mirrors:
     `org.apache.rocketmq.broker.pop.PopConsumerRecord`, `PopConsumerRocksdbStore`.
 """
 
+import json
 from bisect import bisect_left
 from collections.abc import Iterable
 
 import attrs
 
 from nodes.protocol.extra_info import RetryMark
-from nodes.protocol.json_text import from_json, to_json
+from nodes.protocol.json_text import from_json
 from nodes.values import frozen
 
 REWRITE_INTERVALS_S = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
@@ -108,8 +109,8 @@ class PopConsumerStore:
 
 
 def encode_pop_records(records: Iterable[PopConsumerRecord]) -> bytes:
-    """The file of the records."""
-    return to_json([_fields(record) for record in records], standard=True).encode()
+    """The file of the records, each as RocketMQ writes it."""
+    return json.dumps([_fields(record) for record in records], ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def decode_pop_records(content: bytes) -> tuple[PopConsumerRecord, ...]:
@@ -128,14 +129,14 @@ def decode_pop_records(content: bytes) -> tuple[PopConsumerRecord, ...]:
             read["invisibleTime"],
             read["offset"],
             read["attemptTimes"],
-            read["attemptId"],
+            read.get("attemptId"),
         )
         for read in from_json(content.decode())
     )
 
 
-def _fields(record: PopConsumerRecord) -> dict[str, int | str | None]:
-    return {
+def _fields(record: PopConsumerRecord) -> dict[str, int | str]:
+    fields: dict[str, int | str] = {
         "popTime": record.pop_time_ms,
         "groupId": record.group,
         "topicId": record.topic,
@@ -144,8 +145,8 @@ def _fields(record: PopConsumerRecord) -> dict[str, int | str | None]:
         "invisibleTime": record.invisible_time_ms,
         "offset": record.offset,
         "attemptTimes": record.attempt_times,
-        "attemptId": record.attempt_id,
     }
+    return fields if record.attempt_id is None else {**fields, "attemptId": record.attempt_id}
 
 
 def _bytes_of(number: int, size: int) -> bytes:

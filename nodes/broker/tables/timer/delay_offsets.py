@@ -17,6 +17,7 @@ from nodes.protocol.model import DataVersion
 from nodes.values import frozen
 
 _CHECK_POINT = struct.Struct(">7q")
+_WITHOUT_VERSION = struct.Struct(">4q")
 
 
 class DelayOffsets:
@@ -104,11 +105,13 @@ class TimerCheckPoint:
 
     @classmethod
     def decode(cls, content: bytes | None) -> "TimerCheckPoint":
-        """Read 56 bytes.
+        """Read 56 bytes, or the 32 of an old release, which has no version.
 
         Raises:
             ProtocolError: they are more or fewer.
         """
+        if content is not None and len(content) == _WITHOUT_VERSION.size:
+            return cls(*_WITHOUT_VERSION.unpack(content))
         try:
             read, flushed, taken, masters, *version = _CHECK_POINT.unpack(content or b"")
         except struct.error as error:
@@ -123,6 +126,10 @@ class TimerProgress:
     check_point: TimerCheckPoint
     should_running_dequeue: bool = False
     """Whether this broker delivers timed messages; if so, it copies no check point."""
+
+    def move(self, read_time_ms: int) -> None:
+        """Move the read time of the check point; the rest stays, and so does its version."""
+        self.check_point = attrs.evolve(self.check_point, last_read_time_ms=read_time_ms)
 
     def follow(self, other: TimerCheckPoint) -> None:
         """Adopt another broker's check point, except for what concerns its own files."""

@@ -141,10 +141,11 @@ class TimerStore:
         earliest_ms = self._format_time(now_ms) - (DAY_SLOTS - _BLANK_SLOTS) * self.precision_ms
         self.curr_read_time_ms = max(point.last_read_time_ms, earliest_ms)
         self.move_write_time(now_ms)
+        self.prepare_check_point(now_ms)
 
     @property
     def has_messages(self) -> bool:
-        """Whether the timer's topic has ever had a message; before that, nothing is written down."""
+        """Whether the timer's topic has ever had a message; before that, no file is written, and no version made."""
         return self._store.max_offset(TIMER_TOPIC, 0) > 0
 
     def change_dequeue(self, *, running: bool) -> None:
@@ -189,14 +190,19 @@ class TimerStore:
     def catch_up_check_point(self, now_ms: int, *, flushes_min: int = 0) -> TimerCheckPoint:
         """The check point as it was last written, which happens once in each flush interval.
 
+        Before the first message its read time moves on, for slaves follow it, and nothing else.
+
         Args:
             flushes_min: how often it was written at least, whatever the clock says.
         """
         passed = max(0, (now_ms - self._prepared_ms) // self.config.timer_flush_interval_ms)
         flushes = max(passed, flushes_min)
-        if flushes and self.has_messages:
+        if flushes:
             self.catch_up(now_ms)
-            self.prepare_check_point(now_ms, flushes=flushes)
+            if self.has_messages:
+                self.prepare_check_point(now_ms, flushes=flushes)
+            else:
+                self.progress.move(self.curr_read_time_ms)
         self._prepared_ms += passed * self.config.timer_flush_interval_ms
         return self.progress.check_point
 
