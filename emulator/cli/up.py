@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import attrs
 import trio
@@ -16,7 +17,7 @@ import typer
 from emulator.analysis.live.storms import LiveStorms
 from emulator.base.extra import ExtraMissingError, require_proxy_extra
 from emulator.base.printing import print_line
-from emulator.cli.terminal import NAME, complain
+from emulator.cli.terminal import INTERRUPTED, NAME, complain
 from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr, proxy_namesrv_addr
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
@@ -35,6 +36,8 @@ from nodes.fields import FieldError
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """Exit status of shells for a command that cannot be run."""
+_ENDS_WITHIN_S = 5
+"""Time from the first Ctrl-C to the end of the process, whatever it does."""
 
 
 class GuestCommand:
@@ -165,6 +168,7 @@ def run_live(
     prompt = Prompt.of_this_terminal() if guest_command is None else Prompt(interactive=False)
     events = _EventPrinter(scenario, prompt)
     session_tasks = (
+        _end_soon,
         *((events.follow,) if guest_command is None else ()),
         serve_control,
         *(
@@ -251,6 +255,29 @@ def _end_on_signals() -> None:
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` ignores it
         signal.signal(signal.SIGHUP, lambda *_: _end_without_terminal())
+
+
+async def _end_soon(_session: Session) -> None:
+    """Have the first Ctrl-C end the run, a second one the process at once, and time after some seconds; a session task.
+
+    Trio turns the first one into `KeyboardInterrupt`, which code of the user's own may catch.
+    """
+    interrupt = signal.getsignal(signal.SIGINT)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, _ENDS_WITHIN_S)
+        if callable(interrupt):
+            interrupt(number, frame)
+
+    signal.signal(signal.SIGINT, end)
+
+
+def _give_up(_number: int, _frame: FrameType | None) -> None:
+    """The run has not ended in time: end the process, whatever it does."""
+    complain(f"not ended within {_ENDS_WITHIN_S} s; what was traced until now can be read")
+    os._exit(INTERRUPTED)
 
 
 def _end_without_terminal() -> None:
