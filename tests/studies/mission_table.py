@@ -34,7 +34,10 @@ REPORTED_MS = {
 }
 """Of the report, by condition of the campaign."""
 _MESSAGES = 1_000_000
-_HEADINGS = ("rebalance", "method", "emulated s", "ratio", "reported s", "ratio", "settled s", "deviation", "kept")
+_HEADINGS = (
+    *("rebalance", "method", "emulated s", "more ms", "ratio", "reported s", "more ms", "ratio"),
+    *("settled s", "deviation", "kept"),
+)
 
 _MessagesOption = Annotated[int, typer.Option(min=10_000, max=_MESSAGES, help="Messages in all.")]
 
@@ -51,8 +54,8 @@ class MissionRun:
     """Standard deviation of the members' numbers of queues after that."""
     retained: float
     """Part of the queues that kept their owner, of those that could."""
-    calculation_ms: float
-    """CPU of all allocations."""
+    python_ms: float
+    """CPU that the emulator takes for all allocations, which is no time of the run."""
     cpu_s: float
     mib: float
     """Most memory of the process."""
@@ -79,15 +82,16 @@ def rendered(found: dict[tuple[str, str], MissionRun], messages: int) -> Table:
         messages: how many were sent in each.
     """
     table = Table(title=f"{messages:,} messages, 4 queues, 4 consumers", box=None)
-    for heading in (*_HEADINGS, "calculation ms", "CPU s", "MiB"):
+    for heading in (*_HEADINGS, "Python ms", "CPU s", "MiB"):
         table.add_column(heading, justify="left" if heading in _HEADINGS[:2] else "right")
     for (times, method), run in found.items():
         first, reported = found[times, METHODS[0]], REPORTED_MS[times]
         table.add_row(
-            *(times, method, f"{run.total_s:.2f}", f"{run.total_s / first.total_s:.4f}"),
-            *(f"{reported[method] / 1_000:.1f}", f"{reported[method] / reported[METHODS[0]]:.4f}"),
+            *(times, method, f"{run.total_s:.2f}", f"{(run.total_s - first.total_s) * 1_000:.3f}"),
+            *(f"{run.total_s / first.total_s:.4f}", f"{reported[method] / 1_000:.1f}"),
+            *(f"{reported[method] - reported[METHODS[0]]:.0f}", f"{reported[method] / reported[METHODS[0]]:.4f}"),
             *(f"{run.settled_s:.2f}", f"{run.deviation:.2f}", f"{run.retained:.0%}" if times == "twice" else ""),
-            *(f"{run.calculation_ms:.3f}", f"{run.cpu_s:.1f}", f"{run.mib:.0f}"),
+            *(f"{run.python_ms:.3f}", f"{run.cpu_s:.1f}", f"{run.mib:.0f}"),
         )
     return table
 
@@ -114,7 +118,7 @@ def executed(*, variant: str, messages: int) -> list[float]:
                     settled_s=last.settled_ns / 1e9,
                     deviation=last.balance_degree,
                     retained=last.normalised_stickiness,
-                    calculation_ms=run.manifest["measured"]["allocation"]["cpu_ms"],
+                    python_ms=run.manifest["measured"]["allocation"]["cpu_ms"],
                     cpu_s=cpu_s,
                     mib=max_mib,
                 )
