@@ -14,6 +14,7 @@ from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
 from emulator.spec.model.bounds import SCENARIO_NAME
 from emulator.spec.model.presets import Preset
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import (
     BROKER,
@@ -25,7 +26,6 @@ from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
-    ProducerSpec,
     StatefulSetSpec,
 )
 from emulator.spec.model.service_limits import ServiceLimits

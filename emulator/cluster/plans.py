@@ -9,6 +9,7 @@ from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
 from emulator.spec.model.addresses import nameserver_list
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.scenario import (
     ADDRESS_SERVER,
@@ -27,7 +28,6 @@ from emulator.spec.model.scenario import (
     ConsumerGroupSpec,
     ControllerSpec,
     NameserverSpec,
-    ProducerSpec,
     Scenario,
     StatefulSetSpec,
     TopicSpec,
@@ -317,10 +317,11 @@ class HostPlans:
             setup = Producer5Setup(
                 endpoints,
                 self._options.of(spec.name, config),
-                spec.topic,
+                spec.topics,
                 spec.rate_per_s,
                 tags=spec.tags,
                 keys=spec.keys,
+                partitions=spec.partitions,
                 is_fifo=spec.fifo,
                 transactions=spec.transactions,
                 messages=spec.messages,
@@ -454,11 +455,12 @@ class HostPlans:
                 spec.group,
                 options,
                 self._known_to(options, nameservers),
-                spec.topic,
+                spec.topics,
                 spec.rate_per_s,
                 tags=spec.tags,
                 keys=spec.keys,
                 select=spec.select,
+                partitions=spec.partitions,
                 transactions=spec.transactions,
                 messages=spec.messages,
                 delay_level=spec.delay_level,

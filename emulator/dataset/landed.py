@@ -34,6 +34,7 @@ from emulator.pipeline.cause_windows import cause_windows
 from emulator.pipeline.consumption import broadcasting, consumptions
 from emulator.pipeline.gold import DIVERGENCES, gold
 from emulator.pipeline.holdings import changes_of_values, holdings
+from emulator.pipeline.lag_by_queue import lag_by_queue
 from emulator.pipeline.offsets import offsets
 from emulator.pipeline.processes import processes
 from emulator.pipeline.queue_holds import queue_holds
@@ -50,6 +51,8 @@ Session = SparkSession
 """A session, of Spark itself or of Spark Connect."""
 SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "cause_windows", "rates")
 """Names of the silver tables."""
+LAG = ("lag", "lag_by_queue")
+"""Names of the tables of lag, which are computed for each query."""
 _KINDS = (*(kind.value for kind in BeliefKind), *(part.kind for part in ViewPart))
 """Kinds of divergences."""
 _ADDRESSES = {BELIEFS.name: "source", PASSES.name: "source", MESSAGES.name: "client_id", ADMIN.name: "client"}
@@ -105,10 +108,14 @@ def _folder() -> Path:
     return folder / "dataset"
 
 
-def _interval(every_s: object) -> Column:
-    """Where the interval of a second begins."""
+def _require_whole_seconds(every_s: object) -> None:
     if not isinstance(every_s, int) or isinstance(every_s, bool) or every_s < 1:
         raise UserError(f"every_s: expected a whole number of seconds >= 1, not {shown(repr(every_s))}")
+
+
+def _interval(every_s: int) -> Column:
+    """Where the interval of a second begins."""
+    _require_whole_seconds(every_s)
     return (F.floor(F.col("second") / every_s) * every_s * NS_PER_S).alias("start_ns")
 
 
@@ -284,9 +291,29 @@ class LandedRuns:
         start_ns = _interval(every_s)
         per_second = lag_series(self.bronze, rows_per_share=self._rows_per_share)
         found = per_second.groupBy("run", "group", "topic", start_ns).agg(F.max("waiting").alias("waiting"))
+        return self._of_runs(found)
+
+    def lag_by_queue(self, every_s: int = 1) -> DataFrame:
+        """The messages of each queue that waited for a group in each interval of so many seconds.
+
+        `waiting` is what waited in the queue when most messages of its topic did, so the queues of a topic add up to
+        its `lag`; `waiting_max` is the most in the queue, which may have been at another instant.
+
+        Returns:
+            run, variant, seed, group, topic, broker_name, queue_id, node (the consumer, in a group that broadcasts;
+            else empty), start_ns, waiting, waiting_max.
+
+        Raises:
+            UserError: the interval is not whole seconds.
+        """
+        _require_whole_seconds(every_s)
+        return self._of_runs(lag_by_queue(self.bronze, every_s))
+
+    def _of_runs(self, rows: DataFrame) -> DataFrame:
+        """Rows with the variant and the seed of their run."""
         seeds = self.bronze.runs.select("run", "seed")
         whose = F.broadcast(self._variants.join(seeds, "run").select("run", "variant", "seed"))
-        return whose.join(found, "run")
+        return whose.join(rows, "run")
 
     def judge(self) -> "JudgedRuns":
         """Judge all runs; nothing is computed before `write` or a table is asked for."""
@@ -319,7 +346,8 @@ class LandedRuns:
         for name in TABLES:
             yield name, self.gold(name)
         yield RUNS, self.runs()
-        yield "lag", self.lag()
+        for name in LAG:
+            yield name, getattr(self, name)()
 
     def explain(self, name: str) -> None:
         """Print the plan of a table: of bronze, silver or gold.
@@ -335,7 +363,7 @@ class LandedRuns:
         Raises:
             UserError: there is no such table.
         """
-        if name in (*SILVER, "divergence", "lag"):
+        if name in (*SILVER, "divergence", *LAG):
             found: DataFrame = getattr(self, name)()
             return found
         if name == RUNS:
@@ -344,7 +372,7 @@ class LandedRuns:
             return self.gold(name)
         if name in STORED:
             return self.table(name)
-        raise UserError(nearest("table", name, [*SILVER, "divergence", "lag", RUNS, *TABLES, *STORED]))
+        raise UserError(nearest("table", name, [*SILVER, "divergence", *LAG, RUNS, *TABLES, *STORED]))
 
     @cached_property
     def _written(self) -> Gold:

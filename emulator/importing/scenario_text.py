@@ -134,19 +134,26 @@ def _proxies(cluster: ImportedCluster) -> Iterator[str]:
 
 def _statefulsets(cluster: ImportedCluster) -> Iterator[str]:
     """Topics, consumers, pods and a load for each StatefulSet."""
-    for topic in dict.fromkeys(topic for item in cluster.statefulsets for topic in item.topics):
-        yield from ("", "[[topic]]", f"name = {_value(topic)}")
+    topics = {topic["name"]: topic for item in cluster.statefulsets for topic in item.design.topics}
+    for topic in topics.values():
+        yield from ("", "[[topic]]", *(_pair(key, value) for key, value in topic.items()))
     for item in cluster.statefulsets:
         yield ""
         yield from _comment(f"StatefulSet {item.table['name']}, {item.source}:{item.line}: its pods are consumers.")
-        yield from (line for note in item.notes for line in _comment(note))
-        yield from ("[[consumer]]", _pair("group", item.table["group"]), _pair("topics", list(item.topics)))
+        yield from _comment(item.design.consumer_note)
+        yield from ("[[consumer]]", _pair("group", item.table["group"]))
+        yield _pair("topics", [topic["name"] for topic in item.design.topics])
         yield "[consumer.options]"
-        yield from (_pair(name, value) for name, value in item.consumer_options.items())
+        yield from (_pair(name, value) for name, value in item.design.consumer_options.items())
         yield from ("", "[[statefulset]]", *(_pair(key, value) for key, value in item.table.items()))
         yield "[statefulset.options]"
         yield from (f"{_pair(name, value)}  # {visible(item.places[name])}" for name, value in item.options.items())
-        yield from ("", "[[producer]]", 'group = "load"', _pair("topic", item.topics[0]), "rate_per_s = 10")
+    producers = [(item.design.producer, item.design.producer_notes) for item in cluster.statefulsets]
+    for place, (producer, notes) in enumerate(producers):
+        if (producer, notes) not in producers[:place]:
+            yield ""
+            yield from (line for note in notes for line in _comment(note))
+            yield from ("[[producer]]", *(_inline(key, value) for key, value in producer.items()))
 
 
 def _tables(section: str, rows: _Rows) -> Iterator[str]:
@@ -209,6 +216,14 @@ def _place(node: ImportedNode) -> str:
 def _value(value: Any) -> str:
     """A value as TOML writes it."""
     return _pair("v", value).removeprefix("v = ")
+
+
+def _inline(name: str, value: Any) -> str:
+    """As `_pair`; a table is written in braces."""
+    if not isinstance(value, Mapping):
+        return _pair(name, value)
+    pairs = ", ".join(_pair(key, item) for key, item in value.items())
+    return f"{name} = {{ {pairs} }}"
 
 
 def _pair(name: str, value: Any) -> str:

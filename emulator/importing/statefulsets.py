@@ -1,4 +1,8 @@
-"""StatefulSets of Kubernetes whose pods are consumers: replicas, policies, probes, and the partitions of the design."""
+"""StatefulSets of Kubernetes whose pods are consumers: replicas, policies, probes, and the partitions of the design.
+
+The design is a blog post's: queues are partitions, a message goes to one of them by the hash of its key, and a queue
+has one consumer at a time. `PartitionCount` and `PartitionQueuePrefix` in the environment name the queues.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -11,13 +15,31 @@ from emulator.importing.settings import ConfigurationError
 from emulator.importing.yaml_files import YamlValue
 from emulator.spec.model.bounds import NODE_NAME
 from faults.scale import MEMBERS_MAX
+from nodes.client.producer.partitions import PARTITIONS_MAX, TopicPartitions
+from nodes.client.tables.queue_selectors import KeyHash
+from nodes.config import Exclusivity
 from nodes.config.statefulset import PodManagementPolicy, UpdateStrategy
 from nodes.fields import shown
 from nodes.protocol.headers_statefulset import ProbePath
 
-PARTITIONS_MAX = 1_000
 _TOPIC = "orders"
+_LOAD = {"group": "load", "rate_per_s": 10}
+_ORDINAL = {"allocateMessageQueueStrategy": "ORDINAL"}
+_KEYS = 1_000
+_SENDING = ("Deployment", "ReplicaSet", "DaemonSet", "Pod")
+_COUNT, _PREFIX = "PartitionCount", "PartitionQueuePrefix"
 _PROBE_KEYS = ("initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold")
+
+
+@attrs.frozen
+class ImportedDesign:
+    """What pods consume, how they share it, and what sends it, as tables of a scenario."""
+
+    topics: tuple[Mapping[str, Any], ...]
+    consumer_options: Mapping[str, Any]
+    consumer_note: str
+    producer: Mapping[str, Any]
+    producer_notes: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -28,12 +50,9 @@ class ImportedStatefulSet:
     options: Mapping[str, Any]
     places: Mapping[str, str]
     """Option -> `FILE:LINE` that sets it."""
-    topics: tuple[str, ...]
-    consumer_options: Mapping[str, Any]
+    design: ImportedDesign
     source: str
     line: int
-    notes: tuple[str, ...]
-    """What else a reader should know."""
 
 
 def statefulsets_of(resources: Sequence[YamlValue]) -> Iterator[ImportedStatefulSet]:
@@ -42,12 +61,13 @@ def statefulsets_of(resources: Sequence[YamlValue]) -> Iterator[ImportedStateful
     Raises:
         ConfigurationError: a value cannot be used.
     """
+    senders = [resource for resource in resources if resource.get("kind").text in _SENDING]
     for resource in resources:
         if resource.get("kind").text == "StatefulSet":
-            yield _statefulset(resource)
+            yield _statefulset(resource, senders)
 
 
-def _statefulset(resource: YamlValue) -> ImportedStatefulSet:
+def _statefulset(resource: YamlValue, senders: Sequence[YamlValue]) -> ImportedStatefulSet:
     spec, name = resource.get("spec"), name_of(resource)
     if not NODE_NAME.holds(name):
         raise ConfigurationError(resource.source, resource.line, f"metadata.name: {NODE_NAME.problem(name)}")
@@ -56,16 +76,15 @@ def _statefulset(resource: YamlValue) -> ImportedStatefulSet:
         line = spec.get("replicas").line
         raise ConfigurationError(resource.source, line, f"spec.replicas: expected 0 to {MEMBERS_MAX}, not {replicas}")
     found = {option: value for option, value in _options(spec) if not value[0].is_null}
-    topics, consumer_options, notes = _partitions(spec)
+    partitions = _partitions(spec.get("template", "spec"))
+    design = _without_partitions() if partitions is None else _with_partitions(partitions, senders)
     return ImportedStatefulSet(
         {"name": name, "group": name, "replicas": replicas},
         {option: value for option, (_, value) in found.items()},
         {option: f"{item.source}:{item.line}" for option, (item, _) in found.items()},
-        topics,
-        {"allocateMessageQueueStrategy": "ORDINAL", **consumer_options},
+        design,
         resource.source,
         resource.line,
-        notes,
     )
 
 
@@ -99,16 +118,52 @@ def _one_of(value: YamlValue, key: str, kind: type[StrEnum]) -> str:
     return value.text
 
 
-def _partitions(spec: YamlValue) -> tuple[tuple[str, ...], Mapping[str, Any], tuple[str, ...]]:
-    """Topics, options of the consumers, and notes: the variables of the design name its partitions."""
-    containers = list(spec.get("template", "spec", "containers").items())[:1]
+def _without_partitions() -> ImportedDesign:
+    return ImportedDesign(
+        ({"name": _TOPIC},),
+        _ORDINAL,
+        "The manifest names no partitions: the queues of one topic stand for them.",
+        {**_LOAD, "topic": _TOPIC},
+    )
+
+
+def _with_partitions(partitions: TopicPartitions, senders: Sequence[YamlValue]) -> ImportedDesign:
+    """A topic of one queue for each partition: what has one order in the design has one here."""
+    sender, notes = _sender(partitions, senders)
+    exclusive = {"exclusivity": str(Exclusivity.SINGLE_ACTIVE)}
+    by_key = {"keys": {"count": _KEYS}, "partitions": {**attrs.asdict(partitions), "by": str(partitions.by)}}
+    return ImportedDesign(
+        tuple({"name": topic, "queues": 1} for topic in partitions.topics),
+        {**_ORDINAL, "partitionPrefix": partitions.prefix, "partitionCount": partitions.count, **exclusive},
+        "A partition has one consumer at a time, as with RabbitMQ's x-single-active-consumer.",
+        {**sender, **_LOAD, **by_key},
+        notes,
+    )
+
+
+def _partitions(pod: YamlValue) -> TopicPartitions | None:
+    """The partitions that the variables of the design name.
+
+    Raises:
+        ConfigurationError: their number cannot be used.
+    """
+    containers = list(pod.get("containers").items())[:1]
     variables = {name: (text, line) for item in containers for name, text, line in environment_of(item, {})}
-    count, line = variables.get("PartitionCount", ("", 0))
-    prefix = variables.get("PartitionQueuePrefix", (_TOPIC, 0))[0]
+    count, line = variables.get(_COUNT, ("", 0))
     if not count:
-        return (_TOPIC,), {}, ("The manifest names no partitions: the queues of one topic stand for them.",)
+        return None
     if not count.isdigit() or not 1 <= int(count) <= PARTITIONS_MAX:
-        problem = f"PartitionCount: expected 1 to {PARTITIONS_MAX}, not {shown(count)}"
-        raise ConfigurationError(spec.source, line, problem)
-    topics = tuple(f"{prefix}{number}" for number in range(int(count)))
-    return topics, {"partitionPrefix": prefix, "partitionCount": int(count)}, ()
+        raise ConfigurationError(pod.source, line, f"{_COUNT}: expected 1 to {PARTITIONS_MAX}, not {shown(count)}")
+    return TopicPartitions(variables.get(_PREFIX, ("", 0))[0] or _TOPIC, int(count), KeyHash.MD5)
+
+
+def _sender(partitions: TopicPartitions, senders: Sequence[YamlValue]) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The name of what sends to partitions, where a resource has the same variables, and notes."""
+    note = "The first 32 bits of the key's MD5, modulo the number of partitions, decide where a message goes."
+    for resource in senders:
+        kind, name = resource.get("kind").text, name_of(resource)
+        pod = resource.get("spec") if kind == "Pod" else resource.get("spec", "template", "spec")
+        if NODE_NAME.holds(name) and _partitions(pod) == partitions:
+            place = f"{kind} {name}, {resource.source}:{resource.line}"
+            return {"name": name}, (f"{place}: one producer stands for all of its pods.", note)
+    return {}, (note,)

@@ -185,12 +185,7 @@ class _Written:
 
 def lag_series(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:
     """The most messages of a topic that waited for a group in each second: run, group, topic, second, waiting."""
-    return swept(
-        bronze,
-        _lag,
-        "run string, `group` string, topic string, second long, waiting long",
-        rows_per_share=rows_per_share,
-    )
+    return swept(bronze, _lag, _LAG, rows_per_share=rows_per_share)
 
 
 def _lag(reports: Iterator[Report]) -> Batches:

@@ -4,12 +4,12 @@ May import `time` and `base`.
 """
 
 from emulator.spec.model.presets import Preset
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
     Network,
-    ProducerSpec,
     Scenario,
     TopicSpec,
 )

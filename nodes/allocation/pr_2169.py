@@ -72,12 +72,16 @@ class AllocateSticky2169:
         """
         if not is_member(current_cid, mq_all, cid_all):
             return []
-        if len(cid_all) != len(self._shares) or len(mq_all) != len(self._remembered()):
+        if not self.is_current(mq_all, cid_all):
             self._update_members(cid_all)
             self._update_queues(mq_all)
             self._allocate_queues()
         mine = self._shares.get(current_cid)
         return None if mine is None else list(mine)
+
+    def is_current(self, mq_all: Sequence[MessageQueue], cid_all: Sequence[str]) -> bool:
+        """Whether nothing is calculated for as many queues and members as before."""
+        return len(cid_all) == len(self._shares) and len(mq_all) == len(self._remembered())
 
     def _remembered(self) -> list[MessageQueue]:
         return [queue for mine in self._shares.values() for queue in mine]

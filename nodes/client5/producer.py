@@ -10,6 +10,7 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent, MessageEvent, MessageRecord, attempt_key
 from nodes.client.producer.keys import KeyDraws, MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.producer.transactions import UniqIds
 from nodes.client5.client import Client5, StatusError
 from nodes.client5.grpc_channel import CallFailedError
@@ -56,11 +57,14 @@ class Producer5Setup:
 
     endpoints: tuple[str, ...]
     config: Producer5Config
-    topic: str
+    topics: tuple[str, ...]
+    """Where it sends: one topic, or those of `partitions`."""
     rate_per_s: int
     tags: tuple[str, ...] = ()
     keys: MessageKeys | None = None
     """Keys of the messages; with `is_fifo` they are the message groups, too."""
+    partitions: TopicPartitions | None = None
+    """Choice of the topic, by the key; None: there is one topic."""
     is_fifo: bool = False
     transactions: LocalTransactions | None = None
     messages: int = 0
@@ -70,7 +74,7 @@ class Producer5Setup:
 
 
 class Producer5:
-    """Sends a message to a topic every `1 / rate_per_s` seconds."""
+    """Sends a message every `1 / rate_per_s` seconds, to its topic or to one of several by the key of the message."""
 
     def __init__(self, host: Host, setup: Producer5Setup) -> None:
         self._host = host
@@ -96,7 +100,7 @@ class Producer5:
 
     async def main(self) -> None:
         """Start, send, shut down."""
-        if not await self._client.start((self._setup.topic,)):
+        if not await self._client.start(self._setup.topics):
             return
         self._timer.at_fixed_rate("send", self._send_one, 0, 1_000 / self._setup.rate_per_s)
         self._timer.start()
@@ -115,7 +119,7 @@ class Producer5:
             access_point=self._client.access_point,
             backoff_policy=self._backoff,
             request_timeout_ms=self._setup.config.request_timeout,
-            publishing=Publishing((Resource(self._setup.topic),)),
+            publishing=Publishing(tuple(map(Resource, self._setup.topics))),
         )
 
     def _take_settings(self, settings: Settings) -> None:
@@ -130,7 +134,7 @@ class Producer5:
         try:
             endpoints, transaction_id = await self._send(message)
         except (CallFailedError, StatusError) as error:
-            self._host.log.warning("send failed", topic=self._setup.topic, error=str(error))
+            self._host.log.warning("send failed", topic=message.topic.name, error=str(error))
             return
         self._accepted += 1
         if self._accepted == self._setup.messages:
@@ -156,7 +160,8 @@ class Producer5:
             delivery_timestamp_ms=now_ms + setup.timer_ms if setup.timer_ms else None,
             message_group=key if setup.is_fifo else None,
         )
-        return Message(Resource(setup.topic), system_properties=system, body=str(self._sent).encode())
+        topic = setup.topics[0] if setup.partitions is None else setup.partitions.topic_of(key)
+        return Message(Resource(topic), system_properties=system, body=str(self._sent).encode())
 
     def _message_type(self) -> MessageType:
         if self._setup.transactions is not None:
@@ -175,7 +180,7 @@ class Producer5:
             CallFailedError: the last attempt got no answer.
             StatusError: the last attempt was refused.
         """
-        queues = self._client.queues[self._setup.topic]
+        queues = self._client.queues[message.topic.name]
         attempts = max(1, self._backoff.max_attempts)
         candidates = self._candidates(message, queues, attempts)
         for attempt in range(1, attempts + 1):
@@ -219,7 +224,7 @@ class Producer5:
         """An attempt without OK: a broker knows it by the address of the proxy."""
         ip = self._client.address(queue.broker.endpoints).rpartition(":")[0]
         key = attempt_key(ip, message.system_properties.born_timestamp_ms)
-        place = (self._setup.topic, queue.broker.name, queue.id, -1)
+        place = (message.topic.name, queue.broker.name, queue.id, -1)
         self._host.record(MessageRecord(MessageEvent.UNACKNOWLEDGED, "", *place, key=key))
 
     # --- transactions --------------------------------------------------------------------

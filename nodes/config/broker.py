@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import attrs
 
+from nodes.config.allocation_time import AllocationTime
 from nodes.config.auth import AuthConfig
 from nodes.config.options import (
     PAUSE_MS,
@@ -183,6 +184,8 @@ class BrokerConfig(
     assigner_rebalance_interval_ms: int = millis(0, usual=PAUSE_MS)
     """Time between two rounds of an assigner's own thread, as the mission's report has it: what members get is what the
     last round saw. 0: no thread, it looks when a member asks; not RocketMQ's."""
+    allocation_time: AllocationTime = choice(AllocationTime, AllocationTime.MILLISECONDS)
+    """The same as of consumers, where this broker allocates; not RocketMQ's."""
     default_message_request_mode: MessageRequestMode = choice(MessageRequestMode, MessageRequestMode.PULL)
     """Message request mode of topics without configured one, for broker-side rebalance."""
     default_pop_share_queue_num: int = count(-1, minimum=-1)

@@ -7,6 +7,7 @@ from typing import Any, NewType
 
 import attrs
 
+from nodes.config.allocation_time import AllocationTime
 from nodes.config.options import (
     MINUTES,
     PAUSE_MS,
@@ -210,6 +211,10 @@ class ConsumerConfig(ClientConfig):
     allocate_message_queue_strategy: AllocateStrategy | FunctionName = _strategy(AllocateStrategy.AVG)
     """A strategy by its name, or a function of your own: `module:function`, or the name of an entry point of
     the group `rmqemu.strategies`. It is called as `nodes.allocation.strategy.AllocateMessageQueueStrategy` says."""
+    allocation_time: AllocationTime = choice(AllocationTime, AllocationTime.MILLISECONDS)
+    """How long the calculation of an allocation takes before its result is used: what Java took for as many queues and
+    members, in whole milliseconds, which is none for up to some hundred queues; `us` counts microseconds, `none`
+    nothing. Strategies of your own and those that were not measured take no time; not RocketMQ's."""
     message_queue_list: str | None = _list_of(_QUEUE_TEXT, "topic@broker@queueId, ...")
     """CONFIG: the queues of this consumer; None: never configured."""
     consumeridcs: str | None = _list_of(r"[^,@]*", "room, ...")

@@ -6,7 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.client.tables.queue_selectors import BY_KEY, SelectorName, select_by_hash, selector_of
+from nodes.client.producer.partitions import TopicPartitions
+from nodes.client.tables.queue_selectors import BY_KEY, KeyHash, SelectorName, select_by_hash, selector_of
 from nodes.protocol.model import MessageQueue
 
 KEYS = tuple(map(str, range(1, 401)))
@@ -39,6 +40,15 @@ def test_the_md5_of_the_key_is_read_as_bit_converter_does():
     first = md5(b"17", usedforsecurity=False).digest()
 
     assert places(SelectorName.MD5, 1000, ("17",)) == [int.from_bytes(first[3::-1], "big") % 1000]
+
+
+@given(st.text(max_size=20), st.integers(1, 40))
+def test_a_key_has_the_partition_with_the_number_of_its_queue(key, count):
+    for by in KeyHash:
+        select = selector_of(SelectorName(by.value), lambda _stop: 0)
+        partitions = TopicPartitions("OrderEvents-P", count, by)
+        assert partitions.topic_of(key) == f"OrderEvents-P{select(queues(count), key).queue_id}"
+        assert partitions.topic_of(key) in partitions.topics
 
 
 @given(st.text(max_size=20), st.integers(1, 40))

@@ -12,7 +12,15 @@ ADDRESSES = ("bindAddress", "brokerIP1", "brokerIP2", "haListenPort", "haMasterA
 OF_THE_FILE = ("mappedFileSizeCommitLog",)
 """Set to save space when the real broker was asked."""
 OF_OURS = (
-    *("assignerGracePeriodMs", "maxGroups", "maxQueues", "maxQueuesPerTopic", "maxTopics", "storeMaxBytes"),
+    *(
+        "allocationTime",
+        "assignerGracePeriodMs",
+        "maxGroups",
+        "maxQueues",
+        "maxQueuesPerTopic",
+        "maxTopics",
+        "storeMaxBytes",
+    ),
     *("assignerRebalanceIntervalMs", "knowsPlainAcl", "processingTimes", "totalPhysicalMemorySize"),
 )
 

@@ -211,8 +211,17 @@ def test_lag_says_of_which_variant_and_seed_it_is(landed):
     assert {row["start_ns"] % (10 * 10**9) for row in rows} == {0}
 
 
+def test_each_queue_has_its_lag_in_a_view_too(landed):
+    landed.register("of_queues")
+    rows = landed.spark.sql("select * from of_queues_lag_by_queue").collect()
+
+    assert {(row.variant, row.seed, row.topic, row.queue_id) for row in rows} == {("two-consumers", 1, "t", 0)}
+    assert sorted(row.start_ns for row in rows) == sorted(row.start_ns for row in landed.lag().collect())
+    assert landed.frame("lag_by_queue").columns == rows[0].__fields__
+
+
 @pytest.mark.parametrize("every_s", [0, -1, 0.5, True, "1"])
-@pytest.mark.parametrize("name", ["lag", "rates"])
+@pytest.mark.parametrize("name", ["lag", "lag_by_queue", "rates"])
 def test_an_interval_is_whole_seconds(landed, name, every_s):
     with pytest.raises(UserError, match=r"^every_s: expected a whole number of seconds >= 1, not "):
         getattr(landed, name)(every_s=every_s)

@@ -8,6 +8,9 @@ from emulator.importing.settings import ConfigurationError
 from emulator.importing.verdicts import Fate
 from emulator.spec import loads
 from emulator.spec.rocketmq.known_options import FileKind
+from nodes.client.producer.keys import MessageKeys
+from nodes.client.tables.queue_selectors import KeyHash
+from nodes.config import Exclusivity
 
 CHART = """
 # Source: rocketmq/templates/broker/configmap.yaml
@@ -361,9 +364,62 @@ def test_a_statefulset_that_starts_no_node_of_rocketmq_has_consumers():
     )
     assert (spec.config.liveness_probe_period_seconds, spec.config.termination_grace_period_seconds) == (5, 10)
     (group,) = scenario.consumers
-    assert group.topics == ("OrderEvents0", "OrderEvents1", "OrderEvents2")
-    assert group.config.partition_count == 3
+    assert group.group == "consumer"
     assert "partition = 2  # statefulset.yaml:11" in text
+
+
+def test_partitions_are_topics_of_one_queue_with_a_producer_by_key_and_one_consumer_at_a_time():
+    scenario = loads(text_of_pods(), "imported.toml")
+
+    names = ("OrderEvents0", "OrderEvents1", "OrderEvents2")
+    assert [(topic.name, topic.queues) for topic in scenario.topics] == [(name, 1) for name in names]
+    (group,) = scenario.consumers
+    assert (group.topics, group.config.partition_count) == (names, 3)
+    assert group.config.exclusivity is Exclusivity.SINGLE_ACTIVE
+    (producer,) = scenario.producers
+    assert (producer.name, producer.topics) == ("producer-1", names)
+    assert (producer.partitions.by, producer.keys) == (KeyHash.MD5, MessageKeys(1_000))
+
+
+SENDERS = """
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{ name: shop }}
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers:
+        - name: producer
+          image: producer:latest
+          env:
+            - {{ name: PartitionCount, value: "{count}" }}
+            - {{ name: PartitionQueuePrefix, value: OrderEvents }}
+"""
+
+
+@pytest.mark.parametrize(("count", "name"), [("3", "shop"), ("4", "producer-1")])
+def test_a_deployment_with_the_same_partitions_names_the_producer(count, name):
+    first = CONSUMERS.format(policy="Parallel", count="3")
+    second = first.replace("name: consumer\nspec", "name: billing\nspec")
+    file = ConfigurationFile("chart.yaml", f"{first}---{second}{SENDERS.format(count=count)}".encode())
+    text = scenario_text(read_configuration([file], None, lambda *_: None), "imported", ["chart.yaml"])
+
+    scenario = loads(text, "imported.toml")
+    assert [group.group for group in scenario.consumers] == ["consumer", "billing"]
+    assert [producer.name for producer in scenario.producers] == [name]  # once for both groups
+    assert ("# Deployment shop, chart.yaml:" in text) is (name == "shop")
+
+
+def test_a_statefulset_without_partitions_has_the_queues_of_one_topic():
+    content = CONSUMERS.format(policy="Parallel", count="3").partition("          env:")[0]
+    file = ConfigurationFile("statefulset.yaml", content.encode())
+    scenario = loads(scenario_text(read_configuration([file], None, lambda *_: None), "imported", ["x"]), "x")
+
+    assert [topic.name for topic in scenario.topics] == ["orders"]
+    assert (scenario.producers[0].topics, scenario.producers[0].keys) == (("orders",), None)
+    assert scenario.consumers[0].config.exclusivity is Exclusivity.NONE
 
 
 @pytest.mark.parametrize(

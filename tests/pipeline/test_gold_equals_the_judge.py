@@ -3,6 +3,8 @@
 Random traces have equal instants, deaths in the instant of a belief, sleeps over ends and open ends.
 """
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from pyspark.testing import assertDataFrameEqual
@@ -159,3 +161,18 @@ def test_gold_is_judged_once(written):
     landed, gold_files, uri = written
     again = JudgedRuns(landed).write(uri)
     assert again == gold_files
+
+
+def test_the_queues_of_a_topic_add_up_to_its_lag_and_have_the_most_that_the_judge_finds(landed, expected):
+    of_topic = ("run", "group", "topic", "start_ns")
+    queue = ("run", "group", "topic", "broker_name", "queue_id", "node")
+    sums, maxima = Counter(), {}
+    for row in landed.lag_by_queue(7).toArrow().to_pylist():
+        sums[tuple(row[name] for name in of_topic)] += row["waiting"]
+        key = tuple(row[name] for name in queue)
+        maxima[key] = max(maxima.get(key, 0), row["waiting_max"])
+
+    of_topics = {tuple(row[name] for name in of_topic): row["waiting"] for row in landed.lag(7).toArrow().to_pylist()}
+    assert sum(map(bool, of_topics.values())) > 200
+    assert sums == of_topics
+    assert maxima == {tuple(row[name] for name in queue): row["maximum"] for row in expected["lags"].to_pylist()}

@@ -51,8 +51,8 @@ def test_every_key_that_is_listed_is_read():
         for key in (key for entry in entries for key in entry.name.split(", ")):
             table = {key: object()}
             tables = {section: [table] if name.startswith("[[") else table}
-            if name == "[producer.keys]":
-                tables = {"producer": [{"keys": table}]}
+            if name.startswith("[producer."):
+                tables = {"producer": [{section: table}]}
             with pytest.raises(ValueError, match=r".") as refused:
                 from_dict(tables)
             assert not [line for line in refused.value.lines if "unknown key" in line], (name, key)
@@ -60,13 +60,14 @@ def test_every_key_that_is_listed_is_read():
 
 def test_a_key_is_required_if_the_loader_misses_it():
     for name, entries in sections().items():
-        section = re.sub(r"\W", "", name.removeprefix("[producer."))
+        section = path = re.sub(r"\W", "", name.removeprefix("[producer."))
         tables = {"broker": [{"name": "b"}], section: [{}] if name.startswith("[[") else {}}
-        if name == "[producer.keys]":
-            tables = {"producer": [{"keys": {}}]}
+        if name.startswith("[producer."):
+            path = f"producer[0].{section}"
+            tables = {"producer": [{"group": "g", "topic": "t", section: {}}]}
         with pytest.raises(ValueError, match=r".") as refused:
             from_dict(tables)
-        own = [key.rpartition(".")[2] for key in _missing(refused.value) if key.startswith(section)]
+        own = [key.rpartition(".")[2] for key in _missing(refused.value) if key.startswith(path)]
         required = [entry.name.partition(",")[0] for entry in entries if entry.default == "required"]
         if section in ("fault", "nemesis", "admin"):
             required.append("kind")  # or `do`

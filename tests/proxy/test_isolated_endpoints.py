@@ -106,7 +106,7 @@ def test_endpoints_that_have_failed_get_no_send_until_their_next_heartbeat_succe
 
     async def main(world: World) -> None:
         well, ill = LocalProxy(world, 1, ()), LocalProxy(world, 2, fails)
-        setup = Producer5Setup((f"127.1.1.1:{PORT}",), Producer5Config(), TOPIC, rate_per_s=2)
+        setup = Producer5Setup((f"127.1.1.1:{PORT}",), Producer5Config(), (TOPIC,), rate_per_s=2)
         EmulatedHost(world, 3, "p", "producer", "127.1.1.3", "", lambda host: Producer5(host, setup)).start()
         await until_ms(world, 40_000)
         while_it_fails = [at_ms for at_ms in ill.sends_ms if FAILS_FROM_MS <= at_ms < FAILS_UNTIL_MS]
@@ -143,7 +143,8 @@ def test_all_attempts_of_a_fifo_message_go_to_one_broker() -> None:
     async def main(world: World) -> None:
         proxies = [LocalProxy(world, number, (RequestCode.V2_SEND_MESSAGE,)) for number in (1, 2)]
         keys = MessageKeys(count=1)
-        setup = Producer5Setup((f"127.1.1.1:{PORT}",), Producer5Config(), TOPIC, rate_per_s=2, keys=keys, is_fifo=True)
+        config, topics = Producer5Config(), (TOPIC,)
+        setup = Producer5Setup((f"127.1.1.1:{PORT}",), config, topics, rate_per_s=2, keys=keys, is_fifo=True)
         EmulatedHost(world, 3, "p", "producer", "127.1.1.3", "", lambda host: Producer5(host, setup)).start()
         await until_ms(world, 20_000)
         sends = sorted(len(proxy.sends_ms) for proxy in proxies)
@@ -166,7 +167,7 @@ def test_a_half_message_has_three_attempts_and_a_transaction_that_is_unknown_is_
     async def main(world: World) -> None:
         well, ill = LocalProxy(world, 1, ()), LocalProxy(world, 2, (RequestCode.V2_SEND_MESSAGE,))
         does = LocalTransactions(state)
-        setup = Producer5Setup((f"127.1.1.1:{PORT}",), Producer5Config(), TOPIC, rate_per_s=2, transactions=does)
+        setup = Producer5Setup((f"127.1.1.1:{PORT}",), Producer5Config(), (TOPIC,), rate_per_s=2, transactions=does)
         EmulatedHost(world, 3, "p", "producer", "127.1.1.3", "", lambda host: Producer5(host, setup)).start()
         await until_ms(world, 20_000)
         assert [at_ms for at_ms in ill.sends_ms if at_ms > FAILS_FROM_MS]

@@ -5,8 +5,9 @@ from itertools import pairwise
 import attrs
 import pytest
 
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
-from emulator.spec.model.scenario import ConsumerGroupSpec, ConsumerMode, ProducerSpec, Scenario
+from emulator.spec.model.scenario import ConsumerGroupSpec, ConsumerMode, Scenario
 from emulator.testing import GROUP, TOPIC, Stage, Trace, a_scenario, execute
 from nodes.beliefs import BeliefKind
 from nodes.config.client5 import Producer5Config, PushConsumer5Config

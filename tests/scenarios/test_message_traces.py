@@ -7,7 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.testing import RETRY, TOPIC, Stage, Trace, a_scenario, broker_groups, consumer_group, execute
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import BrokerConfig, ConsumerConfig, LitePullConsumerConfig, ProducerConfig

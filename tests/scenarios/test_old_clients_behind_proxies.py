@@ -10,8 +10,9 @@ from analysis.executed_rows import found_in_executed
 from emulator.analysis.judge import broken
 from emulator.analysis.measures.stale_routes import STALE_ROUTES, StaleRoute
 from emulator.spec import SpecError, loads
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
-from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario, TopicSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario, TopicSpec
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import GROUP, RETRY, TOPIC, Stage, Trace, a_scenario, broker_groups, execute
 from nodes.beliefs import BeliefKind

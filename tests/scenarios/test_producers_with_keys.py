@@ -3,9 +3,13 @@
 import attrs
 import pytest
 
+from emulator.spec.model.proxies import ProxySpec
+from emulator.spec.model.scenario import TopicSpec
 from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.client.producer.keys import KeyDistribution, MessageKeys
-from nodes.client.tables.queue_selectors import SelectorName, selector_of
+from nodes.client.producer.partitions import TopicPartitions
+from nodes.client.tables.queue_selectors import KeyHash, SelectorName, selector_of
+from nodes.config.client5 import Producer5Config
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.properties import KEYS, TAGS
 
@@ -53,6 +57,32 @@ def test_a_selector_sends_a_key_to_one_queue_of_all_that_can_be_written(name):
         assert found[broker]
         for message in found[broker]:
             assert select(queues, message.properties[KEYS]) == MessageQueue(TOPIC, broker, message.queue_id)
+
+
+OF_PROXIES = {"endpoints": ("proxy-1",), "config5": Producer5Config()}
+
+
+@pytest.mark.parametrize(("by", "client"), [*((by, {}) for by in KeyHash), (KeyHash.MD5, OF_PROXIES)])
+def test_partitions_are_topics_and_a_key_has_one_of_them(by, client):
+    partitions = TopicPartitions("OrderEvents-P", 3, by)
+    scenario = a_scenario(brokers=BROKERS[:1], rate_per_s=20)
+    topics = tuple(TopicSpec(name, BROKERS[:1], 1) for name in partitions.topics)
+    producer = attrs.evolve(scenario.producers[0], topic=None, keys=MessageKeys(30), partitions=partitions, **client)
+    proxies = (ProxySpec("proxy-1"),) if client else ()
+    found = {}
+
+    async def script(stage: Stage) -> None:
+        await stage.at_ms(10_000)
+        store = stage.node("broker-a").context.store
+        found.update({name: store.messages(name, 0, 0, 10_000) for name in partitions.topics})
+
+    execute(attrs.evolve(scenario, topics=topics, producers=(producer,), proxies=proxies), script)
+
+    assert 190 <= sum(map(len, found.values())) <= 200
+    keys = {name: {message.properties[KEYS] for message in messages} for name, messages in found.items()}
+    assert all(keys.values())
+    for number, name in enumerate(partitions.topics):
+        assert {by.of(key) % 3 for key in keys[name]} == {number}  # of keys of two digits no hash is below 0
 
 
 def drawn(trace):

@@ -3,7 +3,8 @@
 import attrs
 import pytest
 
-from emulator.spec.model.scenario import ProducerSpec, Scenario
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import Scenario
 from emulator.testing import TOPIC, Script, Stage, Trace, a_scenario, broker_groups, execute
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.config import BrokerConfig, NameserverConfig

@@ -9,7 +9,8 @@ import pytest
 from emulator.acts.act import TimedAct
 from emulator.acts.catalogue import act_of
 from emulator.spec import SpecError, load, loads
-from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, TopicSpec
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
 from emulator.spec.refusals.start_checks import earliest_starts_ms
 from emulator.testing import Trace, a_scenario, broker_groups, execute
 from nodes.beliefs import BeliefKind, MessageEvent

@@ -8,7 +8,8 @@ import attrs
 import pytest
 
 from emulator.spec import TopicSpec, loads
-from emulator.spec.model.scenario import ProducerSpec, Scenario
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import Scenario
 from emulator.testing import GROUP, TOPIC, RowOfTrace, Stage, Trace, a_scenario, broker_groups, consumer_group, execute
 from nodes.beliefs import DiscardReason, MessageEvent
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState

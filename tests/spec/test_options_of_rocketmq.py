@@ -42,6 +42,7 @@ NO_FIELDS = {
     **dict.fromkeys(LIMITS_OF_OURS, "a limit of the emulator"),
     **dict.fromkeys(OF_STRATEGIES, "an argument of the constructor of a strategy, or of a strategy of ours"),
     **dict.fromkeys(OF_APPLICATIONS, "of the application of a classic pull consumer, or of a class that is one"),
+    "allocationTime": "of measurements of ours",
     "assignerGracePeriodMs": "a rule of ours",
     "assignerRebalanceIntervalMs": "a rule of ours",
     "pinnedAssigner": "a rule of ours",

@@ -34,6 +34,14 @@ def leasing(**options):
     return consumers(options={**ordinal, **options})
 
 
+def of_partitions(replicas):
+    names = [f"orders-P{number}" for number in range(4)]
+    group = leasing(partitionPrefix="orders-P", partitionCount=4)["consumer"][0]
+    statefulset = [{"group": "billing", "replicas": replicas}]
+    topics = [{"name": name, "queues": 1} for name in names]
+    return changed(topic=topics, consumer=[{**group, "topics": names}], statefulset=statefulset)
+
+
 def test_the_consumers_of_a_statefulset_are_its_pods_and_the_api_server_is_a_node():
     scenario = from_dict(WHOLE)
 
@@ -171,6 +179,8 @@ def test_a_group_that_takes_leases_brings_the_node_of_the_lock_service():
         (leasing(), []),
         (leasing(leaseDurationMs=9_999), ["lease-with-one-renewal"]),
         ({**leasing(), "statefulset": [{"group": "billing", "replicas": 11}]}, ["more-pods-than-queues"]),
+        (of_partitions(4), []),
+        (of_partitions(5), ["more-pods-than-queues"]),
         (
             {**leasing(), "statefulset": [{"group": "billing", "options": {"livenessProbeFailureThreshold": 1}}]},
             ["liveness-probe-asks-a-starting-pod-whether-it-is-ready"],

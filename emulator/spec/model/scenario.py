@@ -8,18 +8,17 @@ import attrs
 from emulator.acts.act import TimedAct
 from emulator.base.chance import named_stream
 from emulator.spec.model.bounds import (
-    DELAY_LEVEL_MAX,
     DOMAIN_NAME,
     GROUP_NAME,
     NODE_NAME,
     NODE_NAMES,
     QUEUES_MAX,
-    RATE_MAX,
     SCENARIO_NAME,
     SEED,
     TOPIC_NAME,
 )
 from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.user_code import UserCode
@@ -29,9 +28,6 @@ from faults.plan import Plan
 from faults.scale import MEMBERS_MAX
 from faults.words import is_whole
 from nodes.allocation.ordinal import pod_name
-from nodes.client.producer.keys import MessageKeys
-from nodes.client.producer.local_transactions import LocalTransactions
-from nodes.client.tables.queue_selectors import SelectorName
 from nodes.config import (
     BrokerConfig,
     Config,
@@ -42,13 +38,12 @@ from nodes.config import (
     LockServiceKind,
     NameserverConfig,
     NameserverWithControllerConfig,
-    ProducerConfig,
     PullConsumerConfig,
     StatefulSetConfig,
     with_options_of_controller,
 )
 from nodes.config.accounts import WHITE_ADDRESSES, PlainAccessConfig
-from nodes.config.client5 import Consumer5Config, Producer5Config
+from nodes.config.client5 import Consumer5Config
 from nodes.fields import NAMES, TEXT_MAP, TEXTS, TIME_MAX_MS, Rule, Usual, checked, choice, flag, span, text, whole
 from nodes.proxy.tables.topic_types import TopicMessageType
 from nodes.values import frozen
@@ -270,43 +265,6 @@ class StatefulSetSpec:
         """Whether a node has the name of one of its pods, which scaling may add."""
         stem, _, digits = node.rpartition("-")
         return stem == self.name and is_whole(digits) and int(digits) < MEMBERS_MAX
-
-
-@attrs.frozen
-class ProducerSpec:
-    """One producer that sends at a steady rate."""
-
-    name: str = checked(NODE_NAME)
-    """Name of the node; if none is given, `producer-` and its number in the file."""
-    group: str = checked(GROUP_NAME)
-    """Producer group."""
-    topic: str = text()
-    """Topic that it sends to."""
-    rate_per_s: int = whole(10, minimum=1, limit=RATE_MAX)
-    """Messages that it sends per second."""
-    config: ProducerConfig = ProducerConfig()
-    tags: tuple[str, ...] = checked(TEXTS, ())
-    """Tags of its messages, in turn; empty: no tags."""
-    keys: MessageKeys | None = None
-    """Keys of its messages; None: no keys."""
-    select: SelectorName | None = None
-    """How it chooses the queue of a message; None: queues take turns."""
-    transactions: LocalTransactions | None = None
-    """None: it sends ordinary messages."""
-    messages: int = whole(0, minimum=0)
-    """After so many messages that a broker has accepted it sends no more; 0: without end."""
-    delay_level: int = whole(0, minimum=0, limit=DELAY_LEVEL_MAX)
-    """Delay level of its messages; 0: none."""
-    timer_ms: int = 0
-    """How much later its messages are delivered, as timed messages; 0: at once."""
-    endpoints: tuple[str, ...] = checked(TEXTS, ())
-    """The proxies of its access point, which makes it a client of RocketMQ 5; empty: it is none."""
-    fifo: bool = flag(default=False)
-    """With `endpoints`: the key of each message is its message group, too."""
-    config5: Producer5Config | None = None
-    """The options of a client of RocketMQ 5; None: it is none."""
-    start_after_ms: int = span(0)
-    """Start this much later than the other clients, in ms after brokers are ready; the start spread comes on top."""
 
 
 @attrs.frozen(kw_only=True)

@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 
 import attrs
 
-from emulator.spec.model.scenario import ProducerSpec
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.reading.section import Section, keys_of, written
 from emulator.spec.refusals.mistakes import SpecError
 from faults.words import WordsError, duration_ms
 from nodes.client.producer.keys import KeyDistribution, MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.tables.queue_selectors import SelectorName
 from nodes.fields import SWITCH, TEXT, Rule, checked, choice, flag, shown, span, text
 
@@ -19,6 +20,7 @@ _TRANSACTIONAL = "transactional"
 _STATE, _CHECK = "local_transaction", "check_local_transaction"
 _TRANSACTION_KEYS = (_STATE, f"{_STATE}_s", f"{_STATE}_ms", _CHECK)
 _KEYS, _DISTRIBUTION, _SELECT = "keys", "distribution", "select"
+_PARTITIONS, _BY = "partitions", "by"
 _LEVEL, _TIMER = "delay_level", "timer"
 
 
@@ -28,6 +30,8 @@ class ApplicationKeys:
 
     keys: Mapping[str, Any] | None = checked(Rule("a table", lambda value: isinstance(value, Mapping)), None)
     """Keys of its messages, `[producer.keys]`; if none are given, messages have no keys."""
+    partitions: Mapping[str, Any] | None = checked(Rule("a table", lambda value: isinstance(value, Mapping)), None)
+    """Topics of which each message goes to one, by its key, `[producer.partitions]`; if none, all go to `topic`."""
     select: SelectorName | None = choice(SelectorName, None)
     """How it chooses the queue of a message; if none is given, queues take turns."""
     timer: str | None = text(None)
@@ -54,6 +58,7 @@ def read_application(section: Section) -> Mapping[str, Any]:
     """
     return {
         "keys": section.attempt(lambda: _read_keys(section), None),
+        "partitions": section.attempt(lambda: _read_partitions(section), None),
         "select": section.attempt(lambda: _read_select(section), None),
         "transactions": section.attempt(lambda: _read_transactions(section), None),
         "timer_ms": section.attempt(lambda: _read_timer(section), 0),
@@ -65,6 +70,8 @@ def write_application(producer: ProducerSpec) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     if producer.keys is not None:
         answer[_KEYS] = {**written(producer.keys), _DISTRIBUTION: producer.keys.distribution.value}
+    if producer.partitions is not None:
+        answer[_PARTITIONS] = {**written(producer.partitions), _BY: producer.partitions.by.value}
     if producer.select is not None:
         answer[_SELECT] = producer.select.value
     if producer.timer_ms:
@@ -92,6 +99,12 @@ def _read_keys(section: Section) -> MessageKeys | None:
     if _DISTRIBUTION in table.values:
         distribution = _one_of(table, _DISTRIBUTION, KeyDistribution)
     return table.build(MessageKeys, distribution=distribution)
+
+
+def _read_partitions(section: Section) -> TopicPartitions | None:
+    if _PARTITIONS not in section.values:
+        return None
+    return section.table(_PARTITIONS, keys_of(TopicPartitions)).build(TopicPartitions)
 
 
 def _read_timer(section: Section) -> int:

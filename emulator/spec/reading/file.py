@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import (
     BrokerSpec,
@@ -21,7 +22,6 @@ from emulator.spec.model.scenario import (
     Draft,
     NameserverSpec,
     Network,
-    ProducerSpec,
     Scenario,
     StatefulSetSpec,
     options_of_spec,

@@ -4,7 +4,8 @@ from typing import TypeVar
 
 import attrs
 
-from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec
 from nodes.config import ClientConfig
 from nodes.protocol.namespaces import address_of_endpoint, instance_of, wrap_namespace
 
@@ -30,8 +31,11 @@ def producer_in_namespace(spec: ProducerSpec) -> ProducerSpec:
     config = _resolved(spec.config)
     if config.namespace is None:
         return spec
-    group, topic = wrap_namespace(config.namespace, spec.group), wrap_namespace(config.namespace, spec.topic)
-    return attrs.evolve(spec, config=config, group=group, topic=topic)
+    partitions, group = spec.partitions, wrap_namespace(config.namespace, spec.group)
+    if partitions is not None:
+        partitions = attrs.evolve(partitions, prefix=wrap_namespace(config.namespace, partitions.prefix))
+    topic = None if spec.topic is None else wrap_namespace(config.namespace, spec.topic)
+    return attrs.evolve(spec, config=config, group=group, topic=topic, partitions=partitions)
 
 
 def _resolved(config: _AnyClient) -> _AnyClient:

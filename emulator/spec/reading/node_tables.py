@@ -18,6 +18,7 @@ from emulator.spec.model.bounds import (
     NODE_NAMES,
 )
 from emulator.spec.model.presets import Preset
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.scenario import (
     AddressServerSpec,
@@ -26,7 +27,6 @@ from emulator.spec.model.scenario import (
     ControllerSpec,
     DomainSpec,
     NameserverSpec,
-    ProducerSpec,
     StatefulSetSpec,
     TopicSpec,
     numbered,

@@ -12,6 +12,7 @@ from emulator.acts.catalogue import ACTS
 from emulator.base.attribute_docs import attribute_docs
 from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.model.presets import Preset
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.releases import RELEASE, Release, set_by_release
 from emulator.spec.model.scenario import (
@@ -22,7 +23,6 @@ from emulator.spec.model.scenario import (
     DomainSpec,
     NameserverSpec,
     Network,
-    ProducerSpec,
     Scenario,
     StatefulSetSpec,
     TopicSpec,
@@ -43,6 +43,7 @@ from emulator.spec.refusals.mistakes import require_known
 from emulator.spec.refusals.targets import KEYS
 from faults.catalogue import FAULTS, fields_of, scope_of
 from nodes.client.producer.keys import KeyDistribution, MessageKeys
+from nodes.client.producer.partitions import TopicPartitions
 from nodes.config import (
     NOT_IN_LITE_PULL,
     NOT_IN_PULL,
@@ -149,6 +150,7 @@ def sections() -> Mapping[str, tuple[ReferenceEntry, ...]]:
         "[[consumer]]": (*_entries(ConsumerGroupSpec), *_entries(ConsumerKeys)),
         "[[producer]]": (*_entries(ProducerSpec), *_entries(ApplicationKeys), *_entries(OptionsKeys)),
         "[producer.keys]": (*_entries(MessageKeys), _distribution()),
+        "[producer.partitions]": _entries(TopicPartitions),
         "[[statefulset]]": (*_entries(StatefulSetSpec), *_entries(OptionsKeys)),
         "[[account]]": _entries(PlainAccessConfig),
         "[[fault]]": (*_entries(FaultKeys), *_entries(FaultTimes)),

@@ -18,7 +18,8 @@ from nodes.protocol.names import INNER_PRODUCER_GROUP, TRACE_TOPIC
 from nodes.secret import Secret
 
 if TYPE_CHECKING:
-    from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
+    from emulator.spec.model.producers import ProducerSpec
+    from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 
 _Client = TypeVar("_Client", "ConsumerGroupSpec", "ProducerSpec")
 _UNKNOWN = "not known yet"
@@ -123,8 +124,9 @@ def refused_clients(
     for producer in scenario.producers:
         if producer.config5 is not None:
             continue
-        names, sent = (producer.name,), {"a": producer.group, "b": producer.topic}
-        for code, fields in ((RequestCode.SEND_MESSAGE_V2, sent), *_traced(producer.config, producer.group)):
+        sends = [(RequestCode.SEND_MESSAGE_V2, {"a": producer.group, "b": topic}) for topic in producer.topics]
+        names = (producer.name,)
+        for code, fields in (*sends, *_traced(producer.config, producer.group)):
             yield from _refused(validate, names, ips, code, fields, producer.config, producer.start_after_ms, by)
 
 

@@ -37,6 +37,7 @@ from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 from nodes.protocol.model import MASTER_ID
 
 if TYPE_CHECKING:
+    from emulator.spec.model.producers import ProducerSpec
     from emulator.spec.model.scenario import Scenario
 
 Place = Callable[[str], str]
@@ -209,11 +210,28 @@ def _require_expression(key: str, topic: str, expression: str) -> None:
 def _violations_of_producers(scenario: "Scenario") -> Iterator[SpecError]:
     topic_names = [topic.name for topic in scenario.topics]
     for i, producer in enumerate(scenario.producers):
-        yield from refusals(require_known, f"producer[{i}].topic", "topic", producer.topic, topic_names)
+        yield from _violations_of_sending(f"producer[{i}]", producer, topic_names)
         if producer.select in BY_KEY and producer.keys is None:
             yield SpecError(f"producer[{i}].select", f"expected keys with it: {producer.select} chooses by the key")
         if producer.select is not None and producer.transactions is not None:
             yield SpecError(f"producer[{i}].select", "expected none: RocketMQ selects no queue for a transaction")
+
+
+def _violations_of_sending(key: str, producer: "ProducerSpec", topic_names: list[str]) -> Iterator[SpecError]:
+    """What is wrong with the topics of a producer; of partitions that are unknown the first is named."""
+    if producer.partitions is None:
+        for topic in producer.topics:
+            yield from refusals(require_known, f"{key}.topic", "topic", topic, topic_names)
+        if not producer.topics:
+            yield SpecError(f"{key}.topic", "missing; expected a text, or partitions in its place")
+        return
+    if producer.topic is not None:
+        yield SpecError(f"{key}.topic", "expected none with partitions, which name the topics")
+    if producer.keys is None:
+        yield SpecError(f"{key}.partitions", "expected keys with them: the key of a message decides its topic")
+    unknown = [topic for topic in producer.topics if topic not in topic_names]
+    for topic in unknown[:1]:
+        yield from refusals(require_known, f"{key}.partitions", "topic", topic, topic_names)
 
 
 def _violations_of_late_clients(scenario: "Scenario") -> Iterator[SpecError]:

@@ -61,8 +61,9 @@ def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], 
                 )
     for producer in scenario.producers:
         if producer.config5 is not None and has_endpoint(producer.endpoints, proxy):
-            message = Message(Resource(producer.topic))
-            yield (producer.name,), producer.start_after_ms, producer.config5, service.SendMessageRequest((message,))
+            for topic in producer.topics:
+                request = service.SendMessageRequest((Message(Resource(topic)),))
+                yield (producer.name,), producer.start_after_ms, producer.config5, request
 
 
 def _refused(

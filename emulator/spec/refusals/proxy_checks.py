@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from emulator.spec.refusals.mistakes import SpecError, require_known
 
 if TYPE_CHECKING:
-    from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
+    from emulator.spec.model.producers import ProducerSpec
+    from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 
 _NO_PROXY = "expected a [[proxy]] in the scenario: there is none"
 

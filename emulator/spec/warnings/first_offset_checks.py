@@ -14,7 +14,7 @@ _SHORTEST_MS = 5_000
 
 def late_groups(scenario: Scenario) -> Iterator[HarmfulSetting]:
     """A warning for each group whose members are all away at the start of a topic that producers send to."""
-    sent_to = {producer.topic for producer in scenario.producers}
+    sent_to = {topic for producer in scenario.producers for topic in producer.topics}
     for group in scenario.consumers:
         if group.mode.is_of_proxies:
             continue  # A proxy has brokers begin at the end of a queue.

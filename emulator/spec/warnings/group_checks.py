@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from emulator.acts.groups import UpdateSubGroup
-from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.proxy.tables.topic_types import TopicMessageType
 
@@ -19,11 +20,12 @@ def _shared_producer_groups(scenario: Scenario) -> Iterator[HarmfulSetting]:
     groups: dict[str, list[ProducerSpec]] = {}
     for producer in scenario.producers:
         if producer.transactions is not None:
-            # A proxy knows a producer of RocketMQ 5 by its topic.
-            groups.setdefault(producer.topic if producer.endpoints else producer.group, []).append(producer)
+            # A proxy knows a producer of RocketMQ 5 by its topics.
+            for group in producer.topics if producer.endpoints else (producer.group,):
+                groups.setdefault(group, []).append(producer)
     for group, producers in groups.items():
-        topics = dict.fromkeys(producer.topic for producer in producers)
-        if len(topics) > 1:
+        topics = dict.fromkeys(topic for producer in producers for topic in producer.topics)
+        if len(topics) > 1 and len(producers) > 1:
             yield HarmfulSetting(
                 "transactions-of-two-applications-in-one-group",
                 ", ".join(producer.name for producer in producers),

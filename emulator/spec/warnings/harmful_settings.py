@@ -226,13 +226,15 @@ def _statefulsets(scenario: Scenario) -> Iterator[HarmfulSetting]:
         group = next(consumer for consumer in scenario.consumers if consumer.group == spec.group)
         options = spec.config
         topics = [topic for topic in scenario.topics if topic.name in group.topics]
-        queues = max((topic.queues * len(topic.brokers) for topic in topics), default=0)
+        shared, noun = max((topic.queues * len(topic.brokers) for topic in topics), default=0), "queues"
         by_ordinal = group.config.allocate_message_queue_strategy is AllocateStrategy.ORDINAL
-        if by_ordinal and spec.replicas > queues:
+        if group.config.partition_prefix is not None:
+            shared, noun = group.config.partition_count, "partitions"
+        if by_ordinal and spec.replicas > shared:
             yield HarmfulSetting(
                 "more-pods-than-queues",
                 spec.name,
-                f"{spec.replicas} replicas share {queues} queues: the last {spec.replicas - queues} pods get none",
+                f"{spec.replicas} replicas share {shared} {noun}: the last {spec.replicas - shared} pods get none",
             )
         if by_ordinal and group.config.exclusivity is Exclusivity.NONE:
             yield HarmfulSetting(
@@ -284,7 +286,7 @@ def _leases(scenario: Scenario) -> Iterator[HarmfulSetting]:
 def _delays(scenario: Scenario) -> Iterator[HarmfulSetting]:
     served = {topic.name: topic.brokers for topic in scenario.topics}
     for producer in scenario.producers:
-        names = served.get(producer.topic, ())
+        names = {name for topic in producer.topics for name in served.get(topic, ())}
         for broker in (item for item in scenario.brokers if item.broker_name in names and item.broker_id == MASTER_ID):
             config, wants = broker.config, f"{producer.name} sends to {broker.name}"
             levels = parse_delay_level(config.message_delay_level).max_level

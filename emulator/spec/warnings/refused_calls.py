@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec, has_endpoint
-from emulator.spec.model.scenario import ConsumerGroupSpec, ProducerSpec, Scenario
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.config.client5 import SimpleConsumer5Config
 from nodes.proxy.tables.topic_types import TopicMessageType
@@ -18,7 +19,8 @@ def refused_calls(scenario: Scenario) -> Iterator[HarmfulSetting]:
                 yield from _refused_receives(proxy, group, group.config5)
         for producer in scenario.producers:
             if producer.config5 is not None and has_endpoint(producer.endpoints, proxy.name):
-                yield from _refused_sends(proxy, producer, types.get(producer.topic))
+                for topic in producer.topics:
+                    yield from _refused_sends(proxy, producer, topic, types.get(topic))
 
 
 def _refused_receives(
@@ -45,7 +47,7 @@ def _refused_receives(
 
 
 def _refused_sends(
-    proxy: ProxySpec, producer: ProducerSpec, topic_type: TopicMessageType | None
+    proxy: ProxySpec, producer: ProducerSpec, topic: str, topic_type: TopicMessageType | None
 ) -> Iterator[HarmfulSetting]:
     options = proxy.config
     if 0 < options.max_delay_time_mills < producer.timer_ms:
@@ -60,7 +62,7 @@ def _refused_sends(
         yield HarmfulSetting(
             "sends-refused",
             producer.name,
-            f"its messages are {own}, and topic {producer.topic} takes {topic_type}: {proxy.name} refuses each, "
+            f"its messages are {own}, and topic {topic} takes {topic_type}: {proxy.name} refuses each, "
             "MESSAGE_PROPERTY_CONFLICT_WITH_TYPE",
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from nodes.allocation.allocating import ALLOCATION, Allocate, dividing_by, dividing_sticky, dividing_together
+from nodes.allocation.calculation import calculation_ns
 from nodes.allocation.pr_2169 import AllocateSticky2169
 from nodes.allocation.strategies import UnknownStrategyError, strategy_named
 from nodes.allocation.strategy import AllocationError
@@ -51,6 +52,8 @@ class Assigner(Part):
         period_ms = broker.config.assigner_rebalance_interval_ms
         self._rounds = AssignerRounds(broker.host, period_ms, self._look, self._wake) if period_ms else None
         """None: it looks at a group when a member asks."""
+        self._calculated_ns = 0
+        """When the last calculation is done; it makes one after the other."""
 
     def handlers(self) -> Handlers:
         """The requests that it answers itself."""
@@ -87,7 +90,9 @@ class Assigner(Part):
         if seen is None or members is None:
             return QueryAssignmentResponseBody(None, setting=setting)
         if strategy == AllocateStrategy.PR2169:
-            return QueryAssignmentResponseBody(self._as_prototype(requested, claim, seen.client_ids), setting=setting)
+            of_prototype = self._as_prototype(requested, claim, seen.client_ids)
+            await self._calculated()
+            return QueryAssignmentResponseBody(of_prototype, setting=setting)
         merged = await self._queues_of_group(members.topics) if _is_merged(strategy, requested.topic) else {}
         try:
             allocate_queues = _allocate_queues(strategy, parameters, requested, merged)
@@ -101,9 +106,24 @@ class Assigner(Part):
         )
         with broker.host.stopwatch(ALLOCATION):
             answer = self._tables.pinned.ask(question, allocate_queues, now_ms=broker.host.clock.now_ms())
+        if answer.allocated_queues is not None:
+            self._calculate(strategy, len(seen.queues), len(seen.client_ids), parameters.virtual_node_cnt)
+        await self._calculated()
         self._follow_up(requested, answer)
         assigned = None if answer.queues is None else tuple(map(MessageQueueAssignment, answer.queues))
         return QueryAssignmentResponseBody(assigned, answer.epoch, setting)
+
+    def _calculate(self, strategy: str, queues: int, members: int, places_each: int = 0) -> None:
+        """A calculation begins, of the shares of all members; who asks meanwhile waits for it, too."""
+        counted = self._broker.config.allocation_time
+        time_ns = calculation_ns(counted, strategy, queues, members, shares=members, places_each=places_each)
+        self._calculated_ns = max(self._calculated_ns, self._broker.host.clock.monotonic_ns()) + time_ns
+
+    async def _calculated(self) -> None:
+        """Wait until the last calculation is done."""
+        host = self._broker.host
+        if self._calculated_ns > host.clock.monotonic_ns():
+            await host.sleep_until_ns(self._calculated_ns)
 
     async def _look(self, group: str, topic: str) -> SeenGroup | None:
         """The members of a group and the queues of a topic now."""
@@ -121,9 +141,12 @@ class Assigner(Part):
     ) -> tuple[MessageQueueAssignment, ...]:
         """What pull request #2169 answers: its client took no answer and an error for no queue at all."""
         prototype = self._prototypes.setdefault(requested.consumer_group, AllocateSticky2169())
+        queues = claim.mq_all or ()
+        if not prototype.is_current(queues, client_ids):
+            self._calculate(requested.strategy_name, len(queues), len(client_ids))
         try:
             with self._broker.host.stopwatch(ALLOCATION):
-                mine = prototype.allocate(requested.client_id, claim.mq_all or (), java_sorted(client_ids))
+                mine = prototype.allocate(requested.client_id, queues, java_sorted(client_ids))
         except AllocationError as error:
             self._broker.host.log.warning("a strategy failed", strategy="PR2169", error=str(error))
             return ()

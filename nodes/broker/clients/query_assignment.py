@@ -1,6 +1,7 @@
 """Broker-side rebalance: requests of members for their queues, and of operators for the message request mode."""
 
 from nodes.allocation.allocating import ALLOCATION
+from nodes.allocation.calculation import calculation_ns
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
@@ -66,10 +67,20 @@ class QueryAssignment(Part):
                 None if members is None else members.client_ids,
                 server_load_balancer_enable=self._broker.config.server_load_balancer_enable,
             )
+        if assignments is not None and members is not None:
+            await self._calculate(requested, len(queues or ()), len(members.client_ids))
         if requested.strategy_name not in STRATEGIES:
             self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=requested.strategy_name)
         setting = self._tables.rebalance_settings.of(requested.consumer_group)
         return success(request, None, QueryAssignmentResponseBody(assignments, setting=setting))
+
+    async def _calculate(self, requested: QueryAssignmentRequestBody, queues: int, members: int) -> None:
+        """The answer waits until the allocation is made; a member that broadcasts gets all queues at once."""
+        broker = self._broker
+        if requested.message_model is MessageModel.CLUSTERING and broker.config.server_load_balancer_enable:
+            time_ns = calculation_ns(broker.config.allocation_time, requested.strategy_name, queues, members)
+            if time_ns:
+                await broker.host.sleep_until_ns(broker.host.clock.monotonic_ns() + time_ns)
 
     async def _queues(self, requested: QueryAssignmentRequestBody) -> tuple[MessageQueue, ...] | None:
         """The queues to allocate; a light message queue is one of this broker, and no route of it is asked for."""

@@ -8,6 +8,7 @@ from nodes.client.producer.default_producer import ClientError, DefaultProducer,
 from nodes.client.producer.keys import KeyDraws, MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client.producer.message_traces import TraceDispatcher, TraceKind, TraceProducers
+from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.producer.transactions import TransactionProducer, UniqIds
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.config import ProducerConfig
@@ -40,7 +41,8 @@ class ProducerSetup:
     group: str
     config: ProducerConfig
     nameservers: tuple[str, ...]
-    topic: str
+    topics: tuple[str, ...]
+    """Where it sends: one topic, or those of `partitions`."""
     rate_per_s: int
     tags: tuple[str, ...] = ()
     """Tags of the messages, in turn; empty: messages have none."""
@@ -48,6 +50,8 @@ class ProducerSetup:
     """Keys of the messages; None: messages have none."""
     select: SelectorName | None = None
     """Choice of the queues; None: queues take turns, and a failed send is repeated at another broker."""
+    partitions: TopicPartitions | None = None
+    """Choice of the topic, by the key; None: there is one topic."""
     transactions: LocalTransactions | None = None
     """Send each message in a transaction, and wait for its end before the next; None: ordinary sends."""
     messages: int = 0
@@ -65,9 +69,10 @@ class ProducerSetup:
 
 
 class SteadyProducer:
-    """Sends a message to a topic every `1 / rate_per_s` seconds, without end or until there are enough.
+    """Sends a message every `1 / rate_per_s` seconds, without end or until there are enough.
 
-    A send that hangs delays the next ones, which then follow back to back.
+    All go to one topic, or each to one of several by its key. A send that hangs delays the next ones, which then follow
+    back to back.
 
     Mirrors:
         `org.apache.rocketmq.client.producer.DefaultMQProducer`, `TransactionMQProducer` under an application's timer.
@@ -77,7 +82,7 @@ class SteadyProducer:
         config, group = setup.config, setup.group
         self._host = host
         self._group = group
-        self._topic = setup.topic
+        self._topic, self._partitions = setup.topics[0], setup.partitions
         self._rate_per_s = setup.rate_per_s
         self._tags = setup.tags
         self.instance = ClientInstance(host, config, setup.nameservers)
@@ -142,20 +147,21 @@ class SteadyProducer:
         key = ""
         if self._keys is not None:
             key = properties[KEYS] = self._keys.draw()
+        topic = self._topic if self._partitions is None else self._partitions.topic_of(key)
         if self._always or self._traces is not None:
             # While it waits, and in traces, only its id distinguishes a message; RocketMQ's producers give one to each.
             properties |= {UNIQ_KEY: self._ids.create(), **self._always}
-        message = OutgoingMessage(self._topic, str(self._sent).encode(), properties)
+        message = OutgoingMessage(topic, str(self._sent).encode(), properties)
         try:
             if self._selector is None:
                 result = await self._send(message)
             else:
                 result = await self.producer.send_selected(message, self._selector, key)
         except (RemotingError, BrokerError, ClientError) as error:
-            self._host.log.warning("send failed", topic=self._topic, error=str(error))
+            self._host.log.warning("send failed", topic=topic, error=str(error))
         else:
             self._accepted += 1
             if self._accepted == self._messages:
                 self._timer.stop()
             if result.status is not SendStatus.SEND_OK:
-                self._host.log.warning("sent, but not kept as asked", topic=self._topic, status=result.status.value)
+                self._host.log.warning("sent, but not kept as asked", topic=topic, status=result.status.value)

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from nodes.allocation.allocating import ALLOCATION
 from nodes.allocation.by_user import AllocateByUser, foreign_queues
+from nodes.allocation.calculation import calculation_ns
 from nodes.allocation.kafka_round_robin import AllocateKafkaRoundRobin
 from nodes.allocation.strategies import strategy_name
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
@@ -171,6 +172,7 @@ class Rebalance:
             name = strategy_name(self._config)
             self._host.log.warning("allocate message queue exception", topic=topic, strategy=name, error=str(error))
             return PassResult(PassOutcome.UNBALANCED, len(client_ids), len(queues), 0, found.requested)
+        await self._calculate(len(queues), len(client_ids))
         self._beliefs.assignment(topic, mine)
         outcome = await self._take(topic, queues, tuple(mine))
         return PassResult(outcome, len(client_ids), len(queues), len(mine), found.requested)
@@ -194,6 +196,14 @@ class Rebalance:
                 "a strategy gave queues that it was not given", topic=topic, strategy=allocate.name, queues=named
             )
         return mine
+
+    async def _calculate(self, queues: int, members: int) -> None:
+        """What follows from an allocation waits until it is made; so do the other groups of the thread."""
+        config = self._config
+        counted, strategy = config.allocation_time, str(config.allocate_message_queue_strategy)
+        time_ns = calculation_ns(counted, strategy, queues, members, places_each=config.virtual_node_cnt)
+        if time_ns:
+            await self._host.sleep_until_ns(self._host.clock.monotonic_ns() + time_ns)
 
     def _queues_of_all_topics(self) -> list[MessageQueue]:
         """Except of retry topics, and of topics whose route is not known yet."""

@@ -7,11 +7,12 @@ Mirrors:
     `org.apache.rocketmq.client.producer.selector`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import md5
 from types import MappingProxyType
+from typing import TypeVar
 
 from nodes.allocation.consistent_hash import VIRTUAL_NODE_COUNT, ConsistentHashRouter
 from nodes.protocol.java import as_int, java_hash
@@ -19,6 +20,7 @@ from nodes.protocol.model import MessageQueue
 
 _RINGS_REMEMBERED = 64
 Queues = tuple[MessageQueue, ...]
+_Choice = TypeVar("_Choice")
 QueueSelector = Callable[[Queues, str], MessageQueue | None]
 """Returns one of the queues of a topic for a key; None: no queue, and the send fails."""
 
@@ -38,30 +40,46 @@ class SelectorName(StrEnum):
     """`SelectMessageQueueByMachineRoom`, which is not implemented in RocketMQ 5.3.3: each send fails."""
 
 
+class KeyHash(StrEnum):
+    """A hash of keys, whose remainder by a number of queues or topics is taken."""
+
+    HASH = "hash"
+    """Java's `hashCode`, without its sign."""
+    MD5 = "md5"
+    """The first 32 bits of the MD5, as .NET's `BitConverter` reads them."""
+
+    def of(self, key: str) -> int:
+        """The hash of a key; Java's has a sign."""
+        if self is KeyHash.HASH:
+            return as_int(java_hash(key))
+        digest = md5(key.encode("utf-8", "replace"), usedforsecurity=False).digest()
+        return int.from_bytes(digest[:4], "little")
+
+
 BY_KEY = (SelectorName.HASH, SelectorName.MD5, SelectorName.CONSISTENT_HASH)
 """These choose by the key alone."""
 
 
-def select_by_hash(queues: Queues, argument_hash: int) -> MessageQueue:
-    """The queue for an application's key, as for ordered messages.
+def select_by_hash(choices: Sequence[_Choice], argument_hash: int) -> _Choice:
+    """One of several queues or topics for an application's key, as for ordered messages.
 
     Args:
+        choices: the queues.
         argument_hash: Java's `hashCode` of the key, with sign.
 
     Mirrors:
         `org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash`.
     """
     # Java's remainder has the sign of the dividend, which is then removed.
-    return queues[abs(argument_hash) % len(queues)]
+    return choices[abs(argument_hash) % len(choices)]
 
 
 def _by_hash(queues: Queues, key: str) -> MessageQueue:
-    return select_by_hash(queues, as_int(java_hash(key)))
+    return select_by_hash(queues, KeyHash.HASH.of(key))
 
 
 def _by_md5(queues: Queues, key: str) -> MessageQueue:
-    digest = md5(key.encode("utf-8", "replace"), usedforsecurity=False).digest()
-    return queues[int.from_bytes(digest[:4], "little") % len(queues)]
+    return select_by_hash(queues, KeyHash.MD5.of(key))
 
 
 def _by_consistent_hash(queues: Queues, key: str) -> MessageQueue:

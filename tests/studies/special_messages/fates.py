@@ -9,7 +9,8 @@ from enum import StrEnum
 import attrs
 
 from emulator.history.rows.row_classes import MessageRow
-from emulator.spec.model.scenario import ProducerSpec, Scenario
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import Scenario
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.broker.tables.pop.check_point import CK_TAG, REVIVE_TOPIC_PREFIX, PopOutcome
@@ -84,7 +85,7 @@ class Fates:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self.kinds = {producer.topic: kind_of(producer) for producer in scenario.producers}
+        self.kinds = {topic: kind_of(producer) for producer in scenario.producers for topic in producer.topics}
         self.of: dict[tuple[str, str], Fate] = {}
         """Mapping topic and key -> fate."""
         self.refused_check_points = 0
