@@ -3,12 +3,12 @@
 May import `time` and `base`.
 """
 
+from emulator.spec.model.networks import Network
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
-    Network,
     ProducerSpec,
     Scenario,
     TopicSpec,

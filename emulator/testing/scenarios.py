@@ -1,10 +1,10 @@
 """Small scenarios for tests."""
 
+from emulator.spec.model.networks import Network
 from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
-    Network,
     ProducerSpec,
     Scenario,
     TopicSpec,
