@@ -188,7 +188,8 @@ class Waiting:
         found = self._owners.none(queue, members, t_ns)
         if not found and self._refused_consumers.hide_from_members(queue, t_ns):
             return ruled(RuleOfRocketMQ.UNREACHABLE)
-        is_refused = not found and self._refused_consumers.refuse_members(queue, t_ns)
+        brokers = self._routes.nodes_of(queue.broker_name)
+        is_refused = not found and self._refused_consumers.refuse_members(queue, brokers, t_ns)
         return ruled(RuleOfRocketMQ.REFUSED) if is_refused else found
 
     def _without_members(self, queue: GroupQueue, t_ns: int) -> CauseChain:

@@ -84,6 +84,8 @@ class RefusedConsumers(Watcher):
         self._answers: dict[tuple[str, str], _Answers] = {}
         """Mapping consumer and server -> answers to what it asks for messages; without a server: answers of all to what
         it asks and sends as a member."""
+        self._as_member: dict[str, dict[str, _Answers]] = {}
+        """Mapping consumer -> server -> answers to what it asks and sends as a member."""
         self._known: dict[tuple[str, str, Sequence[_Answer]], Sequence[Span]] = {}
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
@@ -102,6 +104,7 @@ class RefusedConsumers(Watcher):
                     _note(self._answers.setdefault((frame.dst, frame.src), {}), frame)
                 elif frame.code in _AS_MEMBER:
                     _note(self._answers.setdefault((frame.dst, _ALL_SERVERS), {}), frame)
+                    _note(self._as_member.setdefault(frame.dst, {}).setdefault(frame.src, {}), frame)
             yield frame
         self._known.clear()
 
@@ -117,9 +120,9 @@ class RefusedConsumers(Watcher):
         """Whether all members of a group had an address of a broker at an instant that led nowhere."""
         return _hold(self._common(queue, "", t_ns, lambda member: self._hidden(member, self._masters)), t_ns)
 
-    def refuse_members(self, queue: GroupQueue, t_ns: int) -> bool:
-        """Whether brokers refused all members of a group at an instant."""
-        return _hold(self.as_members(queue, t_ns), t_ns)
+    def refuse_members(self, queue: GroupQueue, servers: Sequence[str], t_ns: int) -> bool:
+        """Whether brokers refused all members of a group at an instant, or those of a queue any."""
+        return _hold((*self.as_members(queue, t_ns), *self.keep_from(queue, servers, t_ns)), t_ns)
 
     def of_members(self, queue: GroupQueue, node: str, servers: Sequence[str], t_ns: int) -> Sequence[Span]:
         """When all members that subscribe to a topic at an instant were refused, or had addresses that led nowhere.
@@ -139,16 +142,60 @@ class RefusedConsumers(Watcher):
 
         return self._common(queue, node, t_ns, of_member)
 
+    def in_part(self, nodes: Iterable[str], servers: Sequence[str] = ()) -> Sequence[Span]:
+        """When a broker refused any of some consumers what it asks and sends as a member: it does not list that one.
+
+        Args:
+            nodes: the consumers.
+            servers: the brokers; empty: all.
+        """
+        found: list[Span] = []
+        for node in nodes:
+            kinds = _NOT_SERVED if node in self._denied else _REFUSED
+            for server, answers in self._as_member.get(node, {}).items():
+                if not servers or server in servers:
+                    found += _spans_of(answers, kinds)
+        return merged(found)
+
+    def keep_from(self, queue: GroupQueue, servers: Sequence[str], t_ns: int) -> Sequence[Span]:
+        """When a broker of a queue refused any member of an instant, which is allocated the queue all the same.
+
+        Args:
+            queue: of the group.
+            servers: the brokers of the queue.
+            t_ns: the instant.
+        """
+        members = dict.fromkeys(member for member, _ in self._presence.members(queue.group, queue.topic, t_ns))
+        receives = (span for member in members for server in servers for span in self._refusals(member, server))
+        return merged((*self.in_part(members, servers), *receives))
+
+    def apart(self, views: Iterable[str]) -> Sequence[Span]:
+        """When views, or lists of members, differed in no member but those that some broker refused as such.
+
+        Args:
+            views: as JSON.
+        """
+        read = [json.loads(view) for view in views]
+        lists: list[list[str]] = [view["cids"] if isinstance(view, dict) and "cids" in view else view for view in read]
+        others = [view.get("queues") if isinstance(view, dict) else None for view in read]
+        if not all(isinstance(ids, list) for ids in lists) or any(other != others[0] for other in others):
+            return ()
+        every = dict.fromkeys(client_id for ids in lists for client_id in ids)
+        differing = [client_id for client_id in every if len({ids.count(client_id) for ids in lists}) > 1]
+        found: Sequence[Span] = [(0, NEVER_NS)] if differing else []
+        for client_id in differing:
+            found = _intersected(found, self.in_part((self._node_of(client_id),)))
+        return found
+
     def _common(
         self, queue: GroupQueue, node: str, t_ns: int, of_member: Callable[[str], Iterable[Span]]
     ) -> Sequence[Span]:
         """What is common to the members that there are at an instant."""
-        found: list[Span] = [(0, NEVER_NS)]
+        found: Sequence[Span] = [(0, NEVER_NS)]
         members = self._presence.members(queue.group, queue.topic, t_ns)
         nodes = list(dict.fromkeys(member for member, _ in members if node in ("", member)))
         for member in nodes:
-            pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in found for b in merged(of_member(member)))
-            found = [pair for pair in pairs if pair[0] < pair[1]]
+            found = _intersected(found, merged(of_member(member)))
         return found if nodes else ()
 
     def _hidden(self, client: str, servers: Iterable[str]) -> Sequence[Span]:
@@ -170,6 +217,12 @@ class RefusedConsumers(Watcher):
         for server in (*servers, *self._proxy_routes.proxies_of(client, t_ns)):
             if _hold(self._spans(client, server, _NOT_SERVED), t_ns):
                 yield server
+
+
+def _intersected(spans: Sequence[Span], others: Sequence[Span]) -> Sequence[Span]:
+    """What is in spans of both kinds."""
+    pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in spans for b in others)
+    return [pair for pair in pairs if pair[0] < pair[1]]
 
 
 def _hold(spans: Iterable[Span], t_ns: int) -> bool:

@@ -35,6 +35,7 @@ class _WithBacklog(Explanation[Stall]):
             *without,
             *refused,
             *inputs.refused.as_members(row.queue, row.start_ns),
+            *inputs.refused.keep_from(row.queue, servers, row.start_ns),
             *inputs.failing.waits(row.queue),
             *_while_busy(row, inputs),
         )
