@@ -5,6 +5,7 @@ reads the rule and one error says what was expected, so a bound is written once 
 reported in the same words everywhere.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from reprlib import Repr
@@ -227,6 +228,9 @@ TEXT_MAP = Rule(
     "a table of texts",
     lambda value: isinstance(value, Mapping) and all(_is_text(item, empty=True) for item in value.values()),
 )
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_IP = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}", re.ASCII)
+IP = Rule("an IPv4 address", lambda value: isinstance(value, str) and _IP.fullmatch(value) is not None)
 _ANYTHING = Rule("a value", lambda _value: True)
 
 

@@ -18,7 +18,7 @@ from emulator.machine.host import EmulatedHost, PowerState
 from emulator.machine.world import World
 from emulator.network.guests.address_book import LOOPBACK
 from emulator.spec import ConsumerGroupSpec, Scenario
-from emulator.spec.model.addresses import addresses, domain_addresses, newcomer_address, owners
+from emulator.spec.model.addresses import addresses, domain_addresses, newcomer_address, owners, translation_of
 from emulator.spec.model.scenario import CONSUMER, StatefulSetSpec
 from emulator.spec.reading.user_functions import with_user_functions
 from emulator.spec.refusals.targets import GUEST
@@ -72,6 +72,7 @@ class Cluster:
         )
         self.absent = dict.fromkeys(scenario.added_later())
         """Nodes without a process that an administrator has not started, or has shut down."""
+        world.fabric.translate(translation_of(scenario))
         world.domains.ips.update(domain_addresses(scenario, self.addresses))
         self.administrator = Administrator(world, scenario, self, self.names)
         """Carries out acts, on a machine of its own that is no node of the scenario."""
@@ -82,7 +83,7 @@ class Cluster:
         self._has_ended = False
         self._pods = {api: Pods(self.hosts, self._add_pod, self._must_stay_down) for api in scenario.api_names()}
         self._options = NodeOptions(scenario)
-        self._plans = HostPlans(scenario, self.addresses, self._options, self._pods)
+        self._plans = HostPlans(scenario, self.addresses, self._options, self._pods, world.fabric.translation)
         self._planned_start = PlannedStart(world, scenario, self._add_all(), self._may_start)
 
     def _add_all(self) -> StartingHosts:
@@ -230,6 +231,7 @@ class Cluster:
         self._newcomers.setdefault(spec.group, []).append(name)
         self.addresses[name] = self.addresses[spec.names[0]] if spec.one_address else ip
         self.names.setdefault(self.addresses[name], name)
+        self.world.fabric.translation.place_next_to(self.addresses[name], self.addresses[spec.names[0]])
         return self._plans.consumer(spec, name, self._nameservers)
 
     def _statefulset_of_pod(self, name: str) -> StatefulSetSpec | None:

@@ -9,6 +9,7 @@ from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.pods import Pods
 from emulator.machine.host import NodeFactory
 from emulator.spec.model.addresses import nameserver_list
+from emulator.spec.model.networks import AddressTranslation
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.scenario import (
@@ -133,15 +134,22 @@ class HostPlans:
         addresses: mapping node -> IP address, which grows.
         options: of each node at its next start.
         pods: mapping node with an API server -> its pods.
+        translation: who reaches which address.
     """
 
     def __init__(
-        self, scenario: Scenario, addresses: Mapping[str, str], options: NodeOptions, pods: Mapping[str, Pods]
+        self,
+        scenario: Scenario,
+        addresses: Mapping[str, str],
+        options: NodeOptions,
+        pods: Mapping[str, Pods],
+        translation: AddressTranslation,
     ) -> None:
         self._scenario = scenario
         self._addresses = addresses
         self._options = options
         self._pods = pods
+        self._translation = translation
         self._access = PlainPermissionManager(scenario.accounts, scenario.global_white_remote_addresses)
 
     def lock_service(self, name: str) -> HostPlan:
@@ -204,7 +212,7 @@ class HostPlans:
         """A broker."""
 
         def broker(host: Host) -> Node:
-            config = self._with_addresses(self._options.of(spec.name, spec.config))
+            config = self._with_addresses(host.ip, self._options.of(spec.name, spec.config))
             if spec.broker_id and not config.is_elected:
                 config = config.of_slave()
             return self._broker(host, identity_of(spec), _printing(config, spec), nameservers)
@@ -250,7 +258,7 @@ class HostPlans:
             cluster_name=identity.cluster_name,
             broker_name=identity.broker_name,
             broker_id=identity.broker_id,
-            nameservers=nameservers,
+            nameservers=self._known_to(host.ip, nameservers),
             topics=tuple(
                 TopicConfig(topic.name, topic.queues, topic.queues, attributes=attributes_of(topic))
                 for topic in self._scenario.topics
@@ -278,7 +286,7 @@ class HostPlans:
 
         def proxy(host: Host) -> Node:
             config = self._options.of(spec.name, spec.config)
-            return Proxy(host, config, nameservers, self._credentials(config))
+            return Proxy(host, config, self._known_to(host.ip, nameservers), self._credentials(config))
 
         return HostPlan(spec.name, PROXY, "", proxy)
 
@@ -290,14 +298,15 @@ class HostPlans:
         secrets = {account.access_key: account.secret_key for account in self._scenario.accounts}
         return SessionCredentials(access_key, secrets[access_key])
 
-    def _endpoints(self, named: tuple[str, ...]) -> tuple[str, ...]:
-        """`ip:port` of proxies; of all if none is named."""
+    def _endpoints(self, client: str, named: tuple[str, ...]) -> tuple[str, ...]:
+        """`ip:port` of proxies, as a client reaches them; of all if none is named."""
         specs = {spec.name: spec for spec in self._scenario.proxies}
-        return tuple(f"{self._addresses[name]}:{specs[name].config.grpc_server_port}" for name in named or specs)
+        own = tuple(f"{self._addresses[name]}:{specs[name].config.grpc_server_port}" for name in named or specs)
+        return self._known_to(self._addresses[client], own)
 
     def _consumer5(self, spec: ConsumerGroupSpec, config: Consumer5Config, name: str) -> HostPlan:
         """A consumer of RocketMQ 5."""
-        endpoints = self._endpoints(spec.endpoints)
+        endpoints = self._endpoints(name, spec.endpoints)
         setup = Consumer5Setup(endpoints, spec.group, spec.topics, spec.consume_ms, spec.fail_times, spec.expressions)
 
         def consumer(host: Host) -> Node:
@@ -311,7 +320,7 @@ class HostPlans:
 
     def _producer5(self, spec: ProducerSpec, config: Producer5Config) -> HostPlan:
         """A producer of RocketMQ 5."""
-        endpoints = self._endpoints(spec.endpoints)
+        endpoints = self._endpoints(spec.name, spec.endpoints)
 
         def producer(host: Host) -> Node:
             setup = Producer5Setup(
@@ -359,7 +368,7 @@ class HostPlans:
     ) -> LitePullConsumer | ClassicPullConsumer:
         """A consumer without listener on a host, with the options that the host has now."""
         options = self._options.of(name, spec.config, spec.group)
-        known = self._known_to(options, nameservers)
+        known = self._nameservers_of(host.ip, options, nameservers)
         if isinstance(options, PullConsumerConfig):
             setup = PullSetup(spec.group, spec.topics, options, known, spec.consume_ms, spec.expressions)
             return ClassicPullConsumer(host, setup)
@@ -374,29 +383,34 @@ class HostPlans:
             spec.group,
             spec.topics,
             options,
-            self._known_to(options, nameservers),
+            self._nameservers_of(self._addresses[name], options, nameservers),
             spec.consume_ms,
             spec.fail_times,
             spec.expressions,
             self._lock_services(),
         )
 
-    def _known_to(self, options: ClientConfig, nameservers: tuple[str, ...]) -> tuple[str, ...]:
+    def _known_to(self, ip: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        """Addresses of nodes as a machine with an IP address reaches them, without those that it does not reach."""
+        known = tuple(self._translation.known_to(ip, address) for address in addresses)
+        return tuple(item for item in known if not self._translation.hides(ip, item)) or known
+
+    def _nameservers_of(self, ip: str, options: ClientConfig, nameservers: tuple[str, ...]) -> tuple[str, ...]:
         """Addresses of the nameservers of a client at its start: those that its options name, none, or all.
 
         A proxy is named at its remoting port.
         """
         if options.namesrv_addr:
-            return self._addresses_in(options.namesrv_addr)
-        return () if options.fetch_namesrv_addr_by_address_server else nameservers
+            return self._addresses_in(ip, options.namesrv_addr)
+        return () if options.fetch_namesrv_addr_by_address_server else self._known_to(ip, nameservers)
 
-    def _with_addresses(self, config: BrokerConfig) -> BrokerConfig:
+    def _with_addresses(self, ip: str, config: BrokerConfig) -> BrokerConfig:
         """The options of a broker with addresses in place of the names of nameservers."""
         if not config.namesrv_addr:
             return config
-        return attrs.evolve(config, namesrv_addr=";".join(self._addresses_in(config.namesrv_addr)))
+        return attrs.evolve(config, namesrv_addr=";".join(self._addresses_in(ip, config.namesrv_addr)))
 
-    def _addresses_in(self, namesrv_addr: str) -> tuple[str, ...]:
+    def _addresses_in(self, ip: str, namesrv_addr: str) -> tuple[str, ...]:
         known = {
             **{
                 spec.name: f"{self._addresses[spec.name]}:{spec.config.listen_port}"
@@ -407,6 +421,7 @@ class HostPlans:
                 for spec in self._scenario.proxies
             },
         }
+        known = {name: self._translation.known_to(ip, address) for name, address in known.items()}
         return tuple(known.get(name, name) for name in map(str.strip, namesrv_addr.split(";")) if name)
 
     def _lock_services(self) -> tuple[str, ...]:
@@ -454,7 +469,7 @@ class HostPlans:
             setup = ProducerSetup(
                 spec.group,
                 options,
-                self._known_to(options, nameservers),
+                self._nameservers_of(host.ip, options, nameservers),
                 spec.topics,
                 spec.rate_per_s,
                 tags=spec.tags,

@@ -7,6 +7,7 @@ from emulator.base.text import nearest, shortened
 from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.network.link import LinkRule
+from emulator.spec.model.addresses import owners_of_shared
 from emulator.state.beliefs import Matrix, matrix
 from emulator.why.forms import FORMS
 from nodes.beliefs import BeliefKind
@@ -178,13 +179,11 @@ async def _why(session: Session, words: Words) -> Lines:
     from emulator.why.words import names_of  # noqa: PLC0415
 
     session.flush_trace()
-    ips = {host.name: host.ip for host in session.cluster.hosts.values()}
+    cluster, scenario = session.cluster, session.cluster.scenario
+    ips = {host.name: host.ip for host in cluster.hosts.values()}
+    names = names_of(ips, scenario.brokers, cluster.names, owners_of_shared(scenario))
     try:
-        return answer(
-            words,
-            TraceRows(session.run_directory),
-            names_of(ips, session.cluster.scenario.brokers, session.cluster.names),
-        )
+        return answer(words, TraceRows(session.run_directory), names)
     except UserError as error:
         raise VerbError(str(error)) from None
 

@@ -13,7 +13,7 @@ from emulator.counterfactuals.harms import VIOLATIONS, Harm, NamedHarm
 from emulator.counterfactuals.repetition import Repetition, Tables
 from emulator.counterfactuals.run_variants import RunVariant, VariantResult, execute_variants
 from emulator.spec import SpecError, to_dict
-from emulator.why.candidates import Candidate, RunTerms, candidates
+from emulator.why.candidates import Candidate, RunTerms, candidates, reachable
 
 _HELPS_FROM = 0.2
 _COSTS_FROM = 0.1
@@ -110,7 +110,7 @@ def _terms(repetition: Repetition, item: NamedHarm) -> RunTerms:
     run_for_ms = int(repetition.tables["scenario"]["run_for_ms"])
     longest_ms = max((min(table.get("for_ms", run_for_ms), run_for_ms - table["at_ms"]) for table in faults), default=0)
     pools = (item.harm[1].rpartition(" ")[2],) if item.harm[0] == SymptomKind.BUSY else ()
-    return RunTerms(longest_ms, pools, tuple(acts))
+    return RunTerms(longest_ms, pools, tuple(acts), reachable(item.causes, repetition.tables))
 
 
 def _distinct(repetition: Repetition, wanted: Mapping[Candidate, None]) -> dict[Candidate, Tables]:

@@ -108,6 +108,19 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
+def uncovered(spans: Iterable[Span], covers: Sequence[Span]) -> list[Span]:
+    """The parts of spans that lie outside of covers, which `merged` returned."""
+    found: list[Span] = []
+    for start, end in spans:
+        since = start
+        for cover_start, cover_end in covers:
+            if since < end and cover_start < end and cover_end > since:
+                found += [(since, cover_start)] if cover_start > since else []
+                since = cover_end
+        found += [(since, end)] if since < end else []
+    return found
+
+
 def uncovered_ns(span: Span, covers: Sequence[Span]) -> int:
     """How much of a span lies outside of covers, which `merged` returned."""
     start, end = span

@@ -9,6 +9,15 @@ from typing import Any
 import attrs
 
 from emulator.importing.accounts import ImportedAccount
+from emulator.importing.published import (
+    BROKER_IP1,
+    Published,
+    elsewhere,
+    numbered,
+    own_ports,
+    private_networks,
+    registered,
+)
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
 from emulator.importing.statefulsets import ImportedStatefulSet
 from emulator.importing.verdicts import Fate, Verdict, has_controller, verdicts_of
@@ -38,6 +47,14 @@ class ImportedNode:
     line: int = 0
     notes: tuple[str, ...] = ()
     """What else a reader should know."""
+    configured: ConfiguredNode | None = None
+    """From what it was made."""
+
+    @property
+    def name(self) -> str:
+        """Name of the node of the scenario; empty: it has none yet."""
+        name, number = str(self.table.get("name", "")), self.table.get("id", 0)
+        return f"{name}-s{number}" if number else name
 
 
 @attrs.frozen
@@ -56,6 +73,8 @@ class ImportedCluster:
     """Of ACL 1.0."""
     white_addresses: tuple[str, ...] = ()
     """That need no account, by ACL 1.0."""
+    private_networks: tuple[Mapping[str, Any], ...] = ()
+    """Tables of those that publish ports."""
 
     def of(self, kind: FileKind) -> tuple[ImportedNode, ...]:
         """The nodes of a kind."""
@@ -78,8 +97,11 @@ def cluster_of(configured: Sequence[ConfiguredNode]) -> ImportedCluster:
     proxies = tuple(map(_with_own_ports, _numbered_nodes(configured, FileKind.PROXY, "proxy")))
     _bounded(len(proxies), PROXIES_MAX, "proxies")
     nodes = (*namesrvs, *controllers, *containers, *brokers, *clients, *proxies)
+    published = tuple(_published(nodes))
+    networks = private_networks(published)
     return ImportedCluster(
-        nodes=nodes,
+        nodes=tuple(_in_networks(nodes, published, networks)),
+        private_networks=networks,
         nameservers=_bounded(_nameservers(configured, namesrvs), NAMESERVERS_MAX, "nameservers"),
         controllers=_bounded(_controllers(configured, namesrvs, controllers), CONTROLLERS_MAX, "controllers"),
     )
@@ -125,7 +147,50 @@ def _taken(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 def _single(node: ConfiguredNode) -> ImportedNode:
     verdicts = verdicts_of(node)
-    return ImportedNode(node.kind, {}, _taken(verdicts), verdicts, node.source, node.line, node.notes)
+    return ImportedNode(node.kind, {}, _taken(verdicts), verdicts, node.source, node.line, node.notes, node)
+
+
+def _published(nodes: Sequence[ImportedNode]) -> Iterator[Published]:
+    """What is known of the addresses of nodes; a port of a process belongs to the node that listens there."""
+    in_process: dict[tuple[str, int], dict[FileKind, ConfiguredNode]] = {}
+    for node in nodes:
+        if node.configured is not None and node.line:
+            in_process.setdefault((node.source, node.line), {})[node.kind] = node.configured
+    for node in nodes:
+        of = node.configured
+        if of is None or not node.name:
+            continue
+        others = [item for item in in_process.get((node.source, node.line), {}).values() if item.kind is not of.kind]
+        own = own_ports(of.kind, _texts(of))
+        of_others = [port for other in others for port in own_ports(other.kind, _texts(other))]
+        ports = tuple(
+            attrs.evolve(item, published=str(outside), target=str(inside))
+            for item in of.ports
+            for outside, inside in numbered((item,))
+            if inside in own or inside not in of_others
+        )
+        ip = (of.text(BROKER_IP1) or "").strip() if of.kind is FileKind.BROKER else ""
+        yield Published(node.name, of.kind, of.network, of.is_on_host, ports, ip)
+
+
+def _texts(node: ConfiguredNode) -> dict[str, str]:
+    return {setting.name: setting.value for setting in node.settings}
+
+
+def _in_networks(
+    nodes: Sequence[ImportedNode], published: Sequence[Published], networks: Sequence[Mapping[str, Any]]
+) -> Iterator[ImportedNode]:
+    """The nodes, of which brokers in private networks register what their files say."""
+    hosts = {node: next(iter(table["publish"])).rpartition(":")[0] for table in networks for node in table["nodes"]}
+    notes = elsewhere(published, networks)
+    known: dict[int, tuple[Verdict, ...]] = {}
+    for node in nodes:
+        noted = attrs.evolve(node, notes=(*node.notes, *notes.get(node.name, ())))
+        if node.kind is FileKind.BROKER and node.name in hosts:
+            verdicts = known.setdefault(id(node.verdicts), registered(node.verdicts, hosts[node.name]))
+            options = {name: value for name, value in _taken(verdicts).items() if name == BROKER_IP1}
+            noted = attrs.evolve(noted, verdicts=verdicts, options={**options, **node.options})
+        yield noted
 
 
 def _numbered_nodes(configured: Sequence[ConfiguredNode], kind: FileKind, stem: str) -> Iterator[ImportedNode]:
@@ -142,7 +207,7 @@ def _numbered_nodes(configured: Sequence[ConfiguredNode], kind: FileKind, stem: 
         for _ in node.hosts or ("",):
             number += 1
             table = {"name": f"{stem}-{number}"}
-            yield ImportedNode(kind, table, options, verdicts, node.source, node.line, tuple(notes))
+            yield ImportedNode(kind, table, options, verdicts, node.source, node.line, tuple(notes), node)
 
 
 def _with_own_ports(proxy: ImportedNode) -> ImportedNode:

@@ -8,7 +8,7 @@ import attrs
 
 from emulator.importing import not_taken
 from emulator.importing.property_files import settings_of_content
-from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
+from emulator.importing.settings import ConfigurationError, ConfiguredNode, PublishedPort, Setting
 from emulator.importing.startup import (
     DEFAULT_FILES,
     Startup,
@@ -21,6 +21,7 @@ from emulator.spec.model.bounds import BROKERS_MAX
 
 ReadFile = Callable[[str], bytes | None]
 """From a path next to the compose file to its content; None: there is none that may be read."""
+_NETWORK = "docker"
 _DEFAULT = re.compile(r"\$\{\w+:?-([^}]*)\}")
 
 
@@ -45,7 +46,10 @@ def nodes_of_compose(document: YamlValue, read_file: ReadFile) -> Iterator[Confi
         if startup is not None:
             host = service.get("hostname").text or service.get("container_name").text or name
             for number, part in enumerate(item for item in (startup, startup.in_process) if item is not None):
-                yield _node(service, part, _hosts(service, host), read_file, is_second=bool(number))
+                node = _node(service, part, _hosts(service, host), read_file, is_second=bool(number))
+                on_host = service.get("network_mode").text == "host"
+                ports = () if on_host else tuple(_ports(service))
+                yield attrs.evolve(node, network=_NETWORK, is_on_host=on_host, ports=ports)
 
 
 def _node(
@@ -79,7 +83,7 @@ def _hosts(service: YamlValue, host: str) -> tuple[str, ...]:
     return (host,) if replicas == 1 else tuple(f"{host}-{number}" for number in range(1, replicas + 1))
 
 
-def _ports(service: YamlValue) -> Iterator[not_taken.PublishedPort]:
+def _ports(service: YamlValue) -> Iterator[PublishedPort]:
     """Ports that are published under a number: `10921:10911`, `127.0.0.1:10921:10911/tcp`, or with keys."""
     for item in service.get("ports").items():
         published, target = item.get("published").text, item.get("target").text
@@ -87,7 +91,7 @@ def _ports(service: YamlValue) -> Iterator[not_taken.PublishedPort]:
             outside, _, target = _substituted(item.text).partition("/")[0].rpartition(":")
             published = outside.rpartition(":")[2]
         if published and target:
-            yield not_taken.PublishedPort(published, target, "ports")
+            yield PublishedPort(published, target, "ports")
 
 
 def _words(value: YamlValue) -> list[str]:

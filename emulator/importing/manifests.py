@@ -1,7 +1,7 @@
 """Manifests of Kubernetes: StatefulSets, Deployments and Pods with their ConfigMaps, and the operator's resources.
 
-Several documents may stand in a file, as Helm prints them. Ports that Services publish are noted, and not taken; claims
-and what else there is have no part in a scenario, since every emulated node finds every other one.
+Several documents may stand in a file, as Helm prints them. Of Services only the ports are taken that they publish;
+claims and what else there is have no part in a scenario, since every emulated node finds every other one.
 """
 
 import posixpath
@@ -12,10 +12,9 @@ from itertools import groupby
 import attrs
 
 from emulator.importing import not_taken
-from emulator.importing.not_taken import PublishedPort
 from emulator.importing.operator_resources import OPERATOR_KINDS, nodes_of_operator
 from emulator.importing.property_files import settings_of_content
-from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
+from emulator.importing.settings import ConfigurationError, ConfiguredNode, PublishedPort, Setting
 from emulator.importing.startup import (
     Startup,
     in_process_note,
@@ -31,6 +30,7 @@ _WITH_PODS = ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Pod")
 _NAMED_BY_NUMBER = ("StatefulSet",)
 _CONFIG_MAP = "ConfigMap"
 _LIST = "List"
+_NETWORK = "kubernetes"
 _SERVICE = "Service"
 _NAME_OF_POD = "$(metadata.name)"
 """Stands for the name of the pod."""
@@ -103,7 +103,10 @@ def _nodes_of_pods(
         ports = tuple(_ports(container, selecting))
         for nodes, same in groupby(hosts, partial(_on_host, pod, container, files, maps, ports)):
             of_hosts = tuple(same)
-            yield from (attrs.evolve(node, hosts=of_hosts) for node in nodes)
+            on_host = pod.get("hostNetwork").text.lower() == "true"
+            outside = () if on_host else ports
+            for node in nodes:
+                yield attrs.evolve(node, hosts=of_hosts, network=_NETWORK, is_on_host=on_host, ports=outside)
 
 
 def _selects(service: YamlValue, labels: YamlValue) -> bool:

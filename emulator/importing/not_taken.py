@@ -7,19 +7,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-import attrs
-
-from emulator.importing.settings import ConfiguredNode
+from emulator.importing.settings import ConfiguredNode, PublishedPort
 from emulator.importing.startup import Startup, sets_nothing
 from emulator.importing.yaml_files import YamlValue
 from emulator.spec.model.addresses import broker_ports
 from emulator.spec.rocketmq.known_options import RELEASE_OF_THE_TABLE, FileKind
 from nodes.fields import shown
 
+_ON_HOST = (("network_mode", "host"), ("hostNetwork", "true"))
+"""What makes a node one that lives outside, and reaches those in a private network."""
 _RELEASE = re.compile(r":v?(\d+\.\d+[\w.-]*)$")
 _NAMES_MAX = 12
 _PRINTING = ("-p", "-m", "-h", "--printConfigItem", "--printImportantConfig", "--help")
-_INSIDE = "every node has an address of its own, at which all others reach it"
+_INSIDE = "every node has an address of its own, and only [[private_network]] keeps any other from it"
 KEYS_OF_SERVICES: Mapping[str, str] = MappingProxyType(
     {
         "network_mode": _INSIDE,
@@ -67,16 +67,6 @@ _OUTSIDE: Mapping[FileKind, str] = MappingProxyType(
 """Node -> what clients outside are given."""
 
 
-@attrs.frozen
-class PublishedPort:
-    """A port of a container that is open outside under a number."""
-
-    published: str
-    target: str
-    by: str
-    """`ports`, `Service NAME`."""
-
-
 def of_container(
     node: ConfiguredNode, startup: Startup, image: str, ports: Iterable[PublishedPort], variables: Iterable[str]
 ) -> Iterator[str]:
@@ -113,10 +103,10 @@ def _of_ports(kind: FileKind, ports: Iterable[PublishedPort], listen_port: str) 
     for port in ports:
         if listen_port.isdecimal() and kind is FileKind.BROKER and not _listens(port.target, int(listen_port)):
             why = f"nothing listens at {port.target}, for listenPort is {listen_port}: clients outside reach no broker"
-            yield f"{port.by}: {port.published}:{port.target} is not taken: {why}"
+            yield f"{port.by}: {port.published}:{port.target} leads nowhere: {why}"
         elif port.published != port.target:
             why = f"clients outside dial {port.published}, and {_OUTSIDE.get(kind, 'are given the address inside')}"
-            yield f"{port.by}: {port.published}:{port.target} is not taken: {why}"
+            yield f"{port.by}: {port.published}:{port.target}: {why}"
 
 
 def _listens(port: str, listen_port: int) -> bool:
@@ -152,6 +142,6 @@ def of_pod(pod: YamlValue, container: YamlValue) -> Iterator[str]:
 
 
 def _of_keys(value: YamlValue, known: Mapping[str, str]) -> Iterator[str]:
-    for key, _ in value.pairs():
-        if key in known:
+    for key, item in value.pairs():
+        if key in known and (key, item.text.lower()) not in _ON_HOST:
             yield f"{key} is not taken: {known[key]}"

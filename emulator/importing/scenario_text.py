@@ -47,6 +47,7 @@ def scenario_text(cluster: ImportedCluster, name: str, sources: Sequence[str]) -
         f"name = {_value(name)}",
         "run_for_s = 60",
         *_white_addresses(cluster),
+        *_private_networks(cluster),
         *_nameservers(cluster),
         *_controllers(cluster),
         *_brokers(cluster),
@@ -63,6 +64,16 @@ def _white_addresses(cluster: ImportedCluster) -> Iterator[str]:
     if cluster.white_addresses:
         yield from _comment("These need no account by ACL 1.0; 5.3.3 does not migrate them.")
         yield _pair("global_white_remote_addresses", list(cluster.white_addresses))
+
+
+def _private_networks(cluster: ImportedCluster) -> Iterator[str]:
+    for table in cluster.private_networks:
+        yield ""
+        yield from _comment("Published ports. Clients of this file live outside, unless they are among the nodes.")
+        yield "[[private_network]]"
+        yield from (_pair(key, value) for key, value in table.items() if key != "publish")
+        yield "[private_network.publish]"
+        yield from (_pair(outside, inside) for outside, inside in table["publish"].items())
 
 
 def _accounts(cluster: ImportedCluster) -> Iterator[str]:
@@ -228,4 +239,6 @@ def _inline(name: str, value: Any) -> str:
 
 def _pair(name: str, value: Any) -> str:
     """A key and its value as TOML writes them, in one line."""
+    if isinstance(value, list):
+        return f"{_pair(name, 0).removesuffix('0')}[{', '.join(map(_value, value))}]"
     return tomli_w.dumps({name: value}).rstrip("\n").replace("\n", " ")

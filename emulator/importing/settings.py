@@ -56,6 +56,16 @@ class Setting:
 
 
 @attrs.frozen
+class PublishedPort:
+    """A port of a container that is open outside under a number."""
+
+    published: str
+    target: str
+    by: str
+    """`ports`, `Service NAME`."""
+
+
+@attrs.frozen
 class ConfiguredNode:
     """A node, or several alike, and what the files set for it."""
 
@@ -72,6 +82,12 @@ class ConfiguredNode:
     """Slaves of each of these brokers, as an operator makes them."""
     notes: tuple[str, ...] = ()
     """What stands in the file and is not taken, and what that changes."""
+    network: str = ""
+    """The private network in which it lives: `docker`, `kubernetes`; empty: none."""
+    is_on_host: bool = False
+    """Whether it has the address of its machine although others of its network have their own."""
+    ports: tuple[PublishedPort, ...] = ()
+    """Ports of its process that are open outside."""
 
     def text(self, name: str) -> str | None:
         """The text of an option: the last one that sets it counts, as in RocketMQ; None: nothing does."""

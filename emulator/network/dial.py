@@ -50,6 +50,8 @@ class Dial:
         "_fabric",
         "_give_up_entry",
         "_handler",
+        "_is_known",
+        "_problem",
         "_process",
         "_take",
         "_target",
@@ -70,7 +72,7 @@ class Dial:
         self._process = process
         self._handler = handler
         self._address = address
-        self._target = (ip, int(address.rpartition(":")[2]))
+        self._target, self._problem = fabric.translation.target(process.ip, (ip, int(address.rpartition(":")[2])))
         self._take: Callable[[Endpoint | ConnectError], None] | None = take
         """None: the process knows how it ended, or does not want to know any more."""
         self._timeout_ms = timeout_ms
@@ -80,6 +82,7 @@ class Dial:
         """Whether SYN-ACK or RST has arrived."""
         self._cause = cause.get()
         self._begun_ns = fabric.timeline.now_ns
+        self._is_known = bool(ip)
         deadline_ns = self._begun_ns + (int(timeout_ms * NS_PER_MS) if ip else 0)  # an unknown name is refused at once
         self._give_up_entry = fabric.timeline.call_at(deadline_ns, self._give_up, process, self._cause)
         self._send_syn(0)
@@ -165,7 +168,7 @@ class Dial:
     def _give_up(self) -> None:
         if self._client is not None and not self._client.peer.closed:
             self._fabric.forget(self._client.peer)  # the server's kernel gives up too, without notifying its process
-        problem = "did not answer" if self._target[0] else "has an unknown domain name"
+        problem = "did not answer" if self._is_known else "has an unknown domain name"
         self._end("connect_lost", ConnectError(f"{self._address} {problem}"))
 
     def _end(self, event: str, result: Endpoint | ConnectError, connection_id: int = 0) -> None:
@@ -173,8 +176,10 @@ class Dial:
         take = self._take
         if take is None:
             return
-        node, target_node = self._process.node, self._fabric.node_at(self._target) or self._address
-        self._fabric.recorder.connection(event, connection_id, node, target_node, self._begun_ns, cause.get())
+        node, target_node = self._process.node, self._fabric.node_at(self._target)
+        detail = f"{self._address} {self._problem}" if self._problem else ""
+        known = target_node if target_node is not None and not detail else self._address
+        self._fabric.recorder.connection(event, connection_id, node, known, self._begun_ns, cause.get(), detail)
         self.abandon()
         cause.set(self._cause)
         take(result)

@@ -13,6 +13,7 @@ from emulator.network.guests.wide_work import WideWork
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
 from emulator.network.retransmission import Retransmission
+from emulator.spec.model.networks import AddressTranslation
 from emulator.time.failure import Failure
 from emulator.time.timeline import Timeline
 from emulator.trace.recorder import NodeIdentity
@@ -66,6 +67,8 @@ class Fabric:
         self.listeners: dict[tuple[str, int], Listener] = {}
         self.powered: dict[str, str] = {}
         """Mapping IP address -> node, of every machine that has power."""
+        self.translation = AddressTranslation()
+        """Who reaches which address."""
         self.hits = Hits()
         """Hits of each fault, on links and on machines."""
         self.guests = GuestPrograms()
@@ -119,6 +122,11 @@ class Fabric:
     def remove_rule(self, fault_id: str) -> None:
         """End a fault; does nothing if it is not active."""
         self._change_rules(tuple(r for r in self._rules if r.fault_id != fault_id))
+
+    def translate(self, translation: AddressTranslation) -> None:
+        """Let private networks be; the machines at which they publish ports answer at once, and have no other ports."""
+        self.translation = translation
+        self.powered |= {ip: ip for ip in translation.hosts}
 
     def lose_power(self, ip: str) -> None:
         """Take the power from a machine, which may have had none: its kernel retransmits nothing any more."""

@@ -3,13 +3,13 @@
 May import `time` and `base`.
 """
 
+from emulator.spec.model.networks import Network
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
-    Network,
     Scenario,
     TopicSpec,
 )

@@ -1,11 +1,11 @@
 """Small scenarios for tests."""
 
+from emulator.spec.model.networks import Network
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     NameserverSpec,
-    Network,
     Scenario,
     TopicSpec,
 )

@@ -120,7 +120,10 @@ RPC = TraceTable(
         _int("code", "request code; in a response, that of its request"),
         _int("status", "response code; -1 where this is no response"),
         _int("opaque", "pairs request and response on a connection"),
-        _text("detail", "remark of a response; id of the fault that dropped it; what was malformed"),
+        _text(
+            "detail",
+            "remark of a response; id of the fault that dropped it; what was malformed; why the address of a dial leads nowhere",
+        ),
         _CAUSE,
     ),
 )

@@ -8,7 +8,7 @@ import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
-from emulator.spec.model.addresses import addresses
+from emulator.spec.model.addresses import addresses, owners_of_shared
 from emulator.state.client_names import guest_of
 from emulator.state.event_lines import proxies_in
 from emulator.trace.run_directory import RunDirectory
@@ -77,7 +77,8 @@ def answer_of_run(words: Sequence[str], run: RunDirectory) -> tuple[str, ...]:
 def names_of_run(run: RunDirectory) -> NodeNames:
     """The names of the nodes of a run that has been opened."""
     scenario = from_dict(run.manifest["scenario"])
-    return names_of(addresses(scenario), scenario.brokers, run.manifest.get("addresses", {}))
+    known = run.manifest.get("addresses", {})
+    return names_of(addresses(scenario), scenario.brokers, known, owners_of_shared(scenario))
 
 
 def chain_of_row(trace: TraceRows, row: TraceRow, names: NodeNames) -> tuple[str, ...]:

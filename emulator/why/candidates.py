@@ -9,12 +9,15 @@ from typing import Any
 
 import attrs
 
+from emulator.analysis.attribution.explanation import RuleOfRocketMQ
+from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.impacts.amounts import FindingKind
 from nodes.units import MS_PER_S
 
 Value = str | int | bool
 _ROUND_MS = 10 * MS_PER_S
+_PLURALS: Mapping[str, str] = {"proxy": "proxies"}
 _LONGER_MS = 60 * MS_PER_S
 """By how much a time-out outlasts a fault: heartbeats come every 30 s, and one of them may be late."""
 
@@ -49,7 +52,9 @@ class Candidate:
         roles: dict[str, list[str]] = {}
         for item in self.changes:
             roles.setdefault(item.role, []).append(f"{item.option} = {_written(item.value)}")
-        return ", ".join(f"{' and '.join(options)} of {role}s" for role, options in roles.items())
+        return ", ".join(
+            f"{' and '.join(options)} of {_PLURALS.get(role, f'{role}s')}" for role, options in roles.items()
+        )
 
 
 @attrs.frozen
@@ -62,6 +67,8 @@ class RunTerms:
     """Thread pools that were busy, as their options name them: `sendMessage`."""
     acts: tuple[Mapping[str, Any], ...] = ()
     """The acts among the causes, as tables of the scenario."""
+    reachable: tuple[OptionChange, ...] = ()
+    """What gives clients addresses that they reach, if they were given others."""
 
 
 def candidates(harm: str, terms: RunTerms) -> tuple[Candidate, ...]:
@@ -71,17 +78,46 @@ def candidates(harm: str, terms: RunTerms) -> tuple[Candidate, ...]:
         harm: a `SymptomKind`, a `FindingKind`, or the id of an invariant.
         terms: of the run.
     """
-    mechanisms = MECHANISMS.get(harm, ())
-    found = [*_undone(terms.acts)]
+    mechanisms = () if terms.reachable else MECHANISMS.get(harm, ())
+    found = [*_undone(terms.acts), *_reached(terms.reachable)]
     for mechanism in mechanisms:
         found += mechanism(terms)
     return tuple(dict.fromkeys(found))
 
 
-def candidate_options(harm: str) -> tuple[str, ...]:
+_ANY = RunTerms()
+
+
+def candidate_options(harm: str, terms: RunTerms = _ANY) -> tuple[str, ...]:
     """The names of the options that may end a harm."""
-    found = candidates(harm, RunTerms())
+    found = candidates(harm, terms)
     return tuple(dict.fromkeys(setting.option for item in found for setting in item.changes))
+
+
+def reachable(causes: Iterable[CauseShare], tables: Mapping[str, Any]) -> tuple[OptionChange, ...]:
+    """What gives clients addresses that they reach, if a harm comes from others.
+
+    Args:
+        causes: of the harm.
+        tables: of the scenario.
+    """
+    if all(cause.what != RuleOfRocketMQ.UNREACHABLE for cause in causes):
+        return ()
+    published = (outside for network in tables.get("private_network", ()) for outside in network.get("publish", ()))
+    ips = dict.fromkeys(outside.rpartition(":")[0] for outside in published)
+    if any("brokerIP1" in table.get("options", {}) for table in tables.get("broker", ())):
+        ips[""] = None
+    found = tuple(OptionChange("broker", "brokerIP1", ip) for ip in ips)
+    return (*found, OptionChange("proxy", "useEndpointPortFromRequest", True)) if tables.get("proxy") else found
+
+
+def _reached(changes: Iterable[OptionChange]) -> Iterator[Candidate]:
+    why = {
+        "broker": "brokers register the address at which their ports are published",
+        "proxy": "routes of proxies name the port that the client has asked with",
+    }
+    for change in changes:
+        yield Candidate(why[change.role], (change,))
 
 
 def _all(role: str, why: str, **options: Value) -> Candidate:
@@ -275,5 +311,7 @@ MECHANISMS: Mapping[str, Sequence[Any]] = {
 def _written(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if value == "":
+        return '""'
     # All numbers of this size are times.
     return f"{value} ms" if isinstance(value, int) and value >= MS_PER_S else str(value)

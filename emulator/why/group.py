@@ -12,6 +12,7 @@ from emulator.why.held import Finding, end_of, known_groups
 from emulator.why.holds import CHANGES, LastHold, holds
 from emulator.why.question import GroupQuestion, no_question_about
 from emulator.why.stalls import brokers_of
+from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import ResponseCode
@@ -72,6 +73,8 @@ class _GroupAtInstant:
             found.append(line)
             rows += [] if row is None else [row]
         found += self._unlisted()
+        for node in dict.fromkeys(row.text("node") for row in self._subscriptions):
+            found += [f"{node}: {line}" for line in unreachable(self._trace, node, self._names, self._at_ns)]
         found += self._different_subscriptions()
         found += self._owner_problems()
         found += first_offset_lines(self._trace, self._group, self._at_ns)

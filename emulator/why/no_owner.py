@@ -9,6 +9,7 @@ from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES, RPC
 from emulator.why.held import STAGES, end_of
 from emulator.why.question import QueueQuestion
+from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_words, listed_nodes, request_words, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, PassOutcome
 from nodes.protocol.codes import RequestCode
@@ -99,7 +100,9 @@ class _Members:
             text = f"it should have the queue since {seconds(assigned.t_ns)}, and has not taken it"
             return _WhyNot(0, node, f"{text}; {self._outcome(member)}")
         if view is None or value_of(view) is None:
-            return _WhyNot(2, node, f"no queues of {requested.topic} to allocate; {self._outcome(member)}")
+            text = f"no queues of {requested.topic} to allocate; {self._outcome(member)}"
+            unreached = unreachable(self._trace, node, self._names, requested.at_ns)
+            return _WhyNot(2, node, "; ".join((text, *unreached[:1])))
         if value_of(view)["queues"].get(requested.broker_name, 0) <= requested.queue_id:
             return _WhyNot(3, node, self._unknown(view))
         return _WhyNot(4, node, f"it leaves the queue to others; {self._counted(view)}")

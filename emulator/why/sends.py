@@ -12,10 +12,12 @@ import attrs
 
 from emulator.analysis.measures.traffic import send_of
 from emulator.history.rows.lookup import TraceRow, TraceRows
+from emulator.history.unreachable import DIALS
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC
 from emulator.why.held import Finding
 from emulator.why.question import SendsQuestion, WhyError, no_question_about
 from emulator.why.storm import frame_counts
+from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_name, fault_words, request_words, seconds
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 from nodes.protocol.codes import ResponseCode
@@ -27,7 +29,6 @@ _REMARKS_MAX = 2
 _UNANSWERED = -1
 _TIMEOUT_NS = 5 * NS_PER_S
 """A producer gives an attempt up so long after it has sent it, or sooner."""
-_DIALS = ("refused", "connect_lost")
 _AWAY = (*(event.value for event in PROCESS_ENDS), LifecycleEvent.SUSPENDED.value)
 _BACK = (LifecycleEvent.STARTED.value, LifecycleEvent.RESUMED.value)
 _MEANS: Mapping[int, str] = MappingProxyType(
@@ -102,6 +103,7 @@ class _Sends:
         self._trace = trace
         self._at_ns = at_ns
         self._until_ns = trace.end_ns() if at_ns is None else at_ns
+        self._names = names
         self.attempts: dict[str, int] = {}
         """Mapping producer -> attempts whose end is known."""
         self._failures: dict[_Failure, _Amount] = {}
@@ -169,7 +171,8 @@ class _Sends:
 
     def _cause(self, failure: _Failure) -> str:
         if failure.status == _UNANSWERED:
-            return f"{failure.server} did not answer in time"
+            unreached = self._unreachable(failure)
+            return unreached[0].partition("; ")[0] if unreached else f"{failure.server} did not answer in time"
         remarks = self._remarks(failure)
         why = next(iter(remarks), "") or _MEANS.get(failure.status, "")
         return f"{failure.server} answered {answer_name(failure.status)}{f': {why}' if why else ''}"
@@ -216,6 +219,7 @@ class _Sends:
     def _in_the_way(self, failure: _Failure, amount: _Amount) -> Iterator[str]:
         """Why a server did not answer: it was away, or faults took requests and answers, or it was slow."""
         until_ns = min(self._until_ns, (amount.last_s + 1) * NS_PER_S)
+        yield from self._unreachable(failure)
         away = self._away(failure.server, amount)
         if away is not None:
             yield f"{failure.server} was away: {away.text('event').replace('_', ' ')} at {seconds(away.t_ns)}"
@@ -225,10 +229,15 @@ class _Sends:
         for (fault_id, kind, sender), number in taken.items():
             yield f"{self._fault(fault_id)} took {number:,} {kind}{'' if number == 1 else 's'} of {sender}"
 
+    def _unreachable(self, failure: _Failure) -> list[str]:
+        """The address of the server, if it leads nowhere."""
+        return unreachable(self._trace, failure.producer, self._names, self._until_ns, (failure.server,))
+
     def _not_connected(self, producer: str) -> Iterator[str]:
         """Connections that could not be opened: what should have been sent over them is no attempt."""
+        every = self._trace.select(RPC, event=DIALS, src=producer, until_ns=self._until_ns)
         for server in self._servers[producer]:
-            dials = self._trace.select(RPC, event=_DIALS, src=producer, dst=server, until_ns=self._until_ns)
+            dials = [row for row in every if self._names.node(row.text("dst")) == server and not row.text("detail")]
             if dials:
                 word, first = dials[0].text("event").replace("_", " "), seconds(dials[0].t_ns)
                 yield f"  {len(dials):,} x {server} could not be connected ({word}), the first at {first}"

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
+from emulator.history.unreachable import DIALS
 from emulator.trace.schema import BELIEFS, LIFECYCLE, RPC
 from emulator.why.held import Finding
+from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_name, request_words, row_words, seconds, value_of
 from nodes.beliefs import START_FAILED, BeliefKind
 
@@ -37,7 +39,7 @@ def failed_start(trace: TraceRows, newest: TraceRow, names: NodeNames) -> Findin
     reason = gave_up.text("detail").removeprefix(START_FAILED)
     lines = [f"at {seconds(gave_up.t_ns)} {node} could not start: {reason}"]
     began_ns = stages[0].t_ns
-    calls = list(_calls(trace, node, began_ns - 1, gave_up))
+    calls = list(_calls(trace, node, began_ns - 1, gave_up, names))
     lines += [f"  {line}" for line in calls[:_LINES_MAX]]
     servers = dict.fromkeys(
         row.text("src") for row in trace.select(RPC, dst=node, after_ns=began_ns - 1, until_ns=gave_up.t_ns)
@@ -47,7 +49,11 @@ def failed_start(trace: TraceRows, newest: TraceRow, names: NodeNames) -> Findin
     return Finding(tuple(lines), (gave_up, *lacking[:1]))
 
 
-def _calls(trace: TraceRows, node: str, after_ns: int, gave_up: TraceRow) -> Iterator[str]:
+def _is_unreachable(row: TraceRow) -> bool:
+    return row.text("event") in DIALS and bool(row.text("detail"))
+
+
+def _calls(trace: TraceRows, node: str, after_ns: int, gave_up: TraceRow, names: NodeNames) -> Iterator[str]:
     """How servers answered the calls of a process, and which were not answered."""
     span: dict[str, Any] = {"after_ns": after_ns, "until_seq": gave_up.seq}
     answers = trace.select(RPC, dst=node, kind="response", event="delivered", **span)
@@ -57,7 +63,8 @@ def _calls(trace: TraceRows, node: str, after_ns: int, gave_up: TraceRow) -> Ite
     for (server, code, status, remark), number in counted.items():
         with_status = f" with {answer_name(status)}{f': {remark}' if remark else ''}" if status else ""
         yield f"{server} answered {number} x {request_words(code)}{with_status}"
-    failed = trace.select(RPC, src=node, event=_FAILED, **span)
+    yield from unreachable(trace, node, names, gave_up.t_ns)
+    failed = [row for row in trace.select(RPC, src=node, event=_FAILED, **span) if not _is_unreachable(row)]
     for (server, event), number in Counter((row.text("dst"), row.text("event")) for row in failed).items():
         yield f"calls to {server} that failed: {number} x {event.replace('_', ' ')}"
 

@@ -48,7 +48,10 @@ class NodeNames:
 
 
 def names_of(
-    ips: Mapping[str, str], brokers: Iterable[BrokerSpec], known: Mapping[str, str] = MappingProxyType({})
+    ips: Mapping[str, str],
+    brokers: Iterable[BrokerSpec],
+    known: Mapping[str, str] = MappingProxyType({}),
+    ports: Mapping[str, str] = MappingProxyType({}),
 ) -> NodeNames:
     """The names of the nodes of a run.
 
@@ -56,9 +59,10 @@ def names_of(
         ips: mapping node -> IP address.
         brokers: of the scenario; several may share an address, with different ports.
         known: mapping address or client id -> node; only the client ids of guests are used.
+        ports: mapping `ip:port` that is registered or published -> node.
     """
     nodes_at = Counter(ips.values())
-    by_address = {name: node for name, node in known.items() if "@" in name}
+    by_address = {**{name: node for name, node in known.items() if "@" in name}, **ports}
     by_address |= {ip: node for node, ip in ips.items() if nodes_at[ip] == 1}
     for broker in brokers:
         if broker.name in ips:

@@ -21,7 +21,7 @@ from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS
 from emulator.why.answer import answer, names_of_run
 from emulator.why.busy import options_behind
-from emulator.why.candidates import candidate_options
+from emulator.why.candidates import RunTerms, candidate_options, reachable
 from emulator.why.question import WhyError
 from emulator.why.words import NodeNames
 
@@ -127,10 +127,19 @@ def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
     trace, names = TraceRows(run.path), names_of_run(run)  # read once for all answers
     found: list[WorstAnswer] = []
 
-    def add(harm: tuple[str, str], title: str, cause: str, questions: Sequence[Words], *, whole: bool = True) -> None:
+    def add(
+        harm: tuple[str, str],
+        title: str,
+        cause: str,
+        questions: Sequence[Words],
+        causes: Sequence[CauseShare],
+        *,
+        whole: bool = True,
+    ) -> None:
         words, answered = _first_answer(questions, trace, names)
         answered = answered if whole else answered[:1]
-        options = candidate_options(harm[0]) if whole else ()
+        terms = RunTerms(reachable=reachable(causes, run.manifest["scenario"]))
+        options = candidate_options(harm[0], terms) if whole else ()
         untried = [f"may end it, not tried (rmqemu why --remedies tries them): {_few(options)}"] if options else []
         asked = [_asked(words, run)] if words else []
         caused = [f"cause: {cause}"] if cause else []
@@ -144,12 +153,12 @@ def worst_answers(report: Report, run: RunDirectory) -> tuple[WorstAnswer, ...]:
             whole = item is of_kind.worst and number < _WHOLE_MAX
             harm, cause = (item.kind, item.subject), _cause(item, report, run)
             if place < _ANSWERED_MAX:
-                add(harm, f"{item.kind}: {item.text}", cause, item.questions, whole=whole)
+                add(harm, f"{item.kind}: {item.text}", cause, item.questions, item.causes, whole=whole)
             else:
                 found.append(_unasked(harm, f"{item.kind}: {item.text}", cause, item.questions[:1], run))
     for worst in _worst_findings(report, trace):
         cause = cause_words(worst.causes, worst.violations, "violations")
-        add((worst.invariant, ""), f"{worst.invariant}: {worst.words}", cause, worst.questions)
+        add((worst.invariant, ""), f"{worst.invariant}: {worst.words}", cause, worst.questions, worst.causes)
     return tuple(found)
 
 

@@ -109,7 +109,7 @@ class BrokerSetup:
                 max_groups=config.max_groups,
             ),
             MessageStore(
-                f"{host.ip}:{config.listen_port}",
+                f"{config.broker_ip1 or host.ip}:{config.listen_port}",
                 host.disk.map_files(COMMIT_LOG_FILE),
                 config.commit_log_file_bytes,
                 # Only with elections a log may have an end that no one may read yet.

@@ -178,9 +178,14 @@ class BrokerContext:
         return CommitLogFlush(self)
 
     @property
+    def ip(self) -> str:
+        """Its brokerIP1: the IP address at which clients and other brokers are to find it."""
+        return self.config.broker_ip1 or self.host.ip
+
+    @property
     def address(self) -> str:
-        """`ip:port` for clients and other brokers."""
-        return f"{self.host.ip}:{self.config.listen_port}"
+        """`ip:port` for clients and other brokers, as it registers it."""
+        return f"{self.ip}:{self.config.listen_port}"
 
     @property
     def ha_address(self) -> str:

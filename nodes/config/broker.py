@@ -24,11 +24,12 @@ from nodes.config.requests import RequestConfig
 from nodes.config.store import StoreConfig
 from nodes.config.tables import TableConfig
 from nodes.config.timer import TimerConfig
-from nodes.fields import LONG_MAX, choice, flag, text, whole
+from nodes.fields import IP, LONG_MAX, Rule, checked, choice, flag, text, whole
 from nodes.protocol.model import MessageRequestMode
 from nodes.protocol.names import DEFAULT_TRACE_REGION, TRACE_TOPIC
 
 _LESS_IN_MEMORY_PERCENT = 10
+_OWN_OR_IP = Rule("an IPv4 address, or empty", lambda value: value == "" or IP.holds(value))
 
 
 class BrokerRole(StrEnum):
@@ -62,6 +63,8 @@ class BrokerConfig(
 
     listen_port: int = port(10_911)
     """For requests; replication has the next port."""
+    broker_ip1: str = checked(_OWN_OR_IP, "", key="brokerIP1")
+    """The IP address that it registers, which nameservers give clients and other brokers; empty: its own."""
     namesrv_addr: str = text("", empty=True)
     """Nameservers, separated by `;`: names of the scenario, `HOST:PORT`, or one domain name `NAME:PORT`; empty: all of
     the scenario. `updateBrokerConfig` changes it."""

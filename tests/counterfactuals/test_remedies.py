@@ -3,6 +3,8 @@
 import pytest
 
 from counterfactuals.two_faults import TEXT, repeated_run
+from emulator.analysis.attribution.explanation import RuleOfRocketMQ
+from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.judge import judge_run
 from emulator.counterfactuals.remedies import tried, with_candidate
 from emulator.counterfactuals.run_variants import VariantResult
@@ -11,7 +13,7 @@ from emulator.run import run_scenario
 from emulator.spec import from_dict, loads, to_dict
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import TraceLevel
-from emulator.why.candidates import MECHANISMS, RunTerms, candidate_options, candidates
+from emulator.why.candidates import MECHANISMS, RunTerms, candidate_options, candidates, reachable
 
 LAG = ("consumer lag", "shop orders")
 EVERY_ROLE = (
@@ -62,6 +64,21 @@ def test_a_time_out_outlasts_the_fault_and_acts_are_taken_back():
     ]
     assert "channelExpiredTimeout = 360000 ms of brokers" in found
     assert candidate_options("messages consumed again")[0] == "channelExpiredTimeout"
+
+
+def test_against_addresses_that_lead_nowhere_others_are_given_and_nothing_else_is_tried():
+    tables = {"private_network": [{"publish": {"10.0.0.1:30911": "broker-a:10911"}}], "proxy": [{"name": "proxy-1"}]}
+    causes = tuple(CauseShare("", "rule", rule, -1, 1.0, 0.0) for rule in RuleOfRocketMQ)
+    others = tuple(cause for cause in causes if cause.what != RuleOfRocketMQ.UNREACHABLE)
+    terms = RunTerms(reachable=reachable(causes, tables))
+
+    assert reachable(others, tables) == ()
+    assert [candidate.title for candidate in candidates("failed sends", terms)] == [
+        "brokerIP1 = 10.0.0.1 of brokers",
+        "useEndpointPortFromRequest = true of proxies",
+    ]
+    assert candidate_options("failed sends", terms) == ("brokerIP1", "useEndpointPortFromRequest")
+    assert [change.value for change in reachable(causes, {"broker": [{"options": {"brokerIP1": "10.9.9.9"}}]})] == [""]
 
 
 def test_what_helps_is_shown_with_its_price_and_the_rest_as_tried(repeated):

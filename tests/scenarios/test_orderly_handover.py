@@ -8,7 +8,8 @@ import pytest
 
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.spec import load
-from emulator.spec.model.scenario import Network, TopicSpec
+from emulator.spec.model.networks import Network
+from emulator.spec.model.scenario import TopicSpec
 from emulator.testing import TOPIC, Stage, a_scenario, consumer_group, execute
 from emulator.time.mode import TimeMode
 from nodes.config import ConsumerConfig

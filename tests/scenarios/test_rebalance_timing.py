@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from emulator.spec.model.scenario import Network, TopicSpec
+from emulator.spec.model.networks import Network
+from emulator.spec.model.scenario import TopicSpec
 from emulator.testing import RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import ResponseCode

@@ -5,7 +5,8 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from emulator.spec.model.scenario import ConsumerGroupSpec, Network, TopicSpec
+from emulator.spec.model.networks import Network
+from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
 from emulator.testing import GROUP, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig
 from nodes.protocol.codes import RequestCode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.spec.model.scenario import Network
+from emulator.spec.model.networks import Network
 from emulator.testing import a_scenario, execute
 
 

@@ -67,7 +67,7 @@ class Attribution:
             *(self.owners, self.routes, self.fates),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}
-        self.calls = Calls(self.origins, self.reach, self.masters, replicas, broker_names)
+        self.calls = Calls(self.origins, inputs.unreachable, self.reach, self.masters, replicas, broker_names)
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
@@ -273,6 +273,8 @@ class Attribution:
 
     def of_failed_start(self, node: str, span: Span) -> Causes:
         """Why a node could not start: it reached no nameserver, or no broker or proxy; and why it had to start."""
+        if self._inputs.unreachable.holds(node, span[0]):
+            return of_chains(((ruled(RuleOfRocketMQ.UNREACHABLE), 1),))
         shares = Shares()
         for t_ns, weight in samples(span):
             began = self.origins.began(node, t_ns)

@@ -6,6 +6,7 @@ from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ
 from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
+from emulator.history.unreachable import UnreachableAddresses
 from emulator.spec.model.scenario import BROKER, NAMESERVER, PROXY
 from faults.machine import SlowDisk
 from faults.permission import PermissionFault
@@ -25,7 +26,7 @@ class Calls:
     """Answers why calls fail.
 
     Args:
-        origins: has read all rows.
+        origins, unreachable: have read all rows.
         reach, masters: of the run.
         replicas: mapping node of a broker -> all nodes of its group.
         broker_names: mapping node of a broker -> brokerName.
@@ -34,12 +35,14 @@ class Calls:
     def __init__(
         self,
         origins: Origins,
+        unreachable: UnreachableAddresses,
         reach: Reach,
         masters: Masters,
         replicas: Mapping[str, Sequence[str]],
         broker_names: Mapping[str, str],
     ) -> None:
         self._origins = origins
+        self._unreachable = unreachable
         self._reach = reach
         self._masters = masters
         self._replicas = replicas
@@ -55,6 +58,8 @@ class Calls:
             t_ns: when it was given up.
             code: of the request.
         """
+        if self._unreachable.holds(client, t_ns, server):
+            return ruled(RuleOfRocketMQ.UNREACHABLE)
         found = self._reach.hindrances(client, server, since_ns, t_ns + 1, code)
         return needed(found) if found else both(by(life.origin) for life in self._slow(server, since_ns, t_ns))
 
@@ -114,6 +119,8 @@ class Calls:
 
     def of_any(self, client: str, servers: Sequence[str], t_ns: int) -> CauseChain:
         """What keeps a client from those of some servers that it does not reach at an instant."""
+        if any(self._unreachable.holds(client, t_ns, server) for server in servers):
+            return ruled(RuleOfRocketMQ.UNREACHABLE)
         return both(needed(self._between(client, server, t_ns)) for server in servers)
 
     def _between(self, client: str, server: str, t_ns: int) -> list[Hindrance]:

@@ -32,6 +32,7 @@ class RuleOfRocketMQ(StrEnum):
     SUBSCRIPTIONS = "members of the group subscribe to different messages"
     PERMISSIONS = "users and permissions do not allow it"
     REFUSED = "brokers and proxies refuse what clients ask"
+    UNREACHABLE = "clients are given addresses that lead nowhere from where they are"
     UNKNOWN = "nothing on its chain is a disturbance"
 
 

@@ -60,6 +60,7 @@ class Waiting:
         self._proxy_routes = inputs.proxy_routes
         self._failing = inputs.failing
         self._refused_consumers = inputs.refused
+        self._unreachable = inputs.unreachable
         self._administrators = inputs.administrators
         self._views = views
         self._elected = elected
@@ -169,6 +170,8 @@ class Waiting:
     def _not_served(self, queue: GroupQueue, consumers: Sequence[str], t_ns: int) -> CauseChain:
         """Servers that answer with refusals or errors, since they have ended before; else the listener is slow."""
         brokers = self._routes.nodes_of(queue.broker_name)
+        if any(self._unreachable.holds(node, t_ns, broker) for node in consumers for broker in brokers):
+            return ruled(RuleOfRocketMQ.UNREACHABLE)
         servers = [name for node in consumers for name in self._refused_consumers.not_serving(node, brokers, t_ns)]
         if not servers:
             return ruled(RuleOfRocketMQ.LISTENER)
@@ -183,7 +186,10 @@ class Waiting:
     def without_owner(self, queue: GroupQueue, members: Sequence[str], t_ns: int) -> CauseChain:
         """Why no member of a group owns a queue at an instant."""
         found = self._owners.none(queue, members, t_ns)
-        is_refused = not found and self._refused_consumers.refuse_members(queue, t_ns)
+        if not found and self._refused_consumers.hide_from_members(queue, t_ns):
+            return ruled(RuleOfRocketMQ.UNREACHABLE)
+        brokers = self._routes.nodes_of(queue.broker_name)
+        is_refused = not found and self._refused_consumers.refuse_members(queue, brokers, t_ns)
         return ruled(RuleOfRocketMQ.REFUSED) if is_refused else found
 
     def _without_members(self, queue: GroupQueue, t_ns: int) -> CauseChain:

@@ -1,7 +1,7 @@
 """Refused consumers: when brokers or proxies refused all that consumers ask for messages, or as members of their group.
 
-Users and permissions, a group or a topic that does not exist, values that a proxy does not allow: people decide that,
-so RocketMQ breaks no promise where messages wait for it.
+Users and permissions, a group or a topic that does not exist, values that a proxy does not allow, addresses that lead
+nowhere from where a consumer is: people decide that, so RocketMQ breaks no promise where messages wait for it.
 """
 
 import json
@@ -10,12 +10,14 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.presence import Presence
 from emulator.history.origins import NEVER_NS
 from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow, FrameCount, Span
 from emulator.history.steps import merged
+from emulator.history.unreachable import UnreachableAddresses
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
@@ -56,21 +58,34 @@ class RefusedConsumers(Watcher):
     """Answers when consumers were refused.
 
     Args:
-        presence, proxy_routes: have read all rows.
-        node_of: the node of an address.
+        presence, proxy_routes, unreachable: have read all rows.
+        facts: of the run.
     """
 
     settles_after_messages: ClassVar[bool] = False
 
-    def __init__(self, presence: Presence, proxy_routes: ProxyRoutes, node_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        presence: Presence,
+        proxy_routes: ProxyRoutes,
+        unreachable: UnreachableAddresses,
+        facts: RunFacts,
+    ) -> None:
         self._presence = presence
-        self._node_of = node_of
+        self._unreachable = unreachable
+        self._node_of = facts.node_of
+        groups = tuple(facts.broker_names.values())
+        named = tuple(node for node in facts.broker_names if node in groups)
+        self._masters = tuple(n for n, group in facts.broker_names.items() if n in named or group not in named)
+        """Brokers whose address members need: those with the names of their groups; of a group without one, all."""
         self._denied: dict[str, None] = {}
         """Clients to which users and permissions have denied anything."""
         self._proxy_routes = proxy_routes
         self._answers: dict[tuple[str, str], _Answers] = {}
         """Mapping consumer and server -> answers to what it asks for messages; without a server: answers of all to what
         it asks and sends as a member."""
+        self._as_member: dict[str, dict[str, _Answers]] = {}
+        """Mapping consumer -> server -> answers to what it asks and sends as a member."""
         self._known: dict[tuple[str, str, Sequence[_Answer]], Sequence[Span]] = {}
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
@@ -89,19 +104,28 @@ class RefusedConsumers(Watcher):
                     _note(self._answers.setdefault((frame.dst, frame.src), {}), frame)
                 elif frame.code in _AS_MEMBER:
                     _note(self._answers.setdefault((frame.dst, _ALL_SERVERS), {}), frame)
+                    _note(self._as_member.setdefault(frame.dst, {}).setdefault(frame.src, {}), frame)
             yield frame
         self._known.clear()
 
     def as_members(self, queue: GroupQueue, t_ns: int) -> Sequence[Span]:
-        """When brokers refused all members that there are at an instant what they ask and send as members."""
-        return self._common(queue, "", t_ns, lambda member: self._refusals(member, _ALL_SERVERS))
+        """When brokers refused all members of an instant as members, or all had an address that led nowhere."""
 
-    def refuse_members(self, queue: GroupQueue, t_ns: int) -> bool:
-        """Whether brokers refused all members of a group at an instant."""
-        return _hold(self.as_members(queue, t_ns), t_ns)
+        def of_member(member: str) -> Sequence[Span]:
+            return *self._refusals(member, _ALL_SERVERS), *self._hidden(member, self._masters)
+
+        return self._common(queue, "", t_ns, of_member)
+
+    def hide_from_members(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether all members of a group had an address of a broker at an instant that led nowhere."""
+        return _hold(self._common(queue, "", t_ns, lambda member: self._hidden(member, self._masters)), t_ns)
+
+    def refuse_members(self, queue: GroupQueue, servers: Sequence[str], t_ns: int) -> bool:
+        """Whether brokers refused all members of a group at an instant, or those of a queue any."""
+        return _hold((*self.as_members(queue, t_ns), *self.keep_from(queue, servers, t_ns)), t_ns)
 
     def of_members(self, queue: GroupQueue, node: str, servers: Sequence[str], t_ns: int) -> Sequence[Span]:
-        """When all members that subscribe to a topic at an instant were refused.
+        """When all members that subscribe to a topic at an instant were refused, or had addresses that led nowhere.
 
         Args:
             queue: of the group.
@@ -113,20 +137,70 @@ class RefusedConsumers(Watcher):
         def of_member(member: str) -> Iterator[Span]:
             for server in (*servers, *self._proxy_routes.proxies_of(member, t_ns)):
                 yield from self._refusals(member, server)
+            masters = [server for server in servers if server in self._masters]
+            yield from self._hidden(member, (*masters, *self._proxy_routes.proxies_of(member, t_ns)))
 
         return self._common(queue, node, t_ns, of_member)
+
+    def in_part(self, nodes: Iterable[str], servers: Sequence[str] = ()) -> Sequence[Span]:
+        """When a broker refused any of some consumers what it asks and sends as a member: it does not list that one.
+
+        Args:
+            nodes: the consumers.
+            servers: the brokers; empty: all.
+        """
+        found: list[Span] = []
+        for node in nodes:
+            kinds = _NOT_SERVED if node in self._denied else _REFUSED
+            for server, answers in self._as_member.get(node, {}).items():
+                if not servers or server in servers:
+                    found += _spans_of(answers, kinds)
+        return merged(found)
+
+    def keep_from(self, queue: GroupQueue, servers: Sequence[str], t_ns: int) -> Sequence[Span]:
+        """When a broker of a queue refused any member of an instant, which is allocated the queue all the same.
+
+        Args:
+            queue: of the group.
+            servers: the brokers of the queue.
+            t_ns: the instant.
+        """
+        members = dict.fromkeys(member for member, _ in self._presence.members(queue.group, queue.topic, t_ns))
+        receives = (span for member in members for server in servers for span in self._refusals(member, server))
+        return merged((*self.in_part(members, servers), *receives))
+
+    def apart(self, views: Iterable[str]) -> Sequence[Span]:
+        """When views, or lists of members, differed in no member but those that some broker refused as such.
+
+        Args:
+            views: as JSON.
+        """
+        read = [json.loads(view) for view in views]
+        lists: list[list[str]] = [view["cids"] if isinstance(view, dict) and "cids" in view else view for view in read]
+        others = [view.get("queues") if isinstance(view, dict) else None for view in read]
+        if not all(isinstance(ids, list) for ids in lists) or any(other != others[0] for other in others):
+            return ()
+        every = dict.fromkeys(client_id for ids in lists for client_id in ids)
+        differing = [client_id for client_id in every if len({ids.count(client_id) for ids in lists}) > 1]
+        found: Sequence[Span] = [(0, NEVER_NS)] if differing else []
+        for client_id in differing:
+            found = _intersected(found, self.in_part((self._node_of(client_id),)))
+        return found
 
     def _common(
         self, queue: GroupQueue, node: str, t_ns: int, of_member: Callable[[str], Iterable[Span]]
     ) -> Sequence[Span]:
         """What is common to the members that there are at an instant."""
-        found: list[Span] = [(0, NEVER_NS)]
+        found: Sequence[Span] = [(0, NEVER_NS)]
         members = self._presence.members(queue.group, queue.topic, t_ns)
         nodes = list(dict.fromkeys(member for member, _ in members if node in ("", member)))
         for member in nodes:
-            pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in found for b in merged(of_member(member)))
-            found = [pair for pair in pairs if pair[0] < pair[1]]
+            found = _intersected(found, merged(of_member(member)))
         return found if nodes else ()
+
+    def _hidden(self, client: str, servers: Iterable[str]) -> Sequence[Span]:
+        """When the address that a client had of any of some servers led nowhere."""
+        return [span for server in servers for span in self._unreachable.spans(client, server)]
 
     def _refusals(self, client: str, server: str) -> Sequence[Span]:
         """When all answers to a client were refusals, up to its next request."""
@@ -143,6 +217,12 @@ class RefusedConsumers(Watcher):
         for server in (*servers, *self._proxy_routes.proxies_of(client, t_ns)):
             if _hold(self._spans(client, server, _NOT_SERVED), t_ns):
                 yield server
+
+
+def _intersected(spans: Sequence[Span], others: Sequence[Span]) -> Sequence[Span]:
+    """What is in spans of both kinds."""
+    pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in spans for b in others)
+    return [pair for pair in pairs if pair[0] < pair[1]]
 
 
 def _hold(spans: Iterable[Span], t_ns: int) -> bool:

@@ -25,6 +25,7 @@ from emulator.history.origins import Origins
 from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.shares import WHOLE, RunShare
+from emulator.history.unreachable import UnreachableAddresses
 from emulator.spec.refusals.targets import ADMINISTRATOR
 from nodes.beliefs import BeliefKind
 
@@ -68,7 +69,7 @@ class Input(StrEnum):
     BUSY_POOLS = "busy_pools"
     """When thread pools of nodes were busy, and what came of it."""
     REFUSED = "refused"
-    """When brokers or proxies refused consumers what they asked for."""
+    """When brokers or proxies refused consumers what they asked for, or had addresses that led nowhere."""
     BLOCKED = "blocked"
     """When no member of a group could consume a queue, since faults that last kept all of them from its broker."""
 
@@ -96,7 +97,8 @@ class SharedInputs:
         self.blocked = Blocked(
             *(facts, self.presence, self.origins, self.administrators, self.owners, self.proxy_routes),
         )
-        self.refused = RefusedConsumers(self.presence, self.proxy_routes, facts.node_of)
+        self.unreachable = UnreachableAddresses(facts.node_of)
+        self.refused = RefusedConsumers(self.presence, self.proxy_routes, self.unreachable, facts)
         self.progress = GroupProgress(self.presence, share)
         kinds = (*VIEWS, *MEMBERSHIP, *SHOWN, *OF_PROXIES)
         self.holdings = Holdings(self.presence, *kinds, parts=True, modes=True, share=share)
@@ -115,6 +117,7 @@ class SharedInputs:
             *(
                 self.administrators,
                 self.proxy_routes,
+                self.unreachable,
                 self.refused,
                 self.owners,
                 self.progress,

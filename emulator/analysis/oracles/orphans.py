@@ -19,8 +19,10 @@ class _WithRefusals(Explanation[Orphan]):
     """A group that no broker lets in allocates nothing."""
 
     def covered(self, row: Orphan, inputs: SharedInputs) -> Sequence[Span]:
-        """Brokers refused all members."""
-        return inputs.refused.as_members(row.queue, row.start_ns)
+        """Brokers refused all members, or these had addresses that led nowhere; or that of the queue refused one."""
+        servers = inputs.blocked.nodes_of(row.queue.broker_name)
+        in_part = inputs.refused.keep_from(row.queue, servers, row.start_ns)
+        return *inputs.refused.as_members(row.queue, row.start_ns), *in_part
 
 
 class Orphans(Oracle[Orphan, Watcher]):
@@ -32,9 +34,10 @@ class Orphans(Oracle[Orphan, Watcher]):
         "A queue is readable, a live member of the group sees it or it had an owner before, the member has made a "
         "rebalance round, and no member owns or pops the queue. It is a violation if that lasts longer than what "
         "happened before explains. Brokers that refuse all members what they ask and send as members explain it for as "
-        "long as they do."
+        "long as they do, and so do a broker of the queue that refuses one of them, and addresses of masters that lead "
+        "nowhere from where all members are."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.REFUSED)
+    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.BLOCKED, Input.REFUSED)
     table = FindingTable("orphans", Orphan, "a readable queue had no owner although its group had a live member")
     explanation = _WithRefusals()
 

@@ -19,7 +19,8 @@ class _WhileBothReachTheBroker(Explanation[Overlap]):
     """An owner that a fault keeps from the broker of the queue has no impact."""
 
     def covered(self, row: Overlap, inputs: SharedInputs) -> Sequence[Span]:
-        return inputs.blocked.with_one_owner(row)
+        """Also while a broker refused an owner as a member: only those count it who ask others."""
+        return *inputs.blocked.with_one_owner(row), *inputs.refused.in_part(row.owners)
 
 
 class Overlaps(Oracle[Overlap, Watcher]):
@@ -29,10 +30,11 @@ class Overlaps(Oracle[Overlap, Watcher]):
     title: ClassVar[str] = "at most one process queue per message queue"
     definition: ClassVar[str] = (
         "A queue has two or more owners at once. It is a violation if two owners that are awake, and that no fault "
-        "keeps from its broker, last longer than what happened before explains. Groups that broadcast, and members "
-        "that pop, own no queue."
+        "keeps from its broker, last longer than what happened before explains. A broker that refuses an owner what "
+        "it asks and sends as a member explains it for as long as it does. Groups that broadcast, and members that "
+        "pop, own no queue."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.BLOCKED)
+    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.BLOCKED, Input.REFUSED)
     table = FindingTable("overlaps", Overlap, "a queue had two or more owners")
     explanation = _WhileBothReachTheBroker()
 

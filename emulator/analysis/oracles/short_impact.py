@@ -15,6 +15,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, explained
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import Span
+from emulator.history.steps import merged, uncovered
 from emulator.state.owners import GroupQueue
 from nodes.units import NS_PER_S
 
@@ -49,10 +50,10 @@ class ShortImpact(Oracle[Budget, Watcher]):
     title: ClassVar[str] = "short times with two owners or none stay within their budget"
     definition: ClassVar[str] = (
         "Times with two owners that are awake, or none, each of which is too short for V1 and V2, are added up where "
-        "nothing that happened from outside explains them. More than 36 queue-seconds per queue and hour, of ten "
-        "minutes at least, is a violation."
+        "nothing that happened from outside, and no broker that refuses a member, explains them. More than 36 "
+        "queue-seconds per queue and hour, of ten minutes at least, is a violation."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS,)
+    reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.BLOCKED, Input.REFUSED)
     table = FindingTable("budgets", Budget, "short times with two owners or none that no fault explains")
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Budget]:  # noqa: ARG002
@@ -104,8 +105,8 @@ class ShortImpact(Oracle[Budget, Watcher]):
 def _budget(inputs: SharedInputs, group: str, queues: int, found: Sequence[Overlap | Orphan]) -> Budget:
     windows, facts = inputs.windows(group), inputs.facts
     observed_ns = windows.unexplained_ns([(0, facts.end_ns)])
-    overlap_ns = windows.unexplained_ns(_spans(item for item in found if isinstance(item, Overlap)))
-    orphan_ns = windows.unexplained_ns(_spans(item for item in found if isinstance(item, Orphan)))
+    overlap_ns = windows.unexplained_ns(_spans((item for item in found if isinstance(item, Overlap)), inputs))
+    orphan_ns = windows.unexplained_ns(_spans((item for item in found if isinstance(item, Orphan)), inputs))
     queue_hours = queues * max(observed_ns, _OBSERVED_MIN_NS) / _HOUR_NS
     per_hour_s = (overlap_ns + orphan_ns) / NS_PER_S / queue_hours
     is_broken = per_hour_s > facts.bounds.budget_s
@@ -116,9 +117,15 @@ def _budget(inputs: SharedInputs, group: str, queues: int, found: Sequence[Overl
     return Budget(group, *amounts, violation=is_broken, longest=longest)
 
 
-def _spans(found: Iterable[Overlap | Orphan]) -> Iterable[Span]:
+def _spans(found: Iterable[Overlap | Orphan], inputs: SharedInputs) -> Iterable[Span]:
+    """The times, without those in which brokers refused an owner, or members of a queue without one."""
     for item in found:
-        yield from (item.active or ()) if isinstance(item, Overlap) else ((item.start_ns, item.end_ns),)
+        if isinstance(item, Overlap):
+            yield from uncovered(item.active or (), inputs.refused.in_part(item.owners))
+        else:
+            servers = inputs.blocked.nodes_of(item.queue.broker_name)
+            covers = inputs.refused.keep_from(item.queue, servers, item.start_ns)
+            yield from uncovered(((item.start_ns, item.end_ns),), merged(covers))
 
 
 SHORT_IMPACT = ShortImpact()

@@ -35,6 +35,7 @@ class _WithBacklog(Explanation[Stall]):
             *without,
             *refused,
             *inputs.refused.as_members(row.queue, row.start_ns),
+            *inputs.refused.keep_from(row.queue, servers, row.start_ns),
             *inputs.failing.waits(row.queue),
             *_while_busy(row, inputs),
         )
@@ -63,8 +64,8 @@ class Stalls(Oracle[Stall, Watcher]):
         "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
         "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
         "who switched the group off, brokers and proxies that refuse its members what they ask by users, permissions, "
-        "or values that are not allowed, a listener in order that fails, since the queue waits for that message, and "
-        "one whose threads all work on messages of other queues."
+        "or values that are not allowed, addresses that lead nowhere from where members are, a listener in order that "
+        "fails, since the queue waits for that message, and one whose threads all work on messages of other queues."
     )
     reads: ClassVar[tuple[Input, ...]] = (
         Input.PROGRESS,

@@ -9,7 +9,16 @@ from emulator.analysis.inputs.holdings import Divergence, ViewPart
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, OfGroup
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.row_classes import Span
 from nodes.beliefs import BeliefKind
+
+
+class _ApartFromRefused(OfGroup):
+    """Brokers that refuse a member do not list it, and others do: so users and permissions want it."""
+
+    def covered(self, row: Divergence, inputs: SharedInputs) -> Sequence[Span]:
+        """When the views were the same but for such members."""
+        return *super().covered(row, inputs), *inputs.refused.apart(holder.value for holder in row.holders)
 
 
 class Views(DivergenceOracle):
@@ -20,11 +29,12 @@ class Views(DivergenceOracle):
     definition: ClassVar[str] = (
         "Members of a group hold several views of a topic, or several values of one part of it: the queues (mqAll) or "
         "the members (cidAll). It is a violation if members that are awake differ for longer than what happened "
-        "before explains."
+        "before explains. A broker that refuses a member what it asks and sends as one explains that views differ in "
+        "this member, for as long as it does."
     )
-    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
+    reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED, Input.REFUSED)
     table = FindingTable("views", Divergence, "consumers held several views of a topic, or of a part of it")
-    explanation = OfGroup()
+    explanation = _ApartFromRefused()
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Divergence]:  # noqa: ARG002
         """Views and parts of views that differed."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from emulator.acts.act import ContainedBroker, Places
+from emulator.spec.model.networks import AddressTranslation
 from emulator.spec.model.scenario import ADDRESS_SERVER, PROXY, Scenario
 from emulator.spec.refusals.targets import ADMINISTRATOR
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
@@ -133,14 +134,32 @@ def owners(scenario: Scenario) -> dict[str, str]:
 
 
 def owners_of_shared(scenario: Scenario) -> dict[str, str]:
-    """Mapping `ip:port` -> broker, of the brokers whose IP address another node has, too."""
+    """Mapping `ip:port` -> node, where the IP address is not that of one node: shared, registered or published."""
     first, ips = owners(scenario), addresses(scenario)
-    return {
+    shared = {
         f"{ips[spec.name]}:{port}": spec.name
         for spec in scenario.brokers
         if first[ips[spec.name]] != spec.name
         for port in broker_ports(spec.config.listen_port)
     }
+    registered = {
+        f"{spec.config.broker_ip1}:{spec.config.listen_port}": spec.name
+        for spec in scenario.brokers
+        if spec.config.broker_ip1
+    }
+    published = (item for network in scenario.private_networks for item in network.published())
+    return {**registered, **{f"{ip}:{port}": node for (ip, port), (node, _) in published}, **shared}
+
+
+def translation_of(scenario: Scenario) -> AddressTranslation:
+    """Who reaches which address, and where published ports lead to."""
+    ips, networks = addresses(scenario), scenario.private_networks
+    return AddressTranslation(
+        {ips[node]: network.name for network in networks for node in network.nodes},
+        {outside: (ips[node], port) for network in networks for outside, (node, port) in network.published()},
+        ADMINISTRATOR_ADDRESS,
+        {(ips[node], network.name): None for network in networks for node in network.reached_from},
+    )
 
 
 @attrs.frozen

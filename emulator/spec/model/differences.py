@@ -108,6 +108,7 @@ def _parts(scenario: Scenario) -> dict[tuple[str, str], _ScenarioPart]:
         (section, ""): _ScenarioPart(tables.get(section, {}), _defaults(element)) for section, element in alone.items()
     }
     named: dict[str, list[tuple[str, Any]]] = {
+        "private_network": [(network.name, network) for network in scenario.private_networks],
         "nameserver": [(nameserver.name, nameserver) for nameserver in scenario.nameservers],
         "domain": [(domain.name, domain) for domain in scenario.domains],
         "controller": [(controller.name, controller) for controller in scenario.controllers],

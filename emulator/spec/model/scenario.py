@@ -18,6 +18,7 @@ from emulator.spec.model.bounds import (
     TOPIC_NAME,
 )
 from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.networks import Network, PrivateNetworkSpec
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.service_limits import ServiceLimits
@@ -72,16 +73,6 @@ class _UnshownRule(Rule):
 
 
 _TEXTS = _UnshownRule("a table of texts", TEXT_MAP.holds)
-
-
-@attrs.frozen
-class Network:
-    """Latency of every link between two nodes, without faults."""
-
-    delay_ms: int = whole(1, minimum=0, limit=TIME_MAX_MS, usual=Usual(0, 60_000))
-    """Time that a frame takes."""
-    jitter_ms: int = whole(0, minimum=0, limit=TIME_MAX_MS, usual=Usual(0, 60_000))
-    """Upper bound of a uniform delay on top, drawn for each frame."""
 
 
 @attrs.frozen
@@ -292,6 +283,7 @@ class Scenario:
     start_spread_ms: int = span(1_000)
     """Consumers and producers start within this time of each other, at instants that depend on the seed."""
     network: Network = Network()
+    private_networks: tuple[PrivateNetworkSpec, ...] = ()
     guest_limits: GuestLimits = GuestLimits()
     service: ServiceLimits = ServiceLimits()
     """Limits of the service verdict."""

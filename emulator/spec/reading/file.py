@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.networks import Network
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import (
@@ -21,7 +22,6 @@ from emulator.spec.model.scenario import (
     ControllerSpec,
     Draft,
     NameserverSpec,
-    Network,
     Scenario,
     StatefulSetSpec,
     options_of_spec,
@@ -41,6 +41,7 @@ from emulator.spec.reading.node_tables import (
     read_domains,
     read_nameservers,
     read_preset,
+    read_private_networks,
     read_producers,
     read_proxies,
     read_statefulsets,
@@ -57,6 +58,7 @@ from emulator.spec.refusals.mistakes import EnoughMistakesError, Reading, SpecEr
 from emulator.spec.refusals.unreliable_parts import UnreliableParts
 
 _ARRAYS = (
+    "private_network",
     "nameserver",
     "domain",
     "controller",
@@ -192,6 +194,7 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
     return {
         "scenario": written(scenario),
         "network": written(scenario.network),
+        **({"private_network": [*map(written, scenario.private_networks)]} if scenario.private_networks else {}),
         **({"guest_limits": written(scenario.guest_limits)} if scenario.guest_limits != GuestLimits() else {}),
         **({"service": written(scenario.service)} if scenario.service != ServiceLimits() else {}),
         "nameserver": [_with_options(nameserver) for nameserver in scenario.nameservers],
@@ -280,6 +283,7 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
     consumers = root.attempt(lambda: read_consumers(root, preset, statefulsets), ())
     parts: dict[str, Any] = {
         "network": root.table("network", keys_of(Network)).build(Network),
+        "private_networks": read_private_networks(root),
         "guest_limits": root.table("guest_limits", keys_of(GuestLimits)).build(GuestLimits),
         "service": root.table("service", keys_of(ServiceLimits)).build(ServiceLimits),
         "nameservers": (nameservers := read_nameservers(root, preset)),

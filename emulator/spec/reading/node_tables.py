@@ -17,6 +17,7 @@ from emulator.spec.model.bounds import (
     NODE_NAME,
     NODE_NAMES,
 )
+from emulator.spec.model.networks import PrivateNetworkSpec
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
@@ -188,6 +189,12 @@ def read_domains(root: Section) -> tuple[DomainSpec, ...]:
     """The domain names."""
     tables = root.tables("domain", keys_of(DomainSpec))
     return tuple(root.parts(tables, lambda table: table.build(DomainSpec)))
+
+
+def read_private_networks(root: Section) -> tuple[PrivateNetworkSpec, ...]:
+    """The private networks."""
+    tables = root.tables("private_network", keys_of(PrivateNetworkSpec))
+    return tuple(root.parts(tables, lambda table: table.build(PrivateNetworkSpec)))
 
 
 def read_controllers(

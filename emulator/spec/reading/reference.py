@@ -11,6 +11,7 @@ import attrs
 from emulator.acts.catalogue import ACTS
 from emulator.base.attribute_docs import attribute_docs
 from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.networks import Network, PrivateNetworkSpec
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
@@ -22,7 +23,6 @@ from emulator.spec.model.scenario import (
     ControllerSpec,
     DomainSpec,
     NameserverSpec,
-    Network,
     Scenario,
     StatefulSetSpec,
     TopicSpec,
@@ -139,6 +139,7 @@ def sections() -> Mapping[str, tuple[ReferenceEntry, ...]]:
         "[guest_limits]": _entries(GuestLimits),
         "[service]": _entries(ServiceLimits),
         "[address_server]": _entries(AddressServerSpec),
+        "[[private_network]]": _entries(PrivateNetworkSpec),
         "[nameserver]": _entries(NameserverKeys),
         "[[nameserver]]": (*_entries(NameserverSpec), *_entries(OptionsKeys)),
         "[[domain]]": _entries(DomainSpec),

@@ -24,6 +24,7 @@ from emulator.spec.refusals.dledger_checks import violations_of_dledger
 from emulator.spec.refusals.groups import violations_of_groups
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
 from emulator.spec.refusals.nameserver_lists import violations_of_nameserver_lists
+from emulator.spec.refusals.private_networks import violations_of_private_networks
 from emulator.spec.refusals.proxy_checks import violations_of_proxies
 from emulator.spec.refusals.start_checks import faults_before_the_start
 from emulator.spec.refusals.statefulsets import violations_of_statefulsets
@@ -68,6 +69,7 @@ def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
     yield from _violations_of_roles(scenario)
     yield from violations_of_dledger(scenario)
     yield from _violations_of_addresses(scenario)
+    yield from violations_of_private_networks(scenario)
     yield from _violations_of_topics(scenario)
     yield from violations_of_groups(scenario.consumers)
     yield from _violations_of_subscriptions(scenario)

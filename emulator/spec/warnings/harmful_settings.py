@@ -13,6 +13,7 @@ from emulator.spec.refusals.account_checks import refused_by_accounts
 from emulator.spec.refusals.auth_checks import refused_by_auth
 from emulator.spec.refusals.proxy_auth_checks import refused_by_proxies
 from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
+from emulator.spec.warnings.address_checks import unreachable_addresses
 from emulator.spec.warnings.controller_checks import harmful_controllers
 from emulator.spec.warnings.first_offset_checks import late_groups
 from emulator.spec.warnings.group_checks import unsuited_groups
@@ -45,6 +46,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
     found = [setting for members in groups.values() for look in _OF_A_GROUP for setting in look(tuple(members))]
     found += [
         *_nameservers_without_acting_master(scenario),
+        *unreachable_addresses(scenario),
         *harmful_nameserver_lists(scenario),
         *harmful_controllers(scenario),
         *harmful_strategies(scenario),

@@ -108,7 +108,7 @@ class AdminBroker(Part):
             "brokerClusterName": broker.cluster_name,
             "brokerName": broker.broker_name,
             "brokerId": broker.broker_id,
-            "brokerIP1": broker.host.ip,
+            "brokerIP1": broker.ip,
             "brokerIP2": broker.host.ip,
             "haListenPort": broker.config.listen_port + 1,
             "namesrvAddr": broker.config.namesrv_addr or ";".join(broker.nameservers),

@@ -236,7 +236,7 @@ class PullMessage(Part):
         if broker.broker_id != MASTER_ID and not broker.config.slave_read_enable:
             raise RequestRefusedError(ResponseCode.SYSTEM_BUSY, "this broker is a slave that does not serve reads")
         if not broker.config.broker_permission & _READ:
-            remark = f"the broker[{broker.host.ip}] pulling message is forbidden"
+            remark = f"the broker[{broker.ip}] pulling message is forbidden"
             raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
         config = broker.groups.find_subscription_group_config(group, now_ms=broker.host.clock.now_ms())
         if config is None:

@@ -182,7 +182,7 @@ class SendMessage(Part):
         if header.batch or not is_prepared(messages[0]):
             return messages
         if self._broker.config.reject_transaction_message:
-            remark = f"the broker[{self._broker.host.ip}] sending transaction message is forbidden"
+            remark = f"the broker[{self._broker.ip}] sending transaction message is forbidden"
             raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
         return (half_message(messages[0]),)
 
@@ -218,7 +218,7 @@ class SendMessage(Part):
         known = broker.topics.select_topic_config(header.topic)
         if known is not None and known.order and not is_writeable(broker.config.broker_permission):
             # The broker's permission alone is checked here; the topic's permission only shapes routes.
-            remark = f"the broker[{broker.host.ip}] sending message is forbidden"
+            remark = f"the broker[{broker.ip}] sending message is forbidden"
             raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
         if known is None:
             valid = validate_topic(header.topic)

@@ -67,7 +67,7 @@ class ConsumerSendMsgBack(Part):
             return request.answer(ResponseCode.SYSTEM_BUSY, "this broker is a slave")
         master = None if self._peek_master is None else self._peek_master()
         if master is None:
-            return request.answer(ResponseCode.SYSTEM_ERROR, f"no master available along with {broker.host.ip}")
+            return request.answer(ResponseCode.SYSTEM_ERROR, f"no master available along with {broker.ip}")
         return master.send_back(broker.store, channel, request)
 
     def send_back_from(self, store: MessageStore, channel: Channel, request: Command) -> Command | None:
@@ -79,7 +79,7 @@ class ConsumerSendMsgBack(Part):
             remark = f"subscription group not exist, {header.group}"
             return request.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if not is_writeable(broker.config.broker_permission):
-            remark = f"the broker[{broker.host.ip}] sending message is forbidden"
+            remark = f"the broker[{broker.ip}] sending message is forbidden"
             return request.answer(ResponseCode.NO_PERMISSION, remark)
         return self._store_and_answer(store, channel, request, header, group)
 

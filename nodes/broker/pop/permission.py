@@ -14,7 +14,7 @@ def require_readable_broker(broker: BrokerContext, verb: str) -> None:
         RefusedError: it may not.
     """
     if not is_readable(broker.config.broker_permission):
-        remark = f"the broker[{broker.host.ip}] {verb} message is forbidden"
+        remark = f"the broker[{broker.ip}] {verb} message is forbidden"
         raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
 
 

@@ -115,14 +115,14 @@ class PopMessage:
         broker, group = self._broker, header.consumer_group
         self._consumers.compensate_basic_consumer_info(group, ConsumeType.CONSUME_POP, MessageModel.CLUSTERING)
         if broker.host.clock.now_ms() - header.born_time - header.poll_time > _LATE_MS:
-            remark = f"the broker[{broker.host.ip}] pop message is timeout too much"
+            remark = f"the broker[{broker.ip}] pop message is timeout too much"
             raise RequestRefusedError(ResponseCode.POLLING_TIMEOUT, remark)
         require_readable_broker(broker, "pop")
         if header.max_msg_nums > _MAX_MESSAGES:
-            remark = f"the broker[{broker.host.ip}] pop message's num is greater than {_MAX_MESSAGES}"
+            remark = f"the broker[{broker.ip}] pop message's num is greater than {_MAX_MESSAGES}"
             raise RequestRefusedError(ResponseCode.INVALID_PARAMETER, remark)
         if not broker.config.timer_wheel_enable:
-            remark = f"the broker[{broker.host.ip}] pop message is forbidden because timerWheelEnable is false"
+            remark = f"the broker[{broker.ip}] pop message is forbidden because timerWheelEnable is false"
             raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark)
         topic = readable_topic(broker, channel, header.topic, header.queue_id, group)
         return topic, self._subscription(header)
