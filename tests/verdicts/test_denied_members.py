@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.judge import broken, judge_run
@@ -55,6 +56,32 @@ group = "shop"
 topic = "orders"
 rate_per_s = 20
 """
+REFUSED = """
+[scenario]
+name = "denied-producer"
+run_for_s = 20
+[nameserver]
+count = 1
+[[broker]]
+name = "broker-a"
+[broker.options]
+authenticationEnabled = true
+authorizationEnabled = true
+authenticationMetadataProvider = "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider"
+authorizationMetadataProvider = "org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider"
+migrateAuthFromV1Enabled = true
+[[account]]
+access_key = "till-user"
+secret_key = "secret-of-till"
+topic_perms = ["refunds=PUB"]
+[[topic]]
+name = "orders"
+[[producer]]
+group = "till"
+topic = "orders"
+rate_per_s = 1
+options = { accessKey = "till-user", secretKey = "secret-of-till" }
+"""
 UNHEARD = '\n[[fault]]\ndo = "cut c3 broker-b one-way"\nat_s = 20\n'
 
 
@@ -70,6 +97,13 @@ def test_a_member_that_one_broker_refuses_breaks_no_rule(tmp_path):
     assert sum(row.end_ns - row.start_ns for row in views) > 60 * S
     lag = next(item for item in symptoms(report) if item.kind.value == "consumer lag")
     assert lag.cause == "no disturbance: brokers and proxies refuse what clients ask"
+
+
+def test_sends_that_permissions_refuse_are_put_down_to_them(tmp_path):
+    failed = next(item for item in symptoms(judged(REFUSED, tmp_path)) if item.kind is SymptomKind.FAILED_SENDS)
+
+    assert failed.text.startswith("60 of 60 attempts of producer-1 to send failed (60 refused, 0 unanswered)")
+    assert failed.cause == "no disturbance: brokers and proxies refuse what clients ask"
 
 
 def test_another_member_that_a_broker_does_not_hear_still_breaks_v6(tmp_path):

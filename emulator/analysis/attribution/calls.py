@@ -70,7 +70,7 @@ class Calls:
             if life.fault is Refuse and is_it and life.hits_link(client, server):
                 return by(life.origin)
         if status in _OF_PERMISSIONS:
-            return both(self._permissions(server, t_ns))
+            return both(self._permissions(server, t_ns)) or ruled(RuleOfRocketMQ.REFUSED)
         if status in _OF_REPLICAS:
             others = [node for node in self._replicas.get(server, ()) if node != server]
             hindrances = [item for node in others for item in self._reach.hindrances(node, server, since_ns, t_ns + 1)]
