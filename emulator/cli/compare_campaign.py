@@ -1,8 +1,10 @@
 """`rmqemu compare` of a campaign or a dataset: a table of what each variant changes."""
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.printing import print_json, print_line
@@ -100,7 +102,7 @@ def _compare(runs: VariantRuns, names: Sequence[str], *, as_json: bool, picture:
         return
     found = compare_variants(runs, names)
     if as_json:
-        print_json(json.dumps([element.plain() for element in found], indent=1))
+        print_json(json_text([element.plain() for element in found]))
         return
     console = tables_console()
     for item in found:
@@ -110,10 +112,23 @@ def _compare(runs: VariantRuns, names: Sequence[str], *, as_json: bool, picture:
         print_variants(item, console)
 
 
+def json_text(value: Any) -> str:
+    """JSON, in which what is not known is null: other programs cannot read NaN."""
+    return json.dumps(_with_nulls(value), indent=1, allow_nan=False)
+
+
+def _with_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _with_nulls(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_nulls(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _compare_crossed(runs: VariantRuns, *, as_json: bool, picture: Path | None) -> None:
     found = crossed(runs)
     if as_json:
-        print_json(json.dumps(found.plain(), indent=1))
+        print_json(json_text(found.plain()))
         return
     console = tables_console()
     for line in found.headline:
