@@ -122,17 +122,17 @@ class _Transaction:
             )
             yield f"a half message stays in the log: an end that comes later is carried out, too, so {subject}"
             yield f"the first end came {self._origin(first)}, the second {self._origin(second)}"
-        yield from self._rolled_back_by_another()
+        yield from self._decided_by_another()
         if len(commits) > 1 or (self._checks and commits and commits[0].t_ns < self._checks[0].t_ns):
             yield from self._checked_although_ended()
 
-    def _rolled_back_by_another(self) -> Iterator[str]:
+    def _decided_by_another(self) -> Iterator[str]:
         """Brokers ask any producer of the group, in turns."""
-        rollbacks = [row for row in self._decisions if row.text("tags") == TransactionEnd.ROLLBACK]
-        sender = self._names.node(sender_ip(self._requested.id))
-        if self._rollbacks and not self._commits and rollbacks and rollbacks[-1].text("node") != sender:
-            decider = rollbacks[-1].text("node")
-            yield f"{decider} rolled it back, which did not send it: a broker asks the producers of a group in turns"
+        ends, words = (self._commits, "committed it") if self._commits else (self._rollbacks, "rolled it back")
+        decided = [row for row in self._decisions if ends and row.text("tags") == ends[0].text("tags")]
+        if decided and decided[0].text("node") != self._names.node(sender_ip(self._requested.id)):
+            producer = decided[0].text("node")
+            yield f"{producer} {words}, which did not send it: a broker asks the producers of a group in turns"
             yield "all producers of a group have to know all its transactions; another application needs another group"
 
     def _checked_although_ended(self) -> Iterator[str]:

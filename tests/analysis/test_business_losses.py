@@ -269,15 +269,15 @@ def half(trace, sender, number, topic):
     return key
 
 
-def rolled_back(decider, *, of_decider="refunds", ends=("rollback",)):
+def rolled_back(producer, *, of_producer="refunds", ends=("rollback",)):
     """A half message of `pay`; what a broker carries out after this producer has answered."""
     trace = a_group()
     trace.roles |= dict.fromkeys(OF_PRODUCERS.values(), "producer")
-    if of_decider:
-        half(trace, REFUND if decider == "refund" else f"{PAY[:-2]}03", 1, of_decider)
+    if of_producer:
+        half(trace, REFUND if producer == "refund" else f"{PAY[:-2]}03", 1, of_producer)
     key = half(trace, PAY, 2, "payments")
     for state in ends:
-        trace.message(decider, "decided", -1, topic="payments", group="", tags=state, key=key)
+        trace.message(producer, "decided", -1, topic="payments", group="", tags=state, key=key)
         trace.message(
             "broker-a", "ended", 3 if state == "commit" else -1, topic="payments", group="", tags=state, key=key
         )
@@ -290,15 +290,15 @@ def test_what_a_producer_rolled_back_that_sends_other_topics_is_lost_and_breaks_
 
 
 @pytest.mark.parametrize(
-    ("decider", "given"),
+    ("producer", "given"),
     [
-        ("pay", {"of_decider": ""}),  # its own
-        ("pay-2", {"of_decider": "payments"}),  # of a second process of the application
-        ("refund", {"of_decider": ""}),  # a process that only answers
+        ("pay", {"of_producer": ""}),  # its own
+        ("pay-2", {"of_producer": "payments"}),  # of a second process of the application
+        ("refund", {"of_producer": ""}),  # a process that only answers
         ("refund", {"ends": ("commit",)}),
         ("refund", {"ends": ("commit", "rollback")}),  # it was delivered before
         ("refund", {"ends": ("unknown",)}),
     ],
 )
-def test_what_its_own_application_rolled_back_was_meant_to_be(decider, given):
-    assert rolled_back(decider, **given) == []
+def test_what_its_own_application_rolled_back_was_meant_to_be(producer, given):
+    assert rolled_back(producer, **given) == []

@@ -71,7 +71,8 @@ V14                             -   -   -  yes  -   -  yes yes yes  -  yes
 """
 OTHERS = {
     "producers": (
-        *("discarded messages", "rolled back by another producer", "transactions ended twice"),
+        *("discarded messages", "rolled back by another producer", "committed by another producer"),
+        "transactions ended twice",
         *("checked although committed", "failed sends", "V16"),
     ),
     "brokers, controllers and their topics": (
@@ -353,7 +354,7 @@ def amount_of_guests(measure, kind):
 
 
 def test_every_symptom_and_every_rule_has_its_place():
-    named = Counter([*dict.fromkeys(measure for measure, _ in CELLS), *(one for of in OTHERS.values() for one in of)])
+    named = Counter([*dict.fromkeys(measure for measure, _ in CELLS), *(name for of in OTHERS.values() for name in of)])
     assert named == Counter([*map(str, SymptomKind), *(oracle.id for oracle in ORACLES)])
 
 

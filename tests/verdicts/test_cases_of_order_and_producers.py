@@ -99,6 +99,22 @@ def test_half_of_the_payments_are_rolled_back_by_the_application_of_refunds(tmp_
     assert any("refund rolled it back, which did not send it" in line for line in lines)
 
 
+def test_half_of_the_payments_are_committed_by_the_application_of_refunds(tmp_path):
+    text = SHARED_GROUP.replace("GROUP", "money").replace('= "rollback"', '= "commit"')
+    report, run = judged(
+        text.replace('check_local_transaction = "commit"', 'check_local_transaction = "rollback"', 1), tmp_path
+    )
+    (text,) = found(report, SymptomKind.COMMITTED_BY_ANOTHER)
+    lines = [line for item in worst_answers(report, run) for line in item.lines]
+
+    assert report.verdict == "valid"
+    assert text == (
+        "10 transactions of payments were committed by a producer of their group that sends none of this topic, from "
+        "11.0 s on"
+    )
+    assert any("refund committed it, which did not send it" in line for line in lines)
+
+
 def test_applications_with_groups_of_their_own_roll_back_their_own(tmp_path):
     report, _ = judged(SHARED_GROUP.replace("GROUP", "refunds"), tmp_path)
     assert symptoms(report) == ()

@@ -23,6 +23,7 @@ class SymptomKind(StrEnum):
     DEAD_LETTERS = "dead letters"
     DISCARDED = "discarded messages"
     ROLLED_BACK = "rolled back by another producer"
+    COMMITTED_BY_ANOTHER = "committed by another producer"
     EXPIRED = "expired messages"
     SKIPPED = "skipped messages"
     MISSED = "missed messages"
@@ -71,6 +72,7 @@ _SUBJECTS: Mapping[SymptomKind, SubjectKind] = MappingProxyType(
         SymptomKind.TOPIC_LOST: SubjectKind.TOPIC,
         SymptomKind.DISCARDED: SubjectKind.TOPIC,
         SymptomKind.ROLLED_BACK: SubjectKind.TOPIC,
+        SymptomKind.COMMITTED_BY_ANOTHER: SubjectKind.TOPIC,
         SymptomKind.EXPIRED: SubjectKind.GROUP,
         SymptomKind.TRANSACTIONS: SubjectKind.TOPIC,
         SymptomKind.CHECKED: SubjectKind.TOPIC,

@@ -16,6 +16,7 @@ from emulator.analysis.findings.questions import Words, about_group, about_topic
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, span_words
+from emulator.analysis.inputs.half_messages import HalfMessageSenders
 from emulator.analysis.inputs.progress import PassedBy
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
@@ -23,7 +24,6 @@ from emulator.history.rows.row_classes import MessageRow
 from emulator.history.rows.sweeps import Sweeps
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import DiscardReason, MessageEvent, TransactionEnd
-from nodes.client.producer.transactions import sender_ip
 from nodes.units import NS_PER_S
 
 
@@ -130,9 +130,7 @@ class GivenUp(Sweeps[_Key, GivenUpSweep]):
 
     def __init__(self, node_of: Callable[[str], str]) -> None:
         super().__init__(GivenUpSweep)
-        self._node_of = node_of
-        self._sent: dict[str, dict[str, None]] = {}
-        """Mapping producer -> topics of its half messages."""
+        self._senders = HalfMessageSenders(node_of)
         self._rolled_back_by: dict[str, str] = {}
         """Mapping unique id -> the producer that decided last to roll the transaction back."""
         self._rolled_back: list[tuple[int, str, str]] = []
@@ -162,21 +160,13 @@ class GivenUp(Sweeps[_Key, GivenUpSweep]):
         elif row.event == MessageEvent.DECIDED and row.tags == TransactionEnd.ROLLBACK:
             self._rolled_back_by[row.key] = row.node
         elif row.event == MessageEvent.HALF:
-            self._sent.setdefault(self._sender(row.key), {})[row.topic] = None
-
-    def _sender(self, unique_id: str) -> str:
-        return self._node_of(sender_ip(unique_id))
+            self._senders.feed(row)
 
     def rolled_back_by_another(self) -> Iterator[tuple[int, str, str]]:
-        """When, topic and unique id of half messages that only the application of another topic rolled back.
-
-        A second process of the application that sent them may answer for it: it sends such messages itself, or none.
-        """
+        """When, topic and unique id of half messages that only another application rolled back."""
         for t_ns, topic, unique_id in self._rolled_back:
             producer = self._rolled_back_by.get(unique_id, "")
-            others = self._sent.get(producer, {})
-            is_another = bool(others) and topic not in others and producer != self._sender(unique_id)
-            if is_another and unique_id not in self.delivered:
+            if unique_id not in self.delivered and self._senders.is_of_another(producer, topic, unique_id):
                 yield t_ns, topic, unique_id
 
 

@@ -13,6 +13,7 @@ from emulator.analysis.findings.questions import about_topic, about_transaction
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count
+from emulator.analysis.inputs.half_messages import HalfMessageSenders
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.history.rows.row_classes import MessageRow
@@ -64,6 +65,12 @@ class TransactionFinding(JudgedFinding):
     """When the first of these was put aside; -1: there is none."""
     put_aside_id: str
     """Its unique id; empty: there is none."""
+    by_another: int
+    """Of the committed ones: a producer of their group said commit that sends no half messages of this topic."""
+    by_another_ns: int
+    """When the first of these was committed; -1: there is none."""
+    by_another_id: str
+    """Its unique id; empty: there is none."""
     wrong_clock: bool
     """Whether a fault had moved a wall clock."""
 
@@ -88,6 +95,8 @@ class TransactionSweep:
         self.put_aside_ns: list[int] = []
         """When it was put aside although it had been committed."""
         self.unasked = False
+        self.committed_by = ""
+        """The first producer that said commit."""
 
     def feed(self, row: MessageRow) -> None:
         """The half message was stored or discarded, or the transaction decided or ended."""
@@ -96,6 +105,8 @@ class TransactionSweep:
             self.half = row
         elif row.event == MessageEvent.DECIDED:
             self.decided_ns[row.tags] = row.t_ns
+            if row.tags == _COMMIT:
+                self.committed_by = self.committed_by or row.node
         elif row.event == MessageEvent.DISCARDED:
             self.put_aside_ns += [row.t_ns] if self.committed_ns else []
         elif row.tags == _ROLLBACK:
@@ -112,12 +123,17 @@ class TransactionSweep:
 
 
 class TransactionSweeps(Sweeps[str, TransactionSweep]):
-    """All transactions."""
+    """All transactions.
+
+    Args:
+        node_of: the node of an address.
+    """
 
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.HALF, *_LATER)
 
-    def __init__(self) -> None:
+    def __init__(self, node_of: Callable[[str], str]) -> None:
         super().__init__(lambda _: TransactionSweep())
+        self._senders = HalfMessageSenders(node_of)
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads messages."""
@@ -127,6 +143,17 @@ class TransactionSweeps(Sweeps[str, TransactionSweep]):
         is_later = row.event in _LATER and row.key in self.of
         if row.event == MessageEvent.HALF or is_later:
             self.sweep(row.key).feed(row)
+        if row.event == MessageEvent.HALF:
+            self._senders.feed(row)
+
+    def is_committed_by_another(self, item: TransactionSweep) -> bool:
+        """Whether only another application of its producer group said commit."""
+        half = item.first
+        return (
+            half is not None
+            and bool(item.committed_ns)
+            and self._senders.is_of_another(item.committed_by, half.topic, half.key)
+        )
 
 
 class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
@@ -144,9 +171,9 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
     reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES, Input.DISTURBANCES)
     table = FindingTable("transactions", TransactionFinding, "the transactions of a topic, by broker group")
 
-    def watch(self, inputs: SharedInputs) -> TransactionSweeps:  # noqa: ARG002
+    def watch(self, inputs: SharedInputs) -> TransactionSweeps:
         """A sweep for each transaction."""
-        return TransactionSweeps()
+        return TransactionSweeps(inputs.facts.node_of)
 
     def find(self, inputs: SharedInputs, watched: TransactionSweeps) -> Iterable[TransactionFinding]:
         """What became of all transactions, by broker group and topic."""
@@ -173,7 +200,10 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
             if item.first is not None:
                 groups.setdefault((item.first.broker_name, item.first.topic), []).append(item)
         moves_clock = inputs.disturbances.moves_clock
-        return [_sums(place, found, is_lost, moves_clock=moves_clock) for place, found in groups.items()]
+        return [
+            attrs.evolve(_sums(place, found, is_lost, moves_clock=moves_clock), **_by_another(found, watched))
+            for place, found in groups.items()
+        ]
 
     def causes(self, row: TransactionFinding, attribution: Attribution) -> Causes:
         """Why transactions ended twice."""
@@ -188,7 +218,7 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
 
     def is_notable(self, row: TransactionFinding) -> bool:
         """Whether anything is wrong."""
-        return bool(row.lost or row.unasked or row.again or row.both or row.put_aside)
+        return bool(row.lost or row.unasked or row.again or row.both or row.put_aside or row.by_another)
 
     def summary(self, rows: Sequence[TransactionFinding]) -> str:
         """How many, and what is wrong."""
@@ -214,6 +244,7 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
         """Transactions with both ends, those that were delivered twice, and those checked although committed."""
         for row in rows:
             yield from _checked(row, context)
+            yield from _committed_by_another(row)
             if row.both:
                 text = (
                     f"{count(row.both, 'transaction')} of {row.topic} had both ends carried out: the first was rolled "
@@ -245,6 +276,25 @@ def _checked(row: TransactionFinding, context: Context) -> Iterator[Symptom]:
             severity = 0.0
         severity, question = min(severity, float(context.limits.paging_times)), about_transaction(row.put_aside_id)
         yield Symptom(SymptomKind.CHECKED, severity, row.put_aside_ns, text, row.topic, question)
+
+
+def _committed_by_another(row: TransactionFinding) -> Iterator[Symptom]:
+    if row.by_another:
+        were = "was" if row.by_another == 1 else "were"
+        text = (
+            f"{count(row.by_another, 'transaction')} of {row.topic} {were} committed by a producer of their group that "
+            f"sends none of this topic, from {row.by_another_ns / NS_PER_S:.1f} s on"
+        )
+        severity, question = 1.0 + row.by_another, about_transaction(row.by_another_id)
+        yield Symptom(SymptomKind.COMMITTED_BY_ANOTHER, severity, row.by_another_ns, text, row.topic, question)
+
+
+def _by_another(found: Sequence[TransactionSweep], watched: TransactionSweeps) -> dict[str, Any]:
+    every = [item for item in found if watched.is_committed_by_another(item)]
+    first = min(every, key=lambda item: item.committed_ns[0], default=None)
+    if first is None or first.first is None:
+        return {}
+    return {"by_another": len(every), "by_another_ns": first.committed_ns[0], "by_another_id": first.first.key}
 
 
 def _put_aside(found: Sequence[TransactionSweep]) -> dict[str, Any]:
@@ -286,6 +336,9 @@ def _sums(
         again=sum(len(item.committed_ns) - 1 for item in done),
         unasked=unasked,
         **(_both(found) | _put_aside(found)),
+        by_another=0,
+        by_another_ns=-1,
+        by_another_id="",
         wrong_clock=moves_clock,
         late_ns=max((item.committed_ns[0] - firsts[id(item)].t_ns for item in done), default=0),
         violation=bool(lost or unasked) and not moves_clock,
