@@ -25,6 +25,8 @@ from faults.process import DOWN, Suspend
 from faults.scope import NodeScope
 from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 from nodes.fields import FieldError
+from nodes.protocol.auth import Decision
+from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_S
 
 NEVER_NS = (1 << 63) - 1
@@ -34,6 +36,14 @@ _BACK = (LifecycleEvent.READY, LifecycleEvent.RESUMED)
 _HOLDS_AWAY = (*DOWN, Suspend)
 _SEPARATOR = ": "
 _HEARD_AGAIN_NS = 2 * NS_PER_S
+_DENY = f'"decision":"{Decision.DENY.value}"'
+
+
+def may_refuse(row: AdminRow) -> bool:
+    """Whether an administrator's request may take a right away; new users and policies that allow give some."""
+    if row.request == RequestCode.AUTH_CREATE_ACL.name:
+        return _DENY in row.detail
+    return row.request != RequestCode.AUTH_CREATE_USER.name
 
 
 class OriginKind(StrEnum):

@@ -82,6 +82,7 @@ topic = "orders"
 rate_per_s = 1
 options = { accessKey = "till-user", secretKey = "secret-of-till" }
 """
+ROOT = '[[account]]\naccess_key = "root-user"\nsecret_key = "secret-of-root"\nadmin = true\n'
 UNHEARD = '\n[[fault]]\ndo = "cut c3 broker-b one-way"\nat_s = 20\n'
 
 
@@ -104,6 +105,22 @@ def test_sends_that_permissions_refuse_are_put_down_to_them(tmp_path):
 
     assert failed.text.startswith("60 of 60 attempts of producer-1 to send failed (60 refused, 0 unanswered)")
     assert failed.cause == "no disturbance: brokers and proxies refuse what clients ask"
+
+
+@pytest.mark.parametrize(
+    ("act", "cause"),
+    [
+        ("create-acl till-user Topic:refunds Pub Allow", "no disturbance: users and permissions do not allow it"),
+        ("create-acl till-user Topic:orders Pub Deny", "create-acl till-user Topic:orders Pub Deny at 3.0 s"),
+    ],
+)
+def test_an_act_that_allows_something_denies_nothing(tmp_path, act, cause):
+    text = REFUSED.replace("rate_per_s = 1", "rate_per_s = 1\nstart_after_s = 5") + ROOT
+    text = text.replace("migrateAuthFromV1Enabled = true", 'initAuthenticationUser = "root-user"')
+    acts = ("create-user till-user account till-user", act)
+    text += "".join(f'[[admin]]\nat_s = {at_s}\ndo = "{line}"\n' for at_s, line in enumerate(acts, 2))
+    denied = next(item for item in symptoms(judged(text, tmp_path)) if item.kind is SymptomKind.DENIED)
+    assert denied.cause == cause
 
 
 def test_another_member_that_a_broker_does_not_hear_still_breaks_v6(tmp_path):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
 from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.reach import Reach, at, needed
-from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
+from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance, may_refuse
 from emulator.history.unreachable import UnreachableAddresses
 from emulator.spec.model.scenario import BROKER, NAMESERVER, PROXY
 from faults.machine import SlowDisk
@@ -99,7 +99,7 @@ class Calls:
         for life in self._origins.overlapping(t_ns, t_ns):
             if life.fault is PermissionFault and life.hits_node(server):
                 yield by(life.origin)
-        yield by(*self._last_act(t_ns))
+        yield by(*self._origins.acts_until(t_ns, may_refuse)[-1:])
 
     def _last_act(self, t_ns: int) -> list[TracedDisturbance]:
         """The last act that sent any request."""

@@ -12,7 +12,7 @@ from emulator.analysis.attribution.reach import Reach, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.inputs.administrators import changes_group
 from emulator.history.lost_frames import DROPPED, LostFrames
-from emulator.history.origins import NEVER_NS, Hindrance, Origins, TracedDisturbance
+from emulator.history.origins import NEVER_NS, Hindrance, Origins, TracedDisturbance, may_refuse
 from emulator.history.rows.row_classes import LostFrame, Span
 from emulator.spec.model.scenario import CONSUMER, PRODUCER, PROXY
 from faults.machine import ClockDrift, ClockJump, ClockSkew, LostWrites, SlowDisk
@@ -179,7 +179,9 @@ class Fates:
 
     def denied(self, t_ns: int) -> CauseChain:
         """Why a request was denied: the last act that changed users or permissions, or those that there are."""
-        acts = self._origins.acts_until(t_ns, lambda row: any(part in row.request for part in _CREDENTIALS))
+        acts = self._origins.acts_until(
+            t_ns, lambda row: any(part in row.request for part in _CREDENTIALS) and may_refuse(row)
+        )
         return by(*acts[-1:]) or ruled(RuleOfRocketMQ.PERMISSIONS)
 
     def without_topic(self, broker_name: str, old_master: str, t_ns: int) -> CauseChain:
