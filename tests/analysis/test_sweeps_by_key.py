@@ -93,7 +93,7 @@ class Pass:
 
 def passed(trace):
     inputs, now = SharedInputs(FACTS), Now()
-    of_oracles = LockSweeps(inputs.presence), PopSweeps(inputs.presence), WaitSweeps(), TransactionSweeps()
+    of_oracles = LockSweeps(inputs.presence), PopSweeps(inputs.presence), WaitSweeps(), TransactionSweeps(FACTS.node_of)
     of_inputs = inputs.owners, inputs.holdings, inputs.progress, inputs.offsets, inputs.services, inputs.keys
     every = (*of_inputs, *of_oracles, ElectionSweeps())
     makers = {}
