@@ -1,6 +1,6 @@
 """What keeps the messages of one queue waiting: the first of the usual causes that holds, the surest ones first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import takewhile
 from typing import Any
@@ -20,6 +20,7 @@ from emulator.why.question import QueueQuestion
 from emulator.why.words import NodeNames, listed_nodes, request_words, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, ConsumptionResult, LifecycleEvent, MessageEvent, OwnershipEvent
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.names import retry_topic
 from nodes.units import NS_PER_S
 
 _RECENT_NS = 30 * NS_PER_S
@@ -184,7 +185,7 @@ def _not_acknowledged(about: _WaitingQueue, popped: TraceRow | None, place: dict
 
 
 def _not_routed(about: _WaitingQueue) -> Iterator[StallCause]:
-    """The newest route of the nameservers does not let consumers read the broker."""
+    """The newest route of the nameservers does not let consumers read the broker, or not this queue of it."""
     topic, broker_name = about.requested.topic, about.requested.broker_name
     kind = BeliefKind.ROUTE.value
     rows = about.trace.select(BELIEFS, kind=kind, subject=topic, source="", until_ns=about.at_ns)
@@ -199,6 +200,25 @@ def _not_routed(about: _WaitingQueue) -> Iterator[StallCause]:
     elif not any(entry is not None and entry["queues"][2] & _READ for entry, _ in entries):
         text = f"the permission of {topic} at {broker_name} lacks read, so no consumer owns its queues"
         yield StallCause(0, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
+    else:
+        yield from _not_a_read_queue(about, [(entry["queues"], row) for entry, row in entries if entry is not None])
+
+
+def _not_a_read_queue(about: _WaitingQueue, listed: list[tuple[Sequence[int], TraceRow]]) -> Iterator[StallCause]:
+    """The topic has fewer read queues: no consumer sees what producers, or brokers for a group, store in the others."""
+    topic, broker_name = about.requested.topic, about.requested.broker_name
+    read, write = (max(numbers[place] for numbers, _ in listed) for place in (0, 1))
+    if read > about.requested.queue_id:
+        return
+    has = f"{read} read {'queue' if read == 1 else 'queues'}"
+    text = f"{topic} has {has} at {broker_name}, so no consumer reads queue {read} or a later one"
+    if about.requested.queue_id < write:
+        line = f"producers send to {write} queues of it (writeQueueNums)"
+    elif topic == retry_topic(about.group):
+        line = "a broker chooses one of the retryQueueNums queues of its group, however many its retry topic has"
+    else:
+        line = f"it has {write} write queues: what waits was stored before that"
+    yield StallCause(0, text, (line,), (max((row for _, row in listed), key=lambda row: row.seq),))
 
 
 def _no_owner(about: _WaitingQueue) -> Iterator[StallCause]:

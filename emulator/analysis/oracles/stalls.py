@@ -62,9 +62,10 @@ class Stalls(Oracle[Stall, Watcher]):
         "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
         "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
         "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
-        "who switched the group off, brokers and proxies that refuse its members what they ask by users, permissions, "
-        "or values that are not allowed, a listener in order that fails, since the queue waits for that message, and "
-        "one whose threads all work on messages of other queues."
+        "who switched the group off, a topic with fewer read queues, which no consumer reads further, brokers and "
+        "proxies that refuse its members what they ask by users, permissions, or values that are not allowed, a "
+        "listener in order that fails, since the queue waits for that message, and one whose threads all work on "
+        "messages of other queues."
     )
     reads: ClassVar[tuple[Input, ...]] = (
         Input.PROGRESS,

@@ -19,6 +19,7 @@ from emulator.spec.warnings.group_checks import unsuited_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged
 from emulator.spec.warnings.nameserver_list_checks import harmful_nameserver_lists
 from emulator.spec.warnings.order_checks import harmful_orders
+from emulator.spec.warnings.queue_checks import unread_queues
 from emulator.spec.warnings.refused_calls import refused_calls
 from emulator.spec.warnings.strategy_checks import harmful_strategies
 from emulator.spec.warnings.unusual_values import unusual_values
@@ -52,6 +53,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_leases(scenario),
         *late_groups(scenario),
         *unsuited_groups(scenario),
+        *unread_queues(scenario),
         *harmful_orders(scenario),
         *faults_that_end_before_the_start(scenario),
         *_refused_by_containers(scenario),
