@@ -11,11 +11,10 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from emulator.analysis.inputs.presence import Presence
-from emulator.history.origins import NEVER_NS
 from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow, FrameCount, Span
-from emulator.history.steps import merged
+from emulator.history.steps import common, merged
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
@@ -33,7 +32,6 @@ _BY_PEOPLE = (
 _AS_MEMBER = (RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.HEART_BEAT)
 _ASKS_AGAIN_S = 35
 """A consumer that was refused asks again within this time."""
-_ALL_SERVERS = ""
 
 
 class _Answer(IntEnum):
@@ -69,8 +67,8 @@ class RefusedConsumers(Watcher):
         """Clients to which users and permissions have denied anything."""
         self._proxy_routes = proxy_routes
         self._answers: dict[tuple[str, str], _Answers] = {}
-        """Mapping consumer and server -> answers to what it asks for messages; without a server: answers of all to what
-        it asks and sends as a member."""
+        """Mapping consumer and server -> answers to what it asks for messages; and consumer and name of a request ->
+        answers of all servers to what it asks and sends as a member."""
         self._known: dict[tuple[str, str, Sequence[_Answer]], Sequence[Span]] = {}
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
@@ -88,13 +86,22 @@ class RefusedConsumers(Watcher):
                 if frame.code in _RECEIVES:
                     _note(self._answers.setdefault((frame.dst, frame.src), {}), frame)
                 elif frame.code in _AS_MEMBER:
-                    _note(self._answers.setdefault((frame.dst, _ALL_SERVERS), {}), frame)
+                    _note(self._answers.setdefault((frame.dst, RequestCode(frame.code).name), {}), frame)
             yield frame
         self._known.clear()
 
     def as_members(self, queue: GroupQueue, t_ns: int) -> Sequence[Span]:
-        """When brokers refused all members that there are at an instant what they ask and send as members."""
-        return self._common(queue, "", t_ns, lambda member: self._refusals(member, _ALL_SERVERS))
+        """When brokers refused all members that there are at an instant what they ask or send as members.
+
+        Without a list of members nobody allocates, and a list without a member has no queue for it: one request that
+        all brokers refuse is enough, whatever they answer to the other one.
+        """
+
+        def of_member(member: str) -> Iterator[Span]:
+            for code in _AS_MEMBER:
+                yield from self._refusals(member, code.name)
+
+        return self._common(queue, "", t_ns, of_member)
 
     def refuse_members(self, queue: GroupQueue, t_ns: int) -> bool:
         """Whether brokers refused all members of a group at an instant."""
@@ -120,13 +127,9 @@ class RefusedConsumers(Watcher):
         self, queue: GroupQueue, node: str, t_ns: int, of_member: Callable[[str], Iterable[Span]]
     ) -> Sequence[Span]:
         """What is common to the members that there are at an instant."""
-        found: list[Span] = [(0, NEVER_NS)]
         members = self._presence.members(queue.group, queue.topic, t_ns)
-        nodes = list(dict.fromkeys(member for member, _ in members if node in ("", member)))
-        for member in nodes:
-            pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in found for b in merged(of_member(member)))
-            found = [pair for pair in pairs if pair[0] < pair[1]]
-        return found if nodes else ()
+        nodes = dict.fromkeys(member for member, _ in members if node in ("", member))
+        return common(merged(of_member(member)) for member in nodes) if nodes else ()
 
     def _refusals(self, client: str, server: str) -> Sequence[Span]:
         """When all answers to a client were refusals, up to its next request."""

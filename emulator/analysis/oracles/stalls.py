@@ -17,6 +17,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import Span
+from emulator.history.steps import common
 from nodes.units import NS_PER_MS, NS_PER_S
 
 
@@ -45,11 +46,20 @@ class _WithBacklog(Explanation[Stall]):
 
 
 def _while_busy(row: Stall, inputs: SharedInputs) -> Iterator[Span]:
-    """When the consumer of a queue worked on messages of others."""
-    owned = ((hold.node, hold.start_ns, hold.end_ns) for hold in inputs.owners.holds_of(row.queue))
-    for node, start_ns, end_ns in ((row.node, row.start_ns, row.end_ns),) if row.node else owned:
-        span = max(start_ns, row.start_ns), min(end_ns, row.end_ns)
-        yield from inputs.busy_listeners.all_busy(row.queue.group, node, *span)
+    """When the consumer of a queue worked on messages of others; of a queue that no one owns, all members that pop."""
+    group, span = row.queue.group, (row.start_ns, row.end_ns)
+    if row.node:
+        yield from inputs.busy_listeners.all_busy(group, row.node, *span)
+    elif inputs.owners.has_owned(group, row.topic):
+        for hold in inputs.owners.holds_of(row.queue):
+            owned = max(hold.start_ns, row.start_ns), min(hold.end_ns, row.end_ns)
+            yield from inputs.busy_listeners.all_busy(group, hold.node, *owned)
+    else:
+        members = inputs.presence.members(group, row.topic, row.start_ns)
+        busy = [
+            inputs.busy_listeners.all_busy(group, node, *span) for node in dict.fromkeys(name for name, _ in members)
+        ]
+        yield from common(busy) if busy else ()
 
 
 class Stalls(Oracle[Stall, Watcher]):
