@@ -24,7 +24,7 @@ from emulator.spec.warnings.refused_calls import refused_calls
 from emulator.spec.warnings.strategy_checks import harmful_strategies
 from emulator.spec.warnings.unusual_values import unusual_values
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
-from nodes.config import AllocateStrategy, Exclusivity
+from nodes.config import AllocateStrategy, BrokerRole, Exclusivity
 from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file, write_broker_file
 from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.protocol.headers_statefulset import ProbePath
@@ -327,6 +327,27 @@ def _refused_by_containers(scenario: Scenario) -> Iterator[HarmfulSetting]:
                 )
 
 
+def _too_few_replicas(members: _Group) -> Iterator[HarmfulSetting]:
+    for broker in members:
+        config = broker.config
+        is_sync_master = broker.broker_id == MASTER_ID and config.broker_role is BrokerRole.SYNC_MASTER
+        if not is_sync_master or config.is_elected or config.in_sync_replicas <= len(members):
+            continue
+        if config.enable_slave_acting_master and config.enable_auto_in_sync_replicas:
+            continue
+        what = (
+            "it refuses every message, since in-sync replicas are not enough"
+            if config.enable_slave_acting_master
+            else f"it stores every message, and answers FLUSH_SLAVE_TIMEOUT after {config.slave_timeout} ms "
+            "(slaveTimeout), when a producer may have given up"
+        )
+        yield HarmfulSetting(
+            "more-in-sync-replicas-than-brokers",
+            broker.name,
+            f"a SYNC_MASTER with inSyncReplicas = {config.in_sync_replicas} in a group of {len(members)}: {what}",
+        )
+
+
 def _acting(brokers: _Group) -> _Group:
     return tuple(broker for broker in brokers if broker.config.enable_slave_acting_master)
 
@@ -346,4 +367,5 @@ _OF_A_GROUP: tuple[Callable[[_Group], Iterator[HarmfulSetting]], ...] = (
     _brokers_on_one_address,
     _quorum_of_two,
     _versions_that_tie,
+    _too_few_replicas,
 )
