@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
 from emulator.why.backlog import WaitingQueue, is_wanted, popped_topics, subscriptions_of, topic_of
 from emulator.why.handed_out import lost_answer, lost_answer_lines
@@ -347,6 +347,45 @@ def _left_out(about: _WaitingQueue) -> Iterator[StallCause]:
             yield StallCause(4, text, rows=(own[0],))
 
 
+def _elsewhere(about: _WaitingQueue) -> Iterator[StallCause]:
+    """All calls of its consumers wait at other brokers: a receive asks one, and those of simple ones take turns."""
+    waits: list[tuple[TraceRow, TraceRow]] = []
+    for hold in about.owners:
+        receives = list(_pending_receives(about, hold.node)) if hold.is_shared else []
+        pops = [pop for receive in receives for pop in _pop_of(about, receive)]
+        if (
+            not pops
+            or len(pops) < len(receives)
+            or any(about.names.node(pop.text("dst")) in about.brokers for pop in pops)
+        ):
+            return
+        waits += zip(receives, pops, strict=True)
+    for receive, pop in waits[:1]:
+        node, broker = receive.text("src"), about.names.node(pop.text("dst"))
+        since = f"since {seconds(receive.t_ns)}"
+        text = f"{node} waits for messages of {broker} {since}: a receive asks one broker, and its calls take turns"
+        yield StallCause(4, text)
+
+
+def _pending_receives(about: _WaitingQueue, node: str) -> Iterator[TraceRow]:
+    """The calls of a client for messages that have not been answered at an instant."""
+    code, after_ns = int(RequestCode.V2_RECEIVE_MESSAGE), about.at_ns - 2 * _RECENT_NS
+    given: dict[str, Any] = {"code": code, "event": "delivered", "after_ns": after_ns, "until_ns": about.at_ns}
+    answers = about.trace.select(RPC, kind="response", dst=node, **given)
+    answered = [(row.text("src"), row.number("opaque")) for row in answers]
+    for row in about.trace.select(RPC, kind="request", src=node, **given):
+        if (about.names.node(row.text("dst")), row.number("opaque")) not in answered:
+            yield row
+
+
+def _pop_of(about: _WaitingQueue, receive: TraceRow) -> list[TraceRow]:
+    """The pop that a proxy sends a broker for a call."""
+    proxy, code = about.names.node(receive.text("dst")), int(RequestCode.POP_MESSAGE)
+    after_ns = receive.t_ns - 1
+    sent = about.trace.select(RPC, kind="request", src=proxy, code=code, after_ns=after_ns, until_ns=about.at_ns)
+    return [row for row in sent if row.cause == receive.seq][:1]
+
+
 def _failing(about: _WaitingQueue) -> Iterator[StallCause]:
     """Its listener fails with a message, and gets it again before any other one of the queue."""
     place = attrs.asdict(about.waiting.queue)
@@ -420,6 +459,7 @@ _LOOKS: tuple[Callable[[_WaitingQueue], Iterator[StallCause]], ...] = (
     _unlocked,
     _cut_off,
     _left_out,
+    _elsewhere,
     _failing,
     _slow,
 )

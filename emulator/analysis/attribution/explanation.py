@@ -24,6 +24,7 @@ class RuleOfRocketMQ(StrEnum):
     ALLOCATION = "the strategy allocates so"
     FIRST_OFFSET = "a group without an offset begins where consumeFromWhere says"
     LISTENER_FAILS = "the listener fails as often as maxReconsumeTimes allows"
+    TURNS = "a simple consumer waits for messages of one broker after the other"
     REPLICAS = "a SYNC_MASTER answers when inSyncReplicas brokers have a message"
     READ_QUEUES = "consumers read the read queues of a topic alone"
     RETRY_QUEUE = "the group has no retry queue"

@@ -176,6 +176,11 @@ class Presence(Watcher):
         """The groups that processes of a node had been members of before a row; without one, in the whole run."""
         return [group for group, since in self._groups_of.get(node, {}).items() if since < seq]
 
+    def is_of_proxies(self, group: str) -> bool:
+        """Whether members of a group receive messages from proxies, so far."""
+        known = self._groups.get(group)
+        return known is not None and known.is_shared
+
     def broadcasts(self, group: str, seq: int = NEVER) -> bool:
         """Whether each member of a group consumes all messages, by the rows before one; without one, at the end."""
         known = self._groups.get(group)

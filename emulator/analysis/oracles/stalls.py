@@ -40,6 +40,12 @@ class _WithBacklog(Explanation[Stall]):
             *_while_busy(row, inputs),
         )
 
+    def excess_ns(self, row: Stall, unexplained_ns: int, inputs: SharedInputs) -> int:
+        """A simple consumer may be waiting at other brokers, one after the other."""
+        is_of_proxies = inputs.presence.is_of_proxies(row.queue.group)
+        turns_ms = inputs.facts.bounds.receive_turns_ms if is_of_proxies else 0
+        return max(0, unexplained_ns - turns_ms * NS_PER_MS)
+
     def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         """A listener may take long, and then for a whole batch."""
         return facts.bounds.stall_ms(facts.consume_ms.get(row.queue.group, 0)) * NS_PER_MS
@@ -75,7 +81,8 @@ class Stalls(Oracle[Stall, Watcher]):
         "who switched the group off, a topic with fewer read queues, which no consumer reads further, brokers and "
         "proxies that refuse its members what they ask by users, permissions, or values that are not allowed, a "
         "listener in order that fails, since the queue waits for that message, and one whose threads all work on "
-        "messages of other queues."
+        "messages of other queues. A receive of a simple consumer waits at one broker, so a queue may wait for as long "
+        "as its calls take turns over the others."
     )
     reads: ClassVar[tuple[Input, ...]] = (
         Input.PROGRESS,
