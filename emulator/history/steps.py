@@ -121,6 +121,16 @@ def uncovered(spans: Iterable[Span], covers: Sequence[Span]) -> list[Span]:
     return found
 
 
+def common(of_each: Iterable[Sequence[Span]]) -> list[Span]:
+    """The intersection of several sorted sequences of spans, of at least one."""
+    first, *others = of_each
+    found = list(first)
+    for spans in others:
+        pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in found for b in spans)
+        found = [(start, end) for start, end in pairs if start < end]
+    return found
+
+
 def uncovered_ns(span: Span, covers: Sequence[Span]) -> int:
     """How much of a span lies outside of covers, which `merged` returned."""
     start, end = span

@@ -13,13 +13,14 @@ import attrs
 from emulator.analysis.measures.traffic import send_of
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.unreachable import DIALS
-from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC
+from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, RPC
 from emulator.why.held import Finding
 from emulator.why.question import SendsQuestion, WhyError, no_question_about
+from emulator.why.stalls import brokers_of
 from emulator.why.storm import frame_counts
 from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_name, fault_words, request_words, seconds
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent
 from nodes.protocol.codes import ResponseCode
 from nodes.units import NS_PER_S
 
@@ -228,6 +229,19 @@ class _Sends:
         taken = Counter((row.text("detail"), row.text("kind"), row.text("src")) for row in dropped)
         for (fault_id, kind, sender), number in taken.items():
             yield f"{self._fault(fault_id)} took {number:,} {kind}{'' if number == 1 else 's'} of {sender}"
+        if away is None and not taken:
+            yield from self._stored_all_the_same(failure, amount)
+
+    def _stored_all_the_same(self, failure: _Failure, amount: _Amount) -> Iterator[str]:
+        """Slaves that were away while a server stored what it was sent, and did not answer."""
+        after_ns, until_ns = amount.first_s * NS_PER_S - _TIMEOUT_NS, (amount.last_s + 1) * NS_PER_S
+        event = MessageEvent.STORED.value
+        stored = self._trace.select(MESSAGES, node=failure.server, event=event, after_ns=after_ns, until_ns=until_ns)
+        for node in brokers_of(self._trace, stored[0].text("broker_name")) if stored else ():
+            away = self._away(node, amount) if node != failure.server else None
+            if away is not None:
+                gone = f"{node} was away: {away.text('event').replace('_', ' ')} at {seconds(away.t_ns)}"
+                yield f"{failure.server} stored messages, and its slave {gone}; a SYNC_MASTER waits for inSyncReplicas"
 
     def _unreachable(self, failure: _Failure) -> list[str]:
         """The address of the server, if it leads nowhere."""

@@ -1,6 +1,6 @@
 """What keeps the messages of one queue waiting: the first of the usual causes that holds, the surest ones first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import takewhile
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
 from emulator.why.backlog import WaitingQueue, is_wanted, popped_topics, subscriptions_of, topic_of
 from emulator.why.handed_out import lost_answer, lost_answer_lines
@@ -20,6 +20,7 @@ from emulator.why.question import QueueQuestion
 from emulator.why.words import NodeNames, listed_nodes, request_words, seconds, value_of
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, ConsumptionResult, LifecycleEvent, MessageEvent, OwnershipEvent
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.names import retry_topic
 from nodes.units import NS_PER_S
 
 _RECENT_NS = 30 * NS_PER_S
@@ -184,7 +185,7 @@ def _not_acknowledged(about: _WaitingQueue, popped: TraceRow | None, place: dict
 
 
 def _not_routed(about: _WaitingQueue) -> Iterator[StallCause]:
-    """The newest route of the nameservers does not let consumers read the broker."""
+    """The newest route of the nameservers does not let consumers read the broker, or not this queue of it."""
     topic, broker_name = about.requested.topic, about.requested.broker_name
     kind = BeliefKind.ROUTE.value
     rows = about.trace.select(BELIEFS, kind=kind, subject=topic, source="", until_ns=about.at_ns)
@@ -199,6 +200,25 @@ def _not_routed(about: _WaitingQueue) -> Iterator[StallCause]:
     elif not any(entry is not None and entry["queues"][2] & _READ for entry, _ in entries):
         text = f"the permission of {topic} at {broker_name} lacks read, so no consumer owns its queues"
         yield StallCause(0, f"{text} (since {seconds(last.t_ns)})", rows=(last,))
+    else:
+        yield from _not_a_read_queue(about, [(entry["queues"], row) for entry, row in entries if entry is not None])
+
+
+def _not_a_read_queue(about: _WaitingQueue, listed: list[tuple[Sequence[int], TraceRow]]) -> Iterator[StallCause]:
+    """The topic has fewer read queues: no consumer sees what producers, or brokers for a group, store in the others."""
+    topic, broker_name = about.requested.topic, about.requested.broker_name
+    read, write = (max(numbers[place] for numbers, _ in listed) for place in (0, 1))
+    if read > about.requested.queue_id:
+        return
+    has = f"{read} read {'queue' if read == 1 else 'queues'}"
+    text = f"{topic} has {has} at {broker_name}, so no consumer reads queue {read} or a later one"
+    if about.requested.queue_id < write:
+        line = f"producers send to {write} queues of it (writeQueueNums)"
+    elif topic == retry_topic(about.group):
+        line = "a broker chooses one of the retryQueueNums queues of its group, however many its retry topic has"
+    else:
+        line = f"it has {write} write queues: what waits was stored before that"
+    yield StallCause(0, text, (line,), (max((row for _, row in listed), key=lambda row: row.seq),))
 
 
 def _no_owner(about: _WaitingQueue) -> Iterator[StallCause]:
@@ -327,6 +347,45 @@ def _left_out(about: _WaitingQueue) -> Iterator[StallCause]:
             yield StallCause(4, text, rows=(own[0],))
 
 
+def _elsewhere(about: _WaitingQueue) -> Iterator[StallCause]:
+    """All calls of its consumers wait at other brokers: a receive asks one, and those of simple ones take turns."""
+    waits: list[tuple[TraceRow, TraceRow]] = []
+    for hold in about.owners:
+        receives = list(_pending_receives(about, hold.node)) if hold.is_shared else []
+        pops = [pop for receive in receives for pop in _pop_of(about, receive)]
+        if (
+            not pops
+            or len(pops) < len(receives)
+            or any(about.names.node(pop.text("dst")) in about.brokers for pop in pops)
+        ):
+            return
+        waits += zip(receives, pops, strict=True)
+    for receive, pop in waits[:1]:
+        node, broker = receive.text("src"), about.names.node(pop.text("dst"))
+        since = f"since {seconds(receive.t_ns)}"
+        text = f"{node} waits for messages of {broker} {since}: a receive asks one broker, and its calls take turns"
+        yield StallCause(4, text)
+
+
+def _pending_receives(about: _WaitingQueue, node: str) -> Iterator[TraceRow]:
+    """The calls of a client for messages that have not been answered at an instant."""
+    code, after_ns = int(RequestCode.V2_RECEIVE_MESSAGE), about.at_ns - 2 * _RECENT_NS
+    given: dict[str, Any] = {"code": code, "event": "delivered", "after_ns": after_ns, "until_ns": about.at_ns}
+    answers = about.trace.select(RPC, kind="response", dst=node, **given)
+    answered = [(row.text("src"), row.number("opaque")) for row in answers]
+    for row in about.trace.select(RPC, kind="request", src=node, **given):
+        if (about.names.node(row.text("dst")), row.number("opaque")) not in answered:
+            yield row
+
+
+def _pop_of(about: _WaitingQueue, receive: TraceRow) -> list[TraceRow]:
+    """The pop that a proxy sends a broker for a call."""
+    proxy, code = about.names.node(receive.text("dst")), int(RequestCode.POP_MESSAGE)
+    after_ns = receive.t_ns - 1
+    sent = about.trace.select(RPC, kind="request", src=proxy, code=code, after_ns=after_ns, until_ns=about.at_ns)
+    return [row for row in sent if row.cause == receive.seq][:1]
+
+
 def _failing(about: _WaitingQueue) -> Iterator[StallCause]:
     """Its listener fails with a message, and gets it again before any other one of the queue."""
     place = attrs.asdict(about.waiting.queue)
@@ -400,6 +459,7 @@ _LOOKS: tuple[Callable[[_WaitingQueue], Iterator[StallCause]], ...] = (
     _unlocked,
     _cut_off,
     _left_out,
+    _elsewhere,
     _failing,
     _slow,
 )

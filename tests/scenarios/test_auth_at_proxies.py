@@ -154,6 +154,12 @@ def test_a_proxy_that_signs_as_a_user_without_permissions_refuses_every_user() -
     assert "create system broadcast topic" in start_failure(trace, "proxy-1")
 
 
+def refused_by(why: str) -> list[str]:
+    """The warnings where nobody gets in."""
+    calls = {"billing-1": "ReceiveMessage", "shop": "SendMessage"}
+    return [f"{name}: proxy-1 with ACL 2.0 refuses their {call}: {why}" for name, call in calls.items()]
+
+
 @pytest.mark.parametrize(
     ("given", "lines"),
     [
@@ -170,6 +176,8 @@ def test_a_proxy_that_signs_as_a_user_without_permissions_refuses_every_user() -
             {"consumer": SHOP},
             [f"billing-1: proxy-1 with ACL 2.0 refuses their ReceiveMessage: {NOT_OF_THE_GROUP}"],
         ),
+        ({"users": ""}, refused_by("The authenticationMetadataProvider is not configured")),
+        ({"acls": ""}, refused_by("The authorizationMetadataProvider is not configured")),
     ],
 )
 def test_clients_that_a_proxy_refuses_are_named_before_the_run(given: dict[str, str], lines: list[str]) -> None:

@@ -67,7 +67,7 @@ class Attribution:
             *(self.owners, self.routes, self.fates),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}
-        self.calls = Calls(self.origins, inputs.unreachable, self.reach, self.masters, replicas, broker_names)
+        self.calls = Calls(self.origins, inputs.unreachable, self.reach, self.masters, replicas, broker_names, bounds)
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:

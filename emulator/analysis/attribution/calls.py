@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ, both, by, ruled
 from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.reach import Reach, at, needed
+from emulator.analysis.inputs.bounds import Bounds
 from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance, may_refuse
 from emulator.history.unreachable import UnreachableAddresses
 from emulator.spec.model.scenario import BROKER, NAMESERVER, PROXY
@@ -13,11 +14,14 @@ from faults.permission import PermissionFault
 from faults.process import SlowCpu
 from faults.refuse import Refuse
 from nodes.protocol.codes import ResponseCode
+from nodes.protocol.exchange import Movement
+from nodes.protocol.registry import codes_where
 from nodes.units import NS_PER_S
 
 _CALL_NS = 5 * NS_PER_S
 """A call that fails has failed within this time."""
 _SLOW = (SlowDisk, SlowCpu)
+_SENDS = codes_where(lambda exchange: exchange.movement is Movement.SEND)
 _OF_REPLICAS = (ResponseCode.SLAVE_NOT_AVAILABLE, ResponseCode.FLUSH_SLAVE_TIMEOUT)
 _OF_PERMISSIONS = (ResponseCode.NO_PERMISSION, ResponseCode.TOPIC_NOT_EXIST)
 
@@ -30,6 +34,7 @@ class Calls:
         reach, masters: of the run.
         replicas: mapping node of a broker -> all nodes of its group.
         broker_names: mapping node of a broker -> brokerName.
+        bounds: of the run.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class Calls:
         masters: Masters,
         replicas: Mapping[str, Sequence[str]],
         broker_names: Mapping[str, str],
+        bounds: Bounds,
     ) -> None:
         self._origins = origins
         self._unreachable = unreachable
@@ -47,6 +53,7 @@ class Calls:
         self._masters = masters
         self._replicas = replicas
         self._broker_names = broker_names
+        self._waits_for_replicas = bounds.replica_wait_ms > 0
 
     def unanswered(self, client: str, server: str, since_ns: int, t_ns: int, code: int | None = None) -> CauseChain:
         """Why a call was not answered in time.
@@ -61,7 +68,19 @@ class Calls:
         if self._unreachable.holds(client, t_ns, server):
             return ruled(RuleOfRocketMQ.UNREACHABLE)
         found = self._reach.hindrances(client, server, since_ns, t_ns + 1, code)
-        return needed(found) if found else both(by(life.origin) for life in self._slow(server, since_ns, t_ns))
+        slow = both(by(life.origin) for life in self._slow(server, since_ns, t_ns))
+        return needed(found) or slow or self._without_replicas(server, since_ns, t_ns, code)
+
+    def _without_replicas(self, server: str, since_ns: int, t_ns: int, code: int | None) -> CauseChain:
+        """Why a SYNC_MASTER has too few slaves that could have a message in time: they are away, or there are none."""
+        if code not in _SENDS or not self._waits_for_replicas or server not in self._broker_names:
+            return CauseChain()
+        return needed(self._of_replicas(server, since_ns, t_ns)) or ruled(RuleOfRocketMQ.REPLICAS)
+
+    def _of_replicas(self, server: str, since_ns: int, t_ns: int) -> list[Hindrance]:
+        """What keeps the other brokers of a group from one of them."""
+        others = [node for node in self._replicas.get(server, ()) if node != server]
+        return [item for node in others for item in self._reach.hindrances(node, server, since_ns, t_ns + 1)]
 
     def refused(self, client: str, server: str, status: int, code: int, since_ns: int, t_ns: int) -> CauseChain:
         """Why a call was refused."""
@@ -72,8 +91,7 @@ class Calls:
         if status in _OF_PERMISSIONS:
             return both(self._permissions(server, t_ns)) or ruled(RuleOfRocketMQ.REFUSED)
         if status in _OF_REPLICAS:
-            others = [node for node in self._replicas.get(server, ()) if node != server]
-            hindrances = [item for node in others for item in self._reach.hindrances(node, server, since_ns, t_ns + 1)]
+            hindrances = self._of_replicas(server, since_ns, t_ns)
             if hindrances:
                 return needed(hindrances)
         slow = both(by(life.origin) for life in self._slow(server, since_ns, t_ns))

@@ -12,11 +12,14 @@ from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ
 from emulator.analysis.attribution.members import Members
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
+from emulator.analysis.inputs.administrators import changes_group
 from emulator.analysis.inputs.bounds import LOCK_EXPIRES_MS
 from emulator.history.group_views import GroupViews, View
 from emulator.history.origins import LifeStage, Origins
 from emulator.state.owners import GroupQueue
+from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.names import retry_topic
 from nodes.units import NS_PER_MS, NS_PER_S
 
 _RECENT_NS = 60 * NS_PER_S
@@ -68,7 +71,7 @@ class Owners:
         """
         awake = [node for node in members if not self._origins.is_away(node, t_ns)]
         if self._is_unknown(queue, awake, t_ns):
-            return self._routes.unknown(queue.topic, queue.broker_name, awake, t_ns) or ruled(RuleOfRocketMQ.POLL)
+            return self._routes.unknown(queue.topic, queue.broker_name, awake, t_ns) or self._not_listed(queue, t_ns)
         locked = both(self._locked(queue, t_ns))
         key = queue.group, queue.topic, tuple(members), t_ns, locked  # all else is the same for the queues of a topic
         found = self._of_none.get(key)
@@ -264,6 +267,19 @@ class Owners:
             return needed(away)
         lost = self._reach.on_link(node, broker, changes[-1], changes[-1] + _UNLOCKS_NS, RequestCode.UNLOCK_BATCH_MQ)
         return needed(lost).also(self.changed(queue, node, changes[-1])) if lost else CauseChain()
+
+    def _not_listed(self, queue: GroupQueue, t_ns: int) -> CauseChain:
+        """Why consumers do not know a queue although nothing has changed: none lists it, or they have not polled yet.
+
+        Brokers choose among the retry queues that their group has, also where its retry topic has fewer.
+        """
+        if self._routes.lists(queue, t_ns):
+            return ruled(RuleOfRocketMQ.POLL)
+        is_retry = queue.topic == retry_topic(queue.group)
+        changed = self._origins.acts_until(
+            t_ns, lambda row: is_retry and changes_group(row, queue.group, Changed.GROUP)
+        )
+        return by(*changed[-1:]) or ruled(RuleOfRocketMQ.READ_QUEUES)
 
     def _is_unknown(self, queue: GroupQueue, awake: Sequence[str], t_ns: int) -> bool:
         """Whether no consumer has the queue in its view."""

@@ -13,6 +13,7 @@ from emulator.history.group_views import GroupViews
 from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
 from emulator.history.rows.row_classes import AdminRow
 from emulator.spec.model.scenario import NAMESERVER
+from emulator.state.owners import GroupQueue
 from faults.permission import PermissionFault
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode
@@ -106,6 +107,13 @@ class Routes:
                 ]
                 found = found.also(self._gone(nameserver, broker, removed[-1] if removed else 0, t_ns))
         return found.also(self._changed_by(topic, broker_name, t_ns))
+
+    def lists(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether a nameserver lists a queue among the read queues of its topic at an instant."""
+        routes = (self._views.route(nameserver, queue.topic, t_ns) for nameserver in self.nameservers)
+        return any(
+            queue.broker_name in route and route[queue.broker_name]["queues"][0] > queue.queue_id for route in routes
+        )
 
     def _lists(self, nameserver: str, topic: str, broker_name: str, broker: str, t_ns: int) -> bool:
         """Whether the route that a nameserver gives has a broker."""

@@ -62,6 +62,8 @@ class Waiting:
         self._refused_consumers = inputs.refused
         self._unreachable = inputs.unreachable
         self._administrators = inputs.administrators
+        self._busy = inputs.busy_listeners
+        self._bounds = inputs.facts.bounds
         self._views = views
         self._elected = elected
         self._reach = reach
@@ -174,10 +176,16 @@ class Waiting:
             return ruled(RuleOfRocketMQ.UNREACHABLE)
         servers = [name for node in consumers for name in self._refused_consumers.not_serving(node, brokers, t_ns)]
         if not servers:
-            return ruled(RuleOfRocketMQ.LISTENER)
+            return ruled(RuleOfRocketMQ.TURNS if self._takes_turns(queue, consumers, t_ns) else RuleOfRocketMQ.LISTENER)
         ended = [self._origins.ended(server, t_ns) for server in dict.fromkeys(servers)]
         found = by(*(stage.origin for stage in ended if stage is not None))
         return found or ruled(RuleOfRocketMQ.REFUSED)
+
+    def _takes_turns(self, queue: GroupQueue, consumers: Sequence[str], t_ns: int) -> bool:
+        """Whether simple consumers do not work on any message, and so wait for those of a broker."""
+        if not self._bounds.receive_turns_ms or not self._presence.is_of_proxies(queue.group):
+            return False
+        return not any(self._busy.all_busy(queue.group, node, t_ns, t_ns + 1) for node in consumers)
 
     def _is_revived(self, queue: GroupQueue, t_ns: int) -> bool:
         """Whether a queue is one to which brokers move messages that were popped and not acknowledged."""

@@ -70,9 +70,12 @@ class Blocked:
         """
         processes = [*self._presence.ever_members(queue.group, queue.topic), *self._masters_of(queue.broker_name)]
         switched = self._administrators.instants(queue.group, queue.broker_name)
+        rerouted = self._presence.rerouted_ns(queue.topic)
 
         def no_member_can(t_ns: int) -> bool:
             if self._administrators.is_off(queue.group, queue.broker_name, t_ns):
+                return True
+            if self._presence.is_beyond_read_queues(queue, t_ns):
                 return True
             there = self._presence.members(queue.group, queue.topic, t_ns)
             able = [process for process in there if node in ("", process[0])]
@@ -82,7 +85,7 @@ class Blocked:
             holding = [item for item in self._owners.at(queue, t_ns) if self.reaches(item, queue.broker_name, t_ns)]
             return bool(holding) and not any(item in consuming for item in holding)
 
-        return self._spans(start_ns, end_ns, processes, no_member_can, switched)
+        return self._spans(start_ns, end_ns, processes, no_member_can, (*switched, *rerouted))
 
     def with_one_owner(self, row: Overlap) -> Sequence[Span]:
         """When at most one owner of a queue could consume it."""

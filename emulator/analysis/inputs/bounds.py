@@ -13,8 +13,8 @@ from emulator.analysis.findings.finding import Cause
 from emulator.spec import Scenario
 from emulator.spec.model.changes import changes
 from emulator.spec.model.scenario import ConsumerGroupSpec
-from nodes.config import BrokerConfig, ConsumerConfig
-from nodes.config.client5 import PushConsumer5Config
+from nodes.config import BrokerConfig, BrokerRole, ConsumerConfig
+from nodes.config.client5 import PushConsumer5Config, SimpleConsumer5Config
 
 BROKER_SCAN_MS = 10_000
 """RocketMQ's ClientHousekeepingService: brokers look for silent members this often."""
@@ -64,6 +64,11 @@ class Bounds:
     """Time between two rounds of the thread of an assigner, which sees nothing in between; 0: it has none."""
     asks_ms: int = 126_000
     """Within this time a broker asks once more about a half message that it knows to be open."""
+    receive_turns_ms: int = 0
+    """How long a simple consumer may wait at other brokers before it asks one again: its calls take turns over all
+    queues that its route lists, and each waits at one broker; 0: there is none, or only one broker."""
+    replica_wait_ms: int = 0
+    """How long a SYNC_MASTER that is not elected waits for slaves before it answers a sender; 0: none waits."""
     listener_threads: int = 20
     """Messages, or batches, that a consumer works on at a time; where groups differ, the fewest."""
     budget_s: float = 36.0
@@ -120,6 +125,22 @@ def _listener_threads(group: ConsumerGroupSpec) -> int:
     return group.config.consume_thread_min if group.has_listener and group.config5 is None else 1
 
 
+def _receive_turns_ms(scenario: Scenario, group: ConsumerGroupSpec) -> int:
+    topics = [topic for topic in scenario.topics if topic.name in group.topics]
+    if not isinstance(group.config5, SimpleConsumer5Config) or not topics:
+        return 0
+    longest = max(
+        (proxy.config.grpc_client_consumer_max_long_polling_timeout_millis for proxy in scenario.proxies), default=0
+    )
+    elsewhere = sum(topic.queues * len(topic.brokers) for topic in topics) - min(topic.queues for topic in topics)
+    return elsewhere * min(group.config5.await_duration, longest)
+
+
+def _waits_for_slaves(broker: BrokerConfig) -> bool:
+    is_sync_master = broker.broker_role is BrokerRole.SYNC_MASTER
+    return is_sync_master and not broker.is_elected and broker.in_sync_replicas > 1
+
+
 def bounds_of(scenario: Scenario) -> Bounds:
     """The bounds that follow from a scenario's options; where nodes differ, the slowest one counts."""
     later = [change.after for change in changes(scenario)]
@@ -146,6 +167,8 @@ def bounds_of(scenario: Scenario) -> Bounds:
         + _RPC_MS,
         grace_ms=max(item.assigner_grace_period_ms for item in brokers),
         assigner_round_ms=max(item.assigner_rebalance_interval_ms for item in brokers) if pinned else 0,
+        receive_turns_ms=max((_receive_turns_ms(scenario, group) for group in scenario.consumers), default=0),
+        replica_wait_ms=max((item.slave_timeout for item in brokers if _waits_for_slaves(item)), default=0),
         listener_threads=min(map(_listener_threads, scenario.consumers), default=20),
         asks_ms=max(item.transaction_time_out + 2 * item.transaction_check_interval for item in brokers) + _CHECK_MS,
     )

@@ -76,6 +76,10 @@ class Holders(Generic[_V]):
         """All that have ever held something."""
         return self._steps
 
+    def changes_ns(self) -> Iterator[int]:
+        """When anyone came to hold another value."""
+        return (t_ns for steps in self._steps.values() for t_ns in steps.times_ns)
+
     @staticmethod
     def _ordered(found: Iterable[tuple[Process, tuple[int, _V] | None]]) -> dict[Process, _V]:
         held = sorted((known[0], process, known[1]) for process, known in found if known is not None)
@@ -172,6 +176,11 @@ class Presence(Watcher):
         """The groups that processes of a node had been members of before a row; without one, in the whole run."""
         return [group for group, since in self._groups_of.get(node, {}).items() if since < seq]
 
+    def is_of_proxies(self, group: str) -> bool:
+        """Whether members of a group receive messages from proxies, so far."""
+        known = self._groups.get(group)
+        return known is not None and known.is_shared
+
     def broadcasts(self, group: str, seq: int = NEVER) -> bool:
         """Whether each member of a group consumes all messages, by the rows before one; without one, at the end."""
         known = self._groups.get(group)
@@ -254,6 +263,16 @@ class Presence(Watcher):
         routes = self._routes[topic].at(t_ns).values() if topic in self._routes else ()
         known = [route[broker_name] for route in routes if broker_name in route]
         return not known or any(is_readable(entry["queues"][2]) and entry["queues"][0] for entry in known)
+
+    def is_beyond_read_queues(self, queue: GroupQueue, t_ns: int) -> bool:
+        """Whether nameservers list the broker group of a queue for its topic, and none with so many read queues."""
+        routes = self._routes[queue.topic].at(t_ns).values() if queue.topic in self._routes else ()
+        known = [route[queue.broker_name]["queues"][0] for route in routes if queue.broker_name in route]
+        return bool(known) and max(known) <= queue.queue_id
+
+    def rerouted_ns(self, topic: str) -> Iterable[int]:
+        """When the route of a topic changed at a nameserver."""
+        return self._routes[topic].changes_ns() if topic in self._routes else ()
 
     def _listed(self, known: _PresentGroup, topic: str, t_ns: int) -> list[_Counts]:
         """The numbers of queues that live members see, and that nameservers list."""

@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.presence import Presence
-from emulator.history.origins import NEVER_NS
 from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow, FrameCount, Span
-from emulator.history.steps import merged
+from emulator.history.steps import common, merged
 from emulator.history.unreachable import UnreachableAddresses
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, TraceTable
@@ -35,7 +34,6 @@ _BY_PEOPLE = (
 _AS_MEMBER = (RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.HEART_BEAT)
 _ASKS_AGAIN_S = 35
 """A consumer that was refused asks again within this time."""
-_ALL_SERVERS = ""
 
 
 class _Answer(IntEnum):
@@ -82,8 +80,8 @@ class RefusedConsumers(Watcher):
         """Clients to which users and permissions have denied anything."""
         self._proxy_routes = proxy_routes
         self._answers: dict[tuple[str, str], _Answers] = {}
-        """Mapping consumer and server -> answers to what it asks for messages; without a server: answers of all to what
-        it asks and sends as a member."""
+        """Mapping consumer and server -> answers to what it asks for messages; and consumer and name of a request ->
+        answers of all servers to what it asks and sends as a member."""
         self._as_member: dict[str, dict[str, _Answers]] = {}
         """Mapping consumer -> server -> answers to what it asks and sends as a member."""
         self._known: dict[tuple[str, str, Sequence[_Answer]], Sequence[Span]] = {}
@@ -103,16 +101,22 @@ class RefusedConsumers(Watcher):
                 if frame.code in _RECEIVES:
                     _note(self._answers.setdefault((frame.dst, frame.src), {}), frame)
                 elif frame.code in _AS_MEMBER:
-                    _note(self._answers.setdefault((frame.dst, _ALL_SERVERS), {}), frame)
+                    _note(self._answers.setdefault((frame.dst, RequestCode(frame.code).name), {}), frame)
                     _note(self._as_member.setdefault(frame.dst, {}).setdefault(frame.src, {}), frame)
             yield frame
         self._known.clear()
 
     def as_members(self, queue: GroupQueue, t_ns: int) -> Sequence[Span]:
-        """When brokers refused all members of an instant as members, or all had an address that led nowhere."""
+        """When brokers refused all members of an instant as members, or all had an address that led nowhere.
 
-        def of_member(member: str) -> Sequence[Span]:
-            return *self._refusals(member, _ALL_SERVERS), *self._hidden(member, self._masters)
+        Without a list of members nobody allocates, and a list without a member has no queue for it: one request that
+        all brokers refuse is enough, whatever they answer to the other one.
+        """
+
+        def of_member(member: str) -> Iterator[Span]:
+            for code in _AS_MEMBER:
+                yield from self._refusals(member, code.name)
+            yield from self._hidden(member, self._masters)
 
         return self._common(queue, "", t_ns, of_member)
 
@@ -182,21 +186,15 @@ class RefusedConsumers(Watcher):
             return ()
         every = dict.fromkeys(client_id for ids in lists for client_id in ids)
         differing = [client_id for client_id in every if len({ids.count(client_id) for ids in lists}) > 1]
-        found: Sequence[Span] = [(0, NEVER_NS)] if differing else []
-        for client_id in differing:
-            found = _intersected(found, self.in_part((self._node_of(client_id),)))
-        return found
+        return common(self.in_part((self._node_of(client_id),)) for client_id in differing) if differing else ()
 
     def _common(
         self, queue: GroupQueue, node: str, t_ns: int, of_member: Callable[[str], Iterable[Span]]
     ) -> Sequence[Span]:
         """What is common to the members that there are at an instant."""
-        found: Sequence[Span] = [(0, NEVER_NS)]
         members = self._presence.members(queue.group, queue.topic, t_ns)
-        nodes = list(dict.fromkeys(member for member, _ in members if node in ("", member)))
-        for member in nodes:
-            found = _intersected(found, merged(of_member(member)))
-        return found if nodes else ()
+        nodes = dict.fromkeys(member for member, _ in members if node in ("", member))
+        return common(merged(of_member(member)) for member in nodes) if nodes else ()
 
     def _hidden(self, client: str, servers: Iterable[str]) -> Sequence[Span]:
         """When the address that a client had of any of some servers led nowhere."""
@@ -217,12 +215,6 @@ class RefusedConsumers(Watcher):
         for server in (*servers, *self._proxy_routes.proxies_of(client, t_ns)):
             if _hold(self._spans(client, server, _NOT_SERVED), t_ns):
                 yield server
-
-
-def _intersected(spans: Sequence[Span], others: Sequence[Span]) -> Sequence[Span]:
-    """What is in spans of both kinds."""
-    pairs = ((max(a[0], b[0]), min(a[1], b[1])) for a in spans for b in others)
-    return [pair for pair in pairs if pair[0] < pair[1]]
 
 
 def _hold(spans: Iterable[Span], t_ns: int) -> bool:

@@ -33,7 +33,7 @@ class Orphans(Oracle[Orphan, Watcher]):
     definition: ClassVar[str] = (
         "A queue is readable, a live member of the group sees it or it had an owner before, the member has made a "
         "rebalance round, and no member owns or pops the queue. It is a violation if that lasts longer than what "
-        "happened before explains. Brokers that refuse all members what they ask and send as members explain it for as "
+        "happened before explains. Brokers that refuse all members what they ask or send as members explain it for as "
         "long as they do, and so do a broker of the queue that refuses one of them, and addresses of masters that lead "
         "nowhere from where all members are."
     )

@@ -17,6 +17,7 @@ from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import Span
+from emulator.history.steps import common
 from nodes.units import NS_PER_MS, NS_PER_S
 
 
@@ -40,17 +41,32 @@ class _WithBacklog(Explanation[Stall]):
             *_while_busy(row, inputs),
         )
 
+    def excess_ns(self, row: Stall, unexplained_ns: int, inputs: SharedInputs) -> int:
+        """A simple consumer may be waiting at other brokers, one after the other."""
+        is_of_proxies = inputs.presence.is_of_proxies(row.queue.group)
+        turns_ms = inputs.facts.bounds.receive_turns_ms if is_of_proxies else 0
+        return max(0, unexplained_ns - turns_ms * NS_PER_MS)
+
     def limit_ns(self, row: Stall, limit_ns: int, facts: RunFacts) -> int:  # noqa: ARG002
         """A listener may take long, and then for a whole batch."""
         return facts.bounds.stall_ms(facts.consume_ms.get(row.queue.group, 0)) * NS_PER_MS
 
 
 def _while_busy(row: Stall, inputs: SharedInputs) -> Iterator[Span]:
-    """When the consumer of a queue worked on messages of others."""
-    owned = ((hold.node, hold.start_ns, hold.end_ns) for hold in inputs.owners.holds_of(row.queue))
-    for node, start_ns, end_ns in ((row.node, row.start_ns, row.end_ns),) if row.node else owned:
-        span = max(start_ns, row.start_ns), min(end_ns, row.end_ns)
-        yield from inputs.busy_listeners.all_busy(row.queue.group, node, *span)
+    """When the consumer of a queue worked on messages of others; of a queue that no one owns, all members that pop."""
+    group, span = row.queue.group, (row.start_ns, row.end_ns)
+    if row.node:
+        yield from inputs.busy_listeners.all_busy(group, row.node, *span)
+    elif inputs.owners.has_owned(group, row.topic):
+        for hold in inputs.owners.holds_of(row.queue):
+            owned = max(hold.start_ns, row.start_ns), min(hold.end_ns, row.end_ns)
+            yield from inputs.busy_listeners.all_busy(group, hold.node, *owned)
+    else:
+        members = inputs.presence.members(group, row.topic, row.start_ns)
+        busy = [
+            inputs.busy_listeners.all_busy(group, node, *span) for node in dict.fromkeys(name for name, _ in members)
+        ]
+        yield from common(busy) if busy else ()
 
 
 class Stalls(Oracle[Stall, Watcher]):
@@ -63,9 +79,11 @@ class Stalls(Oracle[Stall, Watcher]):
         "leaves one out by a filter, nor commits past one. It is a violation if that lasts longer than what happened "
         "from outside explains, and a listener may take for a batch. A fault that keeps every member from the broker "
         "of the queue, or its owner from pulling, explains it for as long as it lasts, and so does an administrator "
-        "who switched the group off, brokers and proxies that refuse its members what they ask by users, permissions, "
-        "or values that are not allowed, addresses that lead nowhere from where members are, a listener in order that "
-        "fails, since the queue waits for that message, and one whose threads all work on messages of other queues."
+        "who switched the group off, a topic with fewer read queues, which no consumer reads further, brokers and "
+        "proxies that refuse its members what they ask by users, permissions, or values that are not allowed, "
+        "addresses that lead nowhere from where members are, a listener in order that fails, since the queue waits for "
+        "that message, and one whose threads all work on messages of other queues. A receive of a simple consumer "
+        "waits at one broker, so a queue may wait for as long as its calls take turns over the others."
     )
     reads: ClassVar[tuple[Input, ...]] = (
         Input.PROGRESS,

@@ -9,7 +9,7 @@ from emulator.spec.refusals.account_checks import with_known_secrets
 from emulator.spec.refusals.auth_at_start import tables_at
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.broker.tables.auth.auth_tables import AuthTables
-from nodes.broker.tables.auth.errors import AuthError
+from nodes.broker.tables.auth.errors import AuthenticationError, AuthError, AuthorizationError
 from nodes.broker.tables.auth.evaluators import require_authentic, require_permission, require_username
 from nodes.config.client5 import Client5Config
 from nodes.protocol.acl_signature import SessionCredentials
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from emulator.spec.model.scenario import Scenario
 
 _INSTANT = "20250101T000000Z"
+_NO_USERS = "The authenticationMetadataProvider is not configured"
+_NO_POLICIES = "The authorizationMetadataProvider is not configured"
 
 
 def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
@@ -88,15 +90,19 @@ def _check(proxy: "ProxySpec", tables: AuthTables, ip: str, client: Client5Confi
     Raises:
         AuthError: it is refused.
     """
-    claim = CallAuthentication()
-    if proxy.config.authentication_enabled:
+    config, claim = proxy.config, CallAuthentication()
+    if config.authentication_enabled:
+        if not config.authentication_metadata_provider:
+            raise AuthenticationError(_NO_USERS)
         claim = _claim(client, tables)
         user = require_username(claim.username)
         require_authentic(user, tables.users.find(user), claim.content, claim.signature)
-    if proxy.config.authorization_enabled:
+    if config.authorization_enabled:
         user = require_username(claim.username)
         found = tables.users.find(user)
         if found is None or found.type is not UserType.SUPER:
+            if not config.authorization_metadata_provider:
+                raise AuthorizationError(_NO_POLICIES)
             for context in contexts_of_call(request):
                 require_permission(user, tables.acls.of_user(user), context, ip)
 

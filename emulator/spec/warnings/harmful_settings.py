@@ -20,11 +20,12 @@ from emulator.spec.warnings.group_checks import unsuited_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged
 from emulator.spec.warnings.nameserver_list_checks import harmful_nameserver_lists
 from emulator.spec.warnings.order_checks import harmful_orders
+from emulator.spec.warnings.queue_checks import unread_queues
 from emulator.spec.warnings.refused_calls import refused_calls
 from emulator.spec.warnings.strategy_checks import harmful_strategies
 from emulator.spec.warnings.unusual_values import unusual_values
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
-from nodes.config import AllocateStrategy, Exclusivity
+from nodes.config import AllocateStrategy, BrokerRole, Exclusivity
 from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file, write_broker_file
 from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.protocol.headers_statefulset import ProbePath
@@ -54,6 +55,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_leases(scenario),
         *late_groups(scenario),
         *unsuited_groups(scenario),
+        *unread_queues(scenario),
         *harmful_orders(scenario),
         *faults_that_end_before_the_start(scenario),
         *_refused_by_containers(scenario),
@@ -329,6 +331,27 @@ def _refused_by_containers(scenario: Scenario) -> Iterator[HarmfulSetting]:
                 )
 
 
+def _too_few_replicas(members: _Group) -> Iterator[HarmfulSetting]:
+    for broker in members:
+        config = broker.config
+        is_sync_master = broker.broker_id == MASTER_ID and config.broker_role is BrokerRole.SYNC_MASTER
+        if not is_sync_master or config.is_elected or config.in_sync_replicas <= len(members):
+            continue
+        if config.enable_slave_acting_master and config.enable_auto_in_sync_replicas:
+            continue
+        what = (
+            "it refuses every message, since in-sync replicas are not enough"
+            if config.enable_slave_acting_master
+            else f"it stores every message, and answers FLUSH_SLAVE_TIMEOUT after {config.slave_timeout} ms "
+            "(slaveTimeout), when a producer may have given up"
+        )
+        yield HarmfulSetting(
+            "more-in-sync-replicas-than-brokers",
+            broker.name,
+            f"a SYNC_MASTER with inSyncReplicas = {config.in_sync_replicas} in a group of {len(members)}: {what}",
+        )
+
+
 def _acting(brokers: _Group) -> _Group:
     return tuple(broker for broker in brokers if broker.config.enable_slave_acting_master)
 
@@ -348,4 +371,5 @@ _OF_A_GROUP: tuple[Callable[[_Group], Iterator[HarmfulSetting]], ...] = (
     _brokers_on_one_address,
     _quorum_of_two,
     _versions_that_tie,
+    _too_few_replicas,
 )
