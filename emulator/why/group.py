@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.trace.schema import BELIEFS, OWNERSHIP
+from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP
 from emulator.why.answered_pulls import refusals
 from emulator.why.backlog import backlog, broadcasts, popped_topics, subscriptions_of, topic_of
 from emulator.why.first_offset import consume_from_where, first_offset_lines, missed_at_start_lines
@@ -14,11 +14,14 @@ from emulator.why.question import GroupQuestion, no_question_about
 from emulator.why.stalls import brokers_of
 from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, listed_nodes, seconds, value_of
-from nodes.beliefs import BeliefKind
+from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
+from nodes.units import NS_PER_S
 
 _SHOWN_MAX = 8
+_RESET = MessageEvent.RESET.value
+_SET = (MessageEvent.COMMITTED.value, _RESET)
 _LISTS = (BeliefKind.CONSUMER_IDS.value, BeliefKind.PROXY_MEMBERS.value)
 
 
@@ -79,6 +82,7 @@ class _GroupAtInstant:
         found += self._owner_problems()
         found += first_offset_lines(self._trace, self._group, self._at_ns)
         found += missed_at_start_lines(self._trace, self._group, self._at_ns)
+        found += self._skipped()
         waiting = backlog(self._trace, self._group, self._at_ns).late
         if waiting:
             messages = sum(item.messages for item in waiting)
@@ -127,6 +131,22 @@ class _GroupAtInstant:
                 if refusal.status == ResponseCode.NO_PERMISSION and f"{because}{refusal.broker}" not in shown:
                     shown[f"{because}{refusal.broker}"] = None
                     yield f"{line}, pulls get {refusal.answer}", refusal.change
+
+    def _skipped(self) -> Iterator[str]:
+        """Offsets that an administrator set forward, in one line for each topic, broker and second."""
+        of: dict[tuple[str, str, int], list[str]] = {}
+        for row in self._trace.select(MESSAGES, event=_RESET, group=self._group, until_ns=self._at_ns):
+            topic, broker_name, queue_id = row.text("topic"), row.text("broker_name"), row.number("queue_id")
+            place = {"topic": topic, "broker_name": broker_name, "queue_id": queue_id, "group": self._group}
+            before = self._trace.newest(MESSAGES, event=_SET, until_ns=row.t_ns - 1, **place)
+            since = 0 if before is None else before.number("offset")
+            if row.number("offset") > since:
+                key = topic, broker_name, row.t_ns // NS_PER_S
+                of.setdefault(key, []).append(f"{since:,} to {row.number('offset'):,} in queue {queue_id}")
+        for (topic, broker_name, second), moves in of.items():
+            more = f" and {len(moves) - _SHOWN_MAX} more" if len(moves) > _SHOWN_MAX else ""
+            what = f"an administrator set its offset of {topic} at {broker_name} forward in second {second}"
+            yield f"{what}: {', '.join(moves[:_SHOWN_MAX])}{more}"
 
     def _unlisted(self) -> Iterator[str]:
         """The members that some broker does not list."""

@@ -177,3 +177,14 @@ def test_a_member_that_broadcasts_from_the_start_on_misses_nothing(tmp_path):
     scenario = a_scenario(consumers=consumer_group(1, consumer), brokers=("broker-a",))
 
     assert "nothing is wrong with it" in requested(scenario, tmp_path, for_s=20).why("group g")[0]
+
+
+@pytest.mark.parametrize(("to", "is_forward"), [("now", True), ("1s", False)])
+def test_offsets_that_an_administrator_set_forward_are_named_and_those_set_back_are_not(tmp_path, to, is_forward):
+    slow = consumer_group(1, ConsumerConfig(consume_thread_min=1), consume_ms=2_000)
+    scenario = a_scenario(consumers=slow, queues=1, rate_per_s=5)
+    line = f"reset-offset-by-time g orders {to}"
+    reported = requested(scenario, tmp_path, {40: line}, for_s=50).why("group g")
+
+    assert has(reported, "an administrator set its offset of orders at broker-a forward in second 40: ") is is_forward
+    assert has(reported, " in queue 0") is is_forward
