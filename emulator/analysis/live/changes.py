@@ -140,6 +140,7 @@ def shares_of_row(table: str, row: Row, of: int) -> Sequence[int]:
 _OF_A_WATCH = (
     "emulator.analysis.inputs",
     "emulator.analysis.live",
+    "emulator.history.in_flight",
     "emulator.history.rows.feed",
     "emulator.history.rows.row_classes",
     "emulator.history.rows.shares",
