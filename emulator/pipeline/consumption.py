@@ -22,12 +22,13 @@ def broadcasting(beliefs: DataFrame) -> DataFrame:
     return of_group.groupBy("run", group).agg(F.min("seq").alias("since_seq"))
 
 
-def consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
+def consumptions(messages: DataFrame, groups: DataFrame, *, acknowledged: bool = False) -> DataFrame:
     """Each consumption of a message, and when the message was stored.
 
     Args:
         messages: the table.
         groups: as `broadcasting` returns them; there are few, so they are broadcast.
+        acknowledged: whether an acknowledgement counts, too, since listeners of guests are not seen.
 
     Returns:
         run, group, topic, broker_name, queue_id, offset, stored_ms, seq, t_ns, node, consumer (the node in a group that
@@ -35,10 +36,14 @@ def consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
         was stored; null: no row records it).
     """
     is_stored = F.col("event") == MessageEvent.STORED
-    wanted = messages.where(is_stored | (F.col("event") == MessageEvent.CONSUMED))
-    rows = wanted.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", is_stored.alias("is_stored"))
+    is_ack = F.col("event") == MessageEvent.ACKED
+    is_consumption = (F.col("event") == MessageEvent.CONSUMED) | (F.lit(acknowledged) & is_ack)
+    kinds = is_stored.alias("is_stored"), is_ack.alias("is_ack")
+    wanted = messages.where(is_stored | is_consumption)
+    rows = wanted.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", *kinds)
     rows = rows.join(F.broadcast(groups), ["run", "group"], "left")
     each_consumes = F.coalesce(F.col("since_seq") < F.col("seq"), F.lit(False))
+    rows = rows.where(~(F.col("is_ack") & each_consumes))
     rows = rows.withColumn("consumer", F.when(each_consumes, F.col("node")).otherwise("")).repartition(*PLACE)
     # The row of the storing has no group, so it comes first: both windows read the rows in one order.
     by_message = Window.partitionBy(*MESSAGE).orderBy("group", "consumer", "seq")

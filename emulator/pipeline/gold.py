@@ -23,13 +23,14 @@ def _holds(bronze: Bronze) -> DataFrame:
     return ended.where(F.col("start_ns") < F.col("end_ns"))
 
 
-def _consumed(bronze: Bronze) -> DataFrame:
-    return consumptions(bronze.table(MESSAGES), broadcasting(bronze.table(BELIEFS)))
+def _consumed(bronze: Bronze, *, acknowledged: bool = False) -> DataFrame:
+    groups = broadcasting(bronze.table(BELIEFS))
+    return consumptions(bronze.table(MESSAGES), groups, acknowledged=acknowledged)
 
 
 BY_WINDOWS: Mapping[str, Callable[[Bronze], DataFrame]] = {
     "holds": _holds,
-    "latencies": lambda bronze: latencies(_consumed(bronze)),
+    "latencies": lambda bronze: latencies(_consumed(bronze, acknowledged=True)),
     "duplicates": lambda bronze: duplicates(_consumed(bronze)),
 }
 """Mapping name -> gold table without its column `seed`; no Python runs in these."""

@@ -309,7 +309,7 @@ class Lags(Watcher):
             if times is None:
                 times = self._stored[place] = _Times(row.offset)
             times.note(row.offset, row.stored_ms, row.t_ns)
-        elif row.event in _CONSUMED and place in self._stored and self._is_first(row):
+        elif row.event in _CONSUMED and self._is_first(row) and place in self._stored:
             stored_ns = self._stored[place].of(row.offset, row.stored_ms)
             if stored_ns >= 0:
                 of, took_ns = (row.group, row.topic), row.t_ns - stored_ns
@@ -324,10 +324,12 @@ class Lags(Watcher):
         _wait(self._late, (row.queue, row.node if self._messages.broadcasts(row) else ""), stored_ns, row.t_ns)
 
     def _is_first(self, row: MessageRow) -> bool:
+        message = row.queue, row.offset, row.stored_ms
+        if message in self._acknowledged:
+            return False
         if row.event == MessageEvent.CONSUMED:
             return self._messages.nth(row) == 1
-        message = row.queue, row.offset, row.stored_ms
-        if row.stored_ms < 0 or message in self._acknowledged or self._messages.times_consumed(row):
+        if row.stored_ms < 0 or self._messages.broadcasts(row) or self._messages.times_consumed(row):
             return False
         self._acknowledged[message] = None
         return True
