@@ -36,8 +36,10 @@ def naive_lost(trace):
         starts = [row[10] for row in rows_of(trace, "ownership", "acquired", queue)]
         commits = [row[10] for row in rows_of(trace, "messages", "committed", queue)]
         consumed = [row[10] for row in rows_of(trace, "messages", "consumed", queue)]
-        if starts and commits:
-            found = [offset for offset in range(min(starts), max(commits)) if offset not in consumed]
+        # A group of which no owner says where it began is owed what follows the lowest offset that it got.
+        if (starts or consumed) and commits:
+            begin = min(starts or consumed)
+            found = [offset for offset in range(begin, max(commits)) if offset not in consumed]
             if found:
                 skips = jumps(trace, queue)
                 skipped = sum(any(low <= offset < high for low, high in skips) for offset in found)
