@@ -145,8 +145,8 @@ class _GroupAtInstant:
                 of.setdefault(key, []).append(f"{since:,} to {row.number('offset'):,} in queue {queue_id}")
         for (topic, broker_name, second), moves in of.items():
             more = f" and {len(moves) - _SHOWN_MAX} more" if len(moves) > _SHOWN_MAX else ""
-            what = f"an administrator set its offset of {topic} at {broker_name} forward in second {second}"
-            yield f"{what}: {', '.join(moves[:_SHOWN_MAX])}{more}"
+            reset = f"an administrator set its offset of {topic} at {broker_name} forward in second {second}"
+            yield f"{reset}: {', '.join(moves[:_SHOWN_MAX])}{more}"
 
     def _unlisted(self) -> Iterator[str]:
         """The members that some broker does not list."""

@@ -339,7 +339,7 @@ def _too_few_replicas(members: _Group) -> Iterator[HarmfulSetting]:
             continue
         if config.enable_slave_acting_master and config.enable_auto_in_sync_replicas:
             continue
-        what = (
+        effect = (
             "it refuses every message, since in-sync replicas are not enough"
             if config.enable_slave_acting_master
             else f"it stores every message, and answers FLUSH_SLAVE_TIMEOUT after {config.slave_timeout} ms "
@@ -348,7 +348,7 @@ def _too_few_replicas(members: _Group) -> Iterator[HarmfulSetting]:
         yield HarmfulSetting(
             "more-in-sync-replicas-than-brokers",
             broker.name,
-            f"a SYNC_MASTER with inSyncReplicas = {config.in_sync_replicas} in a group of {len(members)}: {what}",
+            f"a SYNC_MASTER with inSyncReplicas = {config.in_sync_replicas} in a group of {len(members)}: {effect}",
         )
 
 
