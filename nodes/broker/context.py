@@ -96,7 +96,9 @@ class CommitLogFlush:
     @property
     def wait_ms(self) -> float:
         """For how long the answer to a message that is stored now has to wait for the disk."""
-        return self._broker.host.disk.busy_ms() if self._is_sync else 0
+        config = self._broker.config  # no property says whether it waits: each message would pay for its calls
+        is_sync = config.flush_disk_type is FlushDiskType.SYNC_FLUSH and not config.enable_d_leger_commit_log
+        return self._broker.host.disk.busy_ms() if is_sync else 0
 
     @property
     def behind_bytes(self) -> int:
@@ -110,7 +112,8 @@ class CommitLogFlush:
 
     def on_appended(self) -> None:
         """Write what was appended, or see to it that it is written."""
-        if self._is_sync:
+        config = self._broker.config
+        if config.flush_disk_type is FlushDiskType.SYNC_FLUSH and not config.enable_d_leger_commit_log:
             self._broker.host.disk.flush(COMMIT_LOG_FILE)
         elif not self._is_waiting:
             self._schedule()
@@ -119,11 +122,6 @@ class CommitLogFlush:
         """Write what waits, at the end of the process."""
         if self._is_waiting:
             self._flush()
-
-    @property
-    def _is_sync(self) -> bool:
-        config = self._broker.config
-        return config.flush_disk_type is FlushDiskType.SYNC_FLUSH and not config.enable_d_leger_commit_log
 
     def _schedule(self) -> None:
         config = self._broker.config
