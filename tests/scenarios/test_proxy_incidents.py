@@ -91,7 +91,7 @@ def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_elect
     elected = execute("acknowledged_nowhere", ("run_for_s = 300", 'run_for_s = 300\npreset = "controller"'))
     # What it had acknowledged in its last moment went with the old master.
     assert broken(elected.report) == ("V4", "V7")
-    assert is_quoted(elected.report, "billing will never get 3 messages")
+    assert sum(row.cut for row in elected.report["losses"]) == sum(row.lost for row in elected.report["losses"]) == 3
 
 
 def test_a_slave_that_acts_for_its_master_takes_acknowledgements_only_with_another_broker_group(
