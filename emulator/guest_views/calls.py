@@ -1,6 +1,7 @@
 """What the calls of RocketMQ 5 clients on one connection say about them: each call names its client."""
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import attrs
 
@@ -15,8 +16,9 @@ from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import MessageQueue, Settings
 from nodes.protocol.v2.enums import Code
 
-CALLS_MAX = 1_000
-"""Calls that wait for an answer; beyond that the oldest are forgotten."""
+T = TypeVar("T")
+UNANSWERED_MAX = 1_000
+"""Requests of a connection that wait for an answer; beyond that the oldest are forgotten."""
 Join = Callable[[str, bool], GuestClient | None]
 """Returns the client of this id; if it is new, only where the second argument says so."""
 
@@ -76,12 +78,12 @@ class WatchedCalls:
     def _telemetry(self, command: Command) -> int:
         settings = decode_body_cached(service.TelemetryCommand, command.body).settings
         if settings is not None:
-            self._wait(command, _UnansweredCall(_client_id(command), settings))
+            keep_unanswered(self.waiting, command.opaque, _UnansweredCall(_client_id(command), settings))
         return NO_CAUSE
 
     def _query_route(self, command: Command) -> int:
         topic = decode_body_cached(service.QueryRouteRequest, command.body).topic.name
-        self._wait(command, _UnansweredCall(_client_id(command), topic=topic))
+        keep_unanswered(self.waiting, command.opaque, _UnansweredCall(_client_id(command), topic=topic))
         return NO_CAUSE
 
     def _heartbeat(self, command: Command) -> int:
@@ -101,11 +103,6 @@ class WatchedCalls:
         if client is not None:
             client.terminate()
         return NO_CAUSE
-
-    def _wait(self, command: Command, call: _UnansweredCall) -> None:
-        if len(self.waiting) >= CALLS_MAX:
-            del self.waiting[next(iter(self.waiting))]
-        self.waiting[command.opaque] = call
 
     # --- answers ------------------------------------------------------------------
 
@@ -131,7 +128,7 @@ class WatchedCalls:
         route, client = _ProxyRoute(answer.message_queues, cause.get()), self._join(call.client_id, False)
         if client is not None:
             self._believe(client, call.topic, route)
-        elif len(self._early) < CALLS_MAX or call.client_id in self._early:
+        elif len(self._early) < UNANSWERED_MAX or call.client_id in self._early:
             self._early.setdefault(call.client_id, {})[call.topic] = route
 
     def _answered(self, command: Command) -> _UnansweredCall | None:
@@ -143,6 +140,13 @@ class WatchedCalls:
 
     def _believe(self, client: GuestClient, topic: str, route: _ProxyRoute) -> None:
         client.on_proxy_route(topic, proxy_route_in_brief(route.queues), self._address, route.cause)
+
+
+def keep_unanswered(table: dict[int, T], opaque: int, subject: T) -> None:
+    """Remember what a request is about until it is answered."""
+    if len(table) >= UNANSWERED_MAX:
+        del table[next(iter(table))]
+    table[opaque] = subject
 
 
 def _client_id(command: Command) -> str:

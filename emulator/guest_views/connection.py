@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import attrs
 
-from emulator.guest_views.calls import WatchedCalls
+from emulator.guest_views.calls import WatchedCalls, keep_unanswered
 from emulator.guest_views.client import GuestClient, queue_of
 from emulator.state.owners import GroupQueue
 from nodes.cause import NO_CAUSE, cause
@@ -17,9 +17,6 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, HeartbeatData, TopicRouteData
 from nodes.protocol.registry import decode_body_cached, decode_header
 
-T = TypeVar("T")
-IN_FLIGHT_MAX = 1_000
-"""Requests that wait for an answer; beyond that the oldest are forgotten."""
 _NOT_RETRY = len(RETRY_TOPIC_PREFIX)
 
 
@@ -167,7 +164,7 @@ class WatchedConnection:
         client = self._client_of(header.consumer_group)
         if client is not None and client.owns_of(header.consumer_group, header.topic):
             queue = self._queue(header)
-            _keep(self._pulls, command.opaque, queue)
+            keep_unanswered(self._pulls, command.opaque, queue)
             client.pull(queue, (self, command.opaque), header.queue_offset, self._clients.now_ms)
         return NO_CAUSE
 
@@ -180,7 +177,7 @@ class WatchedConnection:
 
     def _ask_members(self, command: Command) -> int:
         group = decode_header(headers.ConsumerGroupRequestHeader, command.ext_fields).consumer_group
-        _keep(self._requested, command.opaque, group)
+        keep_unanswered(self._requested, command.opaque, group)
         client = self._client_of(group)
         return NO_CAUSE if client is None else client.cause_of_pass(group, self._clients.now_ms)
 
@@ -188,7 +185,7 @@ class WatchedConnection:
         body = decode_body_cached(bodies.LockBatchRequestBody, command.body)
         self._clients.bind_to(self, body.client_id)
         queues = tuple(queue_of(body.consumer_group, queue) for queue in body.mq_set)
-        _keep(self._locks, command.opaque, queues)
+        keep_unanswered(self._locks, command.opaque, queues)
         if self.client is not None:
             for queue in queues:
                 self.client.holds.lock(queue, self._clients.now_ms)
@@ -204,7 +201,7 @@ class WatchedConnection:
 
     def _ask_route(self, command: Command) -> int:
         topic = decode_header(headers.GetRouteInfoRequestHeader, command.ext_fields).topic
-        _keep(self._requested, command.opaque, topic)
+        keep_unanswered(self._requested, command.opaque, topic)
         if topic.startswith(RETRY_TOPIC_PREFIX):
             self.retry_groups[topic[_NOT_RETRY:]] = None
         return NO_CAUSE
@@ -260,9 +257,3 @@ class WatchedConnection:
         # Clients of 4.x do not send the brokerName; a slave has that of its master.
         broker_name = header.bname or self.broker_name
         return GroupQueue(header.consumer_group, header.topic, broker_name, header.queue_id or 0)
-
-
-def _keep(table: dict[int, T], opaque: int, subject: T) -> None:
-    if len(table) >= IN_FLIGHT_MAX:
-        del table[next(iter(table))]
-    table[opaque] = subject

@@ -126,14 +126,11 @@ class GuestViews:
             client_id: that a request of the connection names.
             is_new: whether an unknown client is created.
         """
-        key = connection.program, client_id
         if connection.client is not None and connection.client.client_id == client_id:
             return
-        if key not in self._clients:
-            if not is_new:
-                return
-            self._clients[key] = self._newcomer(*key)
-        self._bind(connection, self._clients[key])
+        state = self._named(connection.program, client_id, is_new=is_new)
+        if state is not None:
+            self._bind(connection, state)
 
     def join(self, connection: WatchedConnection, client_id: str, *, is_new: bool) -> GuestClient | None:
         """Add the client that a call names to those of a connection.
@@ -149,15 +146,11 @@ class GuestViews:
         known = connection.callers.get(client_id)
         if known is not None and self._living(connection, known) is not None:
             return known
-        key = connection.program, client_id
-        if key not in self._clients:
-            if not is_new or not client_id:
-                return None
-            self._clients[key] = self._newcomer(*key)
-        state = self._clients[key]
+        state = self._named(connection.program, client_id, is_new=is_new and bool(client_id))
+        if state is None:
+            return None
         connection.callers[client_id] = state.client
-        state.connections[connection] = None
-        state.nodes[connection.node] = None
+        self._connect(connection, state)
         return state.client
 
     def guess_client(self, connection: WatchedConnection, group: str) -> None:
@@ -191,6 +184,13 @@ class GuestViews:
             requested[value] = None
             self._record(NodeIdentity(program, GUEST, 0), Lifecycle(LifecycleEvent.NOT_EMULATED, reported), NO_CAUSE)
 
+    def _named(self, program: str, client_id: str, *, is_new: bool) -> _ClientState | None:
+        """The client of a guest with this id; an unknown one is created if it is new, else None."""
+        key = program, client_id
+        if key not in self._clients and is_new:
+            self._clients[key] = self._newcomer(*key)
+        return self._clients.get(key)
+
     def _newcomer(self, program: str, client_id: str) -> _ClientState:
         name = self._client_names.take(program, client_id)
         self._names[client_id] = name.node
@@ -206,6 +206,9 @@ class GuestViews:
         if before is not None:
             before.connections.pop(connection, None)
         connection.client = state.client
+        self._connect(connection, state)
+
+    def _connect(self, connection: WatchedConnection, state: _ClientState) -> None:
         state.connections[connection] = None
         state.nodes[connection.node] = None
 

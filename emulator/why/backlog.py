@@ -194,19 +194,12 @@ class _Counting:
     ) -> None:  # fmt: skip
         """A row about the group or about one of its topics."""
         queue = self._queues.setdefault((topic, broker, queue_id), _SubscribedQueue())
-        succeeded = event == _CONSUMED and tags != ConsumptionResult.LATER
-        if event in FLIGHT_EVENTS and not self._broadcasts:
-            reader = queue.readers.setdefault("", _QueueReader(offset, t_ns))
-            reader.in_flight.take(event, offset, tags)
-            self._recount(queue, reader)
         if event == _STORED:
             self._store(queue, t_ns, topic, offset, tags)
-        elif event not in _MOVES:
-            pass
         elif not self._broadcasts:
-            self._move(queue, (topic, broker, queue_id), "", t_ns, event, offset, succeeded=succeeded)
+            self._move(queue, (topic, broker, queue_id), "", t_ns, event, offset, tags)
         elif role != BROKER and node in self._nodes:
-            self._move(queue, (topic, broker, queue_id), node, t_ns, event, offset, succeeded=succeeded)
+            self._move(queue, (topic, broker, queue_id), node, t_ns, event, offset, tags)
 
     def _store(self, queue: _SubscribedQueue, t_ns: int, topic: str, offset: int, tags: str) -> None:
         if queue.offsets and offset <= queue.offsets[-1]:  # a broker has lost the end of its log
@@ -233,13 +226,17 @@ class _Counting:
         t_ns: int,
         event: str,
         offset: int,
-        *,
-        succeeded: bool,
+        tags: str,
     ) -> None:
         done = offset + 1 if event in (_CONSUMED, _ACKED, _FILTERED) else offset
         if done < 0:
             return
         reader = queue.readers.setdefault(node, _QueueReader(done, t_ns))
+        if event in FLIGHT_EVENTS:
+            reader.in_flight.take(event, offset, tags)
+            self._recount(queue, reader)
+        if event not in _MOVES:
+            return
         if event == _RESET or (event == _ACQUIRED and not reader.begun):
             moved = done != reader.position
             reader.position = done
@@ -247,7 +244,7 @@ class _Counting:
             moved = done > reader.position
             reader.position = max(reader.position, done)
         reader.begun = True
-        if moved or succeeded:
+        if moved or (event == _CONSUMED and tags != ConsumptionResult.LATER):
             since_ns = max(reader.since_ns, self._since_ns)
             if reader.waiting and t_ns - since_ns > (0 if self._longest is None else self._longest.lasted_ns):
                 self._longest = PastStall(GroupQueue(self._group, *place), since_ns, t_ns)

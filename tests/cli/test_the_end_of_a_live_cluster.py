@@ -1,9 +1,9 @@
 """`rmqemu up` ends after Ctrl-C, whatever it does: here it calls code that never returns."""
 
 import signal
-import time
 
 from support.rmqemu_process import started
+from support.waiting import PATIENCE_S, until
 
 SCENARIO = """
 [scenario]
@@ -34,7 +34,6 @@ def stubborn(_group, _client_id, queues, _members, /):
         except KeyboardInterrupt:
             pass
 """
-PATIENCE_S = 60
 
 
 def stubborn(folder):
@@ -42,17 +41,10 @@ def stubborn(folder):
     (folder / "stubborn.toml").write_text(SCENARIO)
     (folder / "stubborn.py").write_text(CODE)
     process = started("up", "stubborn.toml", "--allow-code", cwd=folder)
-    _until_there(folder / "called")
+    until((folder / "called").exists)
     process.send_signal(signal.SIGINT)
-    _until_there(folder / "heard")
+    until((folder / "heard").exists)
     return process
-
-
-def _until_there(path):
-    deadline = time.monotonic() + PATIENCE_S
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert path.exists()
 
 
 def test_it_ends_some_seconds_after_the_first(tmp_path):

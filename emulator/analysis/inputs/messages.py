@@ -62,8 +62,9 @@ class Consumption:
 
     first_popped: int = -1
     """Lowest offset that it popped; -1: it pops none of the queue."""
-    acked: dict[Identity, None] = attrs.Factory(dict)
-    """Messages that it acknowledged; listeners of guests are not seen."""
+    acked: dict[Identity, int] = attrs.Factory(dict)
+    """Messages that it acknowledged before any listener consumed them, since those of guests are not seen, and the row
+    with which it did first."""
     began: tuple[int, int] | None = None
     """Row with which the first owner began, and the offset at which it did."""
 
@@ -153,7 +154,9 @@ class QueueMessages:
         known.first_popped = row.offset if known.first_popped < 0 else min(known.first_popped, row.offset)
 
     def _ack(self, row: MessageRow) -> None:
-        self._known((row.queue, "")).acked[row.offset, row.stored_ms] = None
+        known, identity = self._known((row.queue, "")), (row.offset, row.stored_ms)
+        if identity not in known.consumed:
+            known.acked.setdefault(identity, row.seq)
 
     def _filter(self, row: MessageRow) -> None:
         for known in self._of(row):
@@ -257,6 +260,19 @@ class TracedMessages(Watcher):
     def nth(self, row: MessageRow) -> int:
         """How often the group has consumed a message, with this row; each consumer counts if the group broadcasts."""
         return self.times_consumed(row, row.node if self.broadcasts(row) else "")
+
+    def is_first(self, row: MessageRow) -> bool:
+        """Whether a consumption or an acknowledgement is the first end of a message for the group, or the consumer."""
+        acked_seq = self._acked_seq(row)
+        if row.event == MessageEvent.CONSUMED:
+            return self.nth(row) == 1 and not 0 <= acked_seq < row.seq
+        return acked_seq == row.seq
+
+    def _acked_seq(self, row: MessageRow) -> int:
+        """The first acknowledgement of a message that no listener had consumed; -1: there is none before the row."""
+        found = self.queues.get((row.topic, row.broker_name, row.queue_id))
+        known = None if found is None or row.stored_ms < 0 or self.broadcasts(row) else found.of.get((row.queue, ""))
+        return -1 if known is None else known.acked.get((row.offset, row.stored_ms), -1)
 
     def times_consumed(self, row: MessageRow, node: str = "") -> int:
         """How often the group has consumed a message so far; with a node, how often this consumer has."""

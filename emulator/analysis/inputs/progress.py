@@ -144,9 +144,8 @@ class QueueProgress:
             self._give_up(row)
         elif row.event in _PROGRESS:
             self._move(row)
-        if isinstance(row, MessageRow) and row.event in FLIGHT_EVENTS:
-            for key in self._keys(row):
-                self._position(key, row.offset).in_flight.take(row.event, row.offset, row.tags)
+        else:
+            self._fly(row)
 
     def _own(self, row: OwnershipRow) -> None:
         if self._presence.broadcasts(row.group, row.seq):
@@ -197,6 +196,13 @@ class QueueProgress:
             position.begun = True
             position.offset = max(position.offset, done)
             position.last = row.offset
+            if row.event in FLIGHT_EVENTS:
+                position.in_flight.take(row.event, row.offset, row.tags)
+
+    def _fly(self, row: MessageRow) -> None:
+        """A message was popped, or what was popped came to its end by another way than a listener."""
+        for key in self._keys(row):
+            self._position(key, row.offset).in_flight.take(row.event, row.offset, row.tags)
 
     def _store(self, row: MessageRow) -> None:
         is_rewritten = row.offset < self._end  # a broker lost the end of its log

@@ -291,8 +291,6 @@ class Lags(Watcher):
         self._latencies_ns: dict[tuple[str, str], array[int]] = {}
         self._slowest_ns: dict[tuple[str, str], tuple[int, int]] = {}
         """Latency of the slowest message, and when it was stored."""
-        self._acknowledged: dict[tuple[GroupQueue, int, int], None] = {}
-        """Messages that a member acknowledged whose listener is not seen: queue, offset, store time."""
         self._late: dict[Consumer, dict[int, int]] = {}
         """Mapping queue -> second -> how many late messages more waited from then on, of those that were consumed."""
         self._unconsumed: dict[Consumer, dict[int, int]] = {}
@@ -309,7 +307,7 @@ class Lags(Watcher):
             if times is None:
                 times = self._stored[place] = _Times(row.offset)
             times.note(row.offset, row.stored_ms, row.t_ns)
-        elif row.event in _CONSUMED and self._is_first(row) and place in self._stored:
+        elif row.event in _CONSUMED and self._messages.is_first(row) and place in self._stored:
             stored_ns = self._stored[place].of(row.offset, row.stored_ms)
             if stored_ns >= 0:
                 of, took_ns = (row.group, row.topic), row.t_ns - stored_ns
@@ -322,17 +320,6 @@ class Lags(Watcher):
 
     def _be_late(self, row: MessageRow, stored_ns: int) -> None:
         _wait(self._late, (row.queue, row.node if self._messages.broadcasts(row) else ""), stored_ns, row.t_ns)
-
-    def _is_first(self, row: MessageRow) -> bool:
-        message = row.queue, row.offset, row.stored_ms
-        if message in self._acknowledged:
-            return False
-        if row.event == MessageEvent.CONSUMED:
-            return self._messages.nth(row) == 1
-        if row.stored_ms < 0 or self._messages.broadcasts(row) or self._messages.times_consumed(row):
-            return False
-        self._acknowledged[message] = None
-        return True
 
     def settle(self, t_ns: int) -> None:
         """Note what waits in each queue in which something happened."""

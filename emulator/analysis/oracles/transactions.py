@@ -200,10 +200,7 @@ class TransactionOracle(Oracle[TransactionFinding, TransactionSweeps]):
             if item.first is not None:
                 groups.setdefault((item.first.broker_name, item.first.topic), []).append(item)
         moves_clock = inputs.disturbances.moves_clock
-        return [
-            attrs.evolve(_sums(place, found, is_lost, moves_clock=moves_clock), **_by_another(found, watched))
-            for place, found in groups.items()
-        ]
+        return [_sums(place, found, watched, is_lost, moves_clock=moves_clock) for place, found in groups.items()]
 
     def causes(self, row: TransactionFinding, attribution: Attribution) -> Causes:
         """Why transactions ended twice."""
@@ -293,7 +290,7 @@ def _by_another(found: Sequence[TransactionSweep], watched: TransactionSweeps) -
     every = [item for item in found if watched.is_committed_by_another(item)]
     first = min(every, key=lambda item: item.committed_ns[0], default=None)
     if first is None or first.first is None:
-        return {}
+        return {"by_another": 0, "by_another_ns": -1, "by_another_id": ""}
     return {"by_another": len(every), "by_another_ns": first.committed_ns[0], "by_another_id": first.first.key}
 
 
@@ -315,6 +312,7 @@ def _both(found: Sequence[TransactionSweep]) -> dict[str, Any]:
 def _sums(
     place: tuple[str, str],
     found: Sequence[TransactionSweep],
+    watched: TransactionSweeps,
     is_lost: Callable[[TransactionSweep], bool],
     *,
     moves_clock: bool,
@@ -335,10 +333,7 @@ def _sums(
         open=len(found) - len(done) - rolled_back - lost,
         again=sum(len(item.committed_ns) - 1 for item in done),
         unasked=unasked,
-        **(_both(found) | _put_aside(found)),
-        by_another=0,
-        by_another_ns=-1,
-        by_another_id="",
+        **(_both(found) | _put_aside(found) | _by_another(found, watched)),
         wrong_clock=moves_clock,
         late_ns=max((item.committed_ns[0] - firsts[id(item)].t_ns for item in done), default=0),
         violation=bool(lost or unasked) and not moves_clock,
