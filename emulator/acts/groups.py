@@ -15,8 +15,7 @@ from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, SubscriptionGroupConfig
 from nodes.protocol.names import dlq_topic, retry_topic
 from nodes.protocol.wire_names import wire_name
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt

@@ -9,8 +9,7 @@ from emulator.acts.act import Act, Concerned, PlaceKind, Places, option_table, o
 from faults.words import Wording, Words
 from nodes.fields import flag, text
 from nodes.protocol.codes import RequestCode
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt

@@ -26,8 +26,8 @@ from emulator.campaign.results import CaseResult, Outcome
 from emulator.history.rows.lookup import UnreadableTraceError
 from emulator.shrinking import RUNS_MAX, ShrinkingInterrupted, ShrinkRun, Shrunk, shrink
 from emulator.spec import Scenario, to_dict
+from emulator.spec.reading.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.secrets import resolved, stood_in
-from emulator.spec.reading.user_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import named_code
 from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from emulator.dataset.engine import EngineName
-from emulator.spec.reading.user_code import ALLOW_CODE, TRUSTED_FOLDERS
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.reading.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
+from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.trace.schema import TraceLevel
 
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]

@@ -1,18 +1,18 @@
 """`rmqemu check`: warns about harmful settings of a scenario, or of the scenarios of a campaign."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from emulator.base.printing import print_line
 from emulator.base.text import listed
-from emulator.campaign.campaign import Campaign
-from emulator.campaign.file import load_campaign
-from emulator.cli.import_configuration import print_account
 from emulator.cli.terminal import NAME
-from emulator.importing.files import CONFIGURATION_SUFFIXES
 from emulator.spec import read
 from emulator.spec.reading.file import is_campaign_file
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import CONFIGURATION_SUFFIXES, FileKind
 from emulator.spec.warnings.harmful_settings import check as harmful_settings
+
+if TYPE_CHECKING:
+    from emulator.campaign.campaign import Campaign
 
 
 def check_file(path: Path, *, allow_code: bool, kind: FileKind | None = None) -> None:
@@ -27,15 +27,19 @@ def check_file(path: Path, *, allow_code: bool, kind: FileKind | None = None) ->
         UserError: it can be none of them.
     """
     if kind is not None or path.suffix.lower() in CONFIGURATION_SUFFIXES:
+        from emulator.cli.import_configuration import print_account
+
         print_account(path, kind)
         return
     if is_campaign_file(path):
+        from emulator.campaign.file import load_campaign
+
         _check_campaign(path, load_campaign(path, allow_code=allow_code))
         return
     _print_warnings([setting.line() for setting in harmful_settings(read(path, allow_code=allow_code))])
 
 
-def _check_campaign(path: Path, campaign: Campaign) -> None:
+def _check_campaign(path: Path, campaign: "Campaign") -> None:
     """Print the warnings of all variants; one that only some variants have names them."""
     variants_of: dict[str, list[str]] = {}
     for variant in campaign.variants:

@@ -20,7 +20,7 @@ from emulator.importing.settings import ConfigurationError
 from emulator.importing.verdicts import Fate, Verdict
 from emulator.spec import SpecError, loads
 from emulator.spec.model.bounds import FILE_BYTES_MAX
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.trace.files import RunFiles, put_in_place
 
 FILES_MAX = 1_000

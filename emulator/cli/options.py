@@ -12,7 +12,8 @@ from emulator.base.rich_texts import Text, TextTable
 from emulator.cli.terminal import tables_console
 from emulator.spec.reading.reference import ROLES, ReferenceEntry, options_of
 from emulator.spec.refusals.mistakes import require_known
-from emulator.spec.rocketmq.known_options import FileKind, KnownOption, known_options
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import KnownOption, known_options
 
 _DEFAULT_MAX = 24
 """Most characters of a default in a line; a longer one is folded."""

@@ -22,7 +22,7 @@ from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr, proxy_nam
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from emulator.network.guests.address_book import ANY, ListenAddress, ListenAddresses
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
@@ -30,7 +30,7 @@ from emulator.spec import Scenario, SpecError, load
 from emulator.spec.reading.sizes import size_of
 from emulator.state.event_lines import EventLines
 from emulator.time.mode import TimeMode
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import TraceLevel, TraceTable
 from nodes.fields import FieldError
 

@@ -15,8 +15,7 @@ from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.cause import cause
 from nodes.client.producer.default_producer import ClientError
 from nodes.host import Host
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.tools.errors import AdminToolError
 from nodes.tools.mq_admin_ext import MQAdminExt
 

@@ -14,7 +14,8 @@ from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.plans import HostPlan, HostPlans, SlowBoot
 from emulator.cluster.pods import Pods
 from emulator.cluster.starting import PlannedStart, StartingHosts
-from emulator.machine.host import EmulatedHost, PowerState
+from emulator.machine.host import EmulatedHost
+from emulator.machine.power import PowerState
 from emulator.machine.world import World
 from emulator.network.guests.address_book import LOOPBACK
 from emulator.spec import ConsumerGroupSpec, Scenario

@@ -10,7 +10,7 @@ from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
 from emulator.cluster.plans import SlowBoot
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from emulator.state.client_names import guest_of
 from emulator.state.owners import PresentOwners
 from faults.fault import Fault, Scope

@@ -63,6 +63,7 @@ from nodes.config.client5 import Consumer5Config, Producer5Config, PushConsumer5
 from nodes.config.container import ContainerConfig
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.config.proxy import ProxyConfig
+from nodes.config.statefulset import API_PORT, POD_PORT
 from nodes.container.container import BrokerContainer
 from nodes.container.tables.broker_file import BrokerFile
 from nodes.container.tables.brokers import BrokerOfContainer
@@ -79,7 +80,7 @@ from nodes.protocol.bodies import SetMessageRequestModeRequestBody
 from nodes.protocol.model import MessageRequestMode, TopicConfig
 from nodes.proxy.proxy import Proxy
 from nodes.proxy.tables.topic_types import TopicMessageType
-from nodes.statefulset.kubernetes import API_PORT, POD_PORT, Kubernetes, StatefulSet
+from nodes.statefulset.kubernetes import Kubernetes, StatefulSet
 from nodes.statefulset.scaler import SCALER_PORT, Scaler
 
 CONTROLLER_GROUP = "controllers"

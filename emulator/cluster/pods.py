@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from emulator.machine.host import EmulatedHost, PowerState
+from emulator.machine.host import EmulatedHost
+from emulator.machine.power import PowerState
 from nodes.allocation.ordinal import ordinal_of
 
 _LIVES = (PowerState.RUNNING, PowerState.SUSPENDED)

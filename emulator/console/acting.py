@@ -1,11 +1,15 @@
 """Verbs of administrators: each act is one."""
 
+from typing import TYPE_CHECKING
+
 from emulator.acts.act import PlaceKind
 from emulator.acts.catalogue import ACT_VERBS, act_from_words
-from emulator.console.session import Session
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words
 from emulator.state.event_lines import with_names
 from faults.words import WordsError
+
+if TYPE_CHECKING:
+    from emulator.console.session import Session
 
 PLACES = {kind.name: kind for kind in PlaceKind if kind.name is not None}
 """Placeholder in the words of an act -> what stands there."""
@@ -17,7 +21,7 @@ class _Act:
     def __init__(self, verb: str) -> None:
         self._verb = verb
 
-    async def __call__(self, session: Session, words: Words) -> Lines:
+    async def __call__(self, session: "Session", words: Words) -> Lines:
         try:
             act = act_from_words(self._verb, words)
         except WordsError as error:

@@ -1,8 +1,8 @@
 """Verbs that begin faults, and verbs that end them."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 
-from emulator.console.session import Session
 from emulator.console.timing import span_ms
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words
 from faults.catalogue import WORDINGS, fault_from_words
@@ -11,6 +11,9 @@ from faults.process import DOWN, Restart, Suspend
 from faults.reconfigure import Reconfigure, options_text
 from faults.words import Wording, WordsError
 from nodes.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from emulator.console.session import Session
 
 _FOR = "for"
 
@@ -21,7 +24,7 @@ class _Break:
     def __init__(self, wording: Wording) -> None:
         self._verb = wording.verb
 
-    async def __call__(self, session: Session, words: Words) -> Lines:
+    async def __call__(self, session: "Session", words: Words) -> Lines:
         words, lasts_ms = _lasting(words)
         try:
             fault = fault_from_words(self._verb, words)
@@ -42,14 +45,14 @@ def _lasting(words: Words) -> tuple[Words, int | None]:
     return (rest[2:], span_ms(span)) if word == _FOR else (words, None)
 
 
-async def _end(session: Session, fault_id: str, at_ms: int) -> None:
+async def _end(session: "Session", fault_id: str, at_ms: int) -> None:
     await session.cluster.world.sleep_until_ns(at_ms * NS_PER_MS)
     if fault_id in session.operator.active:  # nobody has ended it before
         for line in await _heal_all(session, (fault_id,)):
             session.print_line(line)
 
 
-async def _restart(session: Session, words: Words) -> Lines:
+async def _restart(session: "Session", words: Words) -> Lines:
     try:
         fault = fault_from_words(Reconfigure.wording.verb, words)
     except WordsError as error:
@@ -62,15 +65,15 @@ async def _restart(session: Session, words: Words) -> Lines:
     return (f"restarted {timed.fault.scope.describe()}{answer}",)
 
 
-async def _resume(session: Session, words: Words) -> Lines:
+async def _resume(session: "Session", words: Words) -> Lines:
     return await _undo(session, words[0], (Suspend,), "is not suspended: there is nothing to resume")
 
 
-async def _start(session: Session, words: Words) -> Lines:
+async def _start(session: "Session", words: Words) -> Lines:
     return await _undo(session, words[0], DOWN, "runs: there is nothing to start")
 
 
-async def _undo(session: Session, node: str, kinds: tuple[type[Fault], ...], otherwise: str) -> Lines:
+async def _undo(session: "Session", node: str, kinds: tuple[type[Fault], ...], otherwise: str) -> Lines:
     session.require_known(node)
     active = session.active_on(node, kinds)
     if not active:
@@ -78,18 +81,18 @@ async def _undo(session: Session, node: str, kinds: tuple[type[Fault], ...], oth
     return await _heal_all(session, [timed.id for timed in active])
 
 
-async def _heal(session: Session, words: Words) -> Lines:
+async def _heal(session: "Session", words: Words) -> Lines:
     return await _heal_all(session, tuple(session.operator.active) if words[0] == "all" else words)
 
 
-async def _heal_all(session: Session, ids: Words) -> Lines:
+async def _heal_all(session: "Session", ids: Words) -> Lines:
     for fault_id in ids:
         session.require_active(fault_id)
     healed = [await session.heal(fault_id) for fault_id in ids]
     return tuple(f"healed {timed.id}: {timed.fault.describe()}" for timed in healed) or ("nothing is broken",)
 
 
-_ACTS: Mapping[str, Callable[[Session, Words], Awaitable[Lines]]] = {Reconfigure.wording.verb: _restart}
+_ACTS: "Mapping[str, Callable[[Session, Words], Awaitable[Lines]]]" = {Reconfigure.wording.verb: _restart}
 """Verb -> what it does, of verbs whose fault ends at once."""
 BREAKING = (
     *(

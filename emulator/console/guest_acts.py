@@ -27,7 +27,7 @@ from emulator.acts.options import (
 from emulator.acts.topics import DeleteTopic, UpdateTopic
 from emulator.base.errors import one_line
 from emulator.spec.model.addresses import ADMINISTRATOR_ADDRESS
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import ADMIN, TraceTable
 from nodes.fields import FieldError
 from nodes.protocol.attribute_parser import parse_to_string

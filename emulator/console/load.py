@@ -6,26 +6,28 @@ They read the trace of the run so far, as `rmqemu analyze` does when it has ende
 import json
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
 from emulator.base.text import nearest
-from emulator.console.session import Session
 from emulator.console.timing import span_ms
 from emulator.console.verb import Lines, Verb, VerbError, Words
+
+if TYPE_CHECKING:
+    from emulator.console.session import Session
 
 _RECENT_MS = 10_000
 _READER = "emulator.console.load_so_far"
 
 
-async def _rates(session: Session, words: Words) -> Lines:
+async def _rates(session: "Session", words: Words) -> Lines:
     """Exchanges of the last seconds, the most frequent first, and the request storms that go on."""
     recent_ms = span_ms(words[0]) if words else _RECENT_MS
     return await _read(session, {"recent_ms": recent_ms, "now_ns": session.now_ms * 1_000_000})
 
 
-async def _lag(session: Session, words: Words) -> Lines:
+async def _lag(session: "Session", words: Words) -> Lines:
     """The queues in which messages wait for a group."""
     from emulator.analysis.inputs.facts import facts_of  # noqa: PLC0415 - else the start of every command would wait
 
@@ -37,7 +39,7 @@ async def _lag(session: Session, words: Words) -> Lines:
     return await _read(session, {"broker_names": dict(broker_names), "group": "".join(words)})
 
 
-async def _read(session: Session, request: dict[str, Any]) -> Lines:
+async def _read(session: "Session", request: dict[str, Any]) -> Lines:
     """Read the trace of the run so far; in `live` another process does, since the cluster goes on meanwhile.
 
     Raises:

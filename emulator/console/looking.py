@@ -1,10 +1,10 @@
 """Verbs that show the state of the cluster, and `why`; they change nothing."""
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from emulator.base.errors import UserError
 from emulator.base.text import nearest, shortened
-from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.network.link import LinkRule
 from emulator.spec.model.addresses import owners_of_shared
@@ -12,6 +12,9 @@ from emulator.state.beliefs import Matrix, matrix
 from emulator.why.forms import FORMS
 from nodes.beliefs import BeliefKind
 from nodes.units import MS_PER_S
+
+if TYPE_CHECKING:
+    from emulator.console.session import Session
 
 SHARED_KINDS = (
     BeliefKind.VIEW,
@@ -30,7 +33,7 @@ ALL = "all"
 _VALUE_CHARS = 90
 
 
-async def _status(session: Session, _words: Words) -> Lines:
+async def _status(session: "Session", _words: Words) -> Lines:
     states = Counter(host.power_state.value for host in session.cluster.hosts.values())
     nodes = ", ".join(f"{count} {state}" for state, count in states.items())
     differing = [key for key in shared_subjects(session) if session.state.beliefs.differs(*key)]
@@ -40,7 +43,7 @@ async def _status(session: Session, _words: Words) -> Lines:
     return tuple(lines if differing else [*lines, "nodes of one role agree about everything they share"])
 
 
-async def _nodes(session: Session, _words: Words) -> Lines:
+async def _nodes(session: "Session", _words: Words) -> Lines:
     hosts = session.cluster.hosts.values()
     rows = [(host.name, host.role, host.ip, host.power_state.value) for host in hosts]
     rows += [
@@ -54,7 +57,7 @@ async def _nodes(session: Session, _words: Words) -> Lines:
     return (*(f"{name:<{width}}  {role:<10}  {at:<12}  {state}" for name, role, at, state in rows), *requested)
 
 
-async def _views(session: Session, words: Words) -> Lines:
+async def _views(session: "Session", words: Words) -> Lines:
     """The matrix of a subject, or of all subjects about which nodes of one role differ, with the values below."""
     wanted = words[0] if words else None
     shown = matrix_of(session, wanted)
@@ -76,7 +79,7 @@ async def _views(session: Session, words: Words) -> Lines:
     return tuple(lines)
 
 
-def matrix_of(session: Session, wanted: str | None) -> Matrix:
+def matrix_of(session: "Session", wanted: str | None) -> Matrix:
     """The matrix of a subject, of `all` subjects, or with None of those about which nodes of one role differ.
 
     Raises:
@@ -92,7 +95,7 @@ def matrix_of(session: Session, wanted: str | None) -> Matrix:
     return matrix(session.state.beliefs, chosen, session.nodes)
 
 
-async def _owners(session: Session, words: Words) -> Lines:
+async def _owners(session: "Session", words: Words) -> Lines:
     """The owners of the queues of a topic, or of all queues."""
     owners = session.state.owners.owners()
     topics = dict.fromkeys(queue.topic for queue in owners)
@@ -106,7 +109,7 @@ async def _owners(session: Session, words: Words) -> Lines:
     return tuple(lines) or ("no group consumes anything",)
 
 
-async def _diff(session: Session, words: Words) -> Lines:
+async def _diff(session: "Session", words: Words) -> Lines:
     """The beliefs about which two nodes differ; a subject that only one of them knows is no difference."""
     item, other = (session.node(word) for word in words)
     lines = []
@@ -121,7 +124,7 @@ async def _diff(session: Session, words: Words) -> Lines:
     return tuple(lines) or (f"{item} and {other} agree about everything that both know of",)
 
 
-async def _links(session: Session, _words: Words) -> Lines:
+async def _links(session: "Session", _words: Words) -> Lines:
     rules: tuple[LinkRule, ...] = session.cluster.world.fabric.rules
     names = (*session.cluster.hosts, *session.cluster.scenario.guests)
     lines = []
@@ -133,7 +136,7 @@ async def _links(session: Session, _words: Words) -> Lines:
     return tuple(lines) or ("every link is as the scenario says",)
 
 
-async def _faults(session: Session, _words: Words) -> Lines:
+async def _faults(session: "Session", _words: Words) -> Lines:
     active = session.operator.active.values()
     hits = session.cluster.world.fabric.hits
     lines = tuple(
@@ -144,7 +147,7 @@ async def _faults(session: Session, _words: Words) -> Lines:
     return lines or ("no fault is active",)
 
 
-def shared_subjects(session: Session) -> list[tuple[str, str]]:
+def shared_subjects(session: "Session") -> list[tuple[str, str]]:
     """(kind, subject) of all beliefs about which healthy nodes of one role agree."""
     return [key for key in session.state.beliefs.subjects() if key[0] in SHARED_KINDS]
 
@@ -173,7 +176,7 @@ LOOKING = (
 )
 
 
-async def _why(session: Session, words: Words) -> Lines:
+async def _why(session: "Session", words: Words) -> Lines:
     from emulator.history.rows.lookup import TraceRows  # noqa: PLC0415
     from emulator.why.answer import answer  # noqa: PLC0415 - only this verb needs Arrow's compute functions
     from emulator.why.words import names_of  # noqa: PLC0415

@@ -2,15 +2,18 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 
 from emulator.base.errors import one_line
 from emulator.base.files import UnreadableError, read_text
-from emulator.console.session import Session
 from emulator.console.verb import Lines, Verb, VerbError, Words, execute, find_verb, split
 from nodes.fields import shown
 from nodes.secret import masked
+
+if TYPE_CHECKING:
+    from emulator.console.session import Session
 
 SCRIPT = "script"
 SCRIPT_BYTES_MAX = 1024 * 1024
@@ -24,7 +27,7 @@ class ScriptError(Exception):
         super().__init__(one_line(text))
 
 
-async def _script(session: Session, words: Words) -> Lines:
+async def _script(session: "Session", words: Words) -> Lines:
     try:
         lines = [line async for line in follow(session, read_script(session.file(words[0]), session.verbs))]
     except ScriptError as error:
@@ -32,7 +35,7 @@ async def _script(session: Session, words: Words) -> Lines:
     return tuple(lines)
 
 
-def read_script(path: Path, verbs: Mapping[str, Verb[Session]]) -> tuple[tuple[str, list[str]], ...]:
+def read_script(path: Path, verbs: "Mapping[str, Verb[Session]]") -> tuple[tuple[str, list[str]], ...]:
     """(`FILE:LINE`, words) of each line with a verb.
 
     Raises:
@@ -54,13 +57,13 @@ def read_script(path: Path, verbs: Mapping[str, Verb[Session]]) -> tuple[tuple[s
     return tuple(found)
 
 
-def _require_verb(words: Words, verbs: Mapping[str, Verb[Session]]) -> None:
+def _require_verb(words: Words, verbs: "Mapping[str, Verb[Session]]") -> None:
     if words[0] == SCRIPT:
         raise VerbError("a script cannot do another one")
     find_verb(words, verbs)
 
 
-async def follow(session: Session, lines: tuple[tuple[str, list[str]], ...]) -> AsyncIterator[str]:
+async def follow(session: "Session", lines: tuple[tuple[str, list[str]], ...]) -> AsyncIterator[str]:
     """Execute the lines in order; yields their output.
 
     Raises:
@@ -91,7 +94,7 @@ class ScriptedRun:
         self.error: ScriptError | None = None
         """The failure that ended the script; None if it succeeded."""
 
-    async def run(self, session: Session) -> None:
+    async def run(self, session: "Session") -> None:
         """Execute the script."""
         session.printers.append(self._print_line)
         await session.cluster.started.wait()

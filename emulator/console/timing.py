@@ -1,21 +1,24 @@
 """Verbs about time, and the times in them: `30s`, `500ms`, `2m`, and `+30s` from now."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import trio
 
 from emulator.base.text import nearest
 from emulator.console.looking import shared_subjects
-from emulator.console.session import Session
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words, execute, find_verb
-from emulator.machine.host import PowerState
-from emulator.trace.recorder import Row
+from emulator.machine.power import PowerState
+from emulator.trace.batches import Row
 from emulator.trace.schema import TraceTable
 from faults.link import ProcessStage
 from faults.words import WordsError, duration_ms, is_whole
 from nodes.fields import shown
 from nodes.secret import masked
 from nodes.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from emulator.console.session import Session
 
 
 def span_ms(text: str) -> int:
@@ -51,7 +54,7 @@ _OWNED = {"nobody": 0, "somebody": 1}
 _SEVERAL = "several"
 
 
-def condition(session: Session, words: Words) -> Condition:
+def condition(session: "Session", words: Words) -> Condition:
     """Parse a condition of `until`.
 
     Raises:
@@ -75,7 +78,7 @@ def condition(session: Session, words: Words) -> Condition:
     return lambda: host.power_state.value == rest
 
 
-def _agreement(session: Session, subject: str | None, *, wanted: bool) -> Condition:
+def _agreement(session: "Session", subject: str | None, *, wanted: bool) -> Condition:
     def holds() -> bool:
         keys = [key for key in shared_subjects(session) if subject in (None, key[1])]
         # Nodes that have not started neither agree nor differ.
@@ -85,7 +88,7 @@ def _agreement(session: Session, subject: str | None, *, wanted: bool) -> Condit
     return holds
 
 
-def _ownership(session: Session, queue: str, node: str) -> Condition:
+def _ownership(session: "Session", queue: str, node: str) -> Condition:
     owners = session.state.owners
     if not node:
         raise VerbError("expected a node, no one, somebody or several after the queue")
@@ -101,7 +104,7 @@ _PATIENCE_MS = 600_000
 _STEPS_MAX = 1_000
 
 
-async def _at(session: Session, words: Words) -> Lines:
+async def _at(session: "Session", words: Words) -> Lines:
     at_ms = instant_ms(words[0], session.now_ms)
     line = masked(" ".join(words[1:]))
     find_verb(words[1:], session.verbs)  # a mistake is reported now, not at that time
@@ -109,7 +112,7 @@ async def _at(session: Session, words: Words) -> Lines:
     return (f"at {at_ms / 1_000:.3f} s: {line}",)
 
 
-async def _then(session: Session, at_ms: int, words: Words) -> None:
+async def _then(session: "Session", at_ms: int, words: Words) -> None:
     await session.cluster.world.sleep_until_ns(at_ms * NS_PER_MS)
     try:
         text = await execute(words, session, session.verbs)
@@ -119,12 +122,12 @@ async def _then(session: Session, at_ms: int, words: Words) -> None:
         session.print_line(line)
 
 
-async def _run_for(session: Session, words: Words) -> Lines:
+async def _run_for(session: "Session", words: Words) -> Lines:
     await session.pass_ms(span_ms(words[0]))
     return (f"{session.now_ms / 1_000:.3f} s",)
 
 
-async def _step(session: Session, words: Words) -> Lines:
+async def _step(session: "Session", words: Words) -> Lines:
     """Wait for the next events, and return their lines."""
     word = words[0] if words else "1"
     if not is_whole(word) or not 1 <= int(word) <= _STEPS_MAX:
@@ -148,7 +151,7 @@ async def _step(session: Session, words: Words) -> Lines:
     return tuple(seen)
 
 
-async def _until(session: Session, words: Words) -> Lines:
+async def _until(session: "Session", words: Words) -> Lines:
     patience_ms = _PATIENCE_MS
     if len(words) > 2 and words[-2] == "within":
         words, patience_ms = words[:-2], span_ms(words[-1])
@@ -159,7 +162,7 @@ async def _until(session: Session, words: Words) -> Lines:
     return (f"{session.now_ms / 1_000:.3f} s, after {(session.now_ms - began_ms) / 1_000:.3f} s: {' '.join(words)}",)
 
 
-async def _comes_true(session: Session, holds: Condition, until_ms: int) -> bool:
+async def _comes_true(session: "Session", holds: Condition, until_ms: int) -> bool:
     world = session.cluster.world
     changed = trio.Event()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from emulator.console.acting import ACTING
 from emulator.console.breaking import BREAKING
@@ -9,17 +10,19 @@ from emulator.console.by_hand import scenario_by_hand
 from emulator.console.load import LOAD
 from emulator.console.looking import ASKING, LOOKING
 from emulator.console.scripts import SCRIPTING
-from emulator.console.session import Session
 from emulator.console.timing import TIMING
 from emulator.console.verb import Lines, Verb, VerbError, Words, no_such_verb
 from emulator.trace.files import RunFiles, put_in_place
 from faults.plan import PlanError
 from nodes.fields import shown
 
+if TYPE_CHECKING:
+    from emulator.console.session import Session
+
 SAVE = "save"
 
 
-async def _save(session: Session, words: Words) -> Lines:
+async def _save(session: "Session", words: Words) -> Lines:
     try:
         content = scenario_by_hand(session.cluster.scenario, session.by_hand(), session.now_ms)
         path = session.file(words[0], to_write=True)
@@ -31,18 +34,18 @@ async def _save(session: Session, words: Words) -> Lines:
     return (f"saved; do it again with: rmqemu run {path}",)
 
 
-async def _help(_session: Session, words: Words) -> Lines:
+async def _help(_session: "Session", words: Words) -> Lines:
     if words and words[0] not in VERBS:
         raise VerbError(no_such_verb(words[0], tuple(VERBS)))
     return help_lines((VERBS[words[0]],) if words else tuple(VERBS.values()))
 
 
-def help_lines(verbs: tuple[Verb[Session], ...]) -> Lines:
+def help_lines(verbs: "tuple[Verb[Session], ...]") -> Lines:
     """Two lines for each verb: its usage, and what it does."""
     return tuple(line for verb in verbs for line in (verb.line(), f"    {verb.summary}"))
 
 
-async def _quit(session: Session, _words: Words) -> Lines:
+async def _quit(session: "Session", _words: Words) -> Lines:
     session.leaving.set()
     return ("leaving: every fault heals",)
 
@@ -59,5 +62,5 @@ _ALL = (
     Verb("help", "[VERB]", "list all verbs, or explain one", _help, 0, 1),
     Verb("quit", "", "end the run", _quit),
 )
-VERBS: Mapping[str, Verb[Session]] = MappingProxyType({verb.name: verb for verb in _ALL})
+VERBS: "Mapping[str, Verb[Session]]" = MappingProxyType({verb.name: verb for verb in _ALL})
 """Mapping name -> verb, in the order of `help`."""

@@ -22,7 +22,7 @@ from emulator.importing.settings import ConfigurationError, ConfiguredNode, Sett
 from emulator.importing.statefulsets import ImportedStatefulSet
 from emulator.importing.verdicts import Fate, Verdict, has_controller, verdicts_of
 from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX, NODE_NAME, PROXIES_MAX
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.config.java_values import UnreadValueError, read_whole
 from nodes.fields import INT_MAX, LONG_MAX, TEXT, shown

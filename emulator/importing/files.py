@@ -14,12 +14,7 @@ from emulator.importing.settings import ConfigurationError, ConfiguredNode
 from emulator.importing.statefulsets import statefulsets_of
 from emulator.importing.verdicts import Fate, Verdict
 from emulator.importing.yaml_files import YamlValue, read_yaml
-from emulator.spec.rocketmq.known_options import FileKind
-
-YAML_SUFFIXES = (".yaml", ".yml")
-JSON_SUFFIXES = (".json",)
-CONFIGURATION_SUFFIXES = (".conf", ".properties", *YAML_SUFFIXES, *JSON_SUFFIXES)
-"""Ends of the names of files that are no scenarios."""
+from emulator.spec.rocketmq.file_kinds import JSON_SUFFIXES, YAML_SUFFIXES, FileKind
 
 ReadNext = Callable[[str, str], bytes | None]
 """From a file and a path next to it to the content there; None: there is none that may be read."""

@@ -24,7 +24,7 @@ from emulator.importing.startup import (
 )
 from emulator.importing.yaml_files import YamlValue
 from emulator.spec.model.bounds import BROKERS_MAX
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 
 _WITH_PODS = ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Pod")
 _NAMED_BY_NUMBER = ("StatefulSet",)

@@ -11,7 +11,8 @@ from emulator.importing.settings import ConfiguredNode, PublishedPort
 from emulator.importing.startup import Startup, sets_nothing
 from emulator.importing.yaml_files import YamlValue
 from emulator.spec.model.addresses import broker_ports
-from emulator.spec.rocketmq.known_options import RELEASE_OF_THE_TABLE, FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import RELEASE_OF_THE_TABLE
 from nodes.fields import shown
 
 _ON_HOST = (("network_mode", "host"), ("hostNetwork", "true"))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting, refuse_template
 from emulator.spec.model.bounds import FILE_BYTES_MAX
-from emulator.spec.rocketmq.known_options import FileKind, options_by_name
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import options_by_name
 from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
 from nodes.fields import shown
 

@@ -12,7 +12,7 @@ import attrs
 from emulator.importing.settings import PublishedPort
 from emulator.importing.verdicts import Fate, Verdict
 from emulator.spec.model.addresses import broker_ports
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 from nodes.config import BrokerConfig, NameserverConfig
 from nodes.config.proxy import ProxyConfig
 from nodes.fields import IP, shown

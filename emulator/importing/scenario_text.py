@@ -7,7 +7,7 @@ import tomli_w
 
 from emulator.importing.cluster import ImportedCluster, ImportedNode
 from emulator.importing.verdicts import Fate, Verdict
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 from nodes.fields import shown
 from nodes.visible import visible
 

@@ -5,7 +5,7 @@ import re
 import attrs
 
 from emulator.base.errors import UserError
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.secret_names import is_secret_name
 from nodes.fields import shown
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import attrs
 
 from emulator.importing.settings import ConfigurationError, Setting
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 
 _SCRIPTS: Mapping[str, FileKind] = MappingProxyType(
     {

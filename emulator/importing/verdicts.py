@@ -9,10 +9,10 @@ import attrs
 from emulator.base.text import alike
 from emulator.importing.accounts import access_key_of
 from emulator.importing.settings import ConfiguredNode, Setting
+from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import (
     CLASSES_OF,
     RELEASE_OF_THE_TABLE,
-    FileKind,
     KnownOption,
     OptionStatus,
     is_emulated_at_brokers,

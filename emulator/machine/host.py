@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from contextvars import copy_context
-from enum import StrEnum
 
 import trio
 
 from emulator.machine.clock import MachineClock
 from emulator.machine.cpu import CpuQuota
 from emulator.machine.disk import EmulatedDisk
+from emulator.machine.power import PowerState, PowerStateError
 from emulator.machine.process import HostProcess, InnerProcess
 from emulator.machine.world import World
 from nodes.beliefs import Lifecycle, LifecycleEvent
@@ -16,19 +16,6 @@ from nodes.host import Host, Node
 
 _FIRST_PORT = 32_768
 NodeFactory = Callable[[Host], Node]
-
-
-class PowerState(StrEnum):
-    """The power state of a machine and its process."""
-
-    DOWN = "down"
-    RUNNING = "running"
-    SUSPENDED = "suspended"
-    POWERED_OFF = "powered off"
-
-
-class PowerStateError(Exception):
-    """The power state does not allow the action."""
 
 
 class EmulatedHost:

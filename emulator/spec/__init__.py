@@ -3,34 +3,48 @@
 May import `time` and `base`.
 """
 
-from emulator.spec.model.networks import Network
-from emulator.spec.model.presets import Preset
-from emulator.spec.model.producers import ProducerSpec
-from emulator.spec.model.scenario import (
-    BrokerSpec,
-    ConsumerGroupSpec,
-    NameserverSpec,
-    Scenario,
-    TopicSpec,
-)
-from emulator.spec.reading.file import from_dict, load, loads, read, to_dict
-from emulator.spec.reading.user_code import UserCode
-from emulator.spec.refusals.mistakes import SpecError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "BrokerSpec",
-    "ConsumerGroupSpec",
-    "NameserverSpec",
-    "Network",
-    "Preset",
-    "ProducerSpec",
-    "Scenario",
-    "SpecError",
-    "TopicSpec",
-    "UserCode",
-    "from_dict",
-    "load",
-    "loads",
-    "read",
-    "to_dict",
-]
+if TYPE_CHECKING:
+    from emulator.spec.model.networks import Network as Network
+    from emulator.spec.model.presets import Preset as Preset
+    from emulator.spec.model.producers import ProducerSpec as ProducerSpec
+    from emulator.spec.model.scenario import BrokerSpec as BrokerSpec
+    from emulator.spec.model.scenario import ConsumerGroupSpec as ConsumerGroupSpec
+    from emulator.spec.model.scenario import NameserverSpec as NameserverSpec
+    from emulator.spec.model.scenario import Scenario as Scenario
+    from emulator.spec.model.scenario import TopicSpec as TopicSpec
+    from emulator.spec.reading.file import from_dict as from_dict
+    from emulator.spec.reading.file import load as load
+    from emulator.spec.reading.file import loads as loads
+    from emulator.spec.reading.file import read as read
+    from emulator.spec.reading.file import to_dict as to_dict
+    from emulator.spec.reading.user_code import UserCode as UserCode
+    from emulator.spec.refusals.mistakes import SpecError as SpecError
+
+_MODULES = {
+    "BrokerSpec": "model.scenario",
+    "ConsumerGroupSpec": "model.scenario",
+    "NameserverSpec": "model.scenario",
+    "Network": "model.networks",
+    "Preset": "model.presets",
+    "ProducerSpec": "model.producers",
+    "Scenario": "model.scenario",
+    "SpecError": "refusals.mistakes",
+    "TopicSpec": "model.scenario",
+    "UserCode": "reading.user_code",
+    "from_dict": "reading.file",
+    "load": "reading.file",
+    "loads": "reading.file",
+    "read": "reading.file",
+    "to_dict": "reading.file",
+}
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - mypy and readers have the imports above
+
+
+def __getattr__(name: str) -> Any:
+    # On demand: commands name parts of this package in their help, and a whole scenario needs the options of all nodes.
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from string import ascii_uppercase
 
 import attrs
 
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
 

@@ -8,7 +8,7 @@ from typing import Any
 from emulator.base.text import shortened
 from emulator.spec import Scenario
 from emulator.spec.model.addresses import owners
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, OWNERSHIP, TraceTable
 from nodes.beliefs import BeliefKind, OwnershipEvent
 from nodes.protocol.assigning import RebalanceMode

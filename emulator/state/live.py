@@ -7,7 +7,7 @@ import attrs
 from emulator.spec import Scenario
 from emulator.state.beliefs import BeliefBook
 from emulator.state.owners import PresentOwners
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from nodes.beliefs import LifecycleEvent
 

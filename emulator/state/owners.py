@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import attrs
 
 from emulator.spec import Scenario
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP, TraceTable
 from nodes.beliefs import PROCESS_ENDS, OwnershipEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX

@@ -22,7 +22,7 @@ from emulator.analysis.live.load import LiveLoad
 from emulator.analysis.live.storms import LiveStorms
 from emulator.console.session import Session
 from emulator.spec.model.scenario import NAMESERVER
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, TraceTable
 from emulator.web import sections
 from emulator.web.heartbeats import LastHeartbeats

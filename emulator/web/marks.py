@@ -2,7 +2,7 @@
 
 from emulator.analysis.live.storms import StormChange
 from emulator.spec.refusals.targets import ADMINISTRATOR
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from emulator.web.sections import Entries
 from nodes.beliefs import LifecycleEvent

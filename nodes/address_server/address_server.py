@@ -3,13 +3,13 @@
 import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent
+from nodes.config.nameserver import ADDRESS_SERVER_PORT
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_address_server import NameserverListHeader
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import Handlers, RpcServer
-from nodes.rpc.top_addressing import ADDRESS_SERVER_PORT
 from nodes.rpc.typed import success
 
 _FILE = "nsaddr"

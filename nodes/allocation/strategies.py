@@ -21,6 +21,10 @@ from nodes.protocol.model import MessageQueue
 from nodes.protocol.strategy_parameters import StrategyParameters
 from nodes.values import frozen
 
+STRATEGIES_OF_BROKERS: Mapping[str, AllocateMessageQueueStrategy] = MappingProxyType(
+    {"AVG": allocate_averagely, "AVG_BY_CIRCLE": allocate_by_circle}
+)
+"""Those that brokers know by themselves; a member that names another one gets no queue."""
 _STRATEGIES_REMEMBERED = 256
 _NOT_BY_NAME = (*STATEFUL, AllocateStrategy.ORDINAL)
 """A broker allocates by client ids: it has no ordinals, and what it remembers is not a matter of names."""

@@ -20,6 +20,10 @@ from nodes.config.remoting import RemotingServerConfig
 from nodes.config.requests import NameserverRequestConfig
 from nodes.fields import FieldError, flag
 
+WS_DOMAIN_NAME = "jmenv.tbsite.net"
+"""The domain name under which nodes look for the address server."""
+ADDRESS_SERVER_PORT = 8_080
+
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class NameserverConfig(RemotingServerConfig, NameserverRequestConfig):

@@ -27,6 +27,12 @@ class UpdateStrategy(StrEnum):
     """When something else has deleted them."""
 
 
+API_PORT = 6_443
+"""Of the API server."""
+POD_PORT = 80
+"""Where pods answer probes."""
+
+
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class StatefulSetConfig(Config):
     """Options of a StatefulSet and of the probes of its pods.

@@ -15,3 +15,12 @@ class RemotingSendRequestError(RemotingError):
 
 class RemotingTimeoutError(RemotingError):
     """No answer in time; whether the request was handled is unknown."""
+
+
+class BrokerError(Exception):
+    """The answer has an error code; the names follow `MQBrokerException`."""
+
+    def __init__(self, code: int, remark: str | None) -> None:
+        super().__init__(f"CODE: {code} DESC: {remark}")
+        self.code = code
+        self.remark = remark

@@ -1,6 +1,6 @@
 """The question to the address server: which nameservers there are."""
 
-from nodes.config.nameserver import nameserver_addresses
+from nodes.config.nameserver import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME, nameserver_addresses
 from nodes.host import Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_address_server import NameserverListHeader
@@ -9,9 +9,6 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.typed import invoke
 
-WS_DOMAIN_NAME = "jmenv.tbsite.net"
-"""The domain name under which nodes look for the address server."""
-ADDRESS_SERVER_PORT = 8_080
 _TIMEOUT_MS = 3_000
 
 

@@ -8,15 +8,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command
 from nodes.protocol.registry import encode_body, encode_header
 from nodes.rpc.client import RpcClient
-
-
-class BrokerError(Exception):
-    """The answer has an error code; the names follow `MQBrokerException`."""
-
-    def __init__(self, code: int, remark: str | None) -> None:
-        super().__init__(f"CODE: {code} DESC: {remark}")
-        self.code = code
-        self.remark = remark
+from nodes.rpc.errors import BrokerError
 
 
 async def invoke(

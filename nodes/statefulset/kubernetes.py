@@ -9,6 +9,7 @@ import trio
 from nodes.allocation.ordinal import ordinal_of, pod_name
 from nodes.beliefs import Belief, BeliefKind, Json, Lifecycle, LifecycleEvent
 from nodes.config import StatefulSetConfig
+from nodes.config.statefulset import API_PORT, POD_PORT
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -32,9 +33,6 @@ from nodes.threads import ScheduledThread
 from nodes.units import MS_PER_S, NS_PER_MS, NS_PER_S
 from nodes.values import frozen
 
-API_PORT = 6_443
-POD_PORT = 80
-"""Where pods answer probes."""
 _RELIST_MS = 1_000
 """Time between two looks of the kubelet at the processes of its pods."""
 _FILE = "statefulsets.json"

@@ -14,9 +14,9 @@ from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.headers_statefulset import ScaleHeader, StatefulSetHeader
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.rpc.client import RpcClient
-from nodes.rpc.errors import RemotingError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.rpc.server import Handlers, RpcServer
-from nodes.rpc.typed import BrokerError, invoke, succeeded, success
+from nodes.rpc.typed import invoke, succeeded, success
 from nodes.threads import ScheduledThread
 from nodes.units import MS_PER_S
 

@@ -35,8 +35,9 @@ from nodes.protocol.names import ORDER_TOPIC_CONFIG, retry_topic
 from nodes.protocol.registry import decode_body, decode_header
 from nodes.protocol.static_topics import TopicConfigAndQueueMapping
 from nodes.rpc.client import RpcClient
+from nodes.rpc.errors import BrokerError
 from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.rpc.typed import invoke, succeeded
 from nodes.tools.errors import AdminToolError
 from nodes.tools.one_message import OneMessage
 

@@ -6,19 +6,22 @@ Mirrors:
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.static_topics import MappingRefusedError
 from nodes.tools.errors import AdminToolError
-from nodes.tools.mq_admin_ext import MQAdminExt
 from nodes.tools.static_topic_plans import Configs, completed, created, decided, remapped
+
+if TYPE_CHECKING:
+    from nodes.tools.mq_admin_ext import MQAdminExt
 
 
 class StaticTopicCommands:
     """The two commands; what was written before one fails stays, and the mapping is inconsistent until it is mended."""
 
-    def __init__(self, admin: MQAdminExt) -> None:
+    def __init__(self, admin: "MQAdminExt") -> None:
         self._admin = admin
 
     async def update(self, topic: str, queues: int, brokers: Sequence[str], *, cluster: str) -> None:

@@ -8,6 +8,8 @@ import gc
 import json
 import platform
 import pstats
+import subprocess
+import sys
 import tempfile
 import tracemalloc
 from collections import Counter
@@ -65,7 +67,7 @@ class Counted:
 
 def count_all() -> dict[str, Counted]:
     """All counts by name."""
-    return {**_per_message(), **_per_row(), **_bytes()}
+    return {**_per_message(), **_per_row(), **_bytes(), **_modules()}
 
 
 def python() -> str:
@@ -175,6 +177,52 @@ def _held_bytes(scenario: Scenario) -> int:
         return run_world(main, delay_ms=1, level=TraceLevel.COUNTS)
     finally:
         tracemalloc.stop()
+
+
+_COMMANDS = {
+    "help": ["--help"],
+    "verbs": ["verbs"],
+    "examples": ["examples"],
+    "check": ["check", "half-seen-consumer"],
+    "version": ["--version"],
+}
+"""What people type and wait for, and what each of them starts with."""
+_LOADED = """
+import json, sys
+from emulator.cli.main import app
+try:
+    app(sys.argv[1:])
+except SystemExit:
+    print(json.dumps([name for name in sys.modules if "__" not in name]), file=sys.stderr)
+"""
+
+
+def _modules() -> dict[str, Counted]:
+    """Modules that a command loads, by package: half a millisecond each."""
+    found = {}
+    for name, words in _COMMANDS.items():
+        command = [sys.executable, "-c", _LOADED, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        of = Counter(module.partition(".")[0] for module in json.loads(done.stderr.splitlines()[-1]))
+        ours = {package: float(of[package]) for package in _PACKAGES if of[package]}
+        found[f"modules_of_{name}"] = Counted(sum(ours.values()), ours)
+    return found
+
+
+_PACKAGES = (
+    "emulator",
+    "faults",
+    "nodes",
+    "trio",
+    "typer",
+    "rich",
+    "markdown_it",
+    "cattrs",
+    "pyarrow",
+    "numpy",
+    "pyspark",
+)
+"""Ours, and those that take long; how many others Python itself loads depends on its build."""
 
 
 def _execute(

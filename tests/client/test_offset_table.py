@@ -3,7 +3,7 @@ import pytest
 from nodes.client.offsets.pull_from_where import is_offset
 from nodes.client.tables.offset_table import NO_OFFSET, OffsetTable
 from nodes.protocol.model import MessageQueue
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError
 
 Q0, Q1 = MessageQueue("t", "b", 0), MessageQueue("t", "b", 1)
 

@@ -3,7 +3,8 @@
 from emulator.importing.files import ConfigurationFile, read_configuration
 from emulator.importing.scenario_text import scenario_text
 from emulator.spec import loads
-from emulator.spec.rocketmq.known_options import FileKind, known_options
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import known_options
 from emulator.testing import execute
 from nodes.protocol.codes import RequestCode
 from support.asking_guest import a_guest

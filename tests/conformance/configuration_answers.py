@@ -3,7 +3,8 @@
 import math
 
 from conformance.java_errors import throwing
-from emulator.spec.rocketmq.known_options import FileKind, known_options
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import known_options
 from emulator.spec.rocketmq.option_values import read_value
 from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
 from nodes.config.java_values import UnreadValueError

@@ -7,8 +7,7 @@ from nodes.broker.tables.store.escape import EscapeRoutes, escape_way
 from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMessageStatus
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import BrokerData, Message, QueueData, TopicRouteData
-from nodes.rpc.errors import RemotingTimeoutError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingTimeoutError
 
 BROKER_NAME, CLUSTER = "bk-a", "c"
 SEND_TIMEOUT_MS = 3_000

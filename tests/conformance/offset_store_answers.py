@@ -13,8 +13,7 @@ from nodes.config import ClientConfig
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import BrokerData, MessageQueue, TopicRouteData
-from nodes.rpc.errors import RemotingError, RemotingTimeoutError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError, RemotingTimeoutError
 
 NOT_FOUND, FAILED, NO_QUEUE = -1, -2, -3
 """What Java's `readOffset` answers in place of an offset."""

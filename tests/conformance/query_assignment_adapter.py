@@ -10,10 +10,11 @@ from conformance.executing import Adapter
 from conformance.java_errors import throwing
 from conformance.queue_texts import queues, text
 from nodes.allocation.for_pop import allocate_for_pop
+from nodes.allocation.strategies import STRATEGIES_OF_BROKERS
 from nodes.allocation.strategy import AllocationError
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.query_assignment import QueryAssignment
-from nodes.broker.tables.clients.assignments import STRATEGIES, MessageRequestModeManager
+from nodes.broker.tables.clients.assignments import MessageRequestModeManager
 from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
@@ -46,7 +47,7 @@ def alloc4pop(requested):
 
     def share(cid):
         arguments = ("G", cid, mq_all, requested["cidAll"], requested["popShareQueueNum"])
-        mine = allocate_for_pop(STRATEGIES[requested["strategy"]], *arguments)
+        mine = allocate_for_pop(STRATEGIES_OF_BROKERS[requested["strategy"]], *arguments)
         return {"mqs": [[queue.broker_name, queue.queue_id] for queue in mine]}
 
     return {
@@ -106,7 +107,9 @@ class QueryAssignments(Adapter):
 
     def allocate4_pop(self, strategy, client, mq_all, cid_all, pop_share_queue_num):
         arguments = ("g", client, queues(mq_all), cid_all, pop_share_queue_num)
-        found = throwing(JAVA_KINDS, allocate_for_pop, STRATEGIES[strategy], *arguments, quoting=AllocationError)
+        found = throwing(
+            JAVA_KINDS, allocate_for_pop, STRATEGIES_OF_BROKERS[strategy], *arguments, quoting=AllocationError
+        )
         return found if isinstance(found, dict) else {"result": [text(queue) for queue in found]}
 
     def put_topic(self, topic):

@@ -23,8 +23,7 @@ from nodes.protocol.bodies import MessageQueueAssignment
 from nodes.protocol.java import hash_ordered
 from nodes.protocol.model import MessageQueue, MessageRequestMode
 from nodes.protocol.names import build_pop_retry_topic
-from nodes.rpc.errors import RemotingConnectError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingConnectError
 
 STRATEGIES = {
     "AVG": allocate_averagely,

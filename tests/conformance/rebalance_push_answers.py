@@ -21,8 +21,7 @@ from nodes.protocol.body_codec import decode_body
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import BrokerData, MessageQueue, TopicRouteData
-from nodes.rpc.errors import RemotingError, RemotingTimeoutError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError, RemotingTimeoutError
 
 NOW_MS = 1_700_000_000_000
 UNLOCK_TIMEOUT_MS = 1_000

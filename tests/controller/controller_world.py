@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from emulator.machine.host import EmulatedHost, PowerState
+from emulator.machine.host import EmulatedHost
+from emulator.machine.power import PowerState
 from emulator.testing.worlds import MS, add_host, execute_world, process_of
 from nodes.config import ControllerConfig
 from nodes.controller.controller import Controller

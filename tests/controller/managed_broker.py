@@ -1,7 +1,7 @@
 """A broker's process that has its real conversation with controllers; what it does with a role is only remembered."""
 
 from controller.controller_world import BROKER_PORT, CLUSTER, HEARTBEAT_MS, NAME, TIMEOUT_MS
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from nodes.broker.group.replicas_manager import ReplicasManager
 from nodes.broker.tables.group.broker_identity import read_broker_metadata
 from nodes.broker.tables.group.replica_role import (

@@ -7,7 +7,7 @@ import pytest
 
 from controller.controller_world import NAME, executed_whole
 from controller.managed_broker import ManagedBroker, in_sync, masters
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 
 STEPS, STEP_MS = 25, 3_000
 

@@ -7,7 +7,7 @@ import attrs
 from emulator.cluster import Cluster
 from emulator.console.looking import shared_subjects
 from emulator.console.session import Session
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from emulator.run import run_scenario
 from emulator.spec.model.scenario import Scenario
 from emulator.testing import GROUP, TOPIC, Trace, a_scenario

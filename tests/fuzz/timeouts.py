@@ -26,10 +26,10 @@ from faults.process import Kill, PowerOff, Restart, SlowCpu, Suspend
 from nodes.beliefs import LifecycleEvent
 from nodes.config import BrokerConfig, ConsumerConfig
 from nodes.config.broker import BrokerRole
+from nodes.config.nameserver import WS_DOMAIN_NAME
 from nodes.protocol.codes import RequestCode as Code
 from nodes.protocol.exchange import Movement
 from nodes.protocol.registry import codes_where
-from nodes.rpc.top_addressing import WS_DOMAIN_NAME
 
 if TYPE_CHECKING:
     from fuzz.oracles import Evidence

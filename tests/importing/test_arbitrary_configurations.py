@@ -11,7 +11,8 @@ from emulator.importing.files import ConfigurationFile, read_configuration, verd
 from emulator.importing.scenario_text import scenario_text
 from emulator.importing.settings import ConfigurationError
 from emulator.spec import loads
-from emulator.spec.rocketmq.known_options import FileKind, options_by_name
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import options_by_name
 from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
 
 QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])

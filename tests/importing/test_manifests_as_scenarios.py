@@ -7,7 +7,7 @@ from emulator.importing.scenario_text import scenario_text
 from emulator.importing.settings import ConfigurationError
 from emulator.importing.verdicts import Fate
 from emulator.spec import loads
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 from nodes.client.producer.keys import MessageKeys
 from nodes.client.tables.queue_selectors import KeyHash
 from nodes.config import Exclusivity

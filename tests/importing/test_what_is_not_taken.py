@@ -7,7 +7,7 @@ from emulator.importing.not_taken import KEYS_OF_CONTAINERS, KEYS_OF_PODS, KEYS_
 from emulator.importing.scenario_text import scenario_text
 from emulator.importing.settings import ConfigurationError
 from emulator.spec import loads
-from emulator.spec.rocketmq.known_options import FileKind
+from emulator.spec.rocketmq.file_kinds import FileKind
 
 BROKER, NAMESRV, PROXY, CONTROLLER = FileKind.BROKER, FileKind.NAMESRV, FileKind.PROXY, FileKind.CONTROLLER
 FILES = {

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from emulator.machine.host import PowerStateError
+from emulator.machine.power import PowerStateError
 from emulator.testing.worlds import (
     MS,
     PORT,

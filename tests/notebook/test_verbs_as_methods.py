@@ -6,7 +6,7 @@ import pytest
 
 import emulator
 from emulator.console.verbs import VERBS
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from support.small_cluster import launched
 
 

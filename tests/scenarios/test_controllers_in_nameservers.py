@@ -5,7 +5,7 @@ import json
 import pytest
 
 from emulator.analysis.judge import judge_run
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from emulator.run import run_scenario
 from emulator.spec import load, loads
 from emulator.testing import execute

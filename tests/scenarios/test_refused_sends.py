@@ -10,8 +10,7 @@ from nodes.config import BrokerConfig, BrokerRole, NameserverConfig, ProducerCon
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import TopicConfig
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 from support.retried import SEND, sent, stored_in
 
 BOTH = ("broker-a", "broker-b")

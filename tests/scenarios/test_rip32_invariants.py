@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from emulator.testing import Stage, execute
 from support.grouped import MASTER, S1, S2, a_group, registered
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from emulator.spec.rocketmq.known_options import FileKind, known_options
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import known_options
 from emulator.spec.rocketmq.secret_names import is_secret_name
 
 

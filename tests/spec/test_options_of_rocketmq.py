@@ -3,13 +3,8 @@
 import pytest
 
 from emulator.spec import SpecError, loads
-from emulator.spec.rocketmq.known_options import (
-    FileKind,
-    OptionStatus,
-    known_options,
-    options_by_name,
-    other_release_of,
-)
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import OptionStatus, known_options, options_by_name, other_release_of
 from nodes.config import (
     BrokerConfig,
     ConsumerConfig,

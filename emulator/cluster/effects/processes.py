@@ -9,7 +9,8 @@ from contextvars import copy_context
 from typing import ClassVar
 
 from emulator.cluster.effects.effect import HostEffect, ImpossibleError
-from emulator.machine.host import EmulatedHost, PowerState
+from emulator.machine.host import EmulatedHost
+from emulator.machine.power import PowerState
 from emulator.spec.refusals.targets import guest_names
 from faults.fault import Fault
 from faults.process import DOWN, NodeFault, PowerOff, Suspend

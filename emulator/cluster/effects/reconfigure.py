@@ -3,7 +3,8 @@
 import trio
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError
-from emulator.machine.host import EmulatedHost, PowerState
+from emulator.machine.host import EmulatedHost
+from emulator.machine.power import PowerState
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.refusals.restarts import rolling_order
 from faults.reconfigure import Reconfigure, Upgrade

@@ -2,14 +2,14 @@
 
 from emulator.cluster.effects.effect import Effect, ImpossibleError, Scene
 from emulator.cluster.local_session import send
-from emulator.machine.host import PowerState
+from emulator.machine.power import PowerState
 from emulator.spec.model.scenario import StatefulSetSpec
 from faults.scale import Scale
+from nodes.config.statefulset import API_PORT
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_statefulset import PutScaleRequestHeader
 from nodes.protocol.registry import encode_header
-from nodes.statefulset.kubernetes import API_PORT
 
 _ANSWERS = (PowerState.RUNNING, PowerState.SUSPENDED)
 

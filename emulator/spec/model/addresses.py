@@ -12,10 +12,10 @@ from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
+from nodes.config.nameserver import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME
+from nodes.config.statefulset import API_PORT
 from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.headers_container import RemoveBrokerRequestHeader
-from nodes.rpc.top_addressing import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME
-from nodes.statefulset.kubernetes import API_PORT
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
 _ADMINISTRATORS, _ADDRESS_SERVERS = 193, 194

@@ -19,12 +19,10 @@ import attrs
 from emulator.base.files import UnreadableError, read_text
 from emulator.spec.model.bounds import FILE_BYTES_MAX
 from emulator.spec.reading.bundled import example
+from emulator.spec.reading.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
 from nodes.config.user_functions import FunctionKind, UserFunctionError, register_user_function
 from nodes.fields import shown
 
-TRUSTED_FOLDERS = "RMQEMU_TRUSTED_FOLDERS"
-"""Variable of the environment with folders whose scenario files may run code, as in PATH; only absolute ones count."""
-ALLOW_CODE = "--allow-code"
 _PROBLEM_MAX = 200
 _MODULES = "rmqemu_user_code"
 """With this the names of users' modules begin in `sys.modules`, so that none stands in the place of another one."""

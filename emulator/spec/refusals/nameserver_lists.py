@@ -7,8 +7,7 @@ import attrs
 
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
 from nodes.config import BrokerConfig, ClientConfig, Config
-from nodes.config.nameserver import is_domain_name, nameserver_addresses
-from nodes.rpc.top_addressing import WS_DOMAIN_NAME
+from nodes.config.nameserver import WS_DOMAIN_NAME, is_domain_name, nameserver_addresses
 
 if TYPE_CHECKING:
     from emulator.spec.model.scenario import BrokerSpec, Scenario

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from emulator.base.text import alike
+from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import (
     CLASSES_OF,
     RELEASE_OF_THE_TABLE,
-    FileKind,
     KnownOption,
     OptionStatus,
     options_by_name,

@@ -20,6 +20,7 @@ from typing import Any
 import attrs
 
 from emulator.base.attribute_docs import attribute_docs
+from emulator.spec.rocketmq.file_kinds import FileKind
 from nodes.config import (
     BrokerConfig,
     Config,
@@ -49,17 +50,6 @@ class OptionStatus(StrEnum):
     """It would have changed what is emulated."""
     NO_EFFECT = "no_effect"
     """It changes nothing that is emulated."""
-
-
-class FileKind(StrEnum):
-    """What a configuration file is for."""
-
-    BROKER = "broker"
-    NAMESRV = "namesrv"
-    CONTROLLER = "controller"
-    CONTAINER = "container"
-    PROXY = "proxy"
-    CLIENT = "client"
 
 
 @attrs.frozen

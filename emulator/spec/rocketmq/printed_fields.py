@@ -8,7 +8,8 @@ import math
 from collections.abc import Mapping
 from functools import cache
 
-from emulator.spec.rocketmq.known_options import CLASSES_OF, FileKind, fields_of
+from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.rocketmq.known_options import CLASSES_OF, fields_of
 from nodes.config import BrokerConfig, options
 
 _NULL = "null"

@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterator
 
 from emulator.spec.model.addresses import addresses
 from emulator.spec.model.scenario import BrokerSpec, Scenario
-from emulator.spec.reading.user_code import ALLOW_CODE
+from emulator.spec.reading.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import named_code
-from emulator.spec.refusals.account_checks import refused_by_accounts
-from emulator.spec.refusals.auth_checks import refused_by_auth
-from emulator.spec.refusals.proxy_auth_checks import refused_by_proxies
 from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.address_checks import unreachable_addresses
 from emulator.spec.warnings.controller_checks import harmful_controllers
@@ -25,7 +22,8 @@ from emulator.spec.warnings.refused_calls import refused_calls
 from emulator.spec.warnings.strategy_checks import harmful_strategies
 from emulator.spec.warnings.unusual_values import unusual_values
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
-from nodes.config import AllocateStrategy, BrokerRole, Exclusivity
+from nodes.config import AllocateStrategy, BrokerConfig, BrokerRole, Exclusivity
+from nodes.config.proxy import ProxyConfig
 from nodes.container.tables.broker_file import RefusedBrokerError, read_broker_file, write_broker_file
 from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.protocol.headers_statefulset import ProbePath
@@ -60,14 +58,36 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *faults_that_end_before_the_start(scenario),
         *_refused_by_containers(scenario),
         *_delays(scenario),
-        *refused_by_accounts(scenario, addresses(scenario)),
-        *refused_by_auth(scenario, addresses(scenario)),
-        *refused_by_proxies(scenario, addresses(scenario)),
+        *_refused_by_acl(scenario),
         *refused_calls(scenario),
         *unusual_values(scenario),
         *_code_not_run(scenario),
     ]
     return merged(found)
+
+
+def _refused_by_acl(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    """What brokers and proxies with ACL refuse, and options of ACL without effect."""
+    configs: list[BrokerConfig | ProxyConfig] = [
+        *(broker.config for broker in scenario.brokers),
+        *(proxy.config for proxy in scenario.proxies),
+    ]
+    if not any(map(_mentions_acl, configs)):
+        return
+    # These need the codec of every request, which takes as long to load as the rest of a scenario.
+    from emulator.spec.warnings.refused_by_accounts import refused_by_accounts  # noqa: PLC0415
+    from emulator.spec.warnings.refused_by_auth import refused_by_auth  # noqa: PLC0415
+    from emulator.spec.warnings.refused_by_proxies import refused_by_proxies  # noqa: PLC0415
+
+    ips = addresses(scenario)
+    yield from refused_by_accounts(scenario, ips)
+    yield from refused_by_auth(scenario, ips)
+    yield from refused_by_proxies(scenario, ips)
+
+
+def _mentions_acl(config: BrokerConfig | ProxyConfig) -> bool:
+    is_named = config.acl_enable if isinstance(config, BrokerConfig) else config.inner_client_authentication_credentials
+    return config.authentication_enabled or config.authorization_enabled or bool(is_named)
 
 
 def _code_not_run(scenario: Scenario) -> Iterator[HarmfulSetting]:

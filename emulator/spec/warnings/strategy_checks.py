@@ -7,9 +7,8 @@ from types import MappingProxyType
 from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.allocation.by_user import foreign_queues
-from nodes.allocation.strategies import strategy_name, strategy_of
+from nodes.allocation.strategies import STRATEGIES_OF_BROKERS, strategy_name, strategy_of
 from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
-from nodes.broker.tables.clients.assignments import STRATEGIES
 from nodes.config import AllocateStrategy, ConsumerConfig, option_name, options
 from nodes.config.user_functions import named_functions
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue
@@ -46,13 +45,13 @@ def harmful_strategies(scenario: Scenario) -> Iterator[HarmfulSetting]:
 
 def _unknown_to_brokers(consumers: ConsumerGroupSpec) -> Iterator[HarmfulSetting]:
     name = strategy_name(consumers.config)
-    if _asks_brokers(consumers.config) and name not in STRATEGIES:
+    if _asks_brokers(consumers.config) and name not in STRATEGIES_OF_BROKERS:
         yield HarmfulSetting(
             "strategy-unknown-to-brokers",
             consumers.group,
-            f"clientRebalance = false lets brokers assign the queues, and they know {' and '.join(STRATEGIES)}, not "
-            f"{name}: they answer nothing, so members keep what they have, which is no queue from the start, and ask "
-            "again every second",
+            f"clientRebalance = false lets brokers assign the queues, and they know "
+            f"{' and '.join(STRATEGIES_OF_BROKERS)}, not {name}: they answer nothing, so members keep what they have, "
+            "which is no queue from the start, and ask again every second",
         )
 
 

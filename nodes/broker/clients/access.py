@@ -5,8 +5,8 @@ from collections.abc import Callable
 from nodes.broker.clients.denied_beliefs import Denial, DeniedBeliefs
 from nodes.broker.tables.auth.auth_tables import AuthTables
 from nodes.broker.tables.auth.contexts import AuthRequest
-from nodes.broker.tables.auth.errors import AuthenticationError, AuthError, AuthorizationError
-from nodes.broker.tables.clients.plain_access import AccessRequest, AclError, PlainPermissionManager
+from nodes.broker.tables.auth.errors import AclError, AuthenticationError, AuthError, AuthorizationError
+from nodes.broker.tables.clients.plain_access import AccessRequest, PlainPermissionManager
 from nodes.host import Channel, Host, Logger
 from nodes.protocol.acl_signature import ACCESS_KEY
 from nodes.protocol.codes import ResponseCode

@@ -2,12 +2,13 @@
 
 from nodes.allocation.allocating import ALLOCATION
 from nodes.allocation.calculation import calculation_ns
+from nodes.allocation.strategies import STRATEGIES_OF_BROKERS
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import MESSAGE_REQUEST_MODE_FILE, persist_message_request_modes
 from nodes.broker.part import Part
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
-from nodes.broker.tables.clients.assignments import STRATEGIES, do_load_balance
+from nodes.broker.tables.clients.assignments import do_load_balance
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.host import Channel
 from nodes.protocol.bodies import (
@@ -69,7 +70,7 @@ class QueryAssignment(Part):
             )
         if assignments is not None and members is not None:
             await self._calculate(requested, len(queues or ()), len(members.client_ids))
-        if requested.strategy_name not in STRATEGIES:
+        if requested.strategy_name not in STRATEGIES_OF_BROKERS:
             self._broker.host.log.warning("QueryLoad: unsupported strategy", strategy=requested.strategy_name)
         setting = self._tables.rebalance_settings.of(requested.consumer_group)
         return success(request, None, QueryAssignmentResponseBody(assignments, setting=setting))

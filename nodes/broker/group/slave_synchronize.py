@@ -36,9 +36,9 @@ from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID
 from nodes.protocol.registry import ProtocolError, decode_body
 from nodes.rpc.client import RpcClient
-from nodes.rpc.errors import RemotingError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.rpc.server import Handlers
-from nodes.rpc.typed import BrokerError, invoke, succeeded, success
+from nodes.rpc.typed import invoke, succeeded, success
 from nodes.threads import ScheduledThread
 from nodes.values import frozen
 

@@ -29,9 +29,9 @@ from nodes.protocol.static_topics import (
     mock_broker_name,
     static_endpoints,
 )
-from nodes.rpc.errors import RemotingError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.typed import BrokerError, succeeded
+from nodes.rpc.typed import succeeded
 from nodes.threads import ScheduledThread
 from nodes.units import NS_PER_MS
 

@@ -20,9 +20,9 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import AUTO_CREATE_TOPIC, MASTER_ID, Message, MessageQueue
 from nodes.protocol.properties import properties_to_text
 from nodes.rpc.client import RpcClient
-from nodes.rpc.errors import RemotingError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.typed import BrokerError, invoke
+from nodes.rpc.typed import invoke
 
 SendToBroker = Callable[[str | None, str, Message, str], Awaitable[int | None]]
 """Address (None: unknown), brokerName, message, producer group -> code of the answer; raises if there is none."""

@@ -34,10 +34,10 @@ from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encod
 from nodes.protocol.static_topics import LogicQueueMappingItem, MappingRefusedError, TopicQueueMappingDetail, find_item
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.protocol.widths import INT64_MAX
-from nodes.rpc.errors import RemotingError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import Handler, Handlers, InTask
-from nodes.rpc.typed import BrokerError, succeeded, success
+from nodes.rpc.typed import succeeded, success
 
 MAPPING_FILE = "topicQueueMapping.json"
 _SENDS = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)

@@ -21,9 +21,9 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.extra_info import ExtraInfo, parse_extra_info
 from nodes.protocol.registry import decode_header, encode_header
-from nodes.rpc.errors import RemotingError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.rpc.server import Handlers, InTask
-from nodes.rpc.typed import BrokerError, success
+from nodes.rpc.typed import success
 
 _ANSWER_TIMEOUT_MS = 3_000
 _NOTHING = headers.ChangeInvisibleTimeResponseHeader(0, 0, 0)

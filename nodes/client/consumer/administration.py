@@ -23,8 +23,7 @@ from nodes.protocol.command import VERSION_DESC
 from nodes.protocol.model import ConsumerData, Message, MessageQueue, SubscriptionData
 from nodes.protocol.names import retry_topic
 from nodes.protocol.properties import RETRY_TOPIC
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 
 _RESET_PAUSE_MS = 10_000
 _UNANSWERED_OFFSET = -2

@@ -40,8 +40,8 @@ from nodes.protocol.names import INNER_PRODUCER_GROUP
 from nodes.protocol.registry import decode_body
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.routes import sort_queues, topic_subscribe_info
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.rpc.errors import BrokerError, RemotingError
+from nodes.rpc.typed import invoke, succeeded
 
 UNREAD_OFFSET: Final = -2
 """The stored offset could not be read."""

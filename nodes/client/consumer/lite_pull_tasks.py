@@ -18,8 +18,8 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import Message, MessageQueue, SubscriptionData
 from nodes.protocol.sys_flags import PullSysFlag
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke
+from nodes.rpc.errors import BrokerError, RemotingError
+from nodes.rpc.typed import invoke
 from nodes.threads import ScheduledPool, WakeUp
 from nodes.units import NS_PER_MS
 from nodes.values import frozen

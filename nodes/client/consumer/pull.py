@@ -20,8 +20,7 @@ from nodes.protocol.model import Message, MessageModel, MessageQueue, Subscripti
 from nodes.protocol.registry import encode_header
 from nodes.protocol.sys_flags import PullSysFlag
 from nodes.rpc.client import Reply
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.threads import WakeUp
 
 FLOW_CONTROL_DELAY_MS = 50

@@ -10,8 +10,7 @@ from nodes.client.consumer.listener import MessageListener
 from nodes.config import PullConsumerConfig
 from nodes.host import Host
 from nodes.protocol.model import Message, MessageModel, MessageQueue
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.threads import ScheduledPool
 from nodes.values import frozen
 

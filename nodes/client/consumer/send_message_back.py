@@ -10,8 +10,8 @@ from nodes.protocol.names import retry_topic
 from nodes.protocol.properties import DELAY_TIME_LEVEL, RETRY_TOPIC
 from nodes.protocol.retries import retry_delay_level, retry_properties
 from nodes.protocol.static_topics import MOCK_BROKER_PREFIX
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.rpc.errors import BrokerError, RemotingError
+from nodes.rpc.typed import invoke, succeeded
 
 _TIMEOUT_MS = 5_000
 

@@ -13,8 +13,8 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import MessageQueue
 from nodes.rpc.client import RpcClient
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke, invoke_oneway, succeeded
+from nodes.rpc.errors import BrokerError, RemotingError
+from nodes.rpc.typed import invoke, invoke_oneway, succeeded
 from nodes.threads import ScheduledThread
 from nodes.units import NS_PER_MS
 from nodes.values import frozen

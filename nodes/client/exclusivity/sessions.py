@@ -11,8 +11,7 @@ from nodes.protocol.headers_locks import (
 )
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.registry import decode_header
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.values import frozen
 
 

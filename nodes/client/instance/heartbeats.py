@@ -14,8 +14,8 @@ from nodes.protocol.json_text import to_json
 from nodes.protocol.model import MASTER_ID, HeartbeatData
 from nodes.protocol.registry import decode_header, encode_body
 from nodes.rpc.client import RpcClient
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.rpc.errors import BrokerError, RemotingError
+from nodes.rpc.typed import invoke, succeeded
 from nodes.values import frozen
 
 

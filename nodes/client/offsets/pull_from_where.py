@@ -7,7 +7,7 @@ from nodes.client.tables.offset_table import NO_OFFSET
 from nodes.config import CONSUME_TIMESTAMP_FORM, ConsumerConfig
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, ConsumeFromWhere, MessageQueue
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError
 
 _TIMESTAMP_AGE_MS = 30 * 60 * 1_000
 """How far back a consumer starts by default with CONSUME_FROM_TIMESTAMP."""

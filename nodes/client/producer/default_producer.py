@@ -24,8 +24,7 @@ from nodes.protocol.properties import TRANSACTION_PREPARED, properties_to_text
 from nodes.protocol.registry import decode_header, encode_header
 from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.routes import SendWhichQueue, TopicPublishInfo, topic_publish_info
-from nodes.rpc.errors import RemotingError, RemotingTimeoutError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError, RemotingTimeoutError
 from nodes.units import NS_PER_MS
 from nodes.values import frozen
 

@@ -35,9 +35,8 @@ from nodes.protocol.names import DEFAULT_TRACE_REGION, TRACE_TOPIC
 from nodes.protocol.namespaces import without_namespace
 from nodes.protocol.properties import KEYS, MSG_REGION, TRACE_SWITCH, UNIQ_KEY
 from nodes.routes import SendWhichQueue
-from nodes.rpc.errors import RemotingError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.rpc.thread_pool import Admission, ThreadPool
-from nodes.rpc.typed import BrokerError
 from nodes.threads import ScanThread
 
 _TRACE_INSTANCE_NAME = "PID_CLIENT_INNER_TRACE_PRODUCER"

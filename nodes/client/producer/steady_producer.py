@@ -14,8 +14,7 @@ from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.config import ProducerConfig
 from nodes.host import Host
 from nodes.protocol.properties import DELAY_TIME_LEVEL, INSTANCE_ID, KEYS, TAGS, TIMER_DELAY_MS, UNIQ_KEY
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.threads import ScheduledThread
 from nodes.values import frozen
 

@@ -9,8 +9,8 @@ from nodes.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.model import MASTER_ID, MessageQueue
 from nodes.protocol.registry import decode_body
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke, invoke_oneway, succeeded
+from nodes.rpc.errors import BrokerError, RemotingError
+from nodes.rpc.typed import invoke, invoke_oneway, succeeded
 
 _LOCK_TIMEOUT_MS = 1_000
 

@@ -17,8 +17,7 @@ from nodes.client.tables.process_queue import ProcessQueue
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import MessageModel, MessageQueue
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 from nodes.threads import try_lock
 
 _CONSUME_LOCK_WAIT_MS = 500

@@ -28,8 +28,7 @@ from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode
 from nodes.routes import sort_queues
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError
+from nodes.rpc.errors import BrokerError, RemotingError
 
 _BROADCASTING = "broadcasting"
 PULL_DISPATCH_DELAY_MS = 500

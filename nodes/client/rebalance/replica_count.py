@@ -14,8 +14,8 @@ from nodes.protocol.headers_statefulset import ScaleHeader, StatefulSetHeader
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.registry import decode_header
 from nodes.rpc.client import RpcClient
-from nodes.rpc.errors import RemotingError
-from nodes.rpc.typed import BrokerError, invoke, succeeded
+from nodes.rpc.errors import BrokerError, RemotingError
+from nodes.rpc.typed import invoke, succeeded
 from nodes.threads import WakeUp
 
 

@@ -14,7 +14,7 @@ from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.spec.model.scenario import numbered
 from emulator.time.mode import TimeMode
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import OWNERSHIP, TraceTable
 from emulator.trace.segments import SegmentWriter
 from nodes.beliefs import OwnershipEvent

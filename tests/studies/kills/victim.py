@@ -12,7 +12,7 @@ from emulator.console.session import Session
 from emulator.run import run_scenario
 from emulator.testing import a_scenario, broker_groups
 from emulator.time.mode import TimeMode
-from emulator.trace.recorder import Row
+from emulator.trace.batches import Row
 from emulator.trace.schema import TraceTable
 
 _REPORTS_APART_S = 0.01

@@ -5,6 +5,10 @@ class AuthError(Exception):
     """A request is refused."""
 
 
+class AclError(Exception):
+    """ACL 1.0 refuses a request; the text is what RocketMQ's exception says."""
+
+
 class AuthenticationError(AuthError):
     """A request is not of the user that it names, or a change of users is refused."""
 

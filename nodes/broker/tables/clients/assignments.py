@@ -1,12 +1,10 @@
 """Broker-side rebalance: the queues of a member, and the message request mode of each group."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
-from nodes.allocation.averagely import allocate_averagely
-from nodes.allocation.by_circle import allocate_by_circle
 from nodes.allocation.for_pop import allocate_for_pop
-from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationError
+from nodes.allocation.strategies import STRATEGIES_OF_BROKERS
+from nodes.allocation.strategy import AllocationError
 from nodes.protocol.bodies import (
     MessageQueueAssignment,
     MessageRequestModeSerializeWrapper,
@@ -16,11 +14,6 @@ from nodes.protocol.bodies import (
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel, MessageQueue, MessageRequestMode
 from nodes.protocol.registry import decode_body, encode_body
-
-STRATEGIES: Mapping[str, AllocateMessageQueueStrategy] = MappingProxyType(
-    {"AVG": allocate_averagely, "AVG_BY_CIRCLE": allocate_by_circle}
-)
-"""Strategies that brokers know; a member that names another one gets no queue."""
 
 
 def do_load_balance(
@@ -50,7 +43,7 @@ def do_load_balance(
         return None
     if requested.message_model is MessageModel.BROADCASTING or not server_load_balancer_enable:
         return _assignments(queues, mode.mode)
-    allocate = STRATEGIES.get(requested.strategy_name)
+    allocate = STRATEGIES_OF_BROKERS.get(requested.strategy_name)
     if client_ids is None or allocate is None:
         return None
     members = java_sorted(client_ids)

@@ -14,6 +14,7 @@ import hmac
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntFlag
 
+from nodes.broker.tables.auth.errors import AclError
 from nodes.config.accounts import PlainAccessConfig
 from nodes.protocol.acl_signature import ACCESS_KEY, SIGNATURE, signature, signed_content
 from nodes.protocol.errors import ProtocolError
@@ -43,10 +44,6 @@ _NEEDING: Mapping[int, Exchange] = {
 """Request code -> the exchange of a request that needs something of a topic or a group."""
 Needs = dict[str, AccountPermission]
 """Mapping topic, or retry topic of a group -> what a request needs of it."""
-
-
-class AclError(Exception):
-    """A request is refused; the text is what RocketMQ's exception says."""
 
 
 @frozen

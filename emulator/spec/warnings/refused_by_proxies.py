@@ -5,9 +5,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from emulator.spec.model.proxies import has_endpoint
-from emulator.spec.refusals.account_checks import with_known_secrets
-from emulator.spec.refusals.auth_at_start import tables_at
+from emulator.spec.warnings.auth_at_start import tables_at
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
+from emulator.spec.warnings.refused_by_accounts import with_known_secrets
 from nodes.broker.tables.auth.auth_tables import AuthTables
 from nodes.broker.tables.auth.errors import AuthenticationError, AuthError, AuthorizationError
 from nodes.broker.tables.auth.evaluators import require_authentic, require_permission, require_username
