@@ -24,8 +24,8 @@ help: ## print these lines
 
 setup: $(VENV)/installed $(VENV)/tools ## make .venv and install the wheel into it, again only when sources changed
 
-demo: $(VENV)/installed ## run the demonstration, without the tools of the tests
-	$(BIN)/rmqemu demo
+demo: $(VENV)/installed ## run the demonstration and judge it on Spark, without the tools of the tests
+	$(BIN)/rmqemu demo --engine spark
 
 lint: setup ## style, types and import rules
 	$(BIN)/ruff check .

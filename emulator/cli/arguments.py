@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.dataset.engine import EngineName
+from emulator.dataset.engine import EngineChoice
 from emulator.spec.reading.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.trace.schema import TraceLevel
@@ -52,10 +52,11 @@ ToOption = Annotated[
     ),
 ]
 EngineOption = Annotated[
-    EngineName | None,
+    EngineChoice | None,
     typer.Option(
-        help="What executes campaigns and judges runs: tasks of Spark, or this process; RMQEMU_ENGINE names it, too.",
-        show_default="spark, where it is installed",
+        help="What executes campaigns and judges runs: tasks of Spark, or this process; auto: Spark for campaigns, "
+        "datasets, and two million rows or more. RMQEMU_ENGINE names it, too.",
+        show_default="auto",
     ),
 ]
 MasterOption = Annotated[

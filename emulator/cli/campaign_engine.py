@@ -1,4 +1,4 @@
-"""What executes the runs of a campaign and judges them: this process, or Spark where it is installed."""
+"""What executes the runs of a campaign and judges them: Spark where it is installed, else this process."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from emulator.campaign.here import Terms, execute_here
 from emulator.campaign.results import CaseResult
 from emulator.cli.judging import THIS_PROCESS, Judging, name_engine
 from emulator.cli.terminal import complain
-from emulator.dataset.engine import EngineName, engine_of
+from emulator.dataset.engine import Chosen, EngineName, Work, choose_engine
 from emulator.spec import SpecError
 
 _ROWS_PER_RUN = 10_000
@@ -45,18 +45,24 @@ def campaign_engine(
         UserError: options do not go together, or Spark cannot be used although it was named.
     """
     jobs_here = jobs or campaign.jobs or cores()
-    if engine_of(judging.engine, judging.master, judging.remote) is EngineName.SPARK:
+
+    def work() -> Work:
+        return Work(f"a campaign of {len(campaign.cases()):,} runs")
+
+    chosen = choose_engine(judging.engine, judging.master, judging.remote, work)
+    if chosen.engine is EngineName.SPARK:
         if jobs is not None and (judging.master is not None or judging.remote is not None):
             raise SpecError("--jobs", "expected without --master and --remote, which decide how many cores there are")
         require_extra("--engine spark")
-        placed = _placed(judging, jobs_here, is_named=jobs is not None)
+        placed = _placed(judging, chosen, jobs_here, has_jobs=jobs is not None)
         if placed is not None:
-            spark = _OnSpark(placed, before_judging)
+            spark = _OnSpark(placed, chosen.why, before_judging)
             return CampaignEngine(spark.execute, spark.judge)
-    return CampaignEngine(partial(_execute_here, jobs=jobs_here), None)
+        return CampaignEngine(partial(_execute_here, jobs=jobs_here, why="no Java"), None)
+    return CampaignEngine(partial(_execute_here, jobs=jobs_here, why=chosen.why), None)
 
 
-def _placed(judging: Judging, jobs: int, *, is_named: bool) -> Judging | None:
+def _placed(judging: Judging, chosen: Chosen, jobs: int, *, has_jobs: bool) -> Judging | None:
     """Where Spark runs: with so many cores of this machine, unless another place is named; None: there is no Java.
 
     The warm server is no such place: its processes were started in another directory, with another environment.
@@ -71,19 +77,19 @@ def _placed(judging: Judging, jobs: int, *, is_named: bool) -> Judging | None:
     try:
         ensure_java()
     except JavaNotFoundError as error:
-        if judging.engine is not None or judging.master is not None:
+        if chosen.is_named:
             raise
         complain(str(error))
         return None
-    is_elsewhere = where.origin in (Origin.OPTION, Origin.ENVIRONMENT) and not is_named
+    is_elsewhere = where.origin in (Origin.OPTION, Origin.ENVIRONMENT) and not has_jobs
     return judging if is_elsewhere else attrs.evolve(judging, master=f"local[{jobs}]")
 
 
 def _execute_here(
-    directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, jobs: int
+    directory: CampaignDirectory, cases: Sequence[Case], terms: Terms, *, jobs: int, why: str
 ) -> Iterator[CaseResult | None]:
     if cases:
-        name_engine(THIS_PROCESS)
+        name_engine(THIS_PROCESS, why)
     return execute_here(directory, cases, terms, jobs=jobs)
 
 
@@ -92,11 +98,13 @@ class _OnSpark:
 
     Args:
         judging: the place.
+        why: this engine.
         before_judging: see `campaign_engine`.
     """
 
-    def __init__(self, judging: Judging, before_judging: Callable[[], None]) -> None:
+    def __init__(self, judging: Judging, why: str, before_judging: Callable[[], None]) -> None:
         self._judging = judging
+        self._why = why
         self._before_judging = before_judging
         self._is_named = False
 
@@ -132,6 +140,6 @@ class _OnSpark:
         remove_work_at_exit(self._judging.master or "")
         session = open_command_session(self._judging.master, self._judging.remote, rows=rows, uri=uri)
         if not self._is_named:
-            name_engine(describe(session))
+            name_engine(describe(session), self._why)
             self._is_named = True
         return session

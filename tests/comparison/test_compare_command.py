@@ -10,7 +10,7 @@ from emulator.cli.main import app
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.journal import frame
-from support.rmqemu_process import SMALL
+from support.rmqemu_process import ENGINE_OF_TESTS, SMALL
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_a_run_that_was_killed_is_compared_and_that_is_said(runs, tmp_path):
     assert done.exit_code == 0
     assert "First belief that differs" in done.stdout
     killed = "rmqemu: killed: the emulator was killed or could not write on: "
-    assert done.stderr.startswith(f"engine: this process\n{killed}")
+    assert done.stderr.startswith(f"{ENGINE_OF_TESTS}\n{killed}")
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -10,6 +10,7 @@ from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import random_trace
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.cli.main import app
+from support.rmqemu_process import ENGINE_OF_TESTS
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_several_runs_are_a_line_each_and_the_worst_decides_the_status(runs):
 def test_what_is_no_run_is_said_and_the_others_are_judged(runs, tmp_path):
     done = analyze(*runs, tmp_path / "none")
     assert done.stdout.splitlines()[-1] == "2 runs: 1 valid, 1 invalid; service 2 calm; 1 refused"
-    assert done.stderr.startswith(f"engine: this process\nrmqemu: {tmp_path / 'none'} is not a run")
+    assert done.stderr.startswith(f"{ENGINE_OF_TESTS}\nrmqemu: {tmp_path / 'none'} is not a run")
     assert done.exit_code == 2
 
 
@@ -50,7 +51,7 @@ def test_a_damaged_run_among_others_is_reported_by_file(runs, tmp_path):
     segment = next((damaged / "trace").glob("*/seg-000000.parquet"))
     segment.write_bytes(segment.read_bytes()[:-4] + b"zzzz")
     done = analyze(damaged, runs[1])
-    assert done.stderr == f"engine: this process\nrmqemu: {segment} is damaged: its content was changed\n"
+    assert done.stderr == f"{ENGINE_OF_TESTS}\nrmqemu: {segment} is damaged: its content was changed\n"
     assert done.stdout.splitlines()[-1] == "1 run: 1 valid; service 1 calm; 1 refused"
 
 

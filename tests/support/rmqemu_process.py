@@ -12,6 +12,8 @@ from emulator.trace.schema import TABLES
 from support.forked_command import forked
 
 COMMAND = [sys.executable, "-m", "emulator.cli"]
+ENGINE_OF_TESTS = "engine: this process (RMQEMU_ENGINE)"
+"""The first line of commands: the environment of the tests names their engine."""
 
 SMALL = """
 [scenario]
