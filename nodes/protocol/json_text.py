@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 import attrs
@@ -35,6 +36,8 @@ def to_json(value: Any, *, standard: bool = False) -> str:
     # Answers about all queues have many thousands of values, so numbers and objects come first.
     if value.__class__ is int:
         return str(value)
+    if value.__class__ is str:
+        return _text(value, standard=standard)
     names = _names(value.__class__)
     if names is not None:
         named = ((key, getattr(value, name)) for key, name in names)
@@ -68,13 +71,22 @@ def from_json(text: str) -> Any:
     Raises:
         ValueError: it is not JSON of either kind.
     """
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
     return json.loads(_STRING_OR_BARE_KEY.sub(lambda found: found[1] or f'{found[2]}"{found[3]}"', text))
 
 
 def _key(key: Any, *, standard: bool) -> str:
     if _names(key.__class__) is not None:  # an object: newer clients read nothing else there
         return to_json(key, standard=standard)
-    return str(key) if isinstance(key, int) and not standard else json.dumps(str(key), ensure_ascii=standard)
+    return str(key) if isinstance(key, int) and not standard else _text(str(key), standard=standard)
+
+
+def _text(text: str, *, standard: bool) -> str:
+    """A text in quotes; `json.dumps` would make an encoder for each."""
+    return encode_basestring_ascii(text) if standard else encode_basestring(text)
 
 
 def data_version_from_json(text: str, *, now_ms: int) -> DataVersion:

@@ -7,8 +7,6 @@ Mirrors:
 
 from collections.abc import Mapping
 
-import attrs
-
 from nodes.values import frozen
 
 UNUSED_EXPIRE_MS = 60_000
@@ -47,7 +45,7 @@ class PopQueueLocks:
         """Give a lock back, whichever pop holds it: one that was forgotten meanwhile may be another pop's now."""
         found = self._locks.get(key)
         if found is not None:
-            self._locks[key] = attrs.evolve(found, held=False)
+            self._locks[key] = TimedLock(False, found.lock_time_ms)
 
     def is_timeout(self, key: str, now_ms: int, timeout_ms: int) -> bool:
         """Whether a lock was not taken for a while."""
