@@ -29,6 +29,8 @@ demo: $(VENV)/installed ## run the demonstration and judge it on Spark, without 
 
 lint: setup ## style, types and import rules
 	$(BIN)/ruff check .
+	@# Of the rules that ruff calls a preview: the arguments that a docstring names exist.
+	$(BIN)/ruff check --preview --select DOC102 .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

@@ -122,7 +122,7 @@ def code(subject: str, word: str, codes: type[IntEnum]) -> int:
     """Parse a code of RocketMQ, given as a number or a name.
 
     Args:
-        what: `request code` or `response code`.
+        subject: `request code` or `response code`.
         word: to parse.
         codes: all codes with names.
 

@@ -155,8 +155,8 @@ def whole_rule(
 
     Args:
         unit: what it counts.
-        least: smallest number.
-        most: largest number.
+        minimum: smallest number.
+        maximum: largest number.
         limit: largest number that is reported only to who exceeds it; by default that of an int of Java, or a year.
     """
     counted = f" of {unit}" if unit else ""

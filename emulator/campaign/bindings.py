@@ -118,7 +118,7 @@ def entry_problem(directory: CampaignDirectory, case_result: CaseResult, entry: 
 
     Args:
         directory: of the campaign.
-        executed: the line of the case.
+        case_result: the line of the case.
         entry: the run of that name.
         uri: of the dataset.
     """

@@ -41,7 +41,7 @@ def shrink_command(
     """Shrink the failure of a case of a campaign, or of a scenario file.
 
     Args:
-        what: directory of a campaign, or scenario file.
+        path: directory of a campaign, or scenario file.
         case: of the campaign, `VARIANT:SEED`.
         seed: for a scenario file, instead of its own.
         on: ids of the invariants that must stay broken.

@@ -35,7 +35,7 @@ def say(socket: Path, words: Words) -> Iterator[str]:
 
     Raises:
         ControlError: no cluster listens on the socket.
-        RefusedError: the verb was refused; of a script, the lines before it were executed.
+        VerbRefusedError: the verb was refused; of a script, the lines before it were executed.
     """
     match list(words):
         case [verb, file] if verb == SCRIPT:

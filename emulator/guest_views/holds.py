@@ -114,7 +114,7 @@ class Holds:
 
         Args:
             queue: of a group.
-            asked: identifies the pull.
+            requested: identifies the pull.
             offset: of the first requested message.
             now_ms: current time.
         """

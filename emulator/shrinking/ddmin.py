@@ -19,7 +19,7 @@ def minimised(items: Sequence[int], fails: Fails, *, likely: Sequence[int] = (),
         fails: is never asked about more items than there are.
         likely: the items that probably matter, the likeliest first: the first 1, 2, 4, ... of them are tried alone
             before anything else, and they are left out last.
-        least: fewest items to keep.
+        minimum: fewest items to keep.
     """
     retained = [*(item for item in items if item not in likely), *(item for item in items if item in likely)]
 

@@ -24,7 +24,7 @@ async def serve_web(session: Session, listening: socket.socket, report_line: Cal
     Args:
         session: of the run.
         listening: from `emulator.web.gate.listen`; closed at the end.
-        report: called with a line that contains the URL.
+        report_line: called with a line that contains the URL.
     """
     port = int(listening.getsockname()[1])
     gate = Gate(port, secrets.token_urlsafe(_TOKEN_BYTES))

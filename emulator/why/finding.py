@@ -49,7 +49,7 @@ def find(trace: TraceRows, requested: Question, names: NodeNames) -> Finding:
 
     Args:
         trace: of the run.
-        asked: the question.
+        requested: the question.
         names: of the nodes.
 
     Raises:

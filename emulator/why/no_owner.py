@@ -33,7 +33,7 @@ def no_owner_lines(trace: TraceRows, group: str, requested: QueueQuestion, names
     Args:
         trace: of the run.
         group: the consumer group.
-        asked: the queue, and when.
+        requested: the queue, and when.
         names: of the nodes.
 
     Returns:

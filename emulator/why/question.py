@@ -239,7 +239,7 @@ def no_question_about(subject: str, wrong: str, known: Sequence[str], ask: str) 
     """An unknown name in a question, with the nearest question that has an answer.
 
     Args:
-        what: kind of the name: `group`.
+        subject: kind of the name: `group`.
         wrong: the name in the question.
         known: names about which the question has an answer; those that RocketMQ made, such as %RETRY%, come last.
         ask: the question, with `{}` where the name stands.

@@ -1,6 +1,8 @@
 """Rules of the house that no tool of the trade checks."""
 
 import ast
+import builtins
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -106,6 +108,27 @@ def test_nothing_iterates_a_set_that_is_written_down_there():
 def _makes_a_set(node: ast.expr) -> bool:
     called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset")
     return called or isinstance(node, ast.Set | ast.SetComp)
+
+
+RAISED = re.compile(r"^    (\w+(?:, \w+)*):", re.MULTILINE)
+"""The names of a line of the section `Raises:`; those of other packages have a dot."""
+
+
+def test_the_errors_that_docstrings_name_exist():
+    classes = {
+        node.name for path in modules(*PACKAGES) for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)
+    }
+    missing = [
+        f"{where(path)}:{node.lineno} {name}"
+        for path in modules(*PACKAGES)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for names in RAISED.findall((ast.get_docstring(node) or "").partition("Raises:")[2])
+        for name in names.split(", ")
+        if name not in classes and not hasattr(builtins, name)
+    ]
+
+    assert missing == []
 
 
 def test_no_file_grows_beyond_500_lines():

@@ -159,7 +159,7 @@ def require_known(key: str, subject: str, name: str, known: Sequence[str], named
 
     Args:
         key: where it stands.
-        what: the kind of thing that the name should name, for the message.
+        subject: the kind of thing that the name should name, for the message.
         name: to look up.
         known: names that exist.
         named: what has such names, if that is not `what`.

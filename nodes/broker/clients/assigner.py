@@ -207,7 +207,7 @@ def _allocate_queues(
     Args:
         strategy: by name.
         parameters: of the strategy.
-        asked: for which group and topic.
+        requested: for which group and topic.
         merged: topic -> queues that are divided together; empty: only those of the topic.
 
     Raises:

@@ -230,7 +230,7 @@ class PullMessage(Part):
         """The subscription of a pull: its own, or that of the group's heartbeats.
 
         Raises:
-            RefusedError: a check fails; they are made in RocketMQ's order.
+            RequestRefusedError: a check fails; they are made in RocketMQ's order.
         """
         broker, group = self._broker, header.consumer_group
         if broker.broker_id != MASTER_ID and not broker.config.slave_read_enable:

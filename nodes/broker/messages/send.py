@@ -212,7 +212,7 @@ class SendMessage(Part):
             What is set when the nameservers have answered the registration of the new topic; None: it is not new.
 
         Raises:
-            RefusedError: this broker does not take messages of the topic.
+            RequestRefusedError: this broker does not take messages of the topic.
         """
         broker = self._broker
         known = broker.topics.select_topic_config(header.topic)
@@ -233,7 +233,7 @@ class SendMessage(Part):
         """The queue of a message, drawn if the header leaves it open.
 
         Raises:
-            RefusedError: the topic does not exist, or it has no such queue.
+            RequestRefusedError: the topic does not exist, or it has no such queue.
         """
         config = self._broker.topics.select_topic_config(header.topic)
         if config is None:
@@ -267,7 +267,7 @@ class SendMessage(Part):
         A group with any locked queue is taken for an ordered one: its messages here were consumed often enough.
 
         Raises:
-            RefusedError: the group of the retry topic does not exist.
+            RequestRefusedError: the group of the retry topic does not exist.
         """
         if not header.topic.startswith(RETRY_TOPIC_PREFIX):
             return header.topic, queue_id, properties

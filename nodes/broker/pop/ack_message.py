@@ -111,7 +111,7 @@ class AckMessage:
         """Acknowledge the messages of one pop; offsets that its queue does not have are passed over.
 
         Raises:
-            RefusedError: an ordered batch has no such message.
+            RequestRefusedError: an ordered batch has no such message.
             ValueError: it cannot be read.
         """
         topic = real_topic(entry.topic, entry.consumer_group, entry.retry)
@@ -140,7 +140,7 @@ class AckMessage:
         """Take an acknowledgement in memory, or write it; it counts as done even if that fails.
 
         Raises:
-            RefusedError: this process has no database.
+            RequestRefusedError: this process has no database.
         """
         if self._service.is_enabled:
             for offset in ack.ack_offsets:
@@ -172,7 +172,7 @@ class AckMessage:
         """Acknowledge a message of an ordered batch; a queue that is free then wakes a pop.
 
         Raises:
-            RefusedError: the batch has no such message.
+            RequestRefusedError: the batch has no such message.
         """
         topic, group, queue_id = ck.topic, ck.cid, ck.queue_id
         query, orders = self._offsets.table.query_offset, self._orders
@@ -201,7 +201,7 @@ class AckMessage:
         """Refuse an offset outside the queue; the one behind its end is inside.
 
         Raises:
-            RefusedError: it is outside.
+            RequestRefusedError: it is outside.
         """
         low, high = self._broker.store.min_offset(topic, queue_id), self._broker.store.max_offset(topic, queue_id)
         if not low <= offset <= high:

@@ -82,7 +82,7 @@ class ChangeInvisibleTime:
         """Refuse an offset outside the queue.
 
         Raises:
-            RefusedError: it is outside.
+            RequestRefusedError: it is outside.
         """
         store, topic, queue_id = self._broker.store, header.topic, header.queue_id
         if not store.min_offset(topic, queue_id) <= header.offset < store.max_offset(topic, queue_id):
@@ -116,7 +116,7 @@ class ChangeInvisibleTime:
         """Write the new check point, then acknowledge the old one; the caller waits 3 s at most.
 
         Raises:
-            RefusedError: the new check point was not stored, or this took too long.
+            RequestRefusedError: the new check point was not stored, or this took too long.
         """
         times = (header.offset, self._broker.host.clock.now_ms(), header.invisible_time)
         new = PopCheckPoint(header.topic, header.consumer_group, header.queue_id, *times, 1, old.broker_name, (0,))

@@ -101,7 +101,7 @@ class PopConsumerService:
         """Whether pops go through the database.
 
         Raises:
-            RefusedError: they would, but this process has none.
+            RequestRefusedError: they would, but this process has none.
         """
         if not self._broker.config.pop_consumer_kv_service_enable:
             return False

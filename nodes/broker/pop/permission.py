@@ -11,7 +11,7 @@ def require_readable_broker(broker: BrokerContext, verb: str) -> None:
     """Refuse requests of a broker that may not be read.
 
     Raises:
-        RefusedError: it may not.
+        RequestRefusedError: it may not.
     """
     if not is_readable(broker.config.broker_permission):
         remark = f"the broker[{broker.ip}] {verb} message is forbidden"
@@ -22,7 +22,7 @@ def readable_topic(broker: BrokerContext, channel: Channel, topic: str, queue_id
     """The topic, if the group may read this queue of it, or with a negative queue id any.
 
     Raises:
-        RefusedError: a check fails; they are made in RocketMQ's order.
+        RequestRefusedError: a check fails; they are made in RocketMQ's order.
     """
     config = broker.topics.select_topic_config(topic)
     if config is None:
@@ -53,7 +53,7 @@ def require_queue_of_handle(broker: BrokerContext, channel: Channel, topic: str,
     """Refuse an acknowledgement, or a change of the invisible time, in a queue that is not there.
 
     Raises:
-        RefusedError: there is no such topic or queue.
+        RequestRefusedError: there is no such topic or queue.
     """
     config = broker.topics.select_topic_config(topic)
     if config is None:

@@ -110,7 +110,7 @@ class PopMessage:
         """The topic and the subscription of a pop; without expression there is none.
 
         Raises:
-            RefusedError: a check fails; they are made in RocketMQ's order.
+            RequestRefusedError: a check fails; they are made in RocketMQ's order.
         """
         broker, group = self._broker, header.consumer_group
         self._consumers.compensate_basic_consumer_info(group, ConsumeType.CONSUME_POP, MessageModel.CLUSTERING)
@@ -131,7 +131,7 @@ class PopMessage:
         """Note the subscription of a pop to its topic and to the retry topic.
 
         Raises:
-            RefusedError: the expression cannot be read.
+            RequestRefusedError: the expression cannot be read.
         """
         broker, group = self._broker, header.consumer_group
         kind = header.exp_type if header.exp else TAG

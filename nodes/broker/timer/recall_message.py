@@ -67,7 +67,7 @@ class RecallMessage(Part):
         """The handle of a message that may still be taken back.
 
         Raises:
-            RefusedError: it may not.
+            RequestRefusedError: it may not.
         """
         broker = self._broker
         if not broker.config.recall_message_enable:

@@ -27,7 +27,7 @@ def do_load_balance(
     """The queues of a member, computed again for every request; nothing makes the brokers of a topic agree.
 
     Args:
-        asked: the request.
+        requested: the request.
         mode: message request mode of the group.
         queues: queues of the topic as this broker knows them, sorted; None: the topic is unknown.
         client_ids: members of the group as this broker knows them; None: the group is unknown.

@@ -115,8 +115,8 @@ class PinnedAssignments:
         """Answer a member.
 
         Args:
-            asked: the question; a client that is no member gets no queue.
-            allocate: the strategy; whatever it raises is a problem of the answer, and everybody keeps its queues.
+            requested: the question; a client that is no member gets no queue.
+            allocate_queues: the strategy; what it raises is a problem of the answer, and everybody keeps its queues.
             now_ms: wall clock.
         """
         group = self._groups.setdefault((requested.group, requested.topic), _PinnedGroup())
