@@ -1,6 +1,6 @@
 """Scenarios: their values, the files that describe them, and the checks that refuse or warn.
 
-May import `time` and `base`.
+May import `acts`, `time` and `base`.
 """
 
 from importlib import import_module

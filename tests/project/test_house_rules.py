@@ -3,10 +3,12 @@
 import ast
 import builtins
 import re
+import tomllib
 from collections.abc import Iterator
 
 import pytest
 
+import emulator
 from project.house import PACKAGES, ROOT, modules, parsed, where
 
 PURE_STDLIB = (
@@ -129,6 +131,14 @@ def test_the_errors_that_docstrings_name_exist():
     ]
 
     assert missing == []
+
+
+def test_the_package_lists_its_packages_as_the_borders_do():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract.get("containers") == ["emulator"])
+    listed = re.findall(r"`(\w+)`", (emulator.__doc__ or "").partition("those after it: ")[2].partition(". All")[0])
+
+    assert listed == [name for layer in layers for name in layer.split(" | ")]
 
 
 def test_no_file_grows_beyond_500_lines():
