@@ -54,6 +54,26 @@ def test_no_one_who_consumes_has_no_lag():
     assert lags(HandMadeTrace().at(1).store(0, 1, 2)) == []
 
 
+def test_a_group_whose_last_member_has_ended_goes_on_to_be_behind_by_what_that_one_wanted():
+    trace = member(HandMadeTrace().life("broker-a", "started", role="broker"), expression="a")
+    trace.at(2).life("c1", "killed")
+    for second, tags in ((3, "a"), (4, "b"), (5, "a")):
+        trace.at(second).message("broker-a", "stored", second - 3, tags=tags)
+    assert lags(trace) == [(0, "", 3, 5.0, 3)], "offsets are counted, also of a message between two that it wanted"
+
+
+def test_a_group_that_has_unsubscribed_is_not_behind():
+    trace = begun().at(2).believe("c1", None, "g/t", "subscription").life("c1", "stopping").at(3).store(0, 1)
+    assert lags(trace) == []
+
+
+def test_a_member_that_comes_back_catches_up_with_what_came_in_the_meantime():
+    trace = begun().at(2).life("c1", "killed").at(3).store(0, 1)
+    member(trace.at(5)).at(6).consume("c1", 0, 1)
+    (series,) = found_in(trace, 8)["lag_series"]
+    assert series.per_s == (0, 0, 0, 2, 2, 2, 2, 0)
+
+
 def test_each_consumer_that_broadcasts_has_its_own_lag():
     trace = HandMadeTrace().life("broker-a", "started", role="broker")
     for node in ("c1", "c2"):

@@ -61,6 +61,10 @@ class Naive:
                 there.pop((row[2], row[4]), None)
         return there
 
+    def has_subscribed(self, upto_ns):
+        """Whether any member ever has: where none lives, the subscription of the last one counts."""
+        return any(table == "beliefs" for row, table in self.rows if row[1] <= upto_ns)
+
     def state(self, queue, upto_ns):
         """Offset below which everything is done, end of the backlog, whether it moved in the last instant."""
         done, end, log_end, last, moved, begun = None, 0, 0, -1, False, False
@@ -70,7 +74,7 @@ class Naive:
             event, offset = row[5], row[10]
             if event == "stored":
                 rewritten, log_end = offset < log_end, offset + 1
-                if self.members(row[1]):
+                if self.has_subscribed(row[1]):
                     done, end = offset if done is None else done, offset + 1
                 if rewritten and done is not None:
                     done, end = min(done, offset), min(end, offset + 1)
@@ -80,7 +84,7 @@ class Naive:
             moved = moved or (row[1] == upto_ns and event != "acquired" and news)
             is_first = event == "acquired" and not begun  # it may begin with messages that are older than the group
             done = reached if done is None or is_first else max(done, reached)
-            if event == "acquired" and self.members(row[1]):
+            if event == "acquired" and self.has_subscribed(row[1]):
                 end = max(end, log_end)
             begun = True
             last = last if event == "acquired" else offset

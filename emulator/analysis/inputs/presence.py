@@ -94,6 +94,8 @@ class _PresentGroup:
     """Live processes that named the group when they started."""
     subscriptions: dict[str, Holders[Mapping[str, Any]]] = attrs.Factory(dict)
     """Mapping topic -> subscriptions of live members."""
+    left: dict[str, Steps[Mapping[str, Any] | None]] = attrs.Factory(dict)
+    """Mapping topic -> the subscription of the last live member when its process ended; None: it had given it up."""
     views: dict[str, Holders[_Counts]] = attrs.Factory(dict)
     """Mapping topic -> the queues that live members see."""
     known_ns: dict[str, int] = attrs.Factory(dict)
@@ -164,6 +166,8 @@ class Presence(Watcher):
         self.processes.forget()
         for holders in (*self._routes.values(), *(item for known in self._groups.values() for item in known.every())):
             holders.forget()
+        for left in (steps for known in self._groups.values() for steps in known.left.values()):
+            left.forget()
 
     # --- groups -----------------------------------------------------------------------
 
@@ -241,6 +245,14 @@ class Presence(Watcher):
         """Whether a live member subscribed to messages with these tags before a row; SQL92 selects all of them."""
         return any(_selects(subscription, tags) for subscription in self.subscriptions(group, topic, seq))
 
+    def is_awaited(self, group: str, topic: str, tags: str, seq: int) -> bool:
+        """As `is_wanted`; a group whose last member has ended goes on to be behind, by the subscription of that one."""
+        if any(True for _ in self.subscriptions(group, topic, seq)):
+            return self.is_wanted(group, topic, tags, seq)
+        known = self._groups.get(group)
+        left = known.left[topic].before(seq) if known is not None and topic in known.left else None
+        return left is not None and _selects(left, tags)
+
     def consumer_groups(self, topic: str, seq: int) -> Iterator[str]:
         """Groups with a member that subscribed to a topic before a row."""
         return (group for group, since in self._subscribers.get(topic, {}).items() if since < seq)
@@ -307,7 +319,11 @@ class Presence(Watcher):
         for routes in self._routes.values():
             routes.hold(process, row.seq, row.t_ns, None)
         for group in self._groups_of.get(process[0], ()):
-            for holders in self._groups[group].every():
+            known = self._groups[group]
+            for topic, subscribed in known.subscriptions.items():
+                if tuple(subscribed.now) == (process,):
+                    known.left.setdefault(topic, Steps(None)).set(row.seq, row.t_ns, subscribed.now[process])
+            for holders in known.every():
                 holders.hold(process, row.seq, row.t_ns, None)
 
     def _belief(self, row: BeliefRow) -> None:
@@ -368,6 +384,8 @@ class Presence(Watcher):
         value = json.loads(row.value)
         self._know(known, group, topic, row.t_ns)
         known.subscriptions.setdefault(topic, Holders()).hold(process, row.seq, row.t_ns, value)
+        if value is None and topic in known.left:
+            known.left[topic].set(row.seq, row.t_ns, None)
         if (value or {}).get("model") == MessageModel.BROADCASTING and known.broadcasts_seq == NEVER:
             known.broadcasts_seq, known.broadcasts_ns = row.seq, row.t_ns
         known.is_shared = known.is_shared or (value or {}).get("delivery") == Delivery.PROXY

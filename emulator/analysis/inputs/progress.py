@@ -88,7 +88,7 @@ class _Position:
     offset: int
     """Everything below is done."""
     end: int = 0
-    """One above the last message that a member subscribes to."""
+    """One above the last message that a member subscribes to, or the last one that ended did."""
     since_ns: int = -1
     """Since when nothing moves; -1: it is not stalled."""
     last: int = -1
@@ -211,7 +211,7 @@ class QueueProgress:
         self._first_ns = row.t_ns if self._first_ns < 0 else self._first_ns
         self._last_tags = row.tags
         for group in self._presence.consumer_groups(row.topic, row.seq):
-            if self._presence.is_wanted(group, row.topic, row.tags, row.seq):
+            if self._presence.is_awaited(group, row.topic, row.tags, row.seq):
                 for key in self._consumers(GroupQueue(group, *self._place), row):
                     self._position(key, row.offset).end = row.offset + 1
         for key, position in self._positions.items() if is_rewritten else ():
@@ -223,8 +223,8 @@ class QueueProgress:
     def _stored_for(self, queue: GroupQueue, seq: int) -> int:
         """The offset behind the last message of the queue, if a member subscribes to it; else 0."""
         tags = self._last_tags
-        is_wanted = tags is not None and self._presence.is_wanted(queue.group, queue.topic, tags, seq)
-        return self._end if is_wanted else 0
+        is_awaited = tags is not None and self._presence.is_awaited(queue.group, queue.topic, tags, seq)
+        return self._end if is_awaited else 0
 
     def _keys(self, row: MessageRow | OwnershipRow) -> Iterator[Consumer]:
         if not self._presence.broadcasts(row.group, row.seq):
