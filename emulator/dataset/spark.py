@@ -3,7 +3,6 @@
 import atexit
 import logging
 import os
-import secrets
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -12,27 +11,29 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from emulator.dataset.archive import archive_options
+from emulator.dataset.guarding import guarded_environment, guarding_settings, secret_settings
 from emulator.dataset.java import ensure_java
 from emulator.dataset.masters import settings_of
 from emulator.dataset.settings import (
     LOG,
     PACKAGE_PARENT,
     QUIET,
-    SECRET_VARIABLE,
     SMALL_ROWS,
     java_options,
     places,
     query_settings,
     scratch,
-    secret_settings,
+    sockets_folder,
+    temporary_folder,
 )
 
 STDERR = 2
 JVM_EXIT_S = 10.0
+_UI = "spark.ui.enabled"
 _CONNECT_MODE, _REMOTE = "SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"
 
 
@@ -63,26 +64,22 @@ def spark_session(
     # Registered after the removal of the scratch folder, so that it runs before.
     atexit.unregister(end_java)
     atexit.register(end_java)
-    builder = SparkSession.builder.master(master).appName(app_name)
-    ours = QUIET | secret_settings(master) | _of_this_process(master, java, optimises=rows > SMALL_ROWS)
-    for key, value in (ours | (settings or {})).items():
-        builder = builder.config(key, value)
+    chosen = settings or {}
+    guards = guarding_settings(master, sockets_folder(scratch()), ui=chosen.get(_UI) == "true")
+    ours = QUIET | guards | _of_this_process(master, java, optimises=rows > SMALL_ROWS)
+    conf = SparkConf().setMaster(master).setAppName(app_name).setAll(list((ours | chosen).items()))
     starts = SparkContext._gateway is None  # noqa: SLF001 - the only way to know whether Java runs
-    with _without_connect(), _with_secret(), silent_java() if silent and starts else nullcontext():
+    with (
+        _without_connect(),
+        guarded_environment(master) as environment,
+        silent_java() if silent and starts else nullcontext(),
+    ):
+        # What is set before Java runs becomes an argument of it, which other users of the machine read.
+        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - there is no public way to start it
+        builder = SparkSession.builder.config(conf=conf)
+        for key, value in secret_settings(master, environment).items():
+            builder = builder.config(key, value)
         return builder.getOrCreate()
-
-
-@contextmanager
-def _with_secret() -> Iterator[None]:
-    """A JVM that is started has a secret of its own, unless the user has chosen one."""
-    is_ours = SECRET_VARIABLE not in os.environ
-    if is_ours:
-        os.environ[SECRET_VARIABLE] = secrets.token_hex(32)
-    try:
-        yield
-    finally:
-        if is_ours:
-            del os.environ[SECRET_VARIABLE]
 
 
 @contextmanager
@@ -192,6 +189,7 @@ def _of_this_process(master: str, java: Path, *, optimises: bool) -> dict[str, s
     settings = places(folder) | {"spark.driver.extraJavaOptions": options}
     if master.startswith("local"):
         settings["spark.executorEnv.PYTHONPATH"] = str(PACKAGE_PARENT)
+        settings["spark.executor.extraJavaOptions"] = temporary_folder(folder)
     return settings
 
 
