@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -79,7 +79,14 @@ def spark_session(
         builder = SparkSession.builder.config(conf=conf)
         for key, value in secret_settings(master, environment).items():
             builder = builder.config(key, value)
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+    # It would print a traceback of its own when Java ends by itself.
+    setattr(session.sparkContext._accumulatorServer, "handle_error", _say_nothing)  # noqa: B010, SLF001 - see above
+    return session
+
+
+def _say_nothing(_request: object, _address: object) -> None:
+    """What Java has sent half is of no use; who asked Java gets its error."""
 
 
 @contextmanager
@@ -149,7 +156,8 @@ def end_java(exit_s: float | None = None) -> None:
     logging.disable(logging.CRITICAL)
     context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - there is no public access
     if context is not None:
-        context.stop()
+        with suppress(Exception):  # Java has ended by itself, such as without memory, which was said
+            context.stop()
     if process is not None and process.stdin is not None:
         process.stdin.close()
         try:
