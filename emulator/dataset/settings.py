@@ -1,11 +1,14 @@
 """Settings of Spark: quiet, with all files in a scratch folder, and chosen by how many rows there are to read."""
 
 import atexit
+import fcntl
 import functools
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from emulator.base.errors import UserError
@@ -70,6 +73,7 @@ message of a stranger there would be a stack of 3 kB, and 20,000 messages come i
 
 SCRATCH_BYTES_MIN = 100 << 20
 """Spark starts with less, and fails at its first shuffle."""
+_PREFIX, _LOCK, _NEW_LOCK = "rmqemu-spark-", "lock", "lock.new"
 _SOCKETS, _SHORT = "sockets", "/tmp"  # noqa: S108 - a folder of its own is made there
 _SOCKET_PATH_BYTES_MAX = 103
 """Of BSDs; Linux has four more."""
@@ -129,15 +133,37 @@ def places(folder: Path) -> dict[str, str]:
 
 @functools.cache
 def scratch() -> Path:
-    """The scratch folder of this process, which is removed at its end.
+    """The scratch folder of this process, which is removed at its end; also those of processes that were killed.
 
     Raises:
         NoRoomError: there is no room for it.
     """
-    require_room(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix="rmqemu-spark-"))
+    parent = Path(tempfile.gettempdir())
+    for left in sorted(parent.glob(f"{_PREFIX}*")):
+        if _is_left(left):
+            remove_scratch(left)
+    require_room(parent)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    # Held until this process ends, however it does; seen by others when it is held.
+    lock = os.open(folder / _NEW_LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (folder / _NEW_LOCK).rename(folder / _LOCK)
     atexit.register(remove_scratch, folder)
     return folder
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether a scratch folder is one of this user whose process has gone."""
+    try:
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            return False
+        with (folder / _LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # it is in use, or just being made
+        return False
+    return True
 
 
 def sockets_folder(folder: Path) -> Path:
