@@ -194,6 +194,20 @@ def require_own_folder(path: Path) -> None:
             raise UnexpectedFileError(errno.ENOTDIR, f"expected a folder, not {kind}", str(path))
 
 
+def require_own_tree(path: Path) -> None:
+    """Refuse a folder, if there is one, in which anything is a link: a library that writes there would follow it.
+
+    Raises:
+        UnexpectedFileError: there is a link, or a file in the place of the folder.
+    """
+    require_own_folder(path)
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            found = Path(folder, name)
+            if found.is_symlink():
+                raise UnexpectedFileError(errno.EINVAL, "expected no link in this folder", str(found))
+
+
 def resolved(path: Path) -> Path:
     """The absolute path without links; of what is none, the path as it is."""
     try:

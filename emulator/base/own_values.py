@@ -13,10 +13,11 @@ from typing import Any
 from emulator.base.errors import UserError
 
 _CONTAINERS = frozenset(
-    {("builtins", "set"), ("builtins", "frozenset"), ("builtins", "range")}
+    {("builtins", "set"), ("builtins", "frozenset")}
     | {("collections", name) for name in ("Counter", "OrderedDict", "defaultdict", "deque")}
     | {("array", "array"), ("array", "_array_reconstructor"), ("functools", "partial")}
 )
+_RANGE_MAX = 1_000_000
 
 
 class ForeignValueError(UserError):
@@ -41,6 +42,14 @@ def unpickled(content: bytes, packages: Collection[str]) -> Any:
         raise ForeignValueError(f"no value of this program: {type(error).__name__}") from error
 
 
+def _short_range(*bounds: int) -> range:
+    """A range that has no more numbers than values of this program have: a set can be made of it."""
+    found = range(*bounds)
+    if found[_RANGE_MAX:]:
+        raise ForeignValueError(f"no value of this program: a range of more than {_RANGE_MAX} numbers")
+    return found
+
+
 class _RestrictedUnpickler(pickle.Unpickler):
     def __init__(self, content: bytes, packages: Collection[str]) -> None:
         super().__init__(io.BytesIO(content))
@@ -51,6 +60,8 @@ class _RestrictedUnpickler(pickle.Unpickler):
             return super().find_class(module, name)
         if (module, name) == ("builtins", "getattr"):
             return self._method
+        if (module, name) == ("builtins", "range"):
+            return _short_range
         if self._is_ours(module):
             found = super().find_class(module, name)
             if isinstance(found, type) and found.__module__ == module:

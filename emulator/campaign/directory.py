@@ -172,7 +172,7 @@ def _require_own_folders(path: Path) -> None:
     Raises:
         UnexpectedFileError: one is a link, or a file.
     """
-    for folder in (PARTS, RUNS, SCENARIOS, UNLANDED, TABLES):
+    for folder in (PARTS, RUNS, SCENARIOS, UNLANDED, UNDER_WAY, TABLES, DATASET):
         require_own_folder(path / folder)
 
 
@@ -345,5 +345,7 @@ def save_code(scenario: Scenario, folder: Path) -> None:
         OSError: the folder cannot be written.
     """
     for relative_path, content in sources(scenario).items():
+        for parent in reversed(Path(relative_path).parents):
+            require_own_folder(folder / parent)
         (folder / relative_path).parent.mkdir(parents=True, exist_ok=True)
         put_in_place(_FILES, folder / relative_path, content)

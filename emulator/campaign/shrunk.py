@@ -5,7 +5,6 @@ hung, it must do so, too.
 """
 
 import shlex
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,14 +15,16 @@ import tomli_w
 from emulator.analysis.judge import judge_run
 from emulator.analysis.report import RulesVerdict
 from emulator.base.errors import UserError
+from emulator.base.files import require_own_folder
 from emulator.base.text import listed
 from emulator.campaign.campaign import TIMEOUT_MS, Case
 from emulator.campaign.case import DiskError
 from emulator.campaign.case_runner import CaseRunner
-from emulator.campaign.directory import save_code
+from emulator.campaign.directory import is_campaign, remove, save_code
 from emulator.campaign.measured import broken_in
 from emulator.campaign.results import CaseResult, Outcome
 from emulator.history.rows.lookup import UnreadableTraceError
+from emulator.lake.sources import is_run
 from emulator.shrinking import RUNS_MAX, ShrinkingInterrupted, ShrinkRun, Shrunk, shrink
 from emulator.spec import Scenario, to_dict
 from emulator.spec.reading.permission_of_code import ALLOW_CODE
@@ -146,6 +147,7 @@ class Shrinker:
         """
         scenario = stood_in(resolved(scenario))
         is_new = not self.folder.exists()
+        self._require_place(case)
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         self.folder.mkdir(OWNER_ALONE, exist_ok=True)
         try:
@@ -157,6 +159,20 @@ class Shrinker:
             if is_new:
                 with suppress(OSError):  # there is a result in it
                     self.folder.rmdir()
+
+    def _require_place(self, case: Case) -> None:
+        """Refuse to write where a link of a borrowed campaign leads, and to remove what is none of ours.
+
+        Raises:
+            ShrinkError: another folder is there.
+            OSError: a link is there.
+        """
+        if is_campaign(self.folder.parent):
+            require_own_folder(self.folder)
+        place = self.folder / case.name
+        require_own_folder(place)
+        if place.exists() and not is_run(place):
+            raise ShrinkError(f"{place}: expected no such folder, or a run, which is replaced")
 
     def _shrink(self, runner: CaseRunner, case: Case, scenario: Scenario, on: Sequence[str]) -> ShrunkCase:
         first, run = runner.execute(case, scenario)
@@ -183,7 +199,8 @@ class Shrinker:
         head = f"# The smallest scenario found that {found.kind.words()} as {name} does.\n"
         put_in_place(RunFiles(), file, (head + tomli_w.dumps(to_dict(scenario))).encode())
         save_code(scenario, self.folder)
-        shutil.rmtree(place, ignore_errors=True)
+        if is_run(place):  # of an earlier shrinking
+            remove(place)
         _, case_result = runner.execute(found.case, scenario)
         if case_result is None:
             return attrs.evolve(found, file=file)

@@ -1,14 +1,17 @@
 """Arguments and options that several commands of `rmqemu` have."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from emulator.base.errors import UserError
 from emulator.dataset.engine import EngineChoice
 from emulator.spec.reading.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.trace.schema import TraceLevel
+from nodes.fields import quoted
 
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Directory of all runs.")]
 SCENARIO_HELP = "Scenario file (TOML), or the name of one of the package: rmqemu examples."
@@ -95,3 +98,19 @@ KindOption = Annotated[
     typer.Option(help="What configuration files are for.", show_default="as their options show"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def require_here(option: str, folder: Path) -> None:
+    """Refuse a URI where a folder of this machine is expected: it would become a folder of that name.
+
+    Args:
+        option: that names it.
+        folder: as it was given; Python has taken its second slash away.
+
+    Raises:
+        UserError: it is a URI.
+    """
+    if _URI.match(str(folder)):
+        raise UserError(f"{option} {quoted(str(folder))}: expected a folder of this machine, not a URI")

@@ -18,10 +18,12 @@ from emulator.campaign.file import campaign_of, load_campaign
 from emulator.campaign.landing import CampaignLanding
 from emulator.campaign.results import WORDS, CaseResult, Outcome
 from emulator.campaign.seeds import read_seeds
+from emulator.cli.arguments import require_here
 from emulator.cli.campaign_engine import campaign_engine
 from emulator.cli.campaign_tables import next_steps, summary
 from emulator.cli.judging import Judging
 from emulator.cli.terminal import complain, tables_console
+from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_FOLDER
 from emulator.spec import load
 from emulator.trace.schema import TraceLevel
@@ -96,6 +98,9 @@ def _execute(
     service: bool,
     to: str | None = None,
 ) -> None:
+    require_here("--campaigns", campaigns)
+    if to is not None:
+        located(to)  # before anything is written
     with _Bar(campaign.name) as bar:
         engine = campaign_engine(campaign, judging, jobs, bar.stop)
         bar.start()

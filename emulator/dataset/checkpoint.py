@@ -10,6 +10,7 @@ another release or of another user, is left out: then the rows are read from the
 import fcntl
 import os
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +18,7 @@ import attrs
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
-from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes, require_own_folder
+from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes, require_own_tree
 from emulator.base.own_values import ForeignValueError
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
@@ -90,7 +91,7 @@ class Checkpoint:
             OSError: it cannot be created.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        require_own_folder(self.spark)
+        require_own_tree(self.spark)
         self._lock = os.fdopen(open_to_write(self.folder / _LOCK, os.O_CREAT), "wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,10 +140,10 @@ class Checkpoint:
         if any(head.get(key) != value for key, value in expected.items()):
             return None
         try:
-            watch = LiveWatch.restored(zlib.decompress(state))
-        except ForeignValueError as error:
+            places = _place(head["before"]), _place(head["place"])
+            return StoredWatch(*places, LiveWatch.restored(_unpacked(state)))
+        except (KeyError, TypeError, zlib.error, ForeignValueError) as error:
             raise CheckpointError(f"{self.folder / WATCH}: {error}; remove the folder to begin again") from None
-        return StoredWatch(TracePlace(**head["before"]), TracePlace(**head["place"]), watch)
 
     def other_run(self) -> CheckpointError:
         """The error of a checkpoint whose run is another one."""
@@ -167,6 +168,35 @@ class Checkpoint:
         if any(answer.get(key) != value for key, value in self._of().items()):
             raise self.other_run()
         try:
-            return RunProgress(TracePlace(**answer["place"]), answer["t_ns"], answer["rested"])
+            return RunProgress(_place(answer["place"]), _number(answer["t_ns"]), bool(answer["rested"]))
         except (KeyError, TypeError) as error:
-            raise CheckpointError(f"{self.folder / PROGRESS} is damaged: it lacks {error}") from None
+            raise CheckpointError(f"{self.folder / PROGRESS} is damaged: {error}") from None
+
+
+def _place(written: Mapping[str, Any]) -> TracePlace:
+    """The place that was written as JSON.
+
+    Raises:
+        TypeError: it is none.
+    """
+    return TracePlace(**{name: _number(value) for name, value in dict(written).items()})
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise TypeError(f"expected a number, not {value!r:.40}")
+    return value
+
+
+def _unpacked(state: bytes) -> bytes:
+    """What was compressed, if it is no more than may be read.
+
+    Raises:
+        ForeignValueError: it is more.
+        zlib.error: it was not compressed.
+    """
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(state, DATA_BYTES_MAX)
+    if unpacking.unconsumed_tail:
+        raise ForeignValueError(f"expected a state of at most {DATA_BYTES_MAX} bytes")
+    return content

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.changes import DifferenceChange, WatchedDifference
 from emulator.base.errors import UserError
-from emulator.base.files import read_bytes
+from emulator.base.files import read_bytes, require_own_tree
 from emulator.dataset.checkpoint import CheckpointError
 from emulator.dataset.differences import PROVIDER, ROCKS_DB, differences
 from emulator.dataset.following import recorded_names, stop_between_batches
@@ -157,6 +157,7 @@ class FollowingRuns:
 
     def _read_reached(self) -> None:
         path = self._checkpoint / REACHED
+        require_own_tree(self._checkpoint / _SPARK)
         try:
             reached = unsealed(read_bytes(path))
         except FileNotFoundError:
@@ -168,10 +169,13 @@ class FollowingRuns:
             return
         except BrokenSealError as error:
             raise CheckpointError(f"{path} is damaged: {error}") from None
-        self._numbers = reached["numbers"]
-        for row in reached["open"]:
-            item = ChangeOfRun(row["run"], _change(row))
-            self._open[item.run, item.change.what, item.change.about] = item
+        try:
+            self._numbers = {str(share): int(number) for share, number in reached["numbers"].items()}
+            for row in reached["open"]:
+                item = ChangeOfRun(str(row["run"]), _change(row))
+                self._open[item.run, item.change.what, item.change.about] = item
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{path} is damaged: {error}") from None
 
 
 def _share_of(row: Mapping[str, Any]) -> str:

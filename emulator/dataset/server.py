@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,17 +25,19 @@ import pyspark
 from emulator.base.errors import UserError
 from emulator.dataset.archive import archive_options
 from emulator.dataset.connect import require_connect
+from emulator.dataset.guarding import guarded, guarding_settings, secret_settings
 from emulator.dataset.java import ensure_java, java_version
 from emulator.dataset.masters import require_master, unreachable
 from emulator.dataset.settings import (
     PACKAGE_PARENT,
     QUIET,
-    SECRET_VARIABLE,
     cache_folder,
     java_options,
     places,
+    remove_scratch,
     require_room,
-    secret_settings,
+    sockets_folder,
+    temporary_folder,
 )
 from emulator.trace.run_directory import versions
 from nodes.fields import quoted
@@ -186,7 +187,7 @@ def start_server(master: str, memory: str, *, ui: bool = False) -> Server:
             _await(process, server, folder)
         except BaseException:
             _kill(process)
-            shutil.rmtree(scratch, ignore_errors=True)  # the log stays, which may say more
+            remove_scratch(scratch)  # the log stays, which may say more
             raise
         server = attrs.evolve(server, pid=process.pid)
         _write(folder / _STATE, server)
@@ -201,22 +202,27 @@ def _write(path: Path, server: Server) -> None:
 
 
 def _launch(scratch: Path, server: Server, java: str, ui_port: int, lock: IO[bytes]) -> "subprocess.Popen[bytes]":
+    guards = guarded(server.master)
     settings = {
         **QUIET,
         **places(scratch),
-        **secret_settings(server.master),
+        **guarding_settings(server.master, sockets_folder(scratch), ui=server.ui is not None),
+        **secret_settings(server.master, guards),
         "spark.ui.enabled": str(server.ui is not None).lower(),
         "spark.ui.port": str(ui_port),
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(server.port),
         "spark.driver.memory": server.memory,
         "spark.driver.extraJavaOptions": java,
+        "spark.executor.extraJavaOptions": temporary_folder(scratch),
         "spark.executorEnv.PYTHONPATH": str(PACKAGE_PARENT),
     }
-    (scratch / "spark.properties").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    properties = scratch / "spark.properties"
+    properties.touch(mode=0o600)
+    properties.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
     spark = Path(pyspark.__file__).parent
     command = [str(spark / "bin" / "spark-submit"), "--master", server.master]
-    command += ["--properties-file", str(scratch / "spark.properties")]
+    command += ["--properties-file", str(properties)]
     command += ["--class", _CLASS, "--name", "rmqemu", "spark-internal"]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("SPARK_REMOTE", "PYSPARK_SUB"))
@@ -224,7 +230,7 @@ def _launch(scratch: Path, server: Server, java: str, ui_port: int, lock: IO[byt
     environment |= {
         "SPARK_HOME": str(spark),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": server.token,
-        SECRET_VARIABLE: secrets.token_hex(32),
+        **guards,
         # Workers of a Connect server have its environment.
         "PYTHONPATH": str(PACKAGE_PARENT),
     }
@@ -291,7 +297,7 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _remove(folder: Path) -> None:
-    shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
+    remove_scratch(folder / _SCRATCH)
     for name in (_STATE, _LOG):
         (folder / name).unlink(missing_ok=True)
 

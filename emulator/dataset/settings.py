@@ -1,11 +1,14 @@
 """Settings of Spark: quiet, with all files in a scratch folder, and chosen by how many rows there are to read."""
 
 import atexit
+import fcntl
 import functools
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from emulator.base.errors import UserError
@@ -21,9 +24,6 @@ QUIET = {
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.host": "127.0.0.1",
 }
-
-SECRET_VARIABLE = "_SPARK_AUTH_SECRET"  # noqa: S105 - the name of a variable
-"""Where Spark looks for the secret first; in a setting, other users would read it among the arguments of its JVM."""
 
 _OF_DATASETS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000"}
 """A table of a dataset is read by the names of its files. To look at more than 32 of them, Spark would start a job for
@@ -60,29 +60,28 @@ logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = {level}
 logger.connect.name = org.apache.spark.sql.connect.utils.ErrorUtils
 logger.connect.level = off
+logger.network.name = org.apache.spark.network
+logger.network.level = {network}
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
-"""log4j2's: `spark.log.level` would come too late for the first warnings. Python raises the errors of Spark."""
+"""log4j2's: `spark.log.level` would come too late for the first warnings. Python raises the errors of Spark. About each
+message of a stranger there would be a stack of 3 kB, and 20,000 messages come in three seconds."""
 
 SCRATCH_BYTES_MIN = 100 << 20
 """Spark starts with less, and fails at its first shuffle."""
+_PREFIX, _LOCK, _NEW_LOCK = "rmqemu-spark-", "lock", "lock.new"
+_SOCKETS, _SHORT = "sockets", "/tmp"  # noqa: S108 - a folder of its own is made there
+_SOCKET_PATH_BYTES_MAX = 103
+"""Of BSDs; Linux has four more."""
+_SOCKET_NAME_BYTES = len("/.12345678-1234-1234-1234-123456789012.sock")
 
 
 class NoRoomError(UserError):
     """The folder for Spark's scratch files has no room; the text names it."""
-
-
-def secret_settings(master: str) -> dict[str, str]:
-    """Settings with which the ports of Spark's JVMs answer only to those that know `SECRET_VARIABLE`.
-
-    They read objects of Java, and end executors on demand. A cluster elsewhere has a secret of its own, or none.
-    Nothing is encrypted: all ports are of this machine, and with `spark.network.crypto` the warm server stalls.
-    """
-    return {"spark.authenticate": "true"} if master.startswith("local") else {}
 
 
 def query_settings(rows: int) -> Mapping[str, str]:
@@ -105,13 +104,22 @@ def java_options(folder: Path, archive: Sequence[str] = (), *, level: str = "off
     Raises:
         UserError: the level in the environment is none.
     """
+    network = os.environ.get(LOG) or "off"
     level = os.environ.get(LOG) or level
     if level not in _LOG_LEVELS:
         raise UserError(f"{LOG}={quoted(level)}: expected one of {', '.join(_LOG_LEVELS)}")
     log_settings = folder / "log4j2.properties"
-    log_settings.write_text(_LOG_SETTINGS.format(level=level))
+    log_settings.write_text(_LOG_SETTINGS.format(level=level, network=network))
     compiler = _LATE_OPTIMISER if optimises else _FAST_COMPILER
-    return " ".join((*compiler, *archive, f"-Dlog4j2.configurationFile={log_settings.as_uri()}"))
+    # A JVM that is killed leaves nothing elsewhere.
+    return " ".join(
+        (*compiler, *archive, f"-Dlog4j2.configurationFile={log_settings.as_uri()}", temporary_folder(folder))
+    )
+
+
+def temporary_folder(folder: Path) -> str:
+    """The option of a JVM for the folder of its temporary files."""
+    return f'"-Djava.io.tmpdir={folder}"'
 
 
 def places(folder: Path) -> dict[str, str]:
@@ -125,15 +133,59 @@ def places(folder: Path) -> dict[str, str]:
 
 @functools.cache
 def scratch() -> Path:
-    """The scratch folder of this process, which is removed at its end.
+    """The scratch folder of this process, which is removed at its end; also those of processes that were killed.
 
     Raises:
         NoRoomError: there is no room for it.
     """
-    require_room(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix="rmqemu-spark-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    parent = Path(tempfile.gettempdir())
+    for left in sorted(parent.glob(f"{_PREFIX}*")):
+        if _is_left(left):
+            remove_scratch(left)
+    require_room(parent)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    # Held until this process ends, however it does; seen by others when it is held.
+    lock = os.open(folder / _NEW_LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (folder / _NEW_LOCK).rename(folder / _LOCK)
+    atexit.register(remove_scratch, folder)
     return folder
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether a scratch folder is one of this user whose process has gone."""
+    try:
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            return False
+        with (folder / _LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # it is in use, or just being made
+        return False
+    return True
+
+
+def sockets_folder(folder: Path) -> Path:
+    """A folder that only this user can enter, with a name that is short enough for sockets in it.
+
+    Args:
+        folder: with scratch files; it is the one, or gets a link to it, which `remove_scratch` follows.
+    """
+    if len(os.fsencode(folder)) + _SOCKET_NAME_BYTES <= _SOCKET_PATH_BYTES_MAX:
+        return folder
+    link = folder / _SOCKETS
+    if not link.is_symlink():
+        link.symlink_to(tempfile.mkdtemp(prefix="rmqemu-", dir=_SHORT))
+    return link.readlink()
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove a folder with scratch files, and what `sockets_folder` has made for it."""
+    link = folder / _SOCKETS
+    if link.is_symlink():
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_room(folder: Path) -> None:

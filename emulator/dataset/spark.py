@@ -3,36 +3,37 @@
 import atexit
 import logging
 import os
-import secrets
 import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from emulator.dataset.archive import archive_options
+from emulator.dataset.guarding import guarded_environment, guarding_settings, secret_settings
 from emulator.dataset.java import ensure_java
 from emulator.dataset.masters import settings_of
 from emulator.dataset.settings import (
     LOG,
     PACKAGE_PARENT,
     QUIET,
-    SECRET_VARIABLE,
     SMALL_ROWS,
     java_options,
     places,
     query_settings,
     scratch,
-    secret_settings,
+    sockets_folder,
+    temporary_folder,
 )
 
 STDERR = 2
 JVM_EXIT_S = 10.0
+_UI = "spark.ui.enabled"
 _CONNECT_MODE, _REMOTE = "SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"
 
 
@@ -63,26 +64,29 @@ def spark_session(
     # Registered after the removal of the scratch folder, so that it runs before.
     atexit.unregister(end_java)
     atexit.register(end_java)
-    builder = SparkSession.builder.master(master).appName(app_name)
-    ours = QUIET | secret_settings(master) | _of_this_process(master, java, optimises=rows > SMALL_ROWS)
-    for key, value in (ours | (settings or {})).items():
-        builder = builder.config(key, value)
+    chosen = settings or {}
+    guards = guarding_settings(master, sockets_folder(scratch()), ui=chosen.get(_UI) == "true")
+    ours = QUIET | guards | _of_this_process(master, java, optimises=rows > SMALL_ROWS)
+    conf = SparkConf().setMaster(master).setAppName(app_name).setAll(list((ours | chosen).items()))
     starts = SparkContext._gateway is None  # noqa: SLF001 - the only way to know whether Java runs
-    with _without_connect(), _with_secret(), silent_java() if silent and starts else nullcontext():
-        return builder.getOrCreate()
+    with (
+        _without_connect(),
+        guarded_environment(master) as environment,
+        silent_java() if silent and starts else nullcontext(),
+    ):
+        # What is set before Java runs becomes an argument of it, which other users of the machine read.
+        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - there is no public way to start it
+        builder = SparkSession.builder.config(conf=conf)
+        for key, value in secret_settings(master, environment).items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+    # It would print a traceback of its own when Java ends by itself.
+    setattr(session.sparkContext._accumulatorServer, "handle_error", _say_nothing)  # noqa: B010, SLF001 - see above
+    return session
 
 
-@contextmanager
-def _with_secret() -> Iterator[None]:
-    """A JVM that is started has a secret of its own, unless the user has chosen one."""
-    is_ours = SECRET_VARIABLE not in os.environ
-    if is_ours:
-        os.environ[SECRET_VARIABLE] = secrets.token_hex(32)
-    try:
-        yield
-    finally:
-        if is_ours:
-            del os.environ[SECRET_VARIABLE]
+def _say_nothing(_request: object, _address: object) -> None:
+    """What Java has sent half is of no use; who asked Java gets its error."""
 
 
 @contextmanager
@@ -152,7 +156,8 @@ def end_java(exit_s: float | None = None) -> None:
     logging.disable(logging.CRITICAL)
     context, process = SparkContext._active_spark_context, _java()  # noqa: SLF001 - there is no public access
     if context is not None:
-        context.stop()
+        with suppress(Exception):  # Java has ended by itself, such as without memory, which was said
+            context.stop()
     if process is not None and process.stdin is not None:
         process.stdin.close()
         try:
@@ -192,6 +197,7 @@ def _of_this_process(master: str, java: Path, *, optimises: bool) -> dict[str, s
     settings = places(folder) | {"spark.driver.extraJavaOptions": options}
     if master.startswith("local"):
         settings["spark.executorEnv.PYTHONPATH"] = str(PACKAGE_PARENT)
+        settings["spark.executor.extraJavaOptions"] = temporary_folder(folder)
     return settings
 
 

@@ -22,8 +22,9 @@ from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
 from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
 from emulator.lake.files import PartFiles
 from emulator.lake.filesystems import Location, located
+from emulator.lake.footers import footer_problem
 from emulator.lake.layout import Stored
-from emulator.lake.snapshot import FileEntry, RunEntry
+from emulator.lake.snapshot_entries import FileEntry, RunEntry, entry_of
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
 
@@ -117,7 +118,12 @@ def read_gold(location: Location) -> Gold:
         raise DamagedDatasetError((f"{location.uri_of(GOLD)} is damaged: {error}",)) from None
     if (plain.get("format_version"), plain.get("schema_version")) != (FORMAT_VERSION, SCHEMA_VERSION):
         raise DatasetError(f"{location.uri} was judged by another release: write gold to another place")
-    gold = Gold(location, tuple(FileEntry(**entry) for entry in plain["files"]), plain["runs"])
+    try:
+        files = tuple(entry_of(FileEntry, item, GOLD_TABLES) for item in plain["files"])
+        runs = {str(run): str(content) for run, content in plain["runs"].items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedDatasetError((f"{location.uri_of(GOLD)} is damaged: {error}",)) from None
+    gold = Gold(location, files, runs)
     with location.explained():
         for entry in gold.files:
             location.require_own(entry.file)
@@ -192,5 +198,9 @@ def _require_files(gold: Gold) -> None:
             damages.append(f"{gold.location.uri_of(entry.file)} is missing")
         elif info.size != entry.bytes:
             damages.append(f"{gold.location.uri_of(entry.file)} is damaged: expected {entry.bytes} bytes")
+        elif (folder := gold.location.local) is not None and (
+            problem := footer_problem(folder / entry.file, entry, GOLD_TABLES)
+        ):
+            damages.append(f"{gold.location.uri_of(entry.file)} is damaged: {problem}")
     if damages:
         raise DamagedDatasetError(tuple(damages))

@@ -23,7 +23,8 @@ from emulator.lake.files import PartFiles, rows_with_run
 from emulator.lake.filesystems import Location, located
 from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, STORED, TRACE
 from emulator.lake.run_rows import content_of, names_of, run_row
-from emulator.lake.snapshot import FileEntry, RunEntry, Snapshot, files_there, read_snapshot
+from emulator.lake.snapshot import Snapshot, files_there, read_snapshot
+from emulator.lake.snapshot_entries import FileEntry, RunEntry
 from emulator.lake.sources import SNAPSHOT, RunSource, parts_of, sources_of
 from emulator.trace.run_directory import RunDirectory, RunEnd, open_run
 from emulator.trace.schema import TABLES

@@ -16,46 +16,17 @@ from pyarrow import fs
 
 from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
 from emulator.lake.filesystems import Location, located
+from emulator.lake.footers import footer_problem
 from emulator.lake.layout import FORMAT_VERSION, RUNS, STORED, TRACE
+from emulator.lake.snapshot_entries import FileEntry, RunEntry, entry_of
 from emulator.lake.sources import SNAPSHOT
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, running_checksum, sealed, unsealed
+from nodes.fields import quoted
 
 _WITHOUT_DIGESTS = 1
 """The format before: its runs name neither campaign nor scenario."""
 _PIECE = 4 * 1024 * 1024
-
-
-@attrs.frozen
-class FileEntry:
-    """A file of a dataset."""
-
-    table: str
-    file: str
-    """Its path in the dataset."""
-    rows: int
-    bytes: int
-    checksum: str
-    """See `emulator.trace.seals.checksum`."""
-    first_run: str
-    last_run: str
-
-
-@attrs.frozen
-class RunEntry:
-    """A run of a dataset."""
-
-    run: str
-    rows: int
-    content: str
-    """See `emulator.lake.run_rows.content_of`."""
-    digest: str
-    """Of the rows; empty: the run has no manifest."""
-    release: str
-    campaign: str = ""
-    """Digest of the campaign that executed it; empty: it belongs to none, or an older release landed it."""
-    scenario: str = ""
-    """See `emulator.lake.run_rows.scenario_digest`; empty: an older release landed it."""
 
 
 @attrs.frozen
@@ -119,8 +90,12 @@ def _parsed(location: Location, content: bytes) -> Snapshot:
                 f"{location.uri} has {subject}, this program has {now}: use the release that made it, or land its runs "
                 "in another dataset"
             )
-    runs = {entry["run"]: RunEntry(**entry) for entry in plain["runs"]}
-    return Snapshot(tuple(FileEntry(**entry) for entry in plain["files"]), runs)
+    try:
+        files = tuple(entry_of(FileEntry, item) for item in plain["files"])
+        runs = {entry.run: entry for entry in (entry_of(RunEntry, item) for item in plain["runs"])}
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedDatasetError((f"{location.uri_of(SNAPSHOT)} is damaged: {error}",)) from None
+    return Snapshot(files, runs)
 
 
 @attrs.frozen(slots=False)
@@ -254,10 +229,30 @@ def files_there(location: Location) -> dict[str, Any]:
 
 
 def _damages(location: Location, snapshot: Snapshot) -> Iterable[str]:
+    if problem := _contradiction(snapshot):
+        yield f"{location.uri_of(SNAPSHOT)} is damaged: {problem}"
+        return
     there = sizes_there(location)
     for entry in snapshot.files:
-        size = there.get(entry.file)
+        size, uri = there.get(entry.file), location.uri_of(entry.file)
         if size is None:
-            yield f"{location.uri_of(entry.file)} is missing"
+            yield f"{uri} is missing"
         elif size != entry.bytes:
-            yield f"{location.uri_of(entry.file)} is damaged: it has {size} bytes in place of {entry.bytes}"
+            yield f"{uri} is damaged: it has {size} bytes in place of {entry.bytes}"
+        elif location.local is not None and (problem := footer_problem(location.local / entry.file, entry)):
+            yield f"{uri} is damaged: {problem}"
+
+
+def _contradiction(snapshot: Snapshot) -> str:
+    """In what the parts of a snapshot contradict each other; empty if in nothing."""
+    if len(dict.fromkeys(entry.file for entry in snapshot.files)) < len(snapshot.files):
+        return "it lists a file twice"
+    named = (name for entry in snapshot.files for name in (entry.first_run, entry.last_run))
+    if (unknown := next((name for name in named if name not in snapshot.runs), None)) is not None:
+        return f"it has a file of the run {quoted(unknown)}, which it does not list"
+    of_runs = sum(entry.rows for entry in snapshot.files if entry.table == RUNS)
+    if of_runs != len(snapshot.runs):
+        return f"it lists {len(snapshot.runs)} runs, and files with {of_runs}"
+    rows = sum(entry.rows for entry in snapshot.files if entry.table != RUNS)
+    of_entries = sum(entry.rows for entry in snapshot.runs.values())
+    return "" if rows == of_entries else f"its runs have {of_entries} rows, and its files {rows}"

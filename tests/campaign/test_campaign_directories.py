@@ -8,13 +8,15 @@ import sys
 import attrs
 import pytest
 
+from emulator.base.files import UnexpectedFileError
 from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.dataset import CampaignResults
-from emulator.campaign.directory import CAMPAIGN_VERSION, HEAD, UNDER_WAY, CampaignError, claim, opened
+from emulator.campaign.directory import CAMPAIGN_VERSION, HEAD, UNDER_WAY, CampaignError, claim, opened, save_code
 from emulator.campaign.file import load_campaign
 from emulator.campaign.results import CaseResult, Outcome
+from emulator.campaign.shrunk import Shrinker, ShrinkError
 from emulator.campaign.variants import Variant
-from emulator.spec import load
+from emulator.spec import UserCode, load, loads
 from emulator.trace.files import RunFiles
 from emulator.trace.seals import sealed
 from support.campaigns import write_campaign
@@ -169,7 +171,7 @@ def test_every_case_has_a_row_whether_it_was_run_or_not(campaign, tmp_path):
     assert outcomes[3]["reasons"] == ["ValueError: it"]
 
 
-@pytest.mark.parametrize("folder", ["runs", "unlanded", "parts", "scenarios", "tables"])
+@pytest.mark.parametrize("folder", ["runs", "unlanded", ".under-way", "parts", "scenarios", "tables", "dataset"])
 def test_a_campaign_whose_folder_is_a_link_is_not_gone_on_with(tmp_path, campaign, folder):
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -183,3 +185,45 @@ def test_a_campaign_whose_folder_is_a_link_is_not_gone_on_with(tmp_path, campaig
     with pytest.raises(CampaignError, match=f"{folder}: expected a folder, not a link"):
         claim(tmp_path / "it", campaign)
     assert not list(mine.iterdir())
+
+
+def test_modules_of_a_scenario_are_not_saved_where_a_link_leads(tmp_path, campaign):
+    mine, scenarios = tmp_path / "mine", tmp_path / "it" / "scenarios"
+    mine.mkdir()
+    scenarios.mkdir(parents=True)
+    (scenarios / "own").symlink_to(mine)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "shares.py").write_text("def first(client, queues, clients):\n    return queues\n")
+    names_it = """
+scenario = { name = "own" }
+nameserver = { count = 1 }
+broker = [{ name = "broker-a" }]
+topic = [{ name = "orders" }]
+producer = [{ name = "p1", topic = "orders" }]
+[[consumer]]
+group = "g"
+names = ["c1"]
+topics = ["orders"]
+options = { allocateMessageQueueStrategy = "own.shares:first" }
+"""
+    scenario = loads(names_it, "own", code=UserCode(tmp_path, is_allowed=True))
+
+    with pytest.raises(UnexpectedFileError, match="own: expected a folder, not a link"):
+        save_code(scenario, scenarios)
+    assert not list(mine.iterdir())
+
+
+def test_a_campaign_is_not_shrunk_where_a_link_leads_and_no_folder_of_somebody_is_removed(tmp_path, campaign):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    directory = claim(tmp_path / "it", campaign)
+    case = Case("calm", 1)
+    (directory.path / "shrunk").symlink_to(mine)
+    with pytest.raises(UnexpectedFileError, match="shrunk: expected a folder, not a link"):
+        Shrinker(directory.path / "shrunk").shrink(case, directory.scenario(case))
+    (mine / case.name).mkdir()
+    (mine / case.name / "thesis.tex").write_text("years of work")
+    with pytest.raises(ShrinkError, match="expected no such folder, or a run, which is replaced"):
+        Shrinker(mine).shrink(case, directory.scenario(case))
+
+    assert [path.name for path in mine.rglob("*")] == [case.name, "thesis.tex"]

@@ -198,3 +198,32 @@ def test_no_complaint_about_an_argument_repeats_all_of_it(tmp_path, monkeypatch,
     assert done.exit_code == 2, done.exception
     assert len(done.stderr) < 3_000
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--runs", ("run", "first-cluster", "--runs", "s3a://bucket/runs")),
+        ("--runs", ("run", "first-cluster", "--seeds", "1-2", "--runs", "file:///runs")),
+        ("--runs", ("up", "first-cluster", "--runs", "hdfs://h:1/runs")),
+        ("--runs", ("demo", "--runs", "http://h/runs")),
+        ("--campaigns", ("campaign", "silent-member", "--engine", "local", "--campaigns", "s3a://bucket/c")),
+        ("--checkpoint", ("watch", "run", "--checkpoint", "s3a://bucket/checkpoint")),
+    ],
+)
+def test_a_uri_in_the_place_of_a_folder_makes_no_folder_of_that_name(tmp_path, option, words):
+    done = rmqemu(*words, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"rmqemu: {option} '{Path(words[-1])}': expected a folder of this machine, not a URI\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["", "a*b", "http://h/x", "s3a://"])
+def test_a_campaign_with_no_place_for_its_dataset_begins_nothing(tmp_path, place):
+    done = rmqemu("campaign", "silent-member", "--engine", "local", "--to", place, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"rmqemu: '{place}': expected ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,10 @@
 """Errors of Spark as one line, without the stack of Java, and settings for small and large data."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PythonException
@@ -130,3 +135,46 @@ def test_java_optimises_where_it_pays_off(tmp_path):
     assert "-XX:Tier4InvocationThreshold=50000" in large.split()
     assert all("-Xshare:auto" in options.split() for options in (small, large))
     assert (tmp_path / "log4j2.properties").read_text().startswith("rootLogger.level = off\n")
+
+
+HOLDS_A_FOLDER = """
+import sys
+from emulator.dataset.settings import scratch
+
+print(scratch(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_scratch_folders_of_killed_processes_are_removed_by_the_next_one_and_no_others(tmp_path):
+    foreign = tmp_path / "rmqemu-spark-foreign"
+    foreign.mkdir()
+    mine = tmp_path / "mine"
+    (mine / "work").mkdir(parents=True)
+    (mine / "lock").touch()
+    (tmp_path / "rmqemu-spark-link").symlink_to(mine)
+
+    def holder():
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDS_A_FOLDER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            text=True,
+        )
+        return process, Path(process.stdout.readline().strip())
+
+    killed, left = holder()
+    killed.kill()
+    killed.communicate()
+    used, folder = holder()
+    assert left.parent == folder.parent == tmp_path
+    assert not left.exists()
+    third, _ = holder()
+    assert folder.is_dir()
+    for process in (used, third):
+        process.communicate()
+
+    assert foreign.is_dir()
+    assert (mine / "work").is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "rmqemu-spark-foreign", "rmqemu-spark-link"]

@@ -20,7 +20,7 @@ from emulator.dataset.landed import JudgedRuns, open_landed
 from emulator.lake.filesystems import located
 from emulator.lake.gold import commit_gold, read_gold
 from emulator.lake.landing import land
-from emulator.lake.snapshot import FileEntry
+from emulator.lake.snapshot_entries import FileEntry
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
 from emulator.pipeline.swept import found, swept
 from emulator.pipeline.swept import written as written_by_tasks

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from emulator.cli.arguments import EngineOption, MasterOption, RemoteOption, RunsOption
+from emulator.cli.arguments import EngineOption, MasterOption, RemoteOption, RunsOption, require_here
 from emulator.cli.terminal import one_line_errors
 
 
@@ -17,4 +17,5 @@ def demo(
         from emulator.cli.demo import show_demo
         from emulator.cli.judging import Judging
 
+        require_here("--runs", runs)
         show_demo(runs, Judging(engine, master, remote))

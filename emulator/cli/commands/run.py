@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.arguments import AllowCodeOption, ScenarioArgument, TraceOption
+from emulator.cli.arguments import AllowCodeOption, ScenarioArgument, TraceOption, require_here
 from emulator.cli.terminal import one_line_errors, refuse_together, refuse_without
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
@@ -47,6 +47,7 @@ def run(
     with one_line_errors():
         from emulator.cli.run import run_file
 
+        require_here("--runs", runs or Path())
         if seeds is None:
             refuse_without("--service", "--seeds", given=service)
             level, folder = trace or TraceLevel.FULL, runs or Path("runs")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.arguments import SCENARIO_HELP, AllowCodeOption, RunsOption, TraceOption
+from emulator.cli.arguments import SCENARIO_HELP, AllowCodeOption, RunsOption, TraceOption, require_here
 from emulator.cli.command_classes import EXEC
 from emulator.cli.terminal import one_line_errors
 from emulator.trace.schema import TraceLevel
@@ -69,6 +69,7 @@ def up(
         from emulator.cli.up import run_live
         from emulator.network.guests.address_book import ListenAddresses
 
+        require_here("--runs", runs)
         level = trace or TraceLevel.FULL
         names, addresses = tuple(guest or ()), ListenAddresses.parse(listen, grpc)
         run_live(

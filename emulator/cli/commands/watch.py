@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from emulator.cli.arguments import RunArgument
+from emulator.cli.arguments import RunArgument, require_here
 from emulator.cli.terminal import one_line_errors
 
 
@@ -32,4 +32,5 @@ def watch(
         require_extra("watch")
         from emulator.cli.watch import watch_run
 
+        require_here("--checkpoint", checkpoint or Path())
         watch_run(run, checkpoint, every=every)
