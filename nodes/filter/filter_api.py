@@ -11,12 +11,14 @@ from nodes.protocol.properties import TAGS
 
 SUB_ALL = "*"
 TAG = "TAG"
+TAGS_CHARS_MAX = 128 * 1024
+"""Longest expression of tags, as long as a header that is read."""
 _BLANK = "".join(chr(code) for code in range(0x21))
 """Characters that Java's `trim` removes."""
 
 
 class SubscriptionError(ValueError):
-    """An expression that consists only of separators."""
+    """An expression that consists only of separators, or is too long."""
 
 
 class ExpressionMissingError(ValueError):
@@ -34,7 +36,7 @@ def build_subscription_data(topic: str, expression: str | None, expression_type:
         expression_type: set in the subscription if it is not blank; the expression is read as tags in any case.
 
     Raises:
-        SubscriptionError: the expression consists only of separators.
+        SubscriptionError: the expression consists only of separators, or is too long.
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.filter.FilterAPI#buildSubscriptionData`.
@@ -42,6 +44,8 @@ def build_subscription_data(topic: str, expression: str | None, expression_type:
     named = expression_type if expression_type and not expression_type.isspace() else TAG
     if not expression or expression == SUB_ALL:
         return SubscriptionData(topic, SUB_ALL, expression_type=named)
+    if len(expression) > TAGS_CHARS_MAX:
+        raise SubscriptionError(f"an expression of {len(expression)} characters; at most {TAGS_CHARS_MAX} are read")
     parts = java_split(expression, "||")
     if not parts:
         raise SubscriptionError("subString split error")
