@@ -255,7 +255,7 @@ def change_instance_name_to_pid(instance_name: str, pid: int, nano_time: int) ->
 
 _NAME_CHARS_MAX = 1_000
 """Of client ids, groups and topics; RocketMQ's clients allow a quarter of it."""
-_EXPRESSION_CHARS_MAX = 128 * 1024
+EXPRESSION_CHARS_MAX = 128 * 1024
 """Of the expression of a subscription: as long as a header that is read."""
 
 
@@ -272,10 +272,10 @@ def require_usual_names(data: HeartbeatData) -> None:
         _require_usual_name(consumer.group_name)
         for subscription in consumer.subscription_data_set:
             _require_usual_name(subscription.topic)
-            if len(subscription.sub_string) > _EXPRESSION_CHARS_MAX:
+            if len(subscription.sub_string) > EXPRESSION_CHARS_MAX:
                 raise ProtocolError(
                     f"an expression of {len(subscription.sub_string)} characters; "
-                    f"at most {_EXPRESSION_CHARS_MAX} are allowed"
+                    f"at most {EXPRESSION_CHARS_MAX} are allowed"
                 )
 
 

@@ -14,7 +14,7 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import FILTER_TYPES, DataVersion, TopicConfig, TopicQueueMappingInfo
 from nodes.wire.body_json import decode_json_body
-from nodes.wire.fastjson import JsonError, CostlyJsonError, ValuesLeft, read_json
+from nodes.wire.fastjson import CostlyJsonError, JsonError, ValuesLeft, read_json
 
 INFLATED_BYTES_MAX = 16 * 1024 * 1024
 """Most bytes of a decompressed body: as many as a frame has."""

@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, RemotingCodec
-from nodes.filter.filter_api import TAGS_CHARS_MAX, SubscriptionError, build
+from nodes.filter.filter_api import SubscriptionError, build
 from nodes.filter.sql_filter import SQL_CHARS_MAX, compile_sql
 from nodes.filter.sql_tokens import SqlError
 from nodes.protocol.batch_body import MESSAGES_MAX, BatchedMessage, LongBatchError
@@ -19,6 +19,7 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.errors import ProtocolError, UnreadableBody
 from nodes.protocol.model import HeartbeatData, Message
+from nodes.protocol.names import EXPRESSION_CHARS_MAX
 from nodes.protocol.registry import decode_body
 from nodes.rpc.codec import FrameError, encode
 from nodes.rpc.msgpack_values import VALUES_MAX as MSGPACK_VALUES_MAX
@@ -146,8 +147,9 @@ def test_long_expressions_are_not_compiled_and_no_tags_are_made_of_them() -> Non
     compile_sql(" or ".join(["a = 1"] * 900))
     with pytest.raises(SqlError, match=f"at most {SQL_CHARS_MAX} are read"):
         compile_sql(" or ".join(["a = 1"] * 1_000))
-    with pytest.raises(SubscriptionError, match=f"at most {TAGS_CHARS_MAX} are read"):
-        build("t", "a||" * TAGS_CHARS_MAX, None)
+    for kind in (None, "SQL92"):
+        with pytest.raises(SubscriptionError, match=f"at most {EXPRESSION_CHARS_MAX} are read"):
+            build("t", "a||" * EXPRESSION_CHARS_MAX, kind)
 
 
 # --- msgpack ------------------------------------------------------------------------------

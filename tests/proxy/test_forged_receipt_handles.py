@@ -7,9 +7,12 @@ of a message are replaced, and the handle is used to acknowledge it, to hide it,
 import attrs
 
 from emulator.testing import Stage
-from nodes.protocol.v2.definition import Message
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.v2.definition import Message, Resource
 from nodes.protocol.v2.enums import Code
-from support.proxy_guest import ProxyGuest, a_message, proxies, runs
+from nodes.protocol.v2.service import AckMessageEntry, AckMessageRequest
+from nodes.proxy.ack_message_activity import ENTRIES_MAX
+from support.proxy_guest import GROUP, TOPIC, ProxyGuest, a_message, proxies, runs
 
 OFFSET, POP_TIME, INVISIBLE, REVIVE_QUEUE, TOPIC_TYPE, BROKER, QUEUE, QUEUE_OFFSET, LOG_OFFSET = range(9)
 
@@ -99,3 +102,14 @@ def test_a_proxy_answers_forged_handles_as_a_real_one_does() -> None:
     expected = dict.fromkeys(TEXTS, NO_HANDLE) | {name: codes for name, (_, codes) in FORGED.items()}
     expected |= {"without the log": (Code.OK, Code.OK, Code.INVALID_RECEIPT_HANDLE), "of more words": OK}
     assert answered == expected
+
+
+def test_a_call_with_very_many_handles_is_refused() -> None:
+    async def script(_stage: Stage, guest: ProxyGuest) -> None:
+        entries = tuple(AckMessageEntry("i", f"0 1 {2**60} 0 0 b{number} 0 0 0") for number in range(ENTRIES_MAX + 1))
+        answer = await guest.call(
+            RequestCode.V2_ACK_MESSAGE, AckMessageRequest(Resource(GROUP), Resource(TOPIC), entries)
+        )
+        assert (answer.status.code, answer.entries) == (Code.PAYLOAD_TOO_LARGE, ())
+
+    runs(proxies(queues=1), script)
