@@ -60,8 +60,8 @@ class AckMessageActivity:
         """Acknowledge messages, all at once: each with a request of its own, or those of one broker with one.
 
         Raises:
-            CallError: the topic or the group is illegal, or there are too many entries; of requests for brokers also: one of the handles is none, or
-                has an unknown broker, so that nothing is answered about the others.
+            CallError: the topic or the group is illegal, or there are too many entries; of requests for brokers also:
+                one of the handles is none, or has an unknown broker, so that nothing is answered about the others.
         """
         validate_topic(request.topic)
         validate_consumer_group(request.group)

@@ -39,7 +39,7 @@ class DialedNode:
         self.work_s = 0.0
         """What a heartbeat takes, and the end of a connection."""
         self.order = []
-        """What was handled, in order: echo, heartbeat, close."""
+        """What was handled, in order: echo, heartbeat, close, burn."""
         self.server = RpcServer(process, on_channel_closed=lambda _channel: self._close())
         self.server.register(ECHO, self._echo)
         self.server.register(HOLD, self._hold)
@@ -59,6 +59,7 @@ class DialedNode:
         self.holds.set()
 
     def _burn(self, _channel, requested):
+        self.order.append("burn")
         burn(0.1)
         return requested.answer()
 
