@@ -138,11 +138,12 @@ GREEDY = 6
 
 def test_connections_whose_requests_take_long_are_served_one_at_a_time_and_others_in_between():
     async def scene(stage):
-        greedy, other = [await stage.dial() for _ in range(GREEDY)], await stage.dial()
-        for program in greedy:  # what its requests take is known from the first one on
-            await program.ask(request(BURN, 1))
-            await program.answer()
-        again = encode_remoting(request(BURN, 2))
+        greedy, other, stage.burn_s = [await stage.dial() for _ in range(GREEDY)], await stage.dial(), 0.04
+        for program in greedy:  # what its requests take is known from the third one on
+            for number in range(3):
+                await program.ask(request(BURN, number))
+                await program.answer()
+        again = encode_remoting(request(BURN, 4))
         for program in greedy:
             os.write(program.sock.fileno(), again)  # no checkpoint: all of them wait when the first is read
         return await _ask_until_done(stage, other, "burn", GREEDY)

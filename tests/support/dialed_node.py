@@ -36,6 +36,7 @@ class DialedNode:
         self.held, self.seen = [], []
         self.holds = trio.Event()
         process = process_of(self.node)
+        self.burn_s = 0.1
         self.work_s = 0.0
         """What a heartbeat takes, and the end of a connection."""
         self.order = []
@@ -60,7 +61,7 @@ class DialedNode:
 
     def _burn(self, _channel, requested):
         self.order.append("burn")
-        burn(0.1)
+        burn(self.burn_s)
         return requested.answer()
 
     def _close(self):

@@ -14,6 +14,8 @@ _STATM = Path("/proc/self/statm")
 _MEMORY_CHECK_NS = 1_000_000_000
 LONG_PIECE_S = 0.005
 """CPU time from which on a piece of work is long."""
+_LONG_PIECE_MAX_S = 0.03
+"""What a long piece counts at most: one alone may have been that of an import, or of the garbage collector."""
 _LONG_S = 0.05
 """CPU time of long pieces from which on a connection is heavy."""
 _LONG_SHARE = 0.02
@@ -123,7 +125,7 @@ class ConnectionCpu(CpuAccount):
         super().charge_span(began_s, ended_s)
         took_s = ended_s - began_s
         if took_s > LONG_PIECE_S:
-            self._long.charge_span(began_s, ended_s)
+            self._long.charge_span(max(began_s, ended_s - _LONG_PIECE_MAX_S), ended_s)
         if took_s > LONG_PIECE_S or self.is_heavy:
             self._of_heavy.charge_span(began_s, ended_s)
         if self._on_charged is not None:
