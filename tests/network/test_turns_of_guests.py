@@ -54,6 +54,32 @@ def test_many_connections_of_one_address_have_one_turn_together():
     assert len(begun) - 1 - begun[::-1].index("good") <= 160, "every second turn is that of the other address"
 
 
+def test_what_nodes_do_about_pieces_later_counts_although_it_is_charged_to_nobody():
+    turns, passes = GuestTurns(), [0]
+
+    async def work_s(duration_s):
+        began_s = time.thread_time()
+        while time.thread_time() - began_s < duration_s:
+            pass
+
+    async def piece(nursery, connection):
+        await turns.begin("a", connection)
+        passes[-1] += 1
+        nursery.start_soon(work_s, 0.005)
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            for number in range(60):
+                nursery.start_soon(piece, nursery, number)
+            while len(nursery.child_tasks):
+                await trio.lowlevel.checkpoint()
+                if passes[-1]:
+                    passes.append(0)
+
+    trio.run(main)
+    assert max(passes[2:]) <= 8, f"{passes}: of 5 ms each; as many as eight were begun before that was known"
+
+
 def test_a_task_that_is_cancelled_leaves_its_place():
     turns, begun = GuestTurns(), []
 

@@ -10,7 +10,7 @@ its connections that take little must not wait for what the others owe.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import trio
 
@@ -20,7 +20,8 @@ from nodes.units import NS_PER_S
 
 _BATCH_S = 0.01
 """CPU time that a batch should take."""
-_AT_ONCE_MAX = 64
+_AT_ONCE_MIN, _AT_ONCE_MAX = 4, 64
+"""Pieces of a batch: long ones have turns of their own."""
 _OLD_SHARE = 0.8
 """Weight of what earlier pieces cost, where the latest ones cost less."""
 
@@ -71,6 +72,8 @@ class GuestTurns:
         self._cost_s = _BATCH_S / 8
         """CPU time of a piece, as far as is known."""
         self._charged_s = 0.0
+        self._began_cpu_s = 0.0
+        """CPU time of the thread when the batch began."""
 
     async def begin(self, address: str, connection: Hashable) -> None:
         """Wait until it is the turn of a connection.
@@ -90,10 +93,12 @@ class GuestTurns:
         self._charged_s += took_s
 
     def _at_once(self) -> int:
-        return max(1, min(_AT_ONCE_MAX, int(_BATCH_S / self._cost_s)))
+        return max(_AT_ONCE_MIN, min(_AT_ONCE_MAX, int(_BATCH_S / self._cost_s)))
 
     def _next_batch(self) -> None:
-        cost_s, self._charged_s = self._charged_s / max(1, self._begun), 0.0
+        # What nodes do about earlier pieces, in tasks of their own, is charged to nobody, but takes the time of a pass.
+        took_s = max(self._charged_s, thread_time() - self._began_cpu_s)
+        cost_s, self._charged_s = took_s / max(1, self._begun), 0.0
         self._cost_s = max(cost_s, self._cost_s * _OLD_SHARE + cost_s * (1 - _OLD_SHARE))
         self._begun = 0
         while self._waiting and self._begun < self._at_once():
@@ -106,6 +111,7 @@ class GuestTurns:
 
     def _look_again(self) -> None:
         """Go on in the next pass: there may be several turns of the hub before it."""
+        self._began_cpu_s = thread_time()
         trio.lowlevel.current_trio_token().run_sync_soon(self._next_batch)
 
 
