@@ -32,7 +32,7 @@ _OWED_S_MAX = 0.01
 """A debt that is too small to wait for."""
 
 
-class _Waiting:
+class _WaitingPieces:
     """Tasks that wait for their turn: of each peer address, and of each of its connections."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class GuestTurns:
     """Lets pieces of work begin, a batch in each pass of trio."""
 
     def __init__(self) -> None:
-        self._waiting = _Waiting()
+        self._waiting = _WaitingPieces()
         self._begun = 0
         """Pieces of this batch."""
         self._cost_s = _BATCH_S / 8
@@ -119,7 +119,7 @@ class HeavyTurns:
     """Lets pieces of work of heavy connections begin, one at a time."""
 
     def __init__(self) -> None:
-        self._waiting = _Waiting()
+        self._waiting = _WaitingPieces()
         self._is_taken = False
         self.cpu = CpuAccount(_HEAVY_SHARE)
         """Time that heavy connections took."""
