@@ -15,6 +15,8 @@ from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 
 _Config = TypeVar("_Config", bound=Config)
+LINES_BYTES_MAX = 256 * 1024
+"""Most bytes of lines of `name=value`; all options of a broker have 20 KB."""
 
 
 class ConfigRequests(Generic[_Config]):
@@ -36,6 +38,11 @@ class ConfigRequests(Generic[_Config]):
         return update_config(self._config, request)
 
 
+def long_lines_remark(body: bytes) -> str:
+    """The remark of an answer to a request with too many lines of `name=value`."""
+    return f"{len(body)} bytes of name=value; at most {LINES_BYTES_MAX} are read"
+
+
 def update_config(
     config: LiveConfig[_Config], request: Command, on_changed: Callable[[tuple[str, ...]], None] | None = None
 ) -> Command:
@@ -51,6 +58,8 @@ def update_config(
     """
     if not request.body:
         return success(request)
+    if len(request.body) > LINES_BYTES_MAX:
+        return request.answer(ResponseCode.SYSTEM_ERROR, long_lines_remark(request.body))
     try:
         changed = config.update(request.body.decode(errors="replace"))
     except PermissionError as error:

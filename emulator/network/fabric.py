@@ -8,7 +8,7 @@ from emulator.network.endpoint import BODY_BYTES_MAX, CLOSED, Endpoint, Listener
 from emulator.network.guests.access import GuestAccess
 from emulator.network.guests.budget import GuestBudget
 from emulator.network.guests.hosts import GuestPrograms
-from emulator.network.guests.turns import GuestTurns
+from emulator.network.guests.turns import GuestTurns, HeavyTurns
 from emulator.network.guests.wide_work import WideWork
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
@@ -78,6 +78,7 @@ class Fabric:
         self.guest_wide_work = WideWork(self.hub)
         """What guests ask for that concerns all members of a group, or a whole table."""
         self.guest_turns = GuestTurns()
+        self.guest_heavy_turns = HeavyTurns()
         """When the calls of each connection are handled."""
         self._seed = seed
         self._delay_ms = delay_ms

@@ -7,6 +7,7 @@ hash as a requested one; the client compares the texts.
 from nodes.beliefs import Json, MessageEvent, MessageRecord
 from nodes.protocol.java import as_int, java_hash, java_sorted, java_split
 from nodes.protocol.model import Message, MessageModel, SubscriptionData
+from nodes.protocol.names import EXPRESSION_CHARS_MAX
 from nodes.protocol.properties import TAGS
 
 SUB_ALL = "*"
@@ -16,7 +17,7 @@ _BLANK = "".join(chr(code) for code in range(0x21))
 
 
 class SubscriptionError(ValueError):
-    """An expression that consists only of separators."""
+    """An expression that consists only of separators, or is too long."""
 
 
 class ExpressionMissingError(ValueError):
@@ -34,7 +35,7 @@ def build_subscription_data(topic: str, expression: str | None, expression_type:
         expression_type: set in the subscription if it is not blank; the expression is read as tags in any case.
 
     Raises:
-        SubscriptionError: the expression consists only of separators.
+        SubscriptionError: the expression consists only of separators, or is too long.
 
     Mirrors:
         `org.apache.rocketmq.remoting.protocol.filter.FilterAPI#buildSubscriptionData`.
@@ -42,6 +43,7 @@ def build_subscription_data(topic: str, expression: str | None, expression_type:
     named = expression_type if expression_type and not expression_type.isspace() else TAG
     if not expression or expression == SUB_ALL:
         return SubscriptionData(topic, SUB_ALL, expression_type=named)
+    _require_usual_length(expression)
     parts = java_split(expression, "||")
     if not parts:
         raise SubscriptionError("subString split error")
@@ -54,7 +56,7 @@ def build(topic: str, expression: str | None, expression_type: str | None) -> Su
     """The subscription of an expression of any type; an expression of another type than tags is not read.
 
     Raises:
-        SubscriptionError: the expression consists only of separators.
+        SubscriptionError: the expression consists only of separators, or is too long.
         ExpressionMissingError: there is no expression, and the type is not tags.
 
     Mirrors:
@@ -64,7 +66,15 @@ def build(topic: str, expression: str | None, expression_type: str | None) -> Su
         return build_subscription_data(topic, expression)
     if not expression:
         raise ExpressionMissingError(f"Expression can't be null! {expression_type}")
+    _require_usual_length(expression)
     return SubscriptionData(topic, expression, expression_type=expression_type)
+
+
+def _require_usual_length(expression: str) -> None:
+    if len(expression) > EXPRESSION_CHARS_MAX:
+        raise SubscriptionError(
+            f"an expression of {len(expression)} characters; at most {EXPRESSION_CHARS_MAX} are read"
+        )
 
 
 def is_tag_type(expression_type: str | None) -> bool:

@@ -41,6 +41,8 @@ from nodes.values import frozen
 
 SQL92 = "SQL92"
 COMPILED_MAX = 100
+SQL_CHARS_MAX = 8_192
+"""Longest expression that is compiled: a hundred times as long as any of use; each message is compared with it."""
 _TEXT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
     "CONTAINS": lambda text, part: part in text,
     "STARTSWITH": str.startswith,
@@ -73,8 +75,10 @@ def compile_sql(text: str) -> SqlExpression:
     """Compile an expression.
 
     Raises:
-        SqlError: it is malformed; the error says where and why.
+        SqlError: it is malformed, or too long; the error says where and why.
     """
+    if len(text) > SQL_CHARS_MAX:
+        raise SqlError(f"Invalid MessageSelector. It has {len(text)} characters; at most {SQL_CHARS_MAX} are read")
     try:
         parser = _Parser(text)
         expression = as_truth(parser.or_expression())

@@ -123,7 +123,7 @@ class ServerWatch(Protocol):
     def on_fault(self, text: str) -> None:
         """The client has exceeded a limit or broken the protocol; the connection ends."""
 
-    async def begin_turn(self) -> None:
+    async def begin_turn(self, message_bytes: int) -> None:
         """Wait until something that the client has sent may be handled."""
 
     def on_unsent(self, unsent_bytes: int) -> None:

@@ -58,7 +58,7 @@ class _ServedCall(Requests, Responses):
 
     async def take(self) -> Any:
         """The oldest message, as its handler gets it, when it is the turn of the connection."""
-        await self._server.begin_turn()
+        await self._server.begin_turn(len(self.received[0]))
         message = self.received.popleft()
         self._server.on_taken(self.number, message)
         return self.method.serializer.request(message)
@@ -139,9 +139,9 @@ class GrpcServer(ConnectionFlow):
 
     # --- for calls ---------------------------------------------------------------
 
-    async def begin_turn(self) -> None:
+    async def begin_turn(self, message_bytes: int) -> None:
         """Wait until a message may be handled."""
-        await self._watch.begin_turn()
+        await self._watch.begin_turn(message_bytes)
 
     def on_taken(self, number: int, message: bytes) -> None:
         """A handler has taken a message."""
@@ -165,7 +165,7 @@ class GrpcServer(ConnectionFlow):
     # --- what the client does ----------------------------------------------------
 
     async def _give_way(self) -> None:
-        await self._watch.begin_turn()
+        await self._watch.begin_turn(0)
 
     def _on_event(self, event: Event) -> None:
         match event:

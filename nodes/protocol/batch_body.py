@@ -15,6 +15,20 @@ _HEAD = struct.Struct(">iiiii")
 _FLAG_AND_LENGTH = struct.Struct(">12xii")
 """The last two of these."""
 _PROPERTIES_LENGTH = struct.Struct(">h")
+_PROPERTY_END = b"\x02"
+MESSAGES_MAX = 10_000
+"""Most messages of a batch; RocketMQ has no limit but that of its bytes. To store one takes 20 us."""
+PROPERTIES_MAX = 100_000
+"""Most properties of all of them."""
+
+
+class LongBatchError(ProtocolError):
+    """A batch has more messages, or more properties, than are stored at once."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the batch has more than {MESSAGES_MAX} messages, or they have more than {PROPERTIES_MAX} properties"
+        )
 
 
 @frozen
@@ -42,10 +56,11 @@ def decode_messages(body: bytes) -> tuple[BatchedMessage, ...]:
     """Read the body of a batch; the total sizes in it are ignored.
 
     Raises:
+        LongBatchError: there are too many of them, or of their properties.
         ProtocolError: it ends in the middle of a message, or a length is negative.
     """
-    messages = []
-    at = 0
+    messages: list[BatchedMessage] = []
+    at, number_of_properties = 0, 0
     while at < len(body):
         try:
             flag, length = _FLAG_AND_LENGTH.unpack_from(body, at)
@@ -57,6 +72,9 @@ def decode_messages(body: bytes) -> tuple[BatchedMessage, ...]:
         end = properties_at + properties_length
         if length < 0 or properties_length < 0 or end > len(body):
             raise _damaged(body, at)
+        number_of_properties += body.count(_PROPERTY_END, properties_at, end)
+        if len(messages) >= MESSAGES_MAX or number_of_properties > PROPERTIES_MAX:
+            raise LongBatchError
         properties = body[properties_at:end].decode(errors="replace")
         messages.append(BatchedMessage(body[body_at : body_at + length], properties, flag))
         at = end

@@ -112,14 +112,14 @@ def decode_body(cls: type[T], raw: bytes | None) -> T:
 def _decode(cls: type[T], raw: bytes | None) -> T:
     if cls is bytes:
         return raw or b""  # type: ignore[return-value]
+    if isinstance(raw, UnreadableBody):
+        raise ProtocolError(raw.reason)
     from_plain = _from_plain.get(cls)
     if from_plain is None:
         from_plain = _from_plain[cls] = _converter.get_structure_hook(cls)
     try:
         return from_plain(msgpack.unpackb(raw or b""), cls)  # type: ignore[no-any-return]
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException, RecursionError) as error:
-        if isinstance(raw, UnreadableBody):
-            raise ProtocolError(raw.reason) from error
         raise ProtocolError(
             f"body of {len(raw or b'')} bytes is no {cls.__name__}: {repr(error)[:_ERROR_CHARS]}; "
             "the peer speaks another version?"

@@ -255,13 +255,15 @@ def change_instance_name_to_pid(instance_name: str, pid: int, nano_time: int) ->
 
 _NAME_CHARS_MAX = 1_000
 """Of client ids, groups and topics; RocketMQ's clients allow a quarter of it."""
+EXPRESSION_CHARS_MAX = 128 * 1024
+"""Of the expression of a subscription: as long as a header that is read."""
 
 
 def require_usual_names(data: HeartbeatData) -> None:
     """Refuse a heartbeat with a name that no client would use: each is retained, reported to others, and traced.
 
     Raises:
-        ProtocolError: a name is too long.
+        ProtocolError: a name, or the expression of a subscription, is too long.
     """
     _require_usual_name(data.client_id)
     for producer in data.producer_data_set:
@@ -270,6 +272,11 @@ def require_usual_names(data: HeartbeatData) -> None:
         _require_usual_name(consumer.group_name)
         for subscription in consumer.subscription_data_set:
             _require_usual_name(subscription.topic)
+            if len(subscription.sub_string) > EXPRESSION_CHARS_MAX:
+                raise ProtocolError(
+                    f"an expression of {len(subscription.sub_string)} characters; "
+                    f"at most {EXPRESSION_CHARS_MAX} are allowed"
+                )
 
 
 def _require_usual_name(name: str) -> None:

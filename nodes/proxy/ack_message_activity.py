@@ -31,6 +31,8 @@ from nodes.proxy.tables.errors import OK, CallError, status_of_all
 from nodes.proxy.tables.receipt_handle import ReceiptHandle, decode_receipt_handle
 from nodes.proxy.tables.validation import validate_consumer_group, validate_invisible_time, validate_topic
 
+ENTRIES_MAX = 1_000
+"""Most entries of one call, each of which may be a request to a broker; RocketMQ has no limit."""
 _ABNORMAL = "status is abnormal"
 
 
@@ -58,11 +60,14 @@ class AckMessageActivity:
         """Acknowledge messages, all at once: each with a request of its own, or those of one broker with one.
 
         Raises:
-            CallError: the topic or the group is illegal; of requests for brokers also: one of the handles is none, or
-                has an unknown broker, so that nothing is answered about the others.
+            CallError: the topic or the group is illegal, or there are too many entries; of requests for brokers also:
+                one of the handles is none, or has an unknown broker, so that nothing is answered about the others.
         """
         validate_topic(request.topic)
         validate_consumer_group(request.group)
+        if len(request.entries) > ENTRIES_MAX:
+            text = f"{len(request.entries)} entries; at most {ENTRIES_MAX} are acknowledged at once"
+            raise CallError(Code.PAYLOAD_TOO_LARGE, text)
         if self._config.enable_batch_ack:
             entries = await self._acknowledge_in_batches(context, request)
             return _acknowledged(entries)

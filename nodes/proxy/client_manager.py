@@ -93,7 +93,7 @@ class ClientManager:
         self._on_group_unregister = on_group_unregister
         self.syncer: Syncer | None = None
         """None: not started."""
-        self._members: dict[str, object] = {}
+        self._members: dict[str, dict[str, str]] = {}
         self._scheduler = ScheduledThread(host, "ClusterServiceManagerScheduledThread")
         self._cleaner = ScheduledThread(host, "GrpcClientSettingsManagerCleaner")
 
@@ -143,6 +143,8 @@ class ClientManager:
         self._unregister(channel, client_id, group)
 
     def _register(self, channel: Hashable, client_id: str, data: ConsumerData, *, update_subscription: bool) -> None:
+        group = self.consumers.group(data.group_name)
+        known = None if group is None else group.channels.get(channel)
         self.consumers.register_consumer(
             channel,
             client_id,
@@ -151,7 +153,10 @@ class ClientManager:
             notify_enabled=False,
             update_subscription=update_subscription,
         )
-        self._believe_members(data.group_name)
+        if known is None:
+            self._believe_joined(data.group_name, client_id, channel)
+        elif known.client_id != client_id:
+            self._believe_members(data.group_name)
 
     def _unregister(self, channel: Hashable, client_id: str, group: str) -> None:
         update = self.consumers.unregister_consumer(group, channel, client_id, notify_enabled=False)
@@ -235,6 +240,16 @@ class ClientManager:
                     self._on_left(member.channel, event.group)
                 elif isinstance(member.channel, RemotingChannel):
                     self.remoting.remove_consumer(event.group, member.channel.connection)
+
+    def _believe_joined(self, group: str, client_id: str, channel: Hashable) -> None:
+        """Record the members after one has come; a thousand may come at once."""
+        members = self._members.get(group, {})
+        if client_id in members:
+            self._believe_members(group)
+        else:
+            joined = dict(sorted((*members.items(), (client_id, self._proxy_of(channel)))))
+            self._members[group] = joined
+            self._host.record(Belief(BeliefKind.PROXY_MEMBERS, group, joined))
 
     def _believe_members(self, group: str) -> None:
         known = self.consumers.group(group)

@@ -10,6 +10,7 @@ from operator import attrgetter
 import msgpack
 
 from nodes.protocol.command import Command, new_tuple
+from nodes.rpc.msgpack_values import VALUES_MAX, has_many_values
 
 GREETING = b"\xc1\x01"
 """Magic byte and version of the framing."""
@@ -47,8 +48,10 @@ def decode(content: bytes | memoryview) -> Command:
     """The command in one frame, without its length.
 
     Raises:
-        FrameError: not msgpack, or not a command.
+        FrameError: not msgpack, or not a command, or of very many values.
     """
+    if has_many_values(content):
+        raise FrameError(f"frame of {len(content)} bytes with more than {VALUES_MAX} values")
     try:
         fields = _unpack(content, use_list=False)
     except Exception as error:

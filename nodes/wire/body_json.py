@@ -14,7 +14,7 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.json_text import to_json
 from nodes.protocol.widths import Int32, checked, int32_of, int64_of, without_none, without_width
 from nodes.protocol.wire_names import wire_name
-from nodes.wire.fastjson import JsonError, ObjectKey, read_json, text_of
+from nodes.wire.fastjson import JsonError, ObjectKey, ValuesLeft, read_json, text_of
 
 T = TypeVar("T")
 
@@ -24,31 +24,38 @@ def encode_json_body(value: Any) -> bytes:
     return to_json(value, standard=True).encode()
 
 
-def decode_json_body(cls: type[T], raw: bytes | None) -> T:
+def decode_json_body(cls: type[T], raw: bytes | None, left: ValuesLeft | None = None) -> T:
     """Read a body.
 
+    Args:
+        left: of a body of which this is a part.
+
     Raises:
-        ProtocolError: it is not JSON, or does not match `cls`.
+        ProtocolError: it is not JSON, does not match `cls`, or makes too many values.
     """
-    plain = plain_body(cls, raw)
+    plain = plain_body(cls, raw, left)
     if plain is None:
         raise ProtocolError(f"a body is missing, expected JSON of a {cls.__name__}")
     return _build(cls, plain)  # type: ignore[no-any-return]
 
 
-def plain_body(cls: type, raw: bytes | None) -> dict[str, Any] | None:
+def plain_body(cls: type, raw: bytes | None, left: ValuesLeft | None = None) -> dict[str, Any] | None:
     """The fields of a body by the wire names of a class; None: missing or empty, or `null`.
 
+    Args:
+        left: as above.
+
     Raises:
-        ProtocolError: it is not JSON, or does not match `cls`.
+        ProtocolError: as above.
     """
     if not raw:
         return None
+    left = ValuesLeft() if left is None else left
     try:
-        read = read_json(raw.decode("utf-8", "replace"))
-        plain: dict[str, Any] | None = _plain(cls, read)
+        read = read_json(raw.decode("utf-8", "replace"), left)
+        plain: dict[str, Any] | None = _plain(cls, read, left)
     except JsonError as error:
-        raise ProtocolError(f"body of {len(raw)} bytes is no JSON: {error}") from error
+        raise ProtocolError(f"body of {len(raw)} bytes cannot be read as JSON: {error}") from error
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ProtocolError(f"body of {len(raw)} bytes is no {cls.__name__}: {error}") from error
     return plain
@@ -76,21 +83,26 @@ def _shape(annotation: Any) -> tuple[_JsonShape, Any, tuple[Any, ...]]:
     return _JsonShape.OBJECT if attrs.has(kind) else _JsonShape.SIMPLE, kind, ()
 
 
-def _plain(annotation: Any, value: Any) -> Any:
+def _plain(annotation: Any, value: Any, left: ValuesLeft) -> Any:
     if value is None:
         return None
     shape, kind, arguments = _shape(annotation)
     match shape:
         case _JsonShape.ARRAY:
-            return [_plain(arguments[0], item) for item in _of(list, value)]
+            items = _of(list, value)
+            left.take(len(items))
+            return [_plain(arguments[0], item, left) for item in items]
         case _JsonShape.MAP:
             key_kind, item_kind = arguments
-            return {_key(key_kind, key): _plain(item_kind, item) for key, item in _of(dict, value).items()}
+            entries = _of(dict, value)
+            left.take(len(entries))
+            return {_key(key_kind, key, left): _plain(item_kind, item, left) for key, item in entries.items()}
         case _JsonShape.OBJECT:
-            fields = _of(dict, value)
+            fields, of_kind = _of(dict, value), _fields(kind)
+            left.take(len(of_kind))
             return {
-                name: _plain(hint, fields[name]) if name in fields else _initial(field)
-                for name, field, hint in _fields(kind)
+                name: _plain(hint, fields[name], left) if name in fields else _initial(field)
+                for name, field, hint in of_kind
             }
         case _JsonShape.SIMPLE:
             return _simple(kind, value)
@@ -109,8 +121,8 @@ def _of(kind: type, value: Any) -> Any:
     return value
 
 
-def _key(kind: Any, key: Any) -> Any:
-    return ObjectKey(_plain(kind, key).items()) if attrs.has(kind) else _plain(kind, key)
+def _key(kind: Any, key: Any, left: ValuesLeft) -> Any:
+    return ObjectKey(_plain(kind, key, left).items()) if attrs.has(kind) else _plain(kind, key, left)
 
 
 def _choice(kind: type[StrEnum], value: Any) -> str | None:
@@ -170,8 +182,9 @@ def _build(annotation: Any, plain: Any) -> Any:
     return kind(**values)
 
 
+@lru_cache(maxsize=1024)
 def _nothing(kind: Any) -> Any:
-    """The value of a missing field that may not be None."""
+    """The value of a missing field that may not be None; no one changes it."""
     if without_none(kind) is not kind:
         return None
     kind = without_width(kind)

@@ -112,6 +112,12 @@ def response_to_wire(code: int, body: bytes | None, shown_host: ShownHost = str)
     return _to_wire(bodies.response, bodies.response_class, body, shown_host)
 
 
+def is_of_values(code: int, *, is_response: bool) -> bool:
+    """Whether the body of a request of this code, or of its answer, is read as values."""
+    bodies = BODIES.get(code, _UNKNOWN)
+    return (bodies.response if is_response else bodies.request) is not BodyKind.RELAY
+
+
 def is_text_answer(code: int) -> bool:
     """Whether the answer to a request of this code has a body in JSON, or lines of options."""
     return BODIES.get(code, _UNKNOWN).response is BodyKind.JSON or code in _ANSWERS_LINES

@@ -22,18 +22,48 @@ _DECIMAL = re.compile(r"[+-]?(?:\d++(?:\.\d++)?|\.\d++)(?:[eE][+-]?\d++)?")
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _WORDS = {"true": True, "false": False, "null": None}
-_HALF = re.compile(r"\\u[dD]")
+_HALVES = ("\\ud", "\\uD")
+"""How half of a surrogate pair begins."""
+_MAKE_VALUES = (",", "{", "[", *_HALVES)
+"""What begins a value, or takes as long as one."""
 _DEPTH_MAX = 256
 _SHOWN_CHARS = 80
 """Of a word in an error."""
-VALUES_MAX = 100_000
-"""Most commas and brackets in a text: reading more would keep all nodes waiting for seconds."""
+VALUES_MAX = 50_000
+"""Most values that are read of a body, or made of it: more would keep all nodes waiting."""
 LENIENT_BYTES_MAX = 1024 * 1024
 """Most bytes of a text that is no standard JSON, which is read a hundred times more slowly."""
+_LENIENT_VALUES = 4
+"""Values of standard JSON that are read in the time of one of any other JSON."""
+_DIGITS_MAX = 400
+"""Most digits of a whole number: the time to read one grows with their square."""
 
 
 class JsonError(ValueError):
     """A text is malformed, even as lenient JSON."""
+
+
+class CostlyJsonError(JsonError):
+    """A body has more values than are read of one."""
+
+
+class ValuesLeft:
+    """How many values may still be read of one body, or made of it."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self) -> None:
+        self._number = VALUES_MAX
+
+    def take(self, number: int) -> None:
+        """Count values that will be read, or made.
+
+        Raises:
+            CostlyJsonError: they are too many.
+        """
+        self._number -= number
+        if self._number < 0:
+            raise CostlyJsonError(f"more than {VALUES_MAX} values")
 
 
 class ObjectKey(tuple[tuple[str, Any], ...]):
@@ -42,8 +72,11 @@ class ObjectKey(tuple[tuple[str, Any], ...]):
     __slots__ = ()
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, left: ValuesLeft | None = None) -> Any:
     """Read a value.
+
+    Args:
+        left: of a body that has several texts, or of which more is made.
 
     Returns:
         Objects as dicts; a key that is an object itself is an `ObjectKey`, all others are texts.
@@ -52,9 +85,9 @@ def read_json(text: str) -> Any:
         JsonError: it cannot be read.
     """
     try:
-        value = _read(text)
+        value = _read(text, ValuesLeft() if left is None else left)
         # Only an escape can result in half of a surrogate pair, which could not be encoded again.
-        return _without_halves(value) if _HALF.search(text) else value
+        return _without_halves(value) if any(half in text for half in _HALVES) else value
     except RecursionError as error:
         raise JsonError("nested too deeply") from error
 
@@ -83,19 +116,26 @@ def write_json_bytes(value: Any) -> bytes:
         return text_of(value).encode("utf-8", "replace")
 
 
-def _read(text: str) -> Any:
-    if sum(map(text.count, ",{[")) > VALUES_MAX:
-        raise JsonError(f"more than {VALUES_MAX} values")
+def _read(text: str, left: ValuesLeft) -> Any:
+    left.take(sum(map(text.count, _MAKE_VALUES)))
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=_whole_number)
     except ValueError:
         pass
     if len(text) > LENIENT_BYTES_MAX:
         raise JsonError(f"no standard JSON, and more than {LENIENT_BYTES_MAX} bytes")
     try:
-        return _JsonReader(text).whole()
+        return _JsonReader(text, left).whole()
+    except CostlyJsonError:
+        raise
     except ValueError as error:
         raise JsonError(str(error)) from error
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _DIGITS_MAX:
+        raise JsonError(f"a number of {len(digits)} digits; at most {_DIGITS_MAX} are read")
+    return int(digits)
 
 
 def _without_halves(value: Any) -> Any:
@@ -117,8 +157,9 @@ def text_of(value: Any) -> str:
 
 
 class _JsonReader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, left: ValuesLeft) -> None:
         self._text = text
+        self._left = left
         self._at = 0
         self._depth = 0
 
@@ -144,10 +185,12 @@ class _JsonReader:
 
     def _skip_to(self, end: str) -> None:
         """Skip all characters up to an end, and the end; all that is left if there is none."""
+        self._left.take(1)
         found = self._text.find(end, self._at)
         self._at = len(self._text) if found < 0 else found + len(end)
 
     def _value(self) -> Any:
+        self._left.take(_LENIENT_VALUES)
         first = self._peek()
         if first == "{":
             return self._nested(self._object)
@@ -159,7 +202,7 @@ class _JsonReader:
         if word in _WORDS:
             return _WORDS[word]
         if _NUMBER.fullmatch(word):
-            return int(word)
+            return _whole_number(word)
         if _DECIMAL.fullmatch(word):
             return float(word)
         raise JsonError(f"expected a value, found {word[:_SHOWN_CHARS]!r} at character {self._at}")

@@ -12,6 +12,7 @@ from functools import lru_cache
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import Message
 from nodes.protocol.properties import properties_to_text, text_to_properties
+from nodes.wire.fastjson import ValuesLeft
 
 MAGIC = 0xDAA320A7
 MAGIC_LONG_TOPIC = 0xDAA320AB
@@ -21,6 +22,9 @@ BORN_HOST_V6, STORE_HOST_V6 = 0x10, 0x20
 TOPIC_BYTES_MAX = 127
 """Most bytes of a topic whose length has one byte."""
 
+_MESSAGE_VALUES = 13
+"""Values of a message without properties."""
+_PROPERTY_END = b"\x02"
 _GROUPS = 8
 """Groups of 16 bits in an IPv6 address."""
 _HEAD = struct.Struct(">IIIiiqqiq")
@@ -87,10 +91,10 @@ def decode_messages(raw: bytes) -> tuple[Message, ...]:
         ProtocolError: the bytes are malformed.
     """
     messages = []
-    at = 0
+    at, left = 0, ValuesLeft()
     while at < len(raw):
         try:
-            message, size = _decode_one(raw, at)
+            message, size = _decode_one(raw, at, left)
         except (struct.error, ValueError) as error:
             raise ProtocolError(f"no message at byte {at} of {len(raw)}: {error}") from error
         messages.append(message)
@@ -98,7 +102,7 @@ def decode_messages(raw: bytes) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _decode_one(raw: bytes, start: int) -> tuple[Message, int]:
+def _decode_one(raw: bytes, start: int, left: ValuesLeft) -> tuple[Message, int]:
     size, magic, _, queue_id, flag, queue_offset, offset, sys_flag, born_ms = _HEAD.unpack_from(raw, start)
     if magic not in (MAGIC, MAGIC_LONG_TOPIC):
         raise ValueError(f"magic {magic:#x}, expected {MAGIC:#x}")
@@ -115,6 +119,7 @@ def _decode_one(raw: bytes, start: int) -> tuple[Message, int]:
     topic, at = _piece(raw, at + struct.calcsize(topic_form), topic_length)
     (properties_length,) = struct.unpack_from(">H", raw, at)
     properties, at = _piece(raw, at + 2, properties_length)
+    left.take(_MESSAGE_VALUES + properties.count(_PROPERTY_END))
     if at != start + size:
         raise ValueError(f"{size} bytes announced, its fields have {at - start}")
     message = Message(

@@ -14,13 +14,15 @@ from nodes.protocol.errors import ProtocolError
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import FILTER_TYPES, DataVersion, TopicConfig, TopicQueueMappingInfo
 from nodes.wire.body_json import decode_json_body
-from nodes.wire.fastjson import JsonError, read_json
+from nodes.wire.fastjson import CostlyJsonError, JsonError, ValuesLeft, read_json
 
 INFLATED_BYTES_MAX = 16 * 1024 * 1024
 """Most bytes of a decompressed body: as many as a frame has."""
-PARTS_MAX = 20_000
+PARTS_MAX = 10_000
 """Most topics, or mappings, of a registration: to read one takes 10 us."""
 _COMPRESSION_LEVEL = 9
+_TOPIC_WORDS = 6
+"""Words of a topic's line."""
 _LENGTH = struct.Struct(">i")
 
 
@@ -32,12 +34,13 @@ def decode_register_broker_body(raw: bytes, *, compressed: bool) -> RegisterBrok
     """
     if not compressed:
         return decode_json_body(RegisterBrokerBody, raw)
+    left = ValuesLeft()
     try:
         parts = _BodyParts(_inflate(raw))
-        version = decode_json_body(DataVersion, parts.next())
-        topics = [topic for topic in (decode_topic_config(text.decode()) for text in parts.several()) if topic]
-        servers = read_json(parts.next().decode())
-        mappings = [decode_json_body(TopicQueueMappingInfo, part) for part in parts.several()]
+        version = decode_json_body(DataVersion, parts.next(), left)
+        topics = [topic for topic in (decode_topic_config(text.decode(), left) for text in parts.several()) if topic]
+        servers = read_json(parts.next().decode(), left)
+        mappings = [decode_json_body(TopicQueueMappingInfo, part, left) for part in parts.several()]
     except (struct.error, zlib.error, ValueError) as error:
         raise ProtocolError(f"body of {len(raw)} bytes is no compressed RegisterBrokerBody: {error}") from error
     wrapper = TopicConfigSerializeWrapper(
@@ -69,15 +72,18 @@ def encode_topic_config(topic: TopicConfig) -> str:
     return f"{topic.topic_name} {numbers} {topic.topic_filter_type} {attributes}"
 
 
-def decode_topic_config(text: str) -> TopicConfig | None:
+def decode_topic_config(text: str, left: ValuesLeft | None = None) -> TopicConfig | None:
     """A topic from its line; None if it has fewer than five words.
 
     Malformed attributes count as none, since a blank inside cuts them off.
 
+    Args:
+        left: of a body of which this is a part.
+
     Raises:
         ValueError: a number is malformed, or the filter type is unknown.
     """
-    words = text.rstrip(" ").split(" ")
+    words = text.rstrip(" ").split(" ", _TOPIC_WORDS)
     if len(words) < 5:
         return None
     name, read, write, perm, filter_type = words[:5]
@@ -86,7 +92,9 @@ def decode_topic_config(text: str) -> TopicConfig | None:
     attributes: Any = {}
     if len(words) > 5:
         try:
-            attributes = read_json(words[5])
+            attributes = read_json(words[5], left)
+        except CostlyJsonError:
+            raise
         except JsonError:
             attributes = {}
     retained = {str(key): str(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {}

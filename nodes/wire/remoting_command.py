@@ -26,7 +26,8 @@ FIRST_BYTE = b"\x00"
 HEADER_BYTES_MAX = 1024 * 1024
 """Longest header that is read; properties of messages, by far the longest part, have 32 KiB at most."""
 HEADER_FIELDS_MAX = 4_096
-"""Most fields of a header in the encoding ROCKETMQ, whose fields have six bytes at least."""
+"""Most fields of a header: in the encoding ROCKETMQ they have six bytes at least, in JSON eight."""
+_TOO_MANY_FIELDS = f"header of more than {HEADER_FIELDS_MAX} fields"
 
 
 class SerializeType(IntEnum):
@@ -235,6 +236,8 @@ def _read_json_header(raw: bytes, body: bytes | None) -> RemotingCommand:
     fields = header.get("extFields")
     if fields is not None and not isinstance(fields, dict):
         raise HeaderError("extFields of the header is no JSON object")
+    if fields is not None and len(fields) > HEADER_FIELDS_MAX:
+        raise HeaderError(_TOO_MANY_FIELDS)
     remark = header.get("remark")
     return RemotingCommand(
         _number(header, "code"),
@@ -322,7 +325,7 @@ class _Fields:
             while self._at < end:
                 number += 1
                 if number > HEADER_FIELDS_MAX:
-                    raise HeaderError(f"header of more than {HEADER_FIELDS_MAX} fields")
+                    raise HeaderError(_TOO_MANY_FIELDS)
                 name = self._string(_SHORT, fields_length)
                 fields[name] = self._string(_INT, fields_length)
         read = RemotingCommand(

@@ -1,9 +1,9 @@
 """`python -m fuzz.calls`: random HTTP/2 on the port of a node that answers calls, next to a client that behaves well.
 
 Several guests send random frames over connections of their own, read the answers or do not, and come again when they
-were sent away. Nothing may end the node, make it log a bug of its own, make it use more memory than its limits, or keep
-the client that behaves well waiting while it takes more than 0.5 s of CPU time: how long that lasts is a matter of
-what else the machine does.
+were sent away; others read no answers, or say nothing. Nothing may end the node, make it log a bug of its own, make it
+use more memory than its limits, or keep the client that behaves well waiting while it takes more than 0.5 s of CPU
+time: how long that lasts is a matter of what else the machine does.
 """
 
 import json
@@ -36,6 +36,9 @@ _BATCH = 20
 """Draws of a guest in its turn."""
 _PATIENCE_S = 60
 _CROWD_GUESTS, _CROWD_CALLS = 40, 900
+_SILENT_GUESTS = 200
+_HALF_HANDSHAKE = bytes.fromhex("16030102000100 01fc0303")
+"""The begin of TLS: a ClientHello of 508 bytes, of which two arrive."""
 _NODE_CPU_MS_MAX = 500
 _MEMORY_BYTES_MAX = 192 * 1_024 * 1_024
 
@@ -148,6 +151,20 @@ class Fuzzed:
         return found
 
 
+class _Silent:
+    """Guests that dial and say nothing, or begin a handshake of TLS and stop."""
+
+    def __init__(self, address: tuple[str, int], guests: int) -> None:
+        self._wires = [socket.create_connection(address, _PATIENCE_S) for _ in range(guests)]
+        for wire in self._wires[::2]:
+            wire.sendall(_HALF_HANDSHAKE)
+
+    def leave(self) -> None:
+        """Close the connections."""
+        for wire in self._wires:
+            wire.close()
+
+
 class _Crowd:
     """Guests that make many calls at once and read no answer."""
 
@@ -185,7 +202,7 @@ def attack(frames: int, seed: str, *, crowd: int = _CROWD_GUESTS) -> Fuzzed:
     assert good.stdout is not None
     good.stdout.readline()  # its first call was answered
     guests = [_Guest((ip, int(port)), Random(f"{seed} {number}")) for number in range(_GUESTS)]
-    unread = _Crowd((ip, int(port)), crowd)
+    unread, silent = _Crowd((ip, int(port)), crowd), _Silent((ip, int(port)), _SILENT_GUESTS)
     with progress_bar("frames") as progress:
         while not unread.has_sent_all and proxy.poll() is None:
             unread.act()
@@ -194,6 +211,7 @@ def attack(frames: int, seed: str, *, crowd: int = _CROWD_GUESTS) -> Fuzzed:
                 guest.act()
             progress(min(1.0, sent / frames))
     unread.leave()
+    silent.leave()
     for guest in guests:
         guest.leave()
     seen, connections = _ended(good), sum(guest.connections for guest in guests)

@@ -3,12 +3,13 @@
 import gzip
 import struct
 from collections.abc import Callable
+from functools import cache
 from random import Random
 
 from hpack import Encoder
 
 from nodes.grpc.frame_heads import PREFACE, FrameKind
-from nodes.grpc.messages import ServiceMethod, service_methods
+from nodes.grpc.messages import ServiceMethod, message_class, service_methods
 
 _END_STREAM, _END_HEADERS = 0x1, 0x4
 _DAMAGED_SHARE = 0.002
@@ -57,6 +58,8 @@ class RandomClient:
             (60, self._odd_data),
             (2, self._bomb_of_values),
             (2, self._bomb_of_gzip),
+            (2, self._large_call),
+            (2, self._flood),
             (50, self._reset),
             (30, self._settings),
             (30, self._ping),
@@ -124,12 +127,35 @@ class RandomClient:
         length = self._chance.choice((2**20, 2**22, 2**24))
         return self._packed_call(bytes((0x22,)) + _varint(length) + bytes(length))
 
+    def _large_call(self) -> bytes:
+        """A call that is valid, of nearly as many values as are read: it takes long."""
+        name, entry = self._chance.choice(_large_entries())
+        method = next(method for method in self._methods if method.name == name)
+        return self._framed_call(method, entry * self._chance.choice((100, 1_500)), {})
+
+    def _flood(self) -> bytes:
+        """Very many frames that carry no call, calls that are reset at once, or metadata that do not end."""
+        match self._chance.randrange(4):
+            case 0:
+                self._call += 2
+                begun = _frame(FrameKind.HEADERS, 0, self._call)
+                return begun + _frame(FrameKind.CONTINUATION, 0, self._call, b"x" * 1_000) * 20
+            case 1:
+                calls = range(_CALLS_MAX)
+                return b"".join(
+                    self._begin_call() + _frame(FrameKind.RST_STREAM, 0, self._call, bytes(4)) for _ in calls
+                )
+            case _:
+                return self._chance.choice(_FLOODS) * self._chance.choice((10, 300))
+
     def _packed_call(self, message: bytes) -> bytes:
-        self._call += 2
-        method = self._chance.choice(self._methods)
-        headers = _headers(method.path, self._chance.randrange(3)) | {"grpc-encoding": "gzip"}
         packed = gzip.compress(message, 6)
-        framed = struct.pack(">BI", 1, len(packed)) + packed
+        return self._framed_call(self._chance.choice(self._methods), packed, {"grpc-encoding": "gzip"})
+
+    def _framed_call(self, method: ServiceMethod, message: bytes, more: dict[str, str]) -> bytes:
+        self._call += 2
+        headers = _headers(method.path, self._chance.randrange(3)) | more
+        framed = struct.pack(">BI", 1 if more else 0, len(message)) + message
         begun = _frame(FrameKind.HEADERS, _END_HEADERS, self._call, self._encoder.encode(headers.items()))
         places = range(0, len(framed), _DATA_BYTES)
         frames = [
@@ -196,6 +222,17 @@ class RandomClient:
         return _frame(chance.randrange(16), chance.randrange(256), self._some_call(), content)
 
 
+@cache
+def _large_entries() -> tuple[tuple[str, bytes], ...]:
+    """Names of methods, and one entry of the lists in their requests."""
+    message = {"topic": {"name": "t"}, "system_properties": {"message_id": "i", "keys": ["k"]}, "body": b"x"}
+    handle = {"message_id": "i", "receipt_handle": f"0 {2**50} 60000 0 0 b 0 0 0"}
+    return (
+        ("SendMessage", message_class("SendMessageRequest")(messages=[message]).SerializeToString()),
+        ("AckMessage", message_class("AckMessageRequest")(entries=[handle]).SerializeToString()),
+    )
+
+
 def unread_calls(path: str, message: bytes, number: int) -> bytes:
     """All that a guest sends that makes so many calls at once."""
     encoder = Encoder()
@@ -239,3 +276,14 @@ def frames_in(chunk: bytes) -> int:
         place += 9 + int.from_bytes(chunk[place : place + 3])
         frames += 1
     return frames
+
+
+_FLOODS = (
+    _frame(FrameKind.SETTINGS),
+    _frame(FrameKind.SETTINGS, 0, 0, struct.pack(">HI", 99, 1) * 500),
+    _frame(FrameKind.PING, 0, 0, b"12345678"),
+    _frame(FrameKind.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1)),
+    _frame(FrameKind.DATA, 0, 1),
+    _frame(FrameKind.PRIORITY, 0, 1, bytes(5)),
+)
+"""Frames that carry no call."""

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import RPC
-from network.hostile_requests import HOSTILE, heartbeat
+from network.hostile_requests import HOSTILE, SEND_V2, heartbeat
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
@@ -33,6 +33,7 @@ count = 1
 
 [[broker]]
 name = "b"
+options = { enablePropertyFilter = true }
 """
 
 
@@ -123,6 +124,28 @@ def test_a_route_of_very_many_queues_is_refused_before_anybody_lists_them(execut
     answer = nameserver.ask_raw(RequestCode.REGISTER_TOPIC_IN_NAMESRV, {"topic": "wide"}, body)
     assert (answer.code, "2147483647 queues in one topic" in answer.remark) == (2, True)
     executed.good.notices_nothing()
+
+
+SQL = '{"group":"g","subscriptionData":{"expressionType":"SQL92","topic":"T","subString":"%s"}}'
+COSTLY = {
+    "a batch of very many messages": (320, SEND_V2 | {"m": "true"}, bytes(22) * 190_000, 13),
+    "options in very many lines": (25, {}, b"a=b\n" * 1_000_000, 1),
+    "thresholds in very many lines": (2001, {}, b"a=1\n" * 1_000_000, 1),
+    "an expression of very many words": (46, {}, (SQL % " or ".join(["a=1"] * 200_000)).encode(), 23),
+    "an expression of very many brackets": (46, {}, (SQL % ("(" * 400_000)).encode(), 23),
+    "a subscription that is very long": (34, {}, heartbeat(1).replace('"*"', f'"{"x" * 5_000_000}"').encode(), 1),
+    "very many empty groups": (34, {}, ('{{"consumerDataSet":[{}]}}'.format(",".join(["{}"] * 49_000))).encode(), 1),
+}
+"""Requests that took seconds each, and their answers now: (code, fields, body, code of the answer)."""
+_CPU_S_MAX = 0.8
+
+
+def test_requests_of_few_bytes_that_ask_for_much_work_are_refused_at_once(executed):
+    for name, (code, fields, body, refusal) in COSTLY.items():
+        began_s = executed.cpu_s
+        answer = Caller(executed.broker, BROKER_PORT).ask_raw(code, fields, body)
+        assert (answer.code, executed.cpu_s - began_s < _CPU_S_MAX) == (refusal, True), (name, answer.remark)
+        executed.good.notices_nothing()
 
 
 def test_a_number_beyond_64_bits_in_msgpack_is_refused(executed):

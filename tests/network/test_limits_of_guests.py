@@ -133,6 +133,24 @@ def test_heartbeats_of_many_guests_are_handled_one_after_the_other_and_others_ar
     assert live(scene).result < MEMBERS / 4
 
 
+GREEDY = 6
+
+
+def test_connections_whose_requests_take_long_are_served_one_at_a_time_and_others_in_between():
+    async def scene(stage):
+        greedy, other, stage.burn_s = [await stage.dial() for _ in range(GREEDY)], await stage.dial(), 0.04
+        for program in greedy:  # what its requests take is known from the third one on
+            for number in range(3):
+                await program.ask(request(BURN, number))
+                await program.answer()
+        again = encode_remoting(request(BURN, 4))
+        for program in greedy:
+            os.write(program.sock.fileno(), again)  # no checkpoint: all of them wait when the first is read
+        return await _ask_until_done(stage, other, "burn", GREEDY)
+
+    assert live(scene).result <= GREEDY / 2
+
+
 def test_answers_that_no_one_reads_share_a_budget():
     async def scene(stage):
         limit(stage, unsent_bytes=50_000_000, all_unsent_bytes=9_000_000)

@@ -36,10 +36,11 @@ class DialedNode:
         self.held, self.seen = [], []
         self.holds = trio.Event()
         process = process_of(self.node)
+        self.burn_s = 0.1
         self.work_s = 0.0
         """What a heartbeat takes, and the end of a connection."""
         self.order = []
-        """What was handled, in order: echo, heartbeat, close."""
+        """What was handled, in order: echo, heartbeat, close, burn."""
         self.server = RpcServer(process, on_channel_closed=lambda _channel: self._close())
         self.server.register(ECHO, self._echo)
         self.server.register(HOLD, self._hold)
@@ -59,7 +60,8 @@ class DialedNode:
         self.holds.set()
 
     def _burn(self, _channel, requested):
-        burn(0.1)
+        self.order.append("burn")
+        burn(self.burn_s)
         return requested.answer()
 
     def _close(self):

@@ -90,7 +90,7 @@ class Calls:
     def on_unsent(self, unsent_bytes):
         self.unsent_bytes_max = max(self.unsent_bytes_max, unsent_bytes)
 
-    async def begin_turn(self):
+    async def begin_turn(self, _message_bytes):
         await trio.lowlevel.checkpoint()
 
     def on_failed_handler(self, path, error):

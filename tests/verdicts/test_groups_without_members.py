@@ -62,7 +62,8 @@ def test_a_group_without_members_is_behind_and_the_deaths_are_the_cause(tmp_path
     report = judged(tmp_path, how, "shop-1", "shop-2")
     lag = next(item for item in symptoms(report) if item.kind == "consumer lag")
     assert (broken(report), report.service) == ((), Service.PAGING)
-    assert lag.text.startswith("shop was at least 3") and "messages of orders behind for 10 s" in lag.text
+    assert lag.text.startswith("shop was at least 3")
+    assert "messages of orders behind for 10 s" in lag.text
     assert [share.what for share in lag.causes if share.share > 0.05] == ["kill shop-1", "kill shop-2"]
 
 

@@ -152,6 +152,8 @@ class Waiting:
         return self._failing.keeps_waiting(queue, t_ns) or (comes_again and self._failing.has_failed(queue.group, t_ns))
 
     def _of_each(self, queue: GroupQueue, node: str, broker: str, t_ns: int) -> CauseChain:
+        if not node and (gone := self._all_gone(queue, t_ns)):
+            return gone
         if queue.topic.startswith(RETRY_TOPIC_PREFIX) or self._is_unknown(queue.group, queue.topic):
             hidden = self._hidden(queue, t_ns)
             if hidden:
@@ -202,9 +204,17 @@ class Waiting:
 
     def _without_members(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         """Why no process subscribes to a topic for a group."""
+        return both(self._absences(queue, t_ns)) or ruled(RuleOfRocketMQ.START)
+
+    def _all_gone(self, queue: GroupQueue, t_ns: int) -> CauseChain:
+        """Why no member of a group is there, if none is: all that ended or froze them is needed."""
+        found = self._absences(queue, t_ns)
+        return both(found) if all(found) else CauseChain()
+
+    def _absences(self, queue: GroupQueue, t_ns: int) -> list[CauseChain]:
+        """For each node that was ever a member, why it is not there; an empty chain if it is."""
         ever = dict.fromkeys(process[0] for process in self._presence.ever_members(queue.group, queue.topic))
-        away = both(needed(at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)) for node in ever)
-        return away or ruled(RuleOfRocketMQ.START)
+        return [needed(at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)) for node in ever]
 
     def _unreplicated(self, broker: str, broker_name: str, t_ns: int) -> list[Hindrance]:
         """What keeps replicas from an elected master: consumers get what all that are in sync have."""

@@ -2,9 +2,10 @@
 
 The lag of a group in a queue counts offsets, as `mqadmin consumerProgress` does:
 from the first that the group is not through with to the last message that a
-member subscribes to; of a group without live members, the one that ended last. The group is through with what lies below an offset that a
-member consumed, that a filter left out, that was committed, or at which an owner
-began, but for messages that a broker has handed out and that are not done.
+member subscribes to; of a group without live members, the one that ended last.
+The group is through with what lies below an offset that a member consumed, that a
+filter left out, that was committed, or at which an owner began, but for messages
+that a broker has handed out and that are not done.
 Unlike `consumerProgress` it does not wait for the commit, which comes up to five
 seconds later. Latency is the time from a message's entry into the log of its
 broker to the end of its first consumption by the group; of guests that call

@@ -12,6 +12,14 @@ from emulator.spec.model.guest_limits import GuestLimits
 
 _STATM = Path("/proc/self/statm")
 _MEMORY_CHECK_NS = 1_000_000_000
+LONG_PIECE_S = 0.005
+"""CPU time from which on a piece of work is long."""
+_LONG_PIECE_MAX_S = 0.03
+"""What a long piece counts at most: one alone may have been that of an import, or of the garbage collector."""
+_LONG_S = 0.05
+"""CPU time of long pieces from which on a connection is heavy."""
+_LONG_SHARE = 0.02
+"""What is forgiven of it: a connection is heavy for seconds after the latest long piece."""
 
 
 class Holder(Protocol):
@@ -59,22 +67,21 @@ class CpuAccount:
 
     Args:
         share: of a core that it may take, above 0 and at most 1.
-        on_charged: called with the time that each piece of work took, in seconds.
     """
 
-    def __init__(self, share: float, on_charged: Callable[[float], None] | None = None) -> None:
+    def __init__(self, share: float) -> None:
         self._share = share
-        self._on_charged = on_charged
         self._owed_s = 0.0
         self._as_of_s = time.perf_counter()
 
     def charge(self, began_s: float) -> None:
         """Note that work for the connection began at this reading of `time.perf_counter`, and ends now."""
-        now_s = time.perf_counter()
-        self._owed_s = self.owed_s(began_s) + (now_s - began_s) * (1 - self._share)
-        self._as_of_s = now_s
-        if self._on_charged is not None:
-            self._on_charged(now_s - began_s)
+        self.charge_span(began_s, time.perf_counter())
+
+    def charge_span(self, began_s: float, ended_s: float) -> None:
+        """Note work between two readings."""
+        self._owed_s = self.owed_s(began_s) + (ended_s - began_s) * (1 - self._share)
+        self._as_of_s = ended_s
 
     def forgive(self) -> None:
         """No one else needs the time."""
@@ -91,6 +98,38 @@ class CpuAccount:
         if now_s > self._as_of_s:
             owed_s -= (now_s - self._as_of_s) * self._share
         return owed_s if owed_s > 0 else 0.0
+
+
+class ConnectionCpu(CpuAccount):
+    """The account of a connection that is heavy if its pieces of work take long.
+
+    Args:
+        share: of a core that it may take.
+        of_heavy: the account that all heavy connections share.
+        on_charged: called with the time that each piece of work took, in seconds.
+    """
+
+    def __init__(self, share: float, of_heavy: CpuAccount, on_charged: Callable[[float], None] | None = None) -> None:
+        super().__init__(share)
+        self._of_heavy = of_heavy
+        self._on_charged = on_charged
+        self._long = CpuAccount(_LONG_SHARE)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether its pieces of work have taken long."""
+        return self._long.owes_more_than(_LONG_S)
+
+    def charge_span(self, began_s: float, ended_s: float) -> None:
+        """Note work between two readings."""
+        super().charge_span(began_s, ended_s)
+        took_s = ended_s - began_s
+        if took_s > LONG_PIECE_S:
+            self._long.charge_span(max(began_s, ended_s - _LONG_PIECE_MAX_S), ended_s)
+        if took_s > LONG_PIECE_S or self.is_heavy:
+            self._of_heavy.charge_span(began_s, ended_s)
+        if self._on_charged is not None:
+            self._on_charged(took_s)
 
 
 class GuestBudget:

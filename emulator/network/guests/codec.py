@@ -14,8 +14,10 @@ from nodes.protocol.headers import SendMessageResponseHeader
 from nodes.protocol.message_id import ADDRESS_DIGITS, address_digits, message_id_address
 from nodes.protocol.registry import codes_where
 from nodes.rpc.codec import Decoder, FrameError, encode
+from nodes.rpc.msgpack_values import VALUES_MAX, has_many_values
 from nodes.wire import body_kinds
 from nodes.wire.remoting_command import (
+    HEADER_FIELDS_MAX,
     RemotingCommand,
     RemotingDecoder,
     SerializeType,
@@ -213,13 +215,24 @@ def _lenient(command: Command) -> Command:
     """The command as a node may rely on it: a header from text to text, and no cause.
 
     Raises:
-        FrameError: a number does not fit into 32 bits.
+        FrameError: a number does not fit into 32 bits, or the header is larger than any of RocketMQ's.
     """
     if not _fits(command):
         raise FrameError("not a command: a number is beyond 32 bits")
+    if len(command.ext_fields) > HEADER_FIELDS_MAX:
+        raise FrameError(f"header of more than {HEADER_FIELDS_MAX} fields")
     texts = {_text(name): _text(value) for name, value in command.ext_fields.items()}
     _require_usual_header(texts)
-    return command._replace(ext_fields=texts, cause=NO_CAUSE)
+    return command._replace(ext_fields=texts, body=_readable(command), cause=NO_CAUSE)
+
+
+def _readable(command: Command) -> bytes | None:
+    """The body, which a node may read: of very many values it is unreadable."""
+    body = command.body
+    code = command.request_code if command.is_response else command.code
+    if body is None or not body_kinds.is_of_values(code, is_response=command.is_response) or not has_many_values(body):
+        return body
+    return UnreadableBody(body, f"a body of {len(body)} bytes with more than {VALUES_MAX} values: no more are read")
 
 
 def _require_usual_header(fields: Mapping[str, str]) -> None:

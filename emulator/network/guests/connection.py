@@ -13,7 +13,7 @@ from emulator.base.extra import ExtraMissingError, require_proxy_extra
 from emulator.base.text import shortened
 from emulator.network.endpoint import Endpoint, Listener, Peer
 from emulator.network.fabric import Fabric
-from emulator.network.guests.budget import CpuAccount
+from emulator.network.guests.budget import LONG_PIECE_S, ConnectionCpu
 from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, GuestCodec, RemotingCodec
 from emulator.network.guests.guest_stream import GuestStream
 from emulator.network.guests.hosts import GuestHost
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 64 * 1024
 _DETAIL_CHARS_MAX = 300
+_FEW_BYTES = 4_096
+"""Requests of so many bytes take little time."""
 _OWED_S_MAX = 0.01
 """A debt that is too small to wait for."""
 _LOOKS = (
@@ -96,6 +98,7 @@ class Guest(Peer, ChannelHandler):
         self.inbox = []
         self.endpoints = {}
         self.address = address
+        self._peer = address.partition(":")[0]
         self._fabric = fabric
         self._handler = listener.handler
         self._process = process
@@ -108,7 +111,7 @@ class Guest(Peer, ChannelHandler):
         self._watch = fabric.watch_guest(self.node, listener)
         self._budget = fabric.guest_budget
         self._wide_work = fabric.guest_wide_work
-        self.cpu = CpuAccount(self._budget.limits.cpu_percent / 100)
+        self.cpu = ConnectionCpu(self._budget.limits.cpu_percent / 100, fabric.guest_heavy_turns.cpu)
         """Time that its frames and the answers to them took."""
         self._codec: GuestCodec = EmulatorCodec()
         self._speaks_grpc = False
@@ -269,7 +272,8 @@ class Guest(Peer, ChannelHandler):
             self._malformed(str(error))
             return
         on_greeted()
-        self.cpu = CpuAccount(self._budget.limits.cpu_percent / 100, self._fabric.guest_turns.charge)
+        of_heavy, on_charged = self._fabric.guest_heavy_turns.cpu, self._fabric.guest_turns.charge
+        self.cpu = ConnectionCpu(self._budget.limits.cpu_percent / 100, of_heavy, on_charged)
         self._end = end = self._open()
         timeline, budget = self._fabric.timeline, self._budget
         send = partial(self._send_watched, end)
@@ -285,13 +289,21 @@ class Guest(Peer, ChannelHandler):
         await self._give_way()
 
     async def _begin_chunk(self) -> None:
-        await self._turn()
+        await self._turn(0)
         if self._grpc is not None:
             self._grpc.on_chunk()
 
-    async def _turn(self) -> None:
+    async def _turn(self, piece_bytes: int) -> None:
         """Wait until something that the guest has sent may be handled."""
-        await self._fabric.guest_turns.begin(self.address.partition(":")[0], self)
+        if not await self._heavy_turn(piece_bytes):
+            await self._fabric.guest_turns.begin(self._peer, self)
+
+    async def _heavy_turn(self, piece_bytes: int) -> bool:
+        """Wait until it is the turn of the connection if it is heavy, or the piece may be; returns whether so."""
+        is_heavy = piece_bytes > _FEW_BYTES or self.cpu.is_heavy
+        if is_heavy:
+            await self._fabric.guest_heavy_turns.begin(self._peer, self, self._process.until_idle)
+        return is_heavy
 
     async def _receive(self) -> bytes:
         """The next bytes, b"" at the end; while node or guest is suspended they wait in the kernel."""
@@ -322,6 +334,8 @@ class Guest(Peer, ChannelHandler):
 
     async def _deliver(self, end: Endpoint, chunk: bytes) -> bool:
         """Send the complete frames to the node; returns whether to read on."""
+        frames_per_turn = self._budget.limits.frames_per_turn
+        await self._heavy_turn(self._codec.unfinished_bytes + len(chunk))
         began_s = perf_counter()
         try:
             for number, command in enumerate(self._codec.decode(chunk), start=1):
@@ -331,9 +345,10 @@ class Guest(Peer, ChannelHandler):
                     began_s = perf_counter()
                 else:
                     self._deliver_one(end, command)
-                if number % self._budget.limits.frames_per_turn == 0:
+                if number % frames_per_turn == 0 or perf_counter() - began_s > LONG_PIECE_S:
                     self.cpu.charge(began_s)
                     await self._give_way()
+                    await self._heavy_turn(self._codec.unfinished_bytes)
                     began_s = perf_counter()
         except Exception as error:  # noqa: BLE001 - whatever bytes from outside raise harms their connection alone
             self._malformed(self._reported("a frame cannot be read", error))

@@ -63,7 +63,7 @@ class GrpcService:
         holder: the connection, which holds bytes.
         send: sends a frame to the proxy.
         malformed: records what the guest has done wrong.
-        turn: waits until something that the guest has sent may be handled.
+        turn: waits until something of so many bytes that the guest has sent may be handled.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class GrpcService:
         cpu: CpuAccount,
         send: Callable[[Command], None],
         malformed: Callable[[str], None],
-        turn: Callable[[], Awaitable[None]],
+        turn: Callable[[int], Awaitable[None]],
     ) -> None:
         self._timers = _ProcessTimers(timeline, process)
         self._process = process
@@ -112,11 +112,11 @@ class GrpcService:
         """Bytes have arrived and will be handled."""
         self._began_s = perf_counter()
 
-    async def begin_turn(self) -> None:
+    async def begin_turn(self, message_bytes: int) -> None:
         """Let others go on until it is the turn of the connection."""
         handles_chunk = self._began_s is not None
         self.on_handled()
-        await self._turn()
+        await self._turn(message_bytes)
         if handles_chunk:
             self.on_chunk()
 

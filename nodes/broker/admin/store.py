@@ -4,11 +4,14 @@ import json
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.part import Part
+from nodes.config.tables import MAX_GROUPS
 from nodes.config.text import from_lines
+from nodes.config_requests import LINES_BYTES_MAX, long_lines_remark
 from nodes.host import Channel
 from nodes.protocol import headers_admin as headers
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
+from nodes.protocol.errors import require_room
 from nodes.protocol.registry import decode_header
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
@@ -49,7 +52,11 @@ class AdminStore(Part):
 
     def _update_thresholds(self, _channel: Channel, request: Command) -> Command:
         """Lines of `group=bytes`; an entry that is no number is left out."""
-        for group, text in from_lines((request.body or b"").decode()).items():
+        body = request.body or b""
+        if len(body) > LINES_BYTES_MAX:
+            return request.answer(ResponseCode.SYSTEM_ERROR, long_lines_remark(body))
+        for group, text in from_lines(body.decode()).items():
+            require_room(self._thresholds, group, MAX_GROUPS, "thresholds of groups")
             try:
                 self._thresholds[group] = int(text)
             except ValueError:

@@ -29,6 +29,7 @@ from nodes.broker.tables.store.transaction_messages import half_message, is_prep
 from nodes.cause import cause
 from nodes.host import Channel
 from nodes.protocol import headers
+from nodes.protocol.batch_body import LongBatchError
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
@@ -174,7 +175,7 @@ class SendMessage(Part):
         else:
             messages = (self._single(header, queue_id, body, born_host),)
         size_max = self._broker.config.max_message_size
-        if header.batch and (len(body) > size_max or MessageSysFlag.transaction_value(header.sys_flag)):
+        if header.batch and MessageSysFlag.transaction_value(header.sys_flag):
             raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
         for message in messages:
             if is_too_large(message, size_max):
@@ -200,7 +201,13 @@ class SendMessage(Part):
         refusal = batch_refusal(header.topic)
         if refusal is not None:
             raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, refusal)
-        messages = accepted_batch(header, queue_id, body, self._stored_fields(), born_host)
+        size_max = self._broker.config.max_message_size
+        if len(body) > size_max:
+            raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, too_large_remark(size_max))
+        try:
+            messages = accepted_batch(header, queue_id, body, self._stored_fields(), born_host)
+        except LongBatchError as error:
+            raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from None
         if not messages:
             raise RequestRefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message in it")
         return messages

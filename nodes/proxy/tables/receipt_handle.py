@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 import attrs
 
 from nodes.protocol.extra_info import RetryMark
-from nodes.protocol.java import java_split
+from nodes.protocol.java import as_long, java_split
 from nodes.protocol.names import build_pop_retry_topic
 from nodes.protocol.widths import int32_of, int64_of
 from nodes.proxy.tables.errors import JavaExceptionError, invalid_handle
@@ -38,8 +38,8 @@ class ReceiptHandle:
 
     @property
     def next_visible_time_ms(self) -> int:
-        """When other clients get the message, on the clock of its broker."""
-        return self.retrieve_time_ms + self.invisible_time_ms
+        """When other clients get the message, on the clock of its broker; a sum of Java, which overflows."""
+        return as_long(self.retrieve_time_ms + self.invisible_time_ms)
 
     def require_not_expired(self, now_ms: int) -> None:
         """Refuse a handle whose time is over on the clock of the proxy; no broker is asked.
@@ -55,9 +55,11 @@ class ReceiptHandle:
 
     def real_topic(self, topic: str, group: str) -> str:
         """The topic that the message was popped from."""
-        if self.topic_type == RetryMark.NORMAL:
-            return topic
-        return build_pop_retry_topic(topic, group, v2=self.topic_type == RetryMark.V2)
+        match self.topic_type:
+            case RetryMark.V1 | RetryMark.V2:
+                return build_pop_retry_topic(topic, group, v2=self.topic_type == RetryMark.V2)
+            case _:  # also a mark that no broker writes
+                return topic
 
     @property
     def key(self) -> Hashable:
