@@ -18,9 +18,12 @@ import attrs
 from emulator.base.errors import UserError
 from emulator.console.control_client import say
 from emulator.console.control_socket import SOCKET_FILE
+from emulator.spec import loads
+from emulator.spec.model.addresses import addresses
 from fuzz.requests import EMULATOR, FRAMINGS, Framing, random_frame
 from fuzz.steps import Act, Step
 from network.hostile_requests import PULL, SEND_V2, heartbeat
+from nodes.config.controller import CONTROLLER_PORT
 from nodes.wire.remoting_command import encode_remoting
 from support.live_cluster import BROKER_PORT, NAMESERVER_PORT, LiveCluster
 from support.remoting_program import Caller, request
@@ -155,7 +158,7 @@ class Attack:
     """Acts sequences out on one cluster.
 
     Args:
-        cluster: with the nodes `good`, `broker-a`, `broker-b`, `ns-1` and the consumer group g.
+        cluster: with the nodes of `steps.NODES` and the consumer group g.
         seen: what is counted.
     """
 
@@ -168,8 +171,7 @@ class Attack:
         self._crowd: list[Attacker] = []
         self._selector = selectors.DefaultSelector()
         self._operators = Operators(cluster)
-        self._addresses = {name: (ip, BROKER_PORT) for name, ip in addresses_of_brokers(cluster).items()}
-        self._addresses["ns-1"] = (cluster.nameserver, NAMESERVER_PORT)
+        self._addresses = addresses_of_nodes(cluster)
 
     def act(self, sequence: Iterable[Step]) -> None:
         """Act a sequence out; stops early if the cluster has ended."""
@@ -308,6 +310,16 @@ class Attack:
 def _frame(code: int, fields: Mapping[str, str], body: bytes) -> bytes:
     texts: dict[str | None, str | None] = {name: value for name, value in fields.items()}  # noqa: C416 - other types
     return encode_remoting(request(code, next(_OPAQUES), fields=texts, body=body))
+
+
+def addresses_of_nodes(cluster: LiveCluster) -> dict[str, tuple[str, int]]:
+    """Mapping node of `steps.NODES` -> address that guests dial."""
+    brokers = {name: (ip, BROKER_PORT) for name, ip in addresses_of_brokers(cluster).items()}
+    controller = addresses(loads((cluster.run.parents[1] / "cluster.toml").read_text(), "cluster.toml"))["controller-1"]
+    return brokers | {
+        "ns-1": (cluster.nameserver, NAMESERVER_PORT),
+        "controller-1": (controller, CONTROLLER_PORT),
+    }
 
 
 def addresses_of_brokers(cluster: LiveCluster) -> dict[str, str]:

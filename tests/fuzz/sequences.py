@@ -23,12 +23,12 @@ import typer
 from emulator.cli.terminal import progress_bar, tables_console
 from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import RPC
-from fuzz.attack import Attack, Seen, addresses_of_brokers
+from fuzz.attack import Attack, Seen, addresses_of_brokers, addresses_of_nodes
 from fuzz.good_client import GoodClient, Waits
 from fuzz.impact import MEMORY_BYTES_MAX, impact_of
 from fuzz.requests import FRAMINGS, frame_of_each_code
 from fuzz.steps import Step, random_sequence, save, shortened
-from support.live_cluster import BROKER_PORT, NAMESERVER_PORT, LiveCluster
+from support.live_cluster import LiveCluster
 
 LIMITS = f"memory_bytes = {MEMORY_BYTES_MAX}\nrequests = 200\nunsent_bytes = 2_000_000\nall_unsent_bytes = 8_000_000\n"
 CLUSTER = f"""
@@ -56,6 +56,22 @@ options = {{ enablePropertyFilter = true }}
 [[broker]]
 name = "broker-b"
 options = {{ enablePropertyFilter = true }}
+
+[[broker]]
+name = "guarded"
+[broker.options]
+authenticationEnabled = true
+authorizationEnabled = true
+authenticationMetadataProvider = "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider"
+authorizationMetadataProvider = "org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider"
+initAuthenticationUser = "rocketmq-root"
+
+[[account]]
+access_key = "rocketmq-root"
+secret_key = "secret-of-root"
+
+[controller]
+count = 1
 
 [[topic]]
 name = "orders"
@@ -97,9 +113,10 @@ class Session:
 
 
 def send_each_code(cluster: LiveCluster, seen: Seen) -> None:
-    """Send one valid frame of each code in each framing to a broker and to the nameserver."""
+    """Send one valid frame of each code in each framing to brokers without and with ACL, nameserver and controller."""
     chance = Random(0)
-    for address in ((addresses_of_brokers(cluster)["broker-a"], BROKER_PORT), (cluster.nameserver, NAMESERVER_PORT)):
+    of_nodes = addresses_of_nodes(cluster)
+    for address in (of_nodes[name] for name in ("broker-a", "guarded", "ns-1", "controller-1")):
         for framing in FRAMINGS:
             for frame in frame_of_each_code(framing, chance):
                 with socket.create_connection(address, _ANSWER_S) as wire:

@@ -14,7 +14,7 @@ from support.verb_lines import VERB_LINES
 
 GUESTS = 10
 STEPS = 80
-NODES = ("good", "broker-a", "broker-b", "ns-1")
+NODES = ("good", "broker-a", "broker-b", "guarded", "ns-1", "controller-1")
 """Nodes that guests dial. Verbs hit broker-b and its links only: a client that behaves well uses `good`."""
 HEALING = ("heal all", "heal all", "heal all", "start broker-b", "resume broker-b", "status", "nodes", "rates", "lag g")
 
