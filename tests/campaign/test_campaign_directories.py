@@ -195,11 +195,11 @@ def test_modules_of_a_scenario_are_not_saved_where_a_link_leads(tmp_path, campai
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "shares.py").write_text("def first(client, queues, clients):\n    return queues\n")
     names_it = """
-scenario = { name = "own" }
+scenario = { name = "own", run_for_s = 10 }
 nameserver = { count = 1 }
 broker = [{ name = "broker-a" }]
 topic = [{ name = "orders" }]
-producer = [{ name = "p1", topic = "orders" }]
+producer = [{ name = "p1", group = "p", topic = "orders" }]
 [[consumer]]
 group = "g"
 names = ["c1"]
