@@ -145,7 +145,7 @@ def test_818_a_client_that_tries_one_proxy_of_two_cannot_start_when_that_one_is_
     sick = execute("one_of_two_endpoints")
     assert sick.start_failure("billing-1") == "start failed: io exception"
     assert sick.start_failure("billing-1") in README.read_text()
-    assert sick.kinds[0] == NOT_STARTED
+    assert {NOT_STARTED, "consumer lag"} <= set(sick.kinds), "its messages wait"
     well = execute("one_of_two_endpoints", ("triesAllEndpoints = false", "triesAllEndpoints = true"))
     assert (well.start_failure("billing-1"), NOT_STARTED in well.kinds) == ("", False)
 
