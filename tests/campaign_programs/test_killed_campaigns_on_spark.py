@@ -52,7 +52,11 @@ def expected(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("phase", "number"), [*((phase, signal.SIGKILL) for phase in PHASES), ("writing gold", signal.SIGTERM)]
+    ("phase", "number"),
+    [
+        *((phase, signal.SIGKILL) for phase in PHASES),
+        *(("runs", signal.SIGHUP), ("judging", signal.SIGINT), ("writing gold", signal.SIGTERM)),
+    ],
 )
 def test_a_campaign_that_was_ended_loses_nothing_and_leaves_no_process(tmp_path, expected, phase, number):
     folder = tmp_path / "ended"
@@ -64,7 +68,7 @@ def test_a_campaign_that_was_ended_loses_nothing_and_leaves_no_process(tmp_path,
     process.communicate(timeout=60)
 
     until(lambda: not any(map(is_alive, children)), 30)
-    assert process.returncode == (130 if number == signal.SIGTERM else -number)
+    assert process.returncode == (-number if number == signal.SIGKILL else 130)
     whole(words, folder)
     assert tables(campaign) == expected
 

