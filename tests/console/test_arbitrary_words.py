@@ -53,12 +53,24 @@ def runs(tmp_path_factory):
     return tmp_path_factory.mktemp("runs")
 
 
+def each_verb_with(chosen):
+    return [f"{verb} {word}" for verb in VERBS if verb not in ("quit", "run-for", "step", "until") for word in chosen]
+
+
 @given(st.lists(lines, min_size=20, max_size=40))
 @settings(max_examples=3, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
-@example(
-    [f"{verb} {word}" for verb in VERBS if verb not in ("quit", "run-for", "step", "until") for word in WORDS[::3]]
-)
+@example(each_verb_with(WORDS[::9]))
 def test_words_are_done_or_refused_in_one_short_line(runs, answer):
+    say_all(runs, answer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(9))
+def test_each_word_behind_each_verb_is_done_or_refused_in_one_short_line(runs, first):
+    say_all(runs, each_verb_with(WORDS[first::9]))
+
+
+def say_all(runs, answer):
     requested = 0
 
     async def script(user):
