@@ -2,8 +2,6 @@
 
 import signal
 import socket
-import subprocess
-import sys
 
 import pytest
 
@@ -14,6 +12,7 @@ from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import RPC
 from support.live_cluster import BROKER_PORT, LiveCluster
 from support.remoting_program import Caller
+from support.rmqemu_process import rmqemu
 from support.waiting import until
 
 SCENARIO = """
@@ -51,9 +50,8 @@ def closed_after(ip, answer):
         return item.recv(1) == b""
 
 
-def rmqemu(*words):
-    command = [sys.executable, "-m", "emulator.cli", *map(str, words)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60).stdout
+def printed(*words, cwd):
+    return rmqemu(*words, cwd=cwd).stdout
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +63,8 @@ def requested(tmp_path_factory):
     caller.send_raw(SUSPEND_CONSUMER, {}, b"", oneway=True)
     caller.ask_raw(FILTER_SERVER, {}, b"")
     closed = [closed_after(cluster.broker, answer) for answer in (CLIENT_HELLO, GRPC, GRPC)]
-    until(lambda: "gRPC" in rmqemu("ctl", "--run", cluster.run, "nodes"))
-    nodes = rmqemu("ctl", "--run", cluster.run, "nodes")
+    until(lambda: "gRPC" in printed("ctl", "--run", cluster.run, "nodes", cwd=cluster.run))
+    nodes = printed("ctl", "--run", cluster.run, "nodes", cwd=cluster.run)
     cluster.process.send_signal(signal.SIGINT)
     events = cluster.process.communicate(timeout=60)[0].splitlines()
     return {"answers": answers, "closed": closed, "nodes": nodes, "events": events, "run": cluster.run}
@@ -94,17 +92,18 @@ def test_each_is_an_event_once_for_a_guest_and_a_code(requested):
 
 
 def test_nodes_and_why_and_the_report_notify_them(requested):
-    report = judge_run(open_run(requested["run"]))
+    run = requested["run"]
+    report, why = judge_run(open_run(run)), printed("why", run, "node", "guest", cwd=run)
 
     for reported in REPORTED:
         assert f"guest asked {reported}" in requested["nodes"]
-        assert f"guest asked {reported}" in rmqemu("why", requested["run"], "node", "guest")
+        assert f"guest asked {reported}" in why
     assert tuple(item.text for item in report["unsupported_requests"]) == REPORTED
     assert "What guests asked that is not emulated" in as_text(report)
 
 
 def test_why_a_node_reports_the_end_of_its_life_all_the_same(requested):
-    assert "its process 1 is ready" in rmqemu("why", requested["run"], "node", "broker-a")
+    assert "its process 1 is ready" in printed("why", requested["run"], "node", "broker-a", cwd=requested["run"])
 
 
 def test_the_first_bytes_of_another_protocol_are_one_malformed_row_for_each_connection(requested):
