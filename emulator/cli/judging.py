@@ -126,9 +126,11 @@ def _on_spark(session: Any, runs: Sequence[str | Path], why: str) -> JudgedRepor
 
 def _rows(runs: Sequence[str | Path]) -> int:
     """About how many rows there are: each of the first runs is taken for the others."""
-    if len(runs) > 1:
-        return 0
-    return sum(open_run(Path(runs[0])).trace.counts().values())
+    return 0 if len(runs) > 1 else _rows_of(runs[0])
+
+
+def _rows_of(run: str | Path) -> int:
+    return sum(open_run(Path(run)).trace.counts().values())
 
 
 def _work(runs: Sequence[str | Path]) -> Work:
@@ -136,9 +138,9 @@ def _work(runs: Sequence[str | Path]) -> Work:
     rows = 0
     for run in runs:
         with suppress(UserError):  # reported where it is judged
-            rows += sum(open_run(Path(run)).trace.counts().values())
-        if rows >= ROWS_FOR_SPARK:
-            return Work(f"{rows:,} rows" if len(runs) == 1 else f"{len(runs):,} runs, more than {rows:,} rows", rows)
+            rows += _rows_of(run)
+        if rows >= ROWS_FOR_SPARK and len(runs) > 1:
+            return Work(f"{len(runs):,} runs, more than {rows:,} rows", rows)
     return Work(f"{rows:,} rows" if len(runs) == 1 else f"{len(runs):,} runs, {rows:,} rows", rows)
 
 

@@ -3,8 +3,9 @@
 May import `acts`, `time` and `base`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from emulator.base.on_demand import attribute_of
 
 if TYPE_CHECKING:
     from emulator.spec.model.networks import Network as Network
@@ -45,6 +46,4 @@ __all__ = sorted(_MODULES)  # noqa: PLE0605 - mypy and readers have the imports 
 
 def __getattr__(name: str) -> Any:
     # On demand: commands name parts of this package in their help, and a whole scenario needs the options of all nodes.
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return attribute_of(__name__, _MODULES, name)

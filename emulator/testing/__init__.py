@@ -40,8 +40,9 @@ Times are milliseconds since the run began, here as everywhere in the kit.
 May import `notebook` and what is below it.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from emulator.base.on_demand import attribute_of
 
 if TYPE_CHECKING:
     from emulator.testing.console import ConsoleUser as ConsoleUser
@@ -84,9 +85,7 @@ __all__ = sorted(_MODULES)  # noqa: PLE0605 - mypy and readers have the imports 
 
 def __getattr__(name: str) -> Any:
     # On demand: pytest loads the plugin, and this package with it, in every suite where the wheel is installed.
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return attribute_of(__name__, _MODULES, name)
 
 
 def __dir__() -> list[str]:

@@ -184,7 +184,7 @@ def _refusal(tables: BrokerTables, setup: BrokerSetup, denied: DeniedBeliefs) ->
     if config.acl_enable and config.knows_plain_acl:
         return AclHook(host.log, setup.access, denied).refusal
     auth = tables.auth.config
-    if auth.authentication_enabled or auth.authorization_enabled:
+    if auth.has_auth:
         return AuthPipeline(host, tables.auth, denied).refusal
     return None
 

@@ -56,6 +56,11 @@ class RequestAuthConfig(Config):
     stateful_authorization_cache_expired_second: int = seconds(60)
     """How long such a decision holds."""
 
+    @property
+    def has_auth(self) -> bool:
+        """Whether requests are checked at all."""
+        return self.authentication_enabled or self.authorization_enabled
+
 
 @attrs.frozen(slots=False, kw_only=True, field_transformer=name_options)
 class AuthConfig(RequestAuthConfig):

@@ -208,13 +208,17 @@ class Waiting:
 
     def _all_gone(self, queue: GroupQueue, t_ns: int) -> CauseChain:
         """Why no member of a group is there, if none is: all that ended or froze them is needed."""
-        found = self._absences(queue, t_ns)
-        return both(found) if all(found) else CauseChain()
+        found: list[CauseChain] = []
+        for away in self._absences(queue, t_ns):
+            if not away:  # most groups have a member: the others are not looked at
+                return away
+            found.append(away)
+        return both(found)
 
-    def _absences(self, queue: GroupQueue, t_ns: int) -> list[CauseChain]:
+    def _absences(self, queue: GroupQueue, t_ns: int) -> Iterator[CauseChain]:
         """For each node that was ever a member, why it is not there; an empty chain if it is."""
         ever = dict.fromkeys(process[0] for process in self._presence.ever_members(queue.group, queue.topic))
-        return [needed(at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)) for node in ever]
+        return (needed(at(self._origins.absences(node, t_ns, t_ns + 1), t_ns)) for node in ever)
 
     def _unreplicated(self, broker: str, broker_name: str, t_ns: int) -> list[Hindrance]:
         """What keeps replicas from an elected master: consumers get what all that are in sync have."""

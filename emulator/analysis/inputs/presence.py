@@ -4,7 +4,7 @@ Oracles ask it about processes, too, so it is the first reader of a run.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -236,7 +236,7 @@ class Presence(Watcher):
             return bool(self.members(group, topic, t_ns))
         return topic in known.views and bool(known.views[topic].at(t_ns))
 
-    def subscriptions(self, group: str, topic: str, seq: int) -> Iterable[Mapping[str, Any]]:
+    def subscriptions(self, group: str, topic: str, seq: int) -> Collection[Mapping[str, Any]]:
         """The subscriptions of live members to a topic before a row."""
         known = self._groups.get(group)
         return known.subscriptions[topic].before(seq).values() if known and topic in known.subscriptions else ()
@@ -247,8 +247,9 @@ class Presence(Watcher):
 
     def is_awaited(self, group: str, topic: str, tags: str, seq: int) -> bool:
         """As `is_wanted`; a group whose last member has ended goes on to be behind, by the subscription of that one."""
-        if any(True for _ in self.subscriptions(group, topic, seq)):
-            return self.is_wanted(group, topic, tags, seq)
+        live = self.subscriptions(group, topic, seq)
+        if live:
+            return any(_selects(subscription, tags) for subscription in live)
         known = self._groups.get(group)
         left = known.left[topic].before(seq) if known is not None and topic in known.left else None
         return left is not None and _selects(left, tags)

@@ -87,7 +87,7 @@ def _refused_by_acl(scenario: Scenario) -> Iterator[HarmfulSetting]:
 
 def _mentions_acl(config: BrokerConfig | ProxyConfig) -> bool:
     is_named = config.acl_enable if isinstance(config, BrokerConfig) else config.inner_client_authentication_credentials
-    return config.authentication_enabled or config.authorization_enabled or bool(is_named)
+    return config.has_auth or bool(is_named)
 
 
 def _code_not_run(scenario: Scenario) -> Iterator[HarmfulSetting]:

@@ -8,7 +8,6 @@ from emulator.spec.warnings.auth_at_start import tables_at
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from emulator.spec.warnings.refused_by_accounts import refused_clients, with_known_secrets
 from nodes.broker.tables.auth.contexts import AuthRequest
-from nodes.config.auth import AuthConfig
 from nodes.protocol.command import VERSION
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def _without_effect(scenario: "Scenario") -> Iterator[HarmfulSetting]:
             "5.3.3 has no ACL 1.0 and ignores aclEnable; use authenticationEnabled and authorizationEnabled, or a "
             'broker with release = "4.9"',
         )
-    inside = [b.name for b in scenario.brokers if b.container and _has_auth(b.config)]
+    inside = [b.name for b in scenario.brokers if b.container and b.config.has_auth]
     if inside:
         yield HarmfulSetting(
             "auth-without-effect",
@@ -65,10 +64,6 @@ def _refused_proxies(broker: "BrokerSpec", scenario: "Scenario") -> Iterator[Har
         )
 
 
-def _has_auth(config: AuthConfig) -> bool:
-    return config.authentication_enabled or config.authorization_enabled
-
-
 def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
     """Warnings about clients and brokers that brokers with ACL 2.0 refuse, and about options without effect.
 
@@ -80,7 +75,7 @@ def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[Ha
     yield from _without_effect(scenario)
     scenario = with_known_secrets(scenario)
     for broker in scenario.brokers:
-        if broker.container is None and _has_auth(broker.config):
+        if broker.container is None and broker.config.has_auth:
             yield from _refused_by(broker, scenario, ips)
 
 

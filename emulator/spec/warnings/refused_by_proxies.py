@@ -42,7 +42,7 @@ def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator
     for proxy in scenario.proxies:
         config = proxy.config
         brokers = [b for b in scenario.brokers if b.cluster == config.rocket_m_q_cluster_name and b.container is None]
-        if not brokers or not (config.authentication_enabled or config.authorization_enabled):
+        if not brokers or not config.has_auth:
             continue
         tables = cache(partial(tables_at, brokers[0], scenario))
         for names, at_ms, client, request in _calls(scenario, proxy.name):
