@@ -12,7 +12,7 @@ from emulator.cluster.effects import Effects, Scene
 from emulator.cluster.plans import SlowBoot
 from emulator.machine.power import PowerState
 from emulator.state.client_names import guest_of
-from emulator.state.owners import PresentOwners
+from emulator.state.present_owners import PresentOwners
 from faults.fault import Fault, Scope
 from faults.link import LinkFault
 from faults.plan import Phase, Step, TimedFault

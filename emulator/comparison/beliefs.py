@@ -14,19 +14,19 @@ from typing import Any
 import attrs
 
 from emulator.comparison.rows import READING
+from emulator.history.beliefs import Beliefs
+from emulator.history.owners import Owners, nodes_of
+from emulator.history.processes import ENDS, Processes
+from emulator.history.rows.queues import GroupQueue
+from emulator.history.rows.reader import values_of
+from emulator.history.rows.row_classes import ROWS, BeliefRow, LifeRow, OwnershipRow
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, TraceTable
 from emulator.why.words import NodeNames
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, OwnershipEvent
+from nodes.beliefs import BeliefKind
 
 OWNERS = "owners"
 """Kind of a difference about the owners of a queue; its subject is `TOPIC/BROKER/ID of GROUP`."""
-_COLUMNS = {
-    BELIEFS.name: ["seq", "t_ns", "node", "kind", "subject", "value"],
-    OWNERSHIP.name: ["seq", "t_ns", "node", "event", "group", "topic", "broker_name", "queue_id"],
-    LIFECYCLE.name: ["seq", "t_ns", "node", "event"],
-}
-_ENDS = tuple(event.value for event in PROCESS_ENDS)
 
 
 @attrs.frozen
@@ -83,87 +83,85 @@ def held_differences(
         second: another one.
         names: of the nodes of each.
     """
-    sides = (_BeliefsOfRun(names[0]), _BeliefsOfRun(names[1]))
+    sides = (_HeldNow(names[0]), _HeldNow(names[1]))
     differences = _Differences(sides)
     until_ns = min(first.end_ns, second.end_ns)
     tagged = (_tagged(first, 0), _tagged(second, 1))
     for t_ns, rows in groupby(merge(*tagged, key=lambda row: row[0]), key=lambda row: row[0]):
         if t_ns > until_ns:
             break
-        for _, number, table, row in rows:
-            differences.touched |= dict.fromkeys(sides[number].note(table, row))
+        for _, number, row in rows:
+            differences.touched |= dict.fromkeys(sides[number].note(row))
         differences.judge(t_ns)
     return differences.all()
 
 
-def _tagged(run: RunDirectory, number: int) -> Iterator[tuple[int, int, str, dict[str, Any]]]:
-    """(t_ns, number of the run, table, row) for the rows of a run, in order."""
+def _tagged(run: RunDirectory, number: int) -> Iterator[tuple[int, int, BeliefRow | OwnershipRow | LifeRow]]:
+    """(t_ns, number of the run, row) for the rows of a run, in order."""
 
-    def of(table: TraceTable) -> Iterator[tuple[str, dict[str, Any]]]:
-        for part in run.trace.tables(table, columns=_COLUMNS[table.name], **READING):
-            yield from ((table.name, row) for row in part.to_pylist())
+    def of(table: TraceTable) -> Iterator[Any]:
+        for part in run.trace.tables(table, columns=list(ROWS[table]._fields), **READING):
+            yield from values_of(table, part)
 
-    rows = merge(*map(of, (BELIEFS, OWNERSHIP, LIFECYCLE)), key=lambda found: found[1]["seq"])
-    return ((int(row["t_ns"]), number, table, row) for table, row in rows)
+    return ((row.t_ns, number, row) for row in merge(*map(of, (BELIEFS, OWNERSHIP, LIFECYCLE))))
 
 
-class _BeliefsOfRun:
+class _HeldNow:
     """What one run holds at an instant."""
 
     def __init__(self, names: NodeNames) -> None:
         self._names = names
-        self.held: dict[About, HeldInRun] = {}
-        self.alive: dict[str, None] = {}
-        self._owners: dict[About, dict[str, None]] = {}
+        self._processes = Processes()
+        self._beliefs = Beliefs(self._processes)
+        self._owners = Owners(self._processes)
+        self._owners_changed: dict[GroupQueue, tuple[int, int]] = {}
+        """Mapping queue -> instant and seq of the last row about its owners."""
+        self._queues: dict[About, GroupQueue] = {}
 
-    def note(self, table: str, row: dict[str, Any]) -> tuple[About, ...]:
+    def lives(self, node: str) -> bool:
+        """Whether a node lives."""
+        return self._processes.is_alive(node)
+
+    def of_node(self, node: str) -> Iterator[About]:
+        """What a node holds something about."""
+        return (About(node, *subject) for subject in self._beliefs.of_node(node))
+
+    def held(self, about: About) -> HeldInRun | None:
+        """What is held about something."""
+        if about.kind == OWNERS:
+            queue = self._queues.get(about)
+            if queue is None:
+                return None
+            owners = " and ".join(sorted(nodes_of(self._owners.now(queue)))) or "no consumer"
+            return HeldInRun(owners, *self._owners_changed[queue])
+        found = self._beliefs.held(about.kind, about.subject).get(about.node)
+        if found is None:
+            return None
+        return HeldInRun(_comparable(about.kind, found.value, self._names), found.since_ns, found.seq)
+
+    def note(self, row: BeliefRow | OwnershipRow | LifeRow) -> tuple[About, ...]:
         """Take in a row; returns what it may have changed."""
-        if table == BELIEFS.name:
-            return self._believes(row)
-        if table == OWNERSHIP.name:
-            return self._owns(row)
-        return self._lives(row)
+        if isinstance(row, BeliefRow):
+            self._beliefs.believe(row)
+            return (About(row.node, row.kind, row.subject),)
+        if isinstance(row, OwnershipRow):
+            self._owners.own(row)
+            return (self._changed(row.queue, row),) if row.queue in self._owners.of else ()
+        return self._live(row)
 
-    def _believes(self, row: dict[str, Any]) -> tuple[About, ...]:
-        about = About(row["node"], row["kind"], row["subject"])
-        if row["value"] == "null":
-            self.held.pop(about, None)
-        else:
-            self.held[about] = HeldInRun(_comparable(about.kind, row["value"], self._names), row["t_ns"], row["seq"])
-        return (about,)
+    def _live(self, row: LifeRow) -> tuple[About, ...]:
+        ends = row.event in ENDS
+        lost = tuple(self.of_node(row.node)) if ends else ()
+        owned = tuple(self._owners.owned_by((row.node, row.incarnation))) if ends else ()
+        for fold in (self._processes, self._beliefs, self._owners):
+            fold.live(row)
+        return (*lost, *(self._changed(queue, row) for queue in owned), About(row.node, "", ""))
 
-    def _owns(self, row: dict[str, Any]) -> tuple[About, ...]:
-        if row["event"] not in (OwnershipEvent.ACQUIRED, OwnershipEvent.DROPPED):
-            return ()
-        about = About("", OWNERS, f"{row['topic']}/{row['broker_name']}/{row['queue_id']} of {row['group']}")
-        owners = self._owners.setdefault(about, {})
-        if row["event"] == OwnershipEvent.ACQUIRED:
-            owners[row["node"]] = None
-        else:
-            owners.pop(row["node"], None)
-        self._owners_text(about, row)
-        return (about,)
-
-    def _lives(self, row: dict[str, Any]) -> tuple[About, ...]:
-        node, event = row["node"], row["event"]
-        if event == LifecycleEvent.STARTED:
-            self.alive[node] = None
-        elif event in _ENDS:
-            self.alive.pop(node, None)
-        else:
-            return ()
-        lost = [about for about in self.held if about.node == node]
-        for about in lost:
-            del self.held[about]
-        owned = [about for about, owners in self._owners.items() if node in owners]
-        for about in owned:
-            del self._owners[about][node]
-            self._owners_text(about, row)
-        return (*lost, *owned, About(node, "", ""))
-
-    def _owners_text(self, about: About, row: dict[str, Any]) -> None:
-        owners = " and ".join(sorted(self._owners[about])) or "no consumer"
-        self.held[about] = HeldInRun(owners, row["t_ns"], row["seq"])
+    def _changed(self, queue: GroupQueue, row: OwnershipRow | LifeRow) -> About:
+        about = About("", OWNERS, f"{queue.name} of {queue.group}")
+        self._queues[about] = queue
+        self._owners_changed[queue] = row.t_ns, row.seq
+        return about
 
 
 def _comparable(kind: str, value: str, names: NodeNames) -> str:
@@ -180,7 +178,7 @@ def _comparable(kind: str, value: str, names: NodeNames) -> str:
 class _Differences:
     """Begins and ends the differences between two sides."""
 
-    _sides: tuple[_BeliefsOfRun, _BeliefsOfRun]
+    _sides: tuple[_HeldNow, _HeldNow]
     touched: dict[About, None] = attrs.Factory(dict)
     """What rows of this instant may have changed; a kind of `` stands for all that a node holds."""
     _open: dict[About, HeldDifference] = attrs.Factory(dict)
@@ -190,8 +188,8 @@ class _Differences:
         """Compare what was touched, at the end of an instant."""
         first, second = self._sides
         for about in self._expanded():
-            here, there = first.held.get(about), second.held.get(about)
-            lives = not about.node or (about.node in first.alive and about.node in second.alive)
+            here, there = first.held(about), second.held(about)
+            lives = not about.node or (first.lives(about.node) and second.lives(about.node))
             differs = lives and (here and here.value) != (there and there.value)
             if differs and about not in self._open:
                 self._open[about] = HeldDifference(about, t_ns, None, here, there)
@@ -203,8 +201,8 @@ class _Differences:
         nodes = [about.node for about in self.touched if not about.kind]
         found = dict.fromkeys(about for about in self.touched if about.kind)
         for node in nodes:
-            known = (*self._sides[0].held, *self._sides[1].held, *self._open)
-            found |= dict.fromkeys(about for about in known if about.node == node)
+            known = (*self._sides[0].of_node(node), *self._sides[1].of_node(node))
+            found |= dict.fromkeys((*known, *(about for about in self._open if about.node == node)))
         return list(found)
 
     def all(self) -> tuple[HeldDifference, ...]:

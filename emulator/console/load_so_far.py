@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from emulator.analysis.inputs.messages import TracedMessages
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.lag import Lags
 from emulator.analysis.measures.traffic import Traffic
 from emulator.base.printing import print_json
 from emulator.console.verb import Lines
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import watch
 from emulator.history.rows.reader import StoredRows
 from emulator.trace.run_directory import RunDirectory, open_run

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from emulator.base.errors import UserError
 from emulator.base.text import nearest, shortened
+from emulator.console.matrix import Matrix, matrix
 from emulator.console.verb import Lines, Verb, VerbError, Words
 from emulator.network.link import LinkRule
 from emulator.spec.model.addresses import owners_of_shared
-from emulator.state.beliefs import Matrix, matrix
 from emulator.why.forms import FORMS
 from nodes.beliefs import BeliefKind
 from nodes.units import MS_PER_S

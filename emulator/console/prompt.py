@@ -16,10 +16,10 @@ from emulator.base.rich_texts import Console, Text, TextTable
 from emulator.console.acting import PLACES
 from emulator.console.line_printer import LinePrinter
 from emulator.console.looking import ALL, matrix_of, shared_subjects
+from emulator.console.matrix import Matrix, MatrixRow
 from emulator.console.session import Session
 from emulator.console.verb import VerbError, split
 from emulator.spec.model.addresses import places
-from emulator.state.beliefs import Matrix, MatrixRow
 from faults.catalogue import CHAOS_NAMES
 from faults.link import ProcessStage
 from faults.target import ROLES

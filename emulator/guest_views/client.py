@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable
 import attrs
 
 from emulator.guest_views.holds import Holds
+from emulator.history.rows.queues import GroupQueue
 from emulator.spec.model.scenario import CONSUMER, PRODUCER
 from emulator.state.client_names import ClientName
-from emulator.state.owners import GroupQueue
 from emulator.trace.recorder import NodeIdentity
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import Belief, BeliefKind, Event, Json, Lifecycle, LifecycleEvent, Ownership, OwnershipEvent

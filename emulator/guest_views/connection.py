@@ -8,7 +8,7 @@ import attrs
 
 from emulator.guest_views.calls import WatchedCalls, keep_unanswered
 from emulator.guest_views.client import GuestClient, queue_of
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 from nodes.cause import NO_CAUSE, cause
 from nodes.protocol import bodies, headers
 from nodes.protocol.codes import RequestCode, ResponseCode

@@ -22,7 +22,7 @@ from enum import Enum, auto
 
 import attrs
 
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 
 LATE_MS = 2_000
 PULL_UNANSWERED_MS = 30_000 + 3_000 + LATE_MS

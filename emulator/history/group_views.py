@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import BeliefRow, OwnershipRow, PassRow
 from emulator.history.steps import Steps
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, OWNERSHIP, PASSES, TraceTable
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import BeliefKind, OwnershipEvent, PassOutcome

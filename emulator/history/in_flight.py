@@ -19,30 +19,30 @@ _UNDONE = (PopOutcome.REFUSED, PopOutcome.UNKNOWN)
 class InFlight:
     """The messages in flight of one queue of a group."""
 
-    __slots__ = ("_offsets",)
+    __slots__ = ("offsets",)
 
     def __init__(self) -> None:
-        self._offsets: list[int] = []
-        """In order."""
+        self.offsets: list[int] = []
+        """In order; read only."""
 
     def take(self, event: str, offset: int, tags: str) -> None:
         """One of `FLIGHT_EVENTS`, with the tags of its row; a message may be popped again."""
-        place = bisect_left(self._offsets, offset)
-        known = self._offsets[place : place + 1] == [offset]
+        place = bisect_left(self.offsets, offset)
+        known = self.offsets[place : place + 1] == [offset]
         if event == MessageEvent.POPPED:
             if not known:
-                self._offsets.insert(place, offset)
+                self.offsets.insert(place, offset)
         elif known and (tags not in _UNDONE or event not in (MessageEvent.ACKED, MessageEvent.REVIVED)):
-            del self._offsets[place]
+            del self.offsets[place]
 
     def cut(self, offset: int) -> None:
         """A broker has lost its log from an offset on."""
-        del self._offsets[bisect_left(self._offsets, offset) :]
+        del self.offsets[bisect_left(self.offsets, offset) :]
 
     def count_below(self, offset: int) -> int:
         """How many the group has passed, whose offset this is."""
-        return bisect_left(self._offsets, offset)
+        return bisect_left(self.offsets, offset)
 
     def below(self, offset: int) -> list[int]:
         """Offsets of those that the group has passed, in order."""
-        return self._offsets[: bisect_left(self._offsets, offset)]
+        return self.offsets[: bisect_left(self.offsets, offset)]

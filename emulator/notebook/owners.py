@@ -6,9 +6,10 @@ from itertools import groupby
 from emulator.analysis.rendering.canvas import Axis, band, element, label_lanes, titled
 from emulator.analysis.rendering.canvas import text as written
 from emulator.analysis.rendering.palette import colour_of
+from emulator.history.rows.queues import GroupQueue
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
 from emulator.state.live import LiveFault, LiveState
-from emulator.state.owners import GroupQueue, OwnedSpan, PresentOwners
+from emulator.state.present_owners import OwnedSpan, PresentOwners
 from nodes.units import NS_PER_S
 
 Owners = tuple[str, ...]

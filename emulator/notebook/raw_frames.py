@@ -9,11 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.analysis.inputs.messages import TracedMessages, queue_place
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import GroupProgress
+from emulator.analysis.inputs.messages import TracedMessages
 from emulator.base.errors import UserError
 from emulator.base.files import DATA_BYTES_MAX, read_bytes
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import Watcher, watch
 from emulator.history.rows.reader import StoredRows
 from emulator.history.rows.row_classes import MessageRow, OwnershipRow
@@ -132,7 +132,7 @@ class _SampledLag(Watcher):
     def _take(self) -> None:
         for of, done in self._progress.done():
             queue, node = of
-            lag = max(0, self._messages.end(queue_place(queue)) - done) + len(self._progress.in_flight(of))
+            lag = max(0, self._messages.end(queue.place) - done) + len(self._progress.in_flight(of))
             place = (queue.group, node, queue.topic, queue.broker_name, queue.queue_id)
             self.found.append((self._next_ns, *place, lag))
         self._next_ns += self._period_ns

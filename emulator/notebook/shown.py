@@ -6,10 +6,10 @@ from html import escape
 from emulator.analysis.rendering.palette import OWNER_COLOURS
 from emulator.console.looking import SHARED_KINDS
 from emulator.console.session import Session
+from emulator.history.beliefs import HeldBelief
 from emulator.machine.host import EmulatedHost
 from emulator.machine.power import PowerState
 from emulator.notebook.html import ALARM, QUIET, block, chip, table, text
-from emulator.state.beliefs import HeldBelief
 from emulator.state.event_lines import EventLines
 from nodes.beliefs import BeliefKind
 from nodes.units import MS_PER_S

@@ -7,9 +7,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from emulator.analysis.inputs.causes import Causes
-from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.run_head import head_from
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import watch
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.packed import ORDER, MessagesRead, PackedPart, Reads, packed, parts

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.queue_lags import QueueLags, QueueLagSeries
 from emulator.analysis.run_head import head_from
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import watch
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.packed import ORDER, PackedPart, Reads, packed, parts

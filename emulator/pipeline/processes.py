@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from emulator.analysis.inputs.processes import ENDS
+from emulator.history.processes import ENDS
 from emulator.pipeline.keys import PROCESS
 from nodes.beliefs import LifecycleEvent
 

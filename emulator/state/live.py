@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from emulator.history.beliefs import Beliefs
+from emulator.history.processes import Processes
+from emulator.history.rows.row_classes import maker
 from emulator.spec import Scenario
-from emulator.state.beliefs import BeliefBook
-from emulator.state.owners import PresentOwners
+from emulator.state.present_owners import PresentOwners
 from emulator.trace.batches import Row
-from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
+from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, TraceTable
 from nodes.beliefs import LifecycleEvent
 
+_BELIEF_ROW, _LIFE_ROW = maker(BELIEFS), maker(LIFECYCLE)
 _LIFE_NODE, _LIFE_EVENT, _LIFE_DETAIL = (LIFECYCLE.index(name) for name in ("node", "event", "detail"))
 
 
@@ -34,14 +37,20 @@ class LiveState:
 
     def __init__(self, scenario: Scenario) -> None:
         self.owners = PresentOwners(scenario)
-        self.beliefs = BeliefBook()
+        self._processes = Processes()
+        self.beliefs = Beliefs(self._processes)
         self._faults: dict[str, LiveFault] = {}
         self._not_emulated: dict[str, list[str]] = {}
 
     def note(self, table: TraceTable, row: Row) -> None:
         """Update with a row; a `RowListener`."""
         self.owners.note(table, row)
-        self.beliefs.note(table, row)
+        if table is BELIEFS:
+            self.beliefs.believe(_BELIEF_ROW(row))
+        elif table is LIFECYCLE:
+            lived = _LIFE_ROW(row)
+            self._processes.live(lived)
+            self.beliefs.live(lived)
         if table is LIFECYCLE and row[_LIFE_EVENT] == LifecycleEvent.NOT_EMULATED:
             self._not_emulated.setdefault(str(row[_LIFE_NODE]), []).append(str(row[_LIFE_DETAIL]))
         if table is FAULTS:

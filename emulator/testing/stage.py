@@ -13,7 +13,7 @@ from emulator.machine.world import World
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.spec.model.addresses import node_ports
 from emulator.spec.model.scenario import Scenario
-from emulator.state.owners import PresentOwners
+from emulator.state.present_owners import PresentOwners
 from emulator.testing.trace import Trace
 from emulator.testing.worlds import run_traced
 from emulator.time.mode import TimeMode

@@ -8,9 +8,10 @@ from emulator.base.text import shortened
 from emulator.console.looking import SHARED_KINDS
 from emulator.console.session import Session
 from emulator.console.verbs import VERBS
+from emulator.history.rows.queues import GroupQueue
 from emulator.network.link import LinkRule
 from emulator.spec import Scenario
-from emulator.state.owners import GroupQueue, PresentOwners
+from emulator.state.present_owners import PresentOwners
 from nodes.beliefs import BeliefKind
 from nodes.config import ConsumerConfig
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageModel

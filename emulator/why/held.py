@@ -1,14 +1,22 @@
-"""What nodes hold about a subject: the kind of a belief, its process, and why no consumer holds one."""
+"""What nodes hold: beliefs about a subject and the queues of groups, and who held a queue last."""
+
+from heapq import merge
+from operator import attrgetter
 
 import attrs
 
 from emulator.base.text import alike
+from emulator.history.owners import Owners
+from emulator.history.processes import Processes
 from emulator.history.rows.lookup import TraceRow, TraceRows
+from emulator.history.rows.queues import GroupQueue
+from emulator.history.rows.row_classes import LifeRow, OwnershipRow
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.missing_signals import Silence
-from emulator.why.question import BeliefQuestion, WhyError, no_such
+from emulator.why.question import BeliefQuestion, QueueQuestion, WhyError, no_such
 from emulator.why.words import seconds
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent
+from nodes.allocation.for_pop import ALL_QUEUES
+from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent, OwnershipEvent
 
 ENDS = tuple(event.value for event in PROCESS_ENDS)
 STAGES = tuple(event.value for event in LifecycleEvent if event is not LifecycleEvent.NOT_EMULATED)
@@ -75,3 +83,92 @@ def why_no_belief(trace: TraceRows, requested: BeliefQuestion, kind: BeliefKind)
     return (
         f"no one knew of {kind} {requested.subject} yet; {first.text('node')} was the first, at {seconds(first.t_ns)}"
     )
+
+
+GAINED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
+CHANGES = (*GAINED, OwnershipEvent.DROPPED.value, OwnershipEvent.POP_DROPPED.value)
+"""Events after which a consumer holds a queue, or does not hold it any more."""
+_SHARED = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
+
+
+@attrs.frozen
+class LastHold:
+    """The last row of a consumer about a queue."""
+
+    row: TraceRow
+    ended: TraceRow | None
+    """The end of its process, if it held the queue until then; else None."""
+    owns: bool
+    """Whether the consumer holds the queue."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other members may receive from the queue, too."""
+        return self.row.text("event") in _SHARED
+
+    @property
+    def newest(self) -> TraceRow:
+        """The last thing that happened to its hold."""
+        return self.ended or self.row
+
+    @property
+    def node(self) -> str:
+        """The consumer."""
+        return self.row.text("node")
+
+
+def holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[LastHold]:
+    """The last row of each consumer in rows of one queue, in order."""
+    newest: dict[tuple[str, str], TraceRow] = {}
+    for row in rows:
+        key = (row.text("group"), row.text("node"))
+        newest.pop(key, None)
+        newest[key] = row
+    nodes = tuple(node for _, node in newest)
+    lives = trace.select(LIFECYCLE, node=nodes, until_ns=at_ns)
+    owners = _owners(rows, lives)
+    ends = [life for life in lives if life.text("event") in ENDS]
+    return [LastHold(row, _end_after(ends, row), _holds(owners, row)) for row in newest.values()]
+
+
+def _owners(rows: list[TraceRow], lives: list[TraceRow]) -> Owners:
+    """The owners after some rows of ownership and lives."""
+    processes = Processes()
+    owners = Owners(processes)
+    for row in merge(rows, lives, key=attrgetter("seq")):
+        if row.table is OWNERSHIP:
+            owners.own(OwnershipRow._make(map(row.fields.get, OwnershipRow._fields)))
+        else:
+            life = LifeRow._make(map(row.fields.get, LifeRow._fields))
+            processes.live(life)
+            owners.live(life)
+    return owners
+
+
+def _holds(owners: Owners, row: TraceRow) -> bool:
+    """Whether the process that wrote a row about a queue owns or pops it."""
+    queue = GroupQueue(row.text("group"), row.text("topic"), row.text("broker_name"), row.number("queue_id"))
+    process = row.text("node"), row.number("incarnation")
+    return process in owners.now(queue) or process in owners.popping(queue)
+
+
+def holds_of(trace: TraceRows, group: str, requested: QueueQuestion) -> list[LastHold]:
+    """The last row of each consumer of a group about a queue, in order; a member that pops may hold all of a broker."""
+    rows = trace.select(
+        OWNERSHIP,
+        event=CHANGES,
+        group=group,
+        topic=requested.topic,
+        broker_name=requested.broker_name,
+        queue_id=(requested.queue_id, ALL_QUEUES),
+        until_ns=requested.at_ns,
+    )
+    return holds(trace, rows, requested.at_ns)
+
+
+def _end_after(ends: list[TraceRow], row: TraceRow) -> TraceRow | None:
+    """The end of the process that acquired a queue; None if it has not ended."""
+    if row.text("event") not in GAINED:
+        return None
+    process = (row.text("node"), row.number("incarnation"))
+    return next((end for end in ends if (end.text("node"), end.number("incarnation")) == process), None)

@@ -10,7 +10,7 @@ from emulator.analysis.measures.measured import LISTENER_FAILURES
 from emulator.analysis.measures.measured_symptoms import measured_symptoms
 from emulator.analysis.oracles.popped_messages import POPPED
 from emulator.analysis.oracles.stalls import STALLS
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 
 QUEUE = GroupQueue(GROUP, TOPIC, "broker-a", 0)
 HANDLE = "0 10000 60000 0 0 broker-a 0 0"

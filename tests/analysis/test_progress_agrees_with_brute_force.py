@@ -5,7 +5,7 @@ import random
 import pytest
 
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
-from emulator.analysis.inputs.progress import SHORTEST_NS
+from emulator.history.progress import SHORTEST_NS
 
 TRACES, END_S = 80, 120
 QUEUES = (0, 1)

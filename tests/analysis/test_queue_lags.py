@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trace_rows import HandMadeTrace, RowsOf, found_in
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.queue_lags import QueueLags
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import watch
 from nodes.units import NS_PER_S
 

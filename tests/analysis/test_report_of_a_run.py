@@ -23,7 +23,7 @@ from emulator.analysis.rendering.tables import describe_holders, print_report
 from emulator.analysis.report import RulesVerdict
 from emulator.analysis.run_head import broken_off, unreliable_parts
 from emulator.cli.main import app
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 from emulator.trace.run_directory import open_run
 
 VIOLATIONS = (

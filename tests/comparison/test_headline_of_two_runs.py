@@ -7,19 +7,18 @@ import pytest
 from typer.testing import CliRunner
 
 from emulator.analysis.inputs.offsets import OffsetAnomaly, OffsetFault
-from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.measures.traffic import STORMS, Storm
 from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS
-from emulator.analysis.oracles.stalls import STALLS
+from emulator.analysis.oracles.stalls import STALLS, Stall
 from emulator.analysis.report import RulesVerdict
 from emulator.cli.main import app
 from emulator.comparison import compare_runs
 from emulator.comparison.headline import headline
 from emulator.comparison.judged import JudgedPair, judge_both
+from emulator.history.rows.queues import GroupQueue
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.spec.model.differences import ScenarioDifference
-from emulator.state.owners import GroupQueue
 from emulator.trace.run_directory import open_run
 from support.campaigns import SHORT
 from support.rmqemu_process import SMALL

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections import Counter
 from itertools import count
 from pathlib import Path
 
@@ -196,7 +197,7 @@ def naive(events, node, subject, second):
             continue
         if description in ("started", "killed"):
             alive, value = description == "started", None
-        elif description == subject:
+        elif alive and description == subject:
             value = answer
     return alive, None if value is None else json.dumps(value)
 
@@ -210,9 +211,14 @@ def test_it_is_what_a_look_at_every_instant_finds(first, second):
             trace = TracedByHand(Path(folder, name))
             for node in ("c1", "c2"):
                 trace.at(0).life(node, "started")
+            processes = Counter({"c1": 1, "c2": 1})
             for at, node, description, value in events:
-                if description in ("started", "killed"):
-                    trace.at(at).life(node, description)
+                if description == "started":
+                    trace.at(at).life(node, "killed")
+                    processes[node] += 1
+                    trace.life(node, "started", incarnation=processes[node])
+                elif description == "killed":
+                    trace.at(at).life(node, "killed")
                 else:
                     trace.at(at).belief(node, "route", description, value)
             traces.append(trace)

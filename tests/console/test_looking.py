@@ -5,9 +5,12 @@ import re
 import attrs
 import pytest
 
+from emulator.console.matrix import matrix
 from emulator.console.prompt import completions, views_in_colour
 from emulator.console.verbs import VERBS
-from emulator.state.beliefs import BeliefBook, matrix
+from emulator.history.beliefs import Beliefs
+from emulator.history.processes import Processes
+from emulator.history.rows.row_classes import BeliefRow
 from emulator.testing import ConsoleUser, a_scenario, run_at_console
 
 ANSI = re.compile(r"\x1b\[([0-9;]*)m")
@@ -17,29 +20,19 @@ def scenario(run_for_s=120):
     return attrs.evolve(a_scenario(consumers=2, nameservers=2), run_for_ms=run_for_s * 1_000)
 
 
-def book_of(**held: dict[str, str]) -> BeliefBook:
-    from emulator.trace.schema import BELIEFS
-
-    book = BeliefBook()
+def beliefs_of(**held: dict[str, str]) -> Beliefs:
+    beliefs = Beliefs(Processes())
     for node, values in held.items():
         for subject, value in values.items():
-            fields = {"node": node.replace("_", "-"), "role": "broker", "kind": "consumer_ids", "subject": subject}
-            fields |= {
-                "value": value,
-                "value_hash": "",
-                "source": "",
-                "seq": 1,
-                "t_ns": 1,
-                "incarnation": 1,
-                "cause": 0,
-            }
-            book.note(BELIEFS, tuple(fields[column.name] for column in BELIEFS.columns))
-    return book
+            beliefs.believe(
+                BeliefRow(1, 1, node.replace("_", "-"), "broker", 1, "consumer_ids", subject, value, "", "")
+            )
+    return beliefs
 
 
 def test_the_matrix_gives_equal_values_one_letter_and_the_largest_group_of_holders_the_first():
-    book = book_of(b1={"g": "[1]"}, b2={"g": "[1,2]"}, b3={"g": "[1,2]", "h": "[]"})
-    shown = matrix(book, [("consumer_ids", "g"), ("consumer_ids", "h")], ("b3", "b2", "b1", "b0"))
+    beliefs = beliefs_of(b1={"g": "[1]"}, b2={"g": "[1,2]"}, b3={"g": "[1,2]", "h": "[]"})
+    shown = matrix(beliefs, [("consumer_ids", "g"), ("consumer_ids", "h")], ("b3", "b2", "b1", "b0"))
     assert shown.nodes == ("b3", "b2", "b1")
     g, h = shown.subjects
     assert [g.cell(node) for node in shown.nodes] == ["A", "A", "B"]

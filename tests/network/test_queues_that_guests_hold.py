@@ -14,7 +14,7 @@ from emulator.guest_views.holds import (
     ROUNDS_ALONE_MS,
     Holds,
 )
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 
 ONE, OTHER = (GroupQueue("g", "t", "broker-a", number) for number in (0, 1))
 ROUND_MS = 5_000

@@ -5,7 +5,7 @@ import pytest
 from analysis.trace_rows import GROUP, SECOND, TOPIC, HandMadeTrace, found_in
 from emulator.analysis.judge import broken
 from emulator.analysis.report import judgements
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 
 INVISIBLE_S = 60
 

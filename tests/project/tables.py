@@ -15,9 +15,9 @@ from emulator.analysis.run_measures import MEASURES
 from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
 from emulator.dataset.landed import SILVER, LandedRuns
+from emulator.history.rows.queues import GroupQueue
 from emulator.notebook.traces import Traces
 from emulator.pipeline import cause_windows, consumption, holdings, offsets, processes, queue_holds
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.schema import TABLES as TRACE_TABLES
 from nodes.beliefs import BeliefKind

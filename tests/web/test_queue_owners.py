@@ -1,7 +1,8 @@
 """Who owns which queue, reported from rows."""
 
+from emulator.history.rows.queues import GroupQueue
 from emulator.spec import loads
-from emulator.state.owners import GroupQueue, PresentOwners
+from emulator.state.present_owners import PresentOwners
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP
 
 Q0, Q1 = (GroupQueue("buyers", "orders", "broker-a", queue_id) for queue_id in (0, 1))

@@ -210,8 +210,9 @@ def test_a_process_that_ended_owns_and_believes_nothing_any_more(traced):
 
 
 def test_a_new_process_may_own_what_the_one_before_it_lost(traced):
-    traced.at(1).life("c1", "killed", incarnation=0)
-    traced.at(2).owned("c1", "acquired")
+    traced.at(1).life("c1", "killed")
+    traced.at(2).life("c1", "started", incarnation=2)
+    traced.owned("c1", "acquired")
 
     assert traced.why("queue orders/broker-a/3")[0].endswith("has one owner: c1 since 2.000 s")
 

@@ -29,6 +29,8 @@ class TracedByHand:
         self.now_ns = 0
         self.seq = 0
         self.rows = {table.name: [] for table in TABLES}
+        self._incarnation = {}
+        """Mapping node -> its newest process; 1 unless a row of its life says more."""
 
     def at(self, seconds):
         self.now_ns = round(seconds * NS)
@@ -39,12 +41,16 @@ class TracedByHand:
         self.rows[table.name].append((self.seq, self.now_ns, *fields))
         return self.seq
 
+    def _of(self, node):
+        return self._incarnation.get(node, 1)
+
     def belief(self, node, kind, subject, value, cause=0, source=""):
-        return self._row(BELIEFS, node, "", 1, kind, subject, json.dumps(value), "", source, cause)
+        return self._row(BELIEFS, node, "", self._of(node), kind, subject, json.dumps(value), "", source, cause)
 
     def owned(self, node, event, queue="orders/broker-a/3", group="g", cause=0, offset=5):
         topic, broker_name, queue_id = queue.split("/")
-        return self._row(OWNERSHIP, node, "consumer", 1, event, group, topic, broker_name, int(queue_id), offset, cause)
+        place = (group, topic, broker_name, int(queue_id))
+        return self._row(OWNERSHIP, node, "consumer", self._of(node), event, *place, offset, cause)
 
     def message(
         self, node, event, queue="orders/broker-a/3", *, group="", offset=0, tags="", key="", cause=0, stored_ms=1_000
@@ -52,7 +58,7 @@ class TracedByHand:
         topic, broker_name, queue_id = queue.split("/")
         role = "broker" if node.startswith("broker") else "consumer"
         place = (group, topic, broker_name, int(queue_id), offset)
-        return self._row(MESSAGES, node, role, 1, event, *place, "", stored_ms, tags, key, cause)
+        return self._row(MESSAGES, node, role, self._of(node), event, *place, "", stored_ms, tags, key, cause)
 
     def timer(self, node, name):
         return self._row(CAUSES, node, name)
@@ -62,7 +68,8 @@ class TracedByHand:
         self._row(FAULTS, event, fault_id, kind, subject, json.dumps(parameters or {}), 0, cause)
         return cause
 
-    def life(self, node, event, cause=0, incarnation=1, detail=""):
+    def life(self, node, event, cause=0, incarnation=None, detail=""):
+        incarnation = self._incarnation[node] = incarnation or self._of(node)
         return self._row(LIFECYCLE, node, "", incarnation, event, detail, cause)
 
     def frame(

@@ -20,9 +20,9 @@ from emulator.history.elected_masters import ElectedMasters
 from emulator.history.group_views import GroupViews
 from emulator.history.lost_frames import LostFrames
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import Process, Span
 from emulator.spec.model.scenario import BROKER, NAMESERVER, PROXY
-from emulator.state.owners import GroupQueue
 from faults.machine import LostWrites
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode

@@ -16,7 +16,7 @@ from emulator.analysis.inputs.administrators import changes_group
 from emulator.analysis.inputs.bounds import LOCK_EXPIRES_MS
 from emulator.history.group_views import GroupViews, View
 from emulator.history.origins import LifeStage, Origins
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.names import retry_topic

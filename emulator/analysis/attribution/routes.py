@@ -11,9 +11,9 @@ from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import NAMESERVER_SCAN_MS, Bounds
 from emulator.history.group_views import GroupViews
 from emulator.history.origins import FaultLife, Hindrance, Origins, TracedDisturbance
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import AdminRow
 from emulator.spec.model.scenario import NAMESERVER
-from emulator.state.owners import GroupQueue
 from faults.permission import PermissionFault
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode

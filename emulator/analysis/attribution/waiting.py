@@ -15,8 +15,8 @@ from emulator.analysis.inputs.shared import SharedInputs
 from emulator.history.elected_masters import ElectedMasters
 from emulator.history.group_views import GroupViews
 from emulator.history.origins import Hindrance
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import Span
-from emulator.state.owners import GroupQueue
 from faults.refuse import Refuse
 from nodes.protocol.admin_request import Changed
 from nodes.protocol.codes import RequestCode

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 from nodes.units import NS_PER_MS
 
 Words = tuple[str, ...]

@@ -13,8 +13,8 @@ import attrs
 
 from emulator.analysis.findings.cause_share import CauseShare
 from emulator.analysis.findings.finding import Explained, JudgedFinding
+from emulator.history.rows.queues import GroupQueue
 from emulator.state.event_lines import with_names
-from emulator.state.owners import GroupQueue
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 from nodes.units import NS_PER_S
 
 

@@ -14,13 +14,13 @@ from itertools import pairwise
 from emulator.analysis.inputs.administrators import Administrators
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
-from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.queue_owners import Overlap, QueueOwners
 from emulator.history.origins import FaultLife, Origins
+from emulator.history.presence import Presence
 from emulator.history.proxy_routes import ProxyRoutes
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import Process, Span
 from emulator.spec.model.scenario import BROKER, NAMESERVER
-from emulator.state.owners import GroupQueue
 from faults.disturbance import Frame
 from nodes.protocol.codes import RequestCode
 

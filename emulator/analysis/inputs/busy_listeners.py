@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import MessageRow, Span
 from emulator.history.rows.shares import PartitionedBy
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.units import NS_PER_MS

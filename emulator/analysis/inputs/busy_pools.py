@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.inputs.presence import Presence
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow
 from emulator.trace.schema import BELIEFS, TraceTable

@@ -18,8 +18,8 @@ from emulator.analysis.findings.finding import Cause
 from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.disturbances import disturbance_of
-from emulator.analysis.inputs.presence import Presence
 from emulator.history.origins import Origins
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import AdminRow, BeliefRow, FaultRow, LifeRow, Span
 from emulator.history.steps import merged, uncovered_ns

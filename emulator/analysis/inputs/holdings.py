@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.finding import Explained, active_spans
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.processes import Processes
+from emulator.history.presence import Presence
+from emulator.history.processes import Processes
 from emulator.history.rows.row_classes import BeliefRow, PassRow, Process, Span
 from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.history.rows.sweeps import SettlingSweeps

@@ -20,13 +20,13 @@ import attrs
 
 from emulator.analysis.findings.finding import JudgedFinding
 from emulator.analysis.inputs.facts import RunFacts
-from emulator.analysis.inputs.messages import Identity, TopicQueue, TracedMessages, place_of
-from emulator.analysis.inputs.presence import Presence
-from emulator.history.rows.row_classes import MessageRow, Process, Span
+from emulator.analysis.inputs.messages import Identity, TracedMessages
+from emulator.history.presence import Presence
+from emulator.history.rows.queues import GroupQueue, TopicQueue
+from emulator.history.rows.row_classes import MessageRow, Process, Span, place_of
 from emulator.history.rows.shares import PartitionedBy
 from emulator.history.rows.sweeps import Sweeps
 from emulator.history.steps import length_ns
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX

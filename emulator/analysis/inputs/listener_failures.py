@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.inputs.facts import RunFacts
-from emulator.analysis.inputs.presence import Presence
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import MessageRow, Span
 from emulator.history.rows.shares import PartitionedBy
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import ConsumptionResult, MessageEvent
 from nodes.client.tables.orderly_steps import SUSPEND_MAX_MS

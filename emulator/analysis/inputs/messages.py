@@ -10,33 +10,19 @@ from typing import Any, ClassVar
 
 import attrs
 
-from emulator.analysis.inputs.presence import Presence
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import Consumer, GroupQueue, TopicQueue
 from emulator.history.rows.row_classes import MessageRow, OwnershipRow
 from emulator.history.rows.shares import PartitionedBy
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 from nodes.filter.filter_api import is_tag_type
 
 Identity = tuple[int, int]
 """Offset and store time."""
-TopicQueue = tuple[str, str, int]
-"""Topic, brokerName, queue id."""
-Consumer = tuple[GroupQueue, str]
-"""A queue of a group; the node of the consumer if the group broadcasts, else empty."""
 _EMULATED_ADDRESS = re.compile(r"127\.1\.")
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+:\d+")
-
-
-def place_of(row: MessageRow | OwnershipRow) -> TopicQueue:
-    """The queue of the topic that a row is about."""
-    return row.topic, row.broker_name, row.queue_id
-
-
-def queue_place(queue: GroupQueue) -> TopicQueue:
-    """The queue of the topic that a queue of a group is."""
-    return queue.topic, queue.broker_name, queue.queue_id
 
 
 @attrs.define
@@ -281,7 +267,7 @@ class TracedMessages(Watcher):
 
     def began_at(self, consumer: Consumer, seq: int) -> int:
         """Offset at which the first owner had begun before a row; 0: none had."""
-        found = self.queues.get(queue_place(consumer[0]))
+        found = self.queues.get(consumer[0].place)
         known = found.of.get(consumer) if found is not None else None
         return known.began[1] if known is not None and known.began is not None and known.began[0] < seq else 0
 

@@ -21,12 +21,12 @@ import attrs
 from emulator.analysis.findings.finding import Cause, JudgedFinding
 from emulator.analysis.inputs.administrators import changes_of
 from emulator.analysis.inputs.bounds import Bounds
-from emulator.analysis.inputs.presence import Presence
+from emulator.history.presence import Presence
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import AdminRow, BeliefRow, MessageRow, OwnershipRow, Process
 from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.history.rows.sweeps import Sweeps
 from emulator.history.steps import Steps
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import ADMIN, BELIEFS, MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent, OwnershipEvent
 from nodes.protocol.admin_request import Changed

@@ -14,28 +14,14 @@ import attrs
 
 from emulator.analysis.findings.finding import Explained, active_spans
 from emulator.analysis.inputs.messages import TracedMessages
-from emulator.analysis.inputs.presence import Holders, Presence
-from emulator.history.rows.row_classes import MessageRow, OwnershipRow, Process, Span
-from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
-from emulator.history.rows.sweeps import SettlingSweeps
+from emulator.history.owners import Hold, OwnersOf, QueueHolds
+from emulator.history.presence import Holders, Presence
+from emulator.history.rows.queues import GroupQueue
+from emulator.history.rows.row_classes import MessageRow, Process, Span
+from emulator.history.rows.shares import WHOLE, RunShare
 from emulator.history.steps import SpansAwake, length_ns
-from emulator.state.owners import GroupQueue
-from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
-from nodes.allocation.for_pop import ALL_QUEUES
-from nodes.beliefs import MessageEvent, OwnershipEvent
-
-
-@attrs.frozen
-class Hold:
-    """A consumer owned a queue."""
-
-    queue: GroupQueue
-    node: str
-    incarnation: int
-    """Which process of the node: 1 for the first, +1 per restart."""
-    start_ns: int
-    end_ns: int
-    censored: bool
+from emulator.trace.schema import MESSAGES, TraceTable
+from nodes.beliefs import MessageEvent
 
 
 @attrs.frozen
@@ -100,8 +86,8 @@ class _OpenOverlap:
         return Overlap(queue, self.start_ns, end_ns, censored, *amounts, active=active)
 
 
-class QueueSweep:
-    """The owners of one queue.
+class QueueSweep(QueueHolds):
+    """The owners of one queue, when it had several, and when none.
 
     Args:
         queue: the queue of a group.
@@ -110,15 +96,11 @@ class QueueSweep:
     """
 
     def __init__(self, queue: GroupQueue, presence: Presence, poppers: tuple[Holders[bool], Holders[bool]]) -> None:
-        self._queue = queue
+        super().__init__(queue)
         self._presence = presence
         self._poppers = poppers
-        self.owners: dict[Process, int] = {}
-        """Mapping owner -> since when."""
-        self._was_owned = False
         self._overlap: _OpenOverlap | None = None
         self._orphan_since_ns = -1
-        self.holds: list[Hold] = []
         self.overlaps: list[Overlap] = []
         self.orphans: list[Orphan] = []
 
@@ -134,15 +116,6 @@ class QueueSweep:
         since_ns = self._overlap.start_ns if self._overlap is not None else -1
         return QueueNow(tuple(node for node, _ in self.owners), since_ns, self._orphan_since_ns)
 
-    def feed(self, row: OwnershipRow) -> None:
-        """A process acquired or dropped the queue."""
-        process = row.node, row.incarnation
-        if row.event == OwnershipEvent.ACQUIRED:
-            self._was_owned = True
-            self.owners.setdefault(process, row.t_ns)
-        else:
-            self._drop(process, row.t_ns)
-
     def repeat(self) -> None:
         """A message of the queue was consumed again."""
         if self._overlap is not None:
@@ -150,18 +123,14 @@ class QueueSweep:
 
     def settle(self, t_ns: int) -> None:
         """Compare the queue with its state before."""
-        processes = self._presence.processes
-        if processes.any_ended_at(t_ns):
-            for process in [owner for owner in self.owners if processes.has_ended(owner, t_ns)]:
-                self._drop(process, t_ns)
-        if self._presence.broadcasts_at(self._queue.group, t_ns):
+        if self._presence.broadcasts_at(self.queue.group, t_ns):
             return
         self._look_for_overlap(t_ns)
         is_orphan = not self.owners and not self._is_popped(t_ns) and self._is_owed(t_ns)
         if is_orphan and self._orphan_since_ns < 0:
             self._orphan_since_ns = t_ns
         elif not is_orphan and self._orphan_since_ns >= 0:
-            self.orphans.append(Orphan(self._queue, self._orphan_since_ns, t_ns, censored=False))
+            self.orphans.append(Orphan(self.queue, self._orphan_since_ns, t_ns, censored=False))
             self._orphan_since_ns = -1
 
     def _look_for_overlap(self, t_ns: int) -> None:
@@ -170,76 +139,48 @@ class QueueSweep:
             awake = sum(self._presence.processes.is_awake(owner, t_ns) for owner in self.owners)
             self._overlap.look(t_ns, self.owners, awake)
         elif self._overlap is not None:
-            self.overlaps.append(self._overlap.found(self._queue, t_ns, censored=False))
+            self.overlaps.append(self._overlap.found(self.queue, t_ns, censored=False))
             self._overlap = None
 
     def _is_popped(self, t_ns: int) -> bool:
-        has_ended = self._presence.processes.has_ended
-        return any(not has_ended(process, t_ns) for holders in self._poppers for process in holders.at(t_ns))
+        return any(holders.at(t_ns) for holders in self._poppers)
 
     def _is_owed(self, t_ns: int) -> bool:
-        there, queue = self._presence, self._queue
+        there, queue = self._presence, self.queue
         exists = there.exists(queue, t_ns)
-        if not (self._was_owned if exists is None else exists):
+        if not (self.was_owned if exists is None else exists):
             return False
         return there.can_own(queue.group, queue.topic, t_ns) and there.is_readable(queue.topic, queue.broker_name, t_ns)
 
-    def _drop(self, process: Process, t_ns: int) -> None:
-        since_ns = self.owners.pop(process, -1)
-        if 0 <= since_ns < t_ns:
-            self.holds.append(Hold(self._queue, *process, since_ns, t_ns, censored=False))
-
     def close(self, end_ns: int) -> None:
         """Close what is open."""
-        for process, since_ns in self.owners.items():
-            if since_ns < end_ns:
-                self.holds.append(Hold(self._queue, *process, since_ns, end_ns, censored=True))
+        super().close(end_ns)
         if self._overlap is not None and self._overlap.start_ns < end_ns:
-            self.overlaps.append(self._overlap.found(self._queue, end_ns, censored=True))
+            self.overlaps.append(self._overlap.found(self.queue, end_ns, censored=True))
         if 0 <= self._orphan_since_ns < end_ns:
-            self.orphans.append(Orphan(self._queue, self._orphan_since_ns, end_ns, censored=True))
+            self.orphans.append(Orphan(self.queue, self._orphan_since_ns, end_ns, censored=True))
 
 
 OwnersPart = tuple[int | None, dict[GroupQueue, tuple[list[Hold], list[Overlap], list[Orphan]]]]
 """The first acquisition of the run; mapping queue -> its holds, overlaps and orphans."""
 
 
-class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
-    """The owners of every queue of groups that allocate queues.
+class QueueOwners(OwnersOf[QueueSweep]):
+    """The owners of every queue of groups that allocate queues, when there were several, and when none.
 
     Args:
         presence, messages: read the same rows before.
         share: the part of the run that is read.
     """
 
-    partitioned_by: ClassVar[PartitionedBy] = PartitionedBy.QUEUE
     message_events: ClassVar[tuple[str, ...] | None] = (MessageEvent.CONSUMED,)
-    settles_after_messages: ClassVar[bool] = False
 
     def __init__(self, presence: Presence, messages: TracedMessages, share: RunShare = WHOLE) -> None:
-        super().__init__(self._sweep_of, share)
+        super().__init__(self._sweep_of, presence.processes, share)
         self._presence = presence
         self._messages = messages
-        self._of_group: dict[str, dict[GroupQueue, None]] = {}
-        self._owned_by: dict[Process, dict[GroupQueue, None]] = {}
-        self._poppers: dict[GroupQueue, Holders[bool]] = {}
-        """Mapping queue, or with id -1 all queues of a broker -> members that pop it."""
-        self.first_ns: int | None = None
-        """First acquisition."""
-
-    def forget(self) -> None:
-        """Forget the holds, overlaps and orphans that are over, and who popped queues before."""
-        for sweep in self.of.values():
-            sweep.forget()
-        for holders in self._poppers.values():
-            holders.forget()
 
     # --- findings -------------------------------------------------------------------------
-
-    @property
-    def holds(self) -> list[Hold]:
-        """Who owned each queue from when to when."""
-        return [hold for sweep in self.of.values() for hold in sweep.holds]
 
     @property
     def overlaps(self) -> list[Overlap]:
@@ -251,28 +192,11 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
         """When queues that were owed an owner had none."""
         return [orphan for sweep in self.of.values() for orphan in sweep.orphans]
 
-    def at(self, queue: GroupQueue, t_ns: int) -> list[Process]:
-        """Who owned a queue at an instant; known once all rows have been read."""
-        holds = self.of[queue].holds if queue in self.of else ()
-        return [(hold.node, hold.incarnation) for hold in holds if hold.start_ns <= t_ns < hold.end_ns]
-
-    def holds_of(self, queue: GroupQueue) -> list[Hold]:
-        """Who owned a queue from when to when."""
-        return self.of[queue].holds if queue in self.of else []
-
-    def has_owned(self, group: str, topic: str) -> bool:
-        """Whether any consumer of a group has ever owned a queue of a topic."""
-        return any(queue.topic == topic and self.of[queue].holds for queue in self._of_group.get(group, ()))
-
     def overlaps_of(self, queue: GroupQueue) -> list[Overlap]:
         """When a queue had several owners, in order."""
         return self.of[queue].overlaps if queue in self.of else []
 
     # --- shares ---------------------------------------------------------------------------
-
-    def has(self, key: GroupQueue) -> bool:
-        """Whether a queue belongs to the share of the run that is read."""
-        return self.share.has_queue(key.topic, key.broker_name, key.queue_id)
 
     def part(self) -> "OwnersPart":
         """What was found in a share."""
@@ -290,65 +214,26 @@ class QueueOwners(SettlingSweeps[GroupQueue, QueueSweep]):
     # --- rows -----------------------------------------------------------------------------
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
-        """It reads ownership, and messages that were consumed."""
-        return {OWNERSHIP: self._own, MESSAGES: self._message}
-
-    def on_made(self, key: GroupQueue) -> None:
-        """Remember the queues of each group."""
-        self._of_group.setdefault(key.group, {})[key] = None
-
-    def _own(self, row: OwnershipRow) -> None:
-        process = row.node, row.incarnation
-        is_dead = self._presence.processes.is_dead(process, row.seq)
-        if row.event in (OwnershipEvent.POP_ACQUIRED, OwnershipEvent.POP_DROPPED):
-            acquires = row.event == OwnershipEvent.POP_ACQUIRED and not is_dead
-            self._holders(row.queue).hold(process, row.seq, row.t_ns, acquires or None)
-            self.touch(self._of_group.get(row.group, ()))
-        elif row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.DROPPED) and not is_dead:
-            acquires = row.event == OwnershipEvent.ACQUIRED
-            self.feed(row.queue, row)
-            owned = self._owned_by.setdefault(process, {})
-            if acquires and row.queue in self.of:
-                owned[row.queue] = None
-            elif not acquires:
-                owned.pop(row.queue, None)
-        else:
-            return
-        if acquires:
-            self.first_ns = row.t_ns if self.first_ns is None else self.first_ns
+        """It reads messages that were consumed, too."""
+        return {**super().readers(), MESSAGES: self._message}
 
     def _message(self, row: MessageRow) -> None:
         if row.event == MessageEvent.CONSUMED and row.queue in self.of and self._messages.times_consumed(row) > 1:
             self.of[row.queue].repeat()
 
-    def _holders(self, queue: GroupQueue) -> Holders[bool]:
-        return self._poppers.setdefault(queue, Holders())
-
     def _sweep_of(self, queue: GroupQueue) -> QueueSweep:
-        return QueueSweep(queue, self._presence, self._poppers_of(queue))
+        return QueueSweep(queue, self._presence, self.poppers_of(queue))
 
-    def _poppers_of(self, queue: GroupQueue) -> tuple[Holders[bool], Holders[bool]]:
-        return self._holders(queue), self._holders(attrs.evolve(queue, queue_id=ALL_QUEUES))
+    def concerned(self, t_ns: int) -> Iterable[GroupQueue]:  # noqa: ARG002 - what changed is known
+        """Queues of processes that were suspended or resumed, and of groups that changed."""
+        return self._concerned() if self._presence.changed or self._presence.processes.stirred else ()
 
-    def concerned(self, t_ns: int) -> Iterable[GroupQueue]:
-        """Queues of processes that stirred, and of groups that changed."""
-        return self._concerned(t_ns) if self._presence.changed or self._presence.processes.stirred else ()
-
-    def _concerned(self, t_ns: int) -> Iterator[GroupQueue]:
-        yield from self._of_stirred(t_ns)
+    def _concerned(self) -> Iterator[GroupQueue]:
         changed = self._presence.changed
+        for process in self._presence.processes.stirred:
+            yield from self.owned_by(process)
         for keys in self._presence.appeared.values():
             for key in filter(self.has, keys):
                 self.sweep(key)
         for group in self._presence.groups if "" in changed else changed:
-            yield from self._of_group.get(group, ())
-
-    def _of_stirred(self, t_ns: int) -> Iterator[GroupQueue]:
-        for process in self._presence.processes.stirred:
-            if not self._presence.processes.has_ended(process, t_ns):
-                yield from self._owned_by.get(process, ())
-                continue
-            yield from self._owned_by.pop(process, ())
-            for shared, poppers in self._poppers.items():
-                if process in poppers.now:
-                    yield from self._of_group.get(shared.group, ())
+            yield from self.of_group.get(group, ())

@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from emulator.analysis.inputs.facts import RunFacts
-from emulator.analysis.inputs.presence import Presence
+from emulator.history.presence import Presence
 from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import BeliefRow, FrameCount, Span
 from emulator.history.steps import common, merged
 from emulator.history.unreachable import UnreachableAddresses
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 from nodes.protocol.codes import RequestCode, ResponseCode

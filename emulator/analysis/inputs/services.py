@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.finding import JudgedFinding
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.processes import Processes
+from emulator.history.presence import Presence
+from emulator.history.processes import Processes
 from emulator.history.rows.row_classes import BeliefRow, Process, Span
 from emulator.history.rows.sweeps import SettlingSweeps
 from emulator.trace.schema import BELIEFS, TraceTable

@@ -16,12 +16,12 @@ from emulator.analysis.inputs.keys import KeyedMessages
 from emulator.analysis.inputs.listener_failures import FailingListeners
 from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.offsets import Offsets
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap, QueueOwners
 from emulator.analysis.inputs.refused_consumers import RefusedConsumers
 from emulator.analysis.inputs.services import Served, ServiceSpans
 from emulator.history.origins import Origins
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
 from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.shares import WHOLE, RunShare

@@ -25,17 +25,17 @@ import attrs
 from emulator.analysis.inputs.busy_pools import BusyPool, BusyPools
 from emulator.analysis.inputs.holdings import HeldSubject, HoldersOfValue, Holdings
 from emulator.analysis.inputs.messages import TracedMessages
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.inputs.queue_owners import QueueOwners
 from emulator.base.own_values import ForeignValueError, unpickled
 from emulator.base.text import shortened
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import RowFeed
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import maker
 from emulator.history.rows.shares import WHOLE, RunShare, share_of_text
 from emulator.spec.model.scenario import NAMESERVER
 from emulator.state.event_lines import value_in_words, with_names
-from emulator.state.owners import GroupQueue
 from emulator.trace.batches import Row
 from emulator.trace.schema import BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, TABLES
 from nodes.beliefs import BeliefKind, MessageEvent
@@ -137,18 +137,7 @@ def shares_of_row(table: str, row: Row, of: int) -> Sequence[int]:
     return (share_of_text(group, of),) if group else range(of)
 
 
-_OF_A_WATCH = (
-    "emulator.analysis.inputs",
-    "emulator.analysis.live",
-    "emulator.history.in_flight",
-    "emulator.history.rows.feed",
-    "emulator.history.rows.row_classes",
-    "emulator.history.rows.shares",
-    "emulator.history.rows.sweeps",
-    "emulator.history.steps",
-    "emulator.state.owners",
-    "nodes.beliefs",
-)
+_OF_A_WATCH = ("emulator.analysis.inputs", "emulator.analysis.live", "emulator.history", "nodes.beliefs")
 """Packages whose values a watch holds."""
 
 

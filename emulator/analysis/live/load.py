@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.progress import GroupProgress
 from emulator.analysis.measures.lag import LagTotals
 from emulator.analysis.measures.traffic import FAILED_SENDS, StormRequest, exchange_of, send_of, series_of
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import RowFeed
 from emulator.history.rows.reader import frame_counts
 from emulator.history.rows.row_classes import maker

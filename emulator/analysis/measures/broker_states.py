@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.presence import Presence
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow, LifeRow, Process
 from emulator.spec.model.scenario import BROKER, NAMESERVER

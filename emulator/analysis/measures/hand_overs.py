@@ -22,12 +22,12 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.messages import TracedMessages, place_of
-from emulator.analysis.inputs.presence import Presence
+from emulator.analysis.inputs.messages import TracedMessages
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
-from emulator.history.rows.row_classes import MessageRow, OwnershipRow
+from emulator.history.rows.queues import GroupQueue
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow, place_of
 from emulator.history.rows.shares import PartitionedBy
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 from nodes.units import NS_PER_S

@@ -23,12 +23,12 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.messages import Consumer, TopicQueue, TracedMessages, place_of, queue_place
-from emulator.analysis.inputs.progress import GroupProgress
+from emulator.analysis.inputs.messages import TracedMessages
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import Watcher
-from emulator.history.rows.row_classes import MessageRow
+from emulator.history.rows.queues import Consumer, GroupQueue, TopicQueue
+from emulator.history.rows.row_classes import MessageRow, place_of
 from emulator.history.rows.shares import PartitionedBy
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import MessageEvent
 from nodes.units import NS_PER_MS, NS_PER_S
@@ -338,7 +338,7 @@ class Lags(Watcher):
         """Messages that wait when the run ends have waited until then."""
         done = dict(self._progress.done())
         for key, known in self._queues.items():
-            times = self._stored.get(queue_place(key[0]))
+            times = self._stored.get(key[0].place)
             if known.now and times is not None and key in done:
                 in_flight = map(times.at, self._progress.in_flight(key))
                 for stored_ns in (*in_flight, *times.since(done[key])):

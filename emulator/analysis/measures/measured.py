@@ -10,7 +10,6 @@ from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.agreement import Interval
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.listener_failures import ListenerFailures
-from emulator.analysis.inputs.queue_owners import Hold
 from emulator.analysis.inputs.shared import SHOWN, SharedInputs
 from emulator.analysis.measures import phases as phased
 from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerStates
@@ -28,9 +27,10 @@ from emulator.analysis.measures.traffic import ATTEMPTS, REQUEST_SERIES, REQUEST
 from emulator.analysis.measures.unsupported_requests import UNSUPPORTED, UnsupportedRequests
 from emulator.analysis.measures.without_proxy import WITHOUT_PROXY, ProxyConnections
 from emulator.analysis.measures.writability import UNWRITABLE, Writability
+from emulator.history.owners import Hold
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import FrameCount
-from emulator.state.owners import GroupQueue
 from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_S
 

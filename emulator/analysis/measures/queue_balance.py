@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.presence import Presence
-from emulator.analysis.inputs.processes import NEVER
-from emulator.analysis.inputs.queue_owners import Hold
+from emulator.history.owners import Hold
+from emulator.history.presence import Presence
+from emulator.history.processes import NEVER
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 
 QueuesOfMembers = Mapping[tuple[str, str], Mapping[str, int]]

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import attrs
 
-from emulator.analysis.inputs.messages import Consumer
-from emulator.analysis.inputs.progress import GroupProgress
+from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import Watcher
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import Consumer, GroupQueue
 from nodes.units import NS_PER_S
 
 

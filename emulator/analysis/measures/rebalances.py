@@ -22,11 +22,11 @@ import attrs
 from emulator.analysis.findings.finding import NO_COLUMN
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.messages import TracedMessages
-from emulator.analysis.inputs.presence import Presence
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import MessageRow, OwnershipRow, PassRow, Process
 from emulator.history.rows.shares import PartitionedBy
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, PASSES, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 from nodes.protocol.model import RETRY_TOPIC_PREFIX

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.inputs.processes import ENDS
+from emulator.history.processes import ENDS
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow, LifeRow, Process
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable

@@ -17,9 +17,9 @@ from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, span_words
 from emulator.analysis.inputs.half_messages import HalfMessageSenders
-from emulator.analysis.inputs.progress import PassedBy
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
+from emulator.history.progress import PassedBy
 from emulator.history.rows.row_classes import MessageRow
 from emulator.history.rows.sweeps import Sweeps
 from emulator.trace.schema import MESSAGES, TraceTable

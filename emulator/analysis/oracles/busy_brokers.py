@@ -13,9 +13,9 @@ from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, seconds, span_words
 from emulator.analysis.inputs.busy_pools import BusyPool
-from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
+from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow, Process
 from emulator.trace.schema import BELIEFS, TraceTable

@@ -17,8 +17,8 @@ from emulator.analysis.inputs.keys import KeyAnomaly
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import BeliefRow
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.units import NS_PER_S

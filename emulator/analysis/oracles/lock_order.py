@@ -12,13 +12,13 @@ from emulator.analysis.findings.questions import Words, about_queue, inside
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_words, span_words
 from emulator.analysis.inputs.facts import RunFacts
-from emulator.analysis.inputs.presence import Holders, Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
+from emulator.history.presence import Holders, Presence
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import BeliefRow, MessageRow
 from emulator.history.rows.shares import PartitionedBy
 from emulator.history.rows.sweeps import Sweeps
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, MESSAGES, TraceTable
 from nodes.beliefs import BeliefKind, MessageEvent
 

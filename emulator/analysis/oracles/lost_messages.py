@@ -16,11 +16,11 @@ from emulator.analysis.findings.questions import Words, about_node, about_queue,
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_words
-from emulator.analysis.inputs.messages import Consumption, Identity, QueueMessages, TracedMessages, queue_place
+from emulator.analysis.inputs.messages import Consumption, Identity, QueueMessages, TracedMessages
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.history.rows.feed import Watcher
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
@@ -72,7 +72,7 @@ _COUNTED = tuple(reason.value for reason in LossReason if reason is not LossReas
 def losses(messages: TracedMessages) -> Iterator[LostMessages]:
     """The messages that will not be consumed, by queue and consumer."""
     for (queue, node), known in sorted(messages.consumers(), key=lambda consumer: (bool(consumer[0][1]), consumer[0])):
-        of_queue = messages.queues[queue_place(queue)]
+        of_queue = messages.queues[queue.place]
         lost = list(_lost(of_queue, known, messages.unacknowledged))
         if lost:
             of, offsets = Counter(reason for _, reason in lost), [offset for offset, _ in lost]

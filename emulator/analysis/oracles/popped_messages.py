@@ -13,13 +13,13 @@ from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import count, queue_words, span_words
 from emulator.analysis.inputs.facts import RunFacts
-from emulator.analysis.inputs.presence import Presence
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
+from emulator.history.presence import Presence
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import MessageRow, Span
 from emulator.history.rows.shares import PartitionedBy
 from emulator.history.rows.sweeps import SettlingSweeps
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, TraceTable
 from nodes.beliefs import ConsumptionResult, MessageEvent
 from nodes.broker.tables.pop.check_point import PopOutcome

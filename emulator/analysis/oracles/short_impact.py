@@ -14,9 +14,9 @@ from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, explained
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import Span
 from emulator.history.steps import merged, uncovered
-from emulator.state.owners import GroupQueue
 from nodes.units import NS_PER_S
 
 _HOUR_NS = 3_600 * NS_PER_S

@@ -4,21 +4,43 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import ClassVar
 
+import attrs
+
 from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
+from emulator.analysis.findings.finding import Explained
 from emulator.analysis.findings.questions import Words, about_queue, about_view, inside, midway
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import queue_seconds, queue_words, span_words
 from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.inputs.facts import RunFacts
-from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import Span
 from emulator.history.steps import common
 from nodes.units import NS_PER_MS, NS_PER_S
+
+
+@attrs.frozen
+class Stall(Explained):
+    """A readable queue had a backlog, and its group made no progress for a second or more (V8)."""
+
+    queue: GroupQueue
+    node: str
+    """The consumer, in a group that broadcasts; else empty."""
+    start_ns: int
+    end_ns: int
+    censored: bool
+    backlog: int
+    """Messages at its end."""
+
+    @property
+    def topic(self) -> str:
+        """The topic of the queue."""
+        return self.queue.topic
 
 
 class _WithBacklog(Explanation[Stall]):
@@ -97,7 +119,7 @@ class Stalls(Oracle[Stall, Watcher]):
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[Stall]:  # noqa: ARG002
         """Queues that stood still."""
-        return inputs.progress.found
+        return [Stall(*attrs.astuple(item, recurse=False)) for item in inputs.progress.found]
 
     def causes(self, row: Stall, attribution: Attribution) -> Causes:
         """What kept its messages waiting."""

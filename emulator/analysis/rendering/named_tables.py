@@ -14,8 +14,8 @@ from emulator.analysis.report import TABLES_OF_REPORT, Report
 from emulator.base.errors import UserError
 from emulator.base.rich_texts import Text, TextTable
 from emulator.base.text import alike, shortened
+from emulator.history.rows.queues import GroupQueue
 from emulator.state.event_lines import with_names
-from emulator.state.owners import GroupQueue
 
 _CELL_CHARACTERS_MAX = 60
 _OTHERS: Mapping[str, FindingTable[Any]] = {table.name: table for table in TABLES_OF_REPORT if table.name not in TABLES}

@@ -14,7 +14,7 @@ from emulator.analysis.findings.questions import about_node, about_queue, about_
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.findings.words import seconds
 from emulator.analysis.inputs.holdings import Divergence
-from emulator.analysis.inputs.queue_owners import Hold, Orphan, Overlap
+from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.measures.broker_states import BROKER_STATES, BrokerSpan
 from emulator.analysis.measures.lag import LAG_SERIES
 from emulator.analysis.measures.measured import HOLDS
@@ -29,8 +29,9 @@ from emulator.analysis.rendering.palette import STYLE, colour_of, highlight_rule
 from emulator.analysis.rendering.tables import describe_holders
 from emulator.analysis.report import Report, symptoms
 from emulator.base.text import shortened
+from emulator.history.owners import Hold
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import Span
-from emulator.state.owners import GroupQueue
 from emulator.trace.files import RunFiles, put_in_place
 from nodes.beliefs import LifecycleEvent
 

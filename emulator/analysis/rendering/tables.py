@@ -12,7 +12,6 @@ from rich.console import Group, RenderableType
 from emulator.analysis.findings.finding import Cause
 from emulator.analysis.findings.words import count, seconds
 from emulator.analysis.inputs.holdings import Divergence, HoldersOfValue
-from emulator.analysis.inputs.progress import Stall
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.inputs.services import Servers
 from emulator.analysis.measures.measured import BELIEFS
@@ -25,7 +24,7 @@ from emulator.analysis.oracles.membership import MEMBERS
 from emulator.analysis.oracles.orphans import ORPHANS
 from emulator.analysis.oracles.overlaps import OVERLAPS
 from emulator.analysis.oracles.special_services import SERVICES
-from emulator.analysis.oracles.stalls import STALLS
+from emulator.analysis.oracles.stalls import STALLS, Stall
 from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.rendering.cells import ROWS_MAX, cut, first_rows, headed, queue_ranges
 from emulator.analysis.rendering.head import (
@@ -42,8 +41,8 @@ from emulator.analysis.rendering.story import without_stages
 from emulator.analysis.report import Report, judgements
 from emulator.base.rich_texts import Console, Text
 from emulator.base.text import shortened
+from emulator.history.rows.queues import GroupQueue
 from emulator.state.event_lines import value_in_words, with_names
-from emulator.state.owners import GroupQueue
 
 Row = TypeVar("Row")
 

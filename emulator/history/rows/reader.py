@@ -32,16 +32,14 @@ class StoredRows:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        row_class = ROWS[table]
-        for arrow in self._trace.tables(table, columns=list(row_class._fields)):
+        for arrow in self._trace.tables(table, columns=list(ROWS[table]._fields)):
             if table is BELIEFS:
                 unread = pc.is_in(arrow["kind"], pa.array(UNREAD_KINDS))
                 of_topics = pc.equal(arrow["subject"], OF_TOPICS)
                 arrow = arrow.filter(pc.or_(pc.invert(unread), of_topics))  # noqa: PLW2901 - the same rows, fewer
             elif table is RPC:
                 arrow = arrow.filter(pc.is_in(arrow["event"], pa.array(LOST_EVENTS)))  # noqa: PLW2901
-            for batch in arrow.to_batches():
-                yield from map(row_class._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+            yield from values_of(table, arrow)
 
     def frames(self) -> Iterator[FrameCount]:
         """Count the rows of frames, and add those that the level of the trace has counted."""
@@ -61,6 +59,12 @@ class StoredRows:
             parts.append(pa.table([seconds, *columns], names=["second", *retained, "frames"]))
         for part in parts:
             yield from map(FrameCount._make, zip(*(column.to_pylist() for column in part.columns), strict=True))
+
+
+def values_of(table: TraceTable, arrow: Any) -> Iterator[Any]:
+    """The rows of a `pyarrow.Table` with the columns of the table's class in `ROWS`, as values of it."""
+    for batch in arrow.to_batches():
+        yield from map(ROWS[table]._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
 _OF_RPC = tuple(map(RPC.index, _RETAINED))

@@ -5,7 +5,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from emulator.state.owners import GroupQueue
+from emulator.history.rows.queues import GroupQueue, TopicQueue
 from emulator.trace.batches import Row
 from emulator.trace.schema import ADMIN, BELIEFS, FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC, TraceTable
 
@@ -96,6 +96,11 @@ class MessageRow(NamedTuple):
     def queue(self) -> GroupQueue:
         """The queue of the group."""
         return _queue(self.group, self.topic, self.broker_name, self.queue_id)
+
+
+def place_of(row: MessageRow | OwnershipRow) -> TopicQueue:
+    """The queue of the topic that a row is about."""
+    return row.topic, row.broker_name, row.queue_id
 
 
 class FaultRow(NamedTuple):

@@ -11,7 +11,7 @@ from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.scenario import ControllerSpec, numbered
-from emulator.state.owners import PresentOwners
+from emulator.state.present_owners import PresentOwners
 from emulator.time.mode import TimeMode
 from emulator.trace.segments import SegmentWriter
 from faults.target import Lead

@@ -18,15 +18,13 @@ from typing import Any, ClassVar
 
 import attrs
 
-from emulator.analysis.findings.finding import Explained
-from emulator.analysis.inputs.messages import Consumer, TopicQueue, place_of, queue_place
-from emulator.analysis.inputs.presence import Presence
 from emulator.history.in_flight import FLIGHT_EVENTS, InFlight
-from emulator.history.rows.row_classes import MessageRow, OwnershipRow, Process
+from emulator.history.presence import Presence
+from emulator.history.rows.queues import Consumer, GroupQueue, TopicQueue
+from emulator.history.rows.row_classes import MessageRow, OwnershipRow, Process, Span, place_of
 from emulator.history.rows.shares import WHOLE, PartitionedBy, RunShare
 from emulator.history.rows.sweeps import SettlingSweeps
 from emulator.spec.model.scenario import BROKER
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import MESSAGES, OWNERSHIP, TraceTable
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
@@ -41,8 +39,8 @@ _GIVE_UP = (MessageEvent.RESET, MessageEvent.EXPIRED)
 
 
 @attrs.frozen
-class Stall(Explained):
-    """A readable queue had a backlog, and its group made no progress for a second or more (V8)."""
+class QueueStall:
+    """A readable queue had a backlog, and its group made no progress for a second or more."""
 
     queue: GroupQueue
     node: str
@@ -53,10 +51,19 @@ class Stall(Explained):
     backlog: int
     """Messages at its end."""
 
-    @property
-    def topic(self) -> str:
-        """The topic of the queue."""
-        return self.queue.topic
+
+@attrs.frozen
+class QueueBacklog:
+    """What waits for a group, or a consumer of a group that broadcasts, in one queue."""
+
+    messages: int
+    """Offsets from the position to the last message that a member subscribes to, and messages in flight."""
+    first_offset: int
+    """Everything below is done."""
+    still_ns: int
+    """Since when messages wait and nothing moves; -1: nothing waits."""
+    longest_still: Span | None
+    """The longest time in which messages waited and nothing moved, until something did."""
 
 
 class PassedBy(StrEnum):
@@ -87,6 +94,8 @@ class _Position:
 
     offset: int
     """Everything below is done."""
+    before_reset: int = 0
+    """How far it had come before an administrator set it back: what lies below was done once."""
     end: int = 0
     """One above the last message that a member subscribes to, or the last one that ended did."""
     since_ns: int = -1
@@ -98,6 +107,10 @@ class _Position:
     begun: bool = False
     """Whether an owner has begun, or anything was done."""
     in_flight: InFlight = attrs.Factory(InFlight)
+    still_ns: int = -1
+    """Since when messages wait and nothing moves, whoever lives; -1: nothing waits."""
+    longest_still: Span | None = None
+    """The longest time in which messages waited and nothing moved, until something did."""
 
     @property
     def waiting(self) -> int:
@@ -125,7 +138,7 @@ class QueueProgress:
         self.joined: list[str] = []
         """Groups that have a position, and are not known to `GroupProgress` yet."""
         self._touched: dict[Consumer, None] = {}
-        self.found: list[Stall] = []
+        self.found: list[QueueStall] = []
         self.passed: list[Passed] = []
         self._stored_ns: deque[int] = deque(maxlen=stored_max)
         """When each of the latest messages was stored."""
@@ -159,14 +172,20 @@ class QueueProgress:
             position.begun = True
 
     def _give_up(self, row: MessageRow) -> None:
-        """An administrator set an offset, or messages expired: what lies below waits no more."""
+        """An administrator set an offset, or messages expired: what lies below waits no more.
+
+        Where an offset was set back, what lies above it waits once more.
+        """
         by = PassedBy.EXPIRED if row.event == MessageEvent.EXPIRED else PassedBy.RESET
         every = [(key, position) for key, position in self._positions.items() if row.group in ("", key[0].group)]
         for key, position in every:
-            lost = min(row.offset, position.end) - position.offset
+            lost = min(row.offset, position.end) - max(position.offset, position.before_reset)
             if lost > 0:
                 self.passed.append(Passed(key, by, row.t_ns, lost))
-            position.offset = max(position.offset, row.offset)
+            is_set = by is PassedBy.RESET and row.offset >= 0
+            position.moved = position.moved or row.offset > position.offset or is_set
+            position.before_reset = max(position.before_reset, position.offset)
+            position.offset = row.offset if is_set else max(position.offset, row.offset)
             self._touched[key] = None
 
     def _miss(self, row: OwnershipRow) -> None:
@@ -216,6 +235,7 @@ class QueueProgress:
                     self._position(key, row.offset).end = row.offset + 1
         for key, position in self._positions.items() if is_rewritten else ():
             position.offset = min(position.offset, row.offset)
+            position.before_reset = min(position.before_reset, row.offset)
             position.end = min(position.end, row.offset + 1)
             position.in_flight.cut(row.offset)
             self._touched[key] = None
@@ -275,6 +295,13 @@ class QueueProgress:
             position = self._positions[key]
             yield key, position.waiting
 
+    def now(self) -> Iterator[tuple[Consumer, "QueueBacklog"]]:
+        """What waits for each group, or consumer that broadcasts, after the instant that was settled last."""
+        for key, position in self._positions.items():
+            in_flight = position.in_flight.below(position.offset)
+            first = in_flight[0] if in_flight else position.offset
+            yield key, QueueBacklog(position.waiting, first, position.still_ns, position.longest_still)
+
     # --- instants -------------------------------------------------------------------------
 
     def recheck(self, groups: Container[str] | None = None) -> None:
@@ -289,12 +316,24 @@ class QueueProgress:
         self._touched.clear()
 
     def _look(self, key: Consumer, position: _Position, t_ns: int) -> None:
+        self._look_whether_still(position, t_ns)
         stalls = position.end > position.offset and self._is_owed(key, t_ns)
         if position.since_ns >= 0 and (position.moved or not stalls):
             self._close(key, position, t_ns, censored=False)
         if stalls and position.since_ns < 0:
             position.since_ns = t_ns
         position.moved = False
+
+    @staticmethod
+    def _look_whether_still(position: _Position, t_ns: int) -> None:
+        waits = position.end > position.offset or position.in_flight.offsets
+        since_ns, longest = position.still_ns, position.longest_still
+        if since_ns >= 0 and (position.moved or not waits):
+            if longest is None or t_ns - since_ns > longest[1] - longest[0]:
+                position.longest_still = since_ns, t_ns
+            position.still_ns = -1
+        if waits and position.still_ns < 0:
+            position.still_ns = t_ns
 
     def _is_owed(self, key: Consumer, t_ns: int) -> bool:
         queue, node = key
@@ -305,7 +344,7 @@ class QueueProgress:
     def _close(self, key: Consumer, position: _Position, t_ns: int, *, censored: bool) -> None:
         if t_ns - position.since_ns >= SHORTEST_NS:
             backlog = max(0, position.end - position.offset)
-            self.found.append(Stall(*key, position.since_ns, t_ns, censored, backlog))
+            self.found.append(QueueStall(*key, position.since_ns, t_ns, censored, backlog))
         position.since_ns = -1
 
     def close(self, end_ns: int) -> None:
@@ -336,7 +375,7 @@ class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
         """Mapping group -> queues in which it has a position."""
 
     @property
-    def found(self) -> list[Stall]:
+    def found(self) -> list[QueueStall]:
         """All stalls of a second or more."""
         return [item for sweep in self.of.values() for item in sweep.found]
 
@@ -371,11 +410,11 @@ class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
                 self._of_group.setdefault(group, {})[place] = None
             sweep.joined.clear()
 
-    def part(self) -> dict[TopicQueue, tuple[list[Stall], list[Passed]]]:
+    def part(self) -> dict[TopicQueue, tuple[list[QueueStall], list[Passed]]]:
         """Mapping queue -> its stalls, and what was passed."""
         return {place: (item.found, item.passed) for place, item in self.of.items() if item.found or item.passed}
 
-    def merge(self, part: Mapping[TopicQueue, tuple[list[Stall], list[Passed]]]) -> None:
+    def merge(self, part: Mapping[TopicQueue, tuple[list[QueueStall], list[Passed]]]) -> None:
         """Take over the queues of a share."""
         for place, (found, passed) in part.items():
             sweep = self.sweep(place)
@@ -405,8 +444,12 @@ class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
 
     def in_flight(self, key: Consumer) -> list[int]:
         """See `QueueProgress.in_flight`."""
-        return self.of[queue_place(key[0])].in_flight(key)
+        return self.of[key[0].place].in_flight(key)
 
     def waiting(self) -> Iterator[tuple[Consumer, int]]:
         """Messages that wait in each queue of which a row came in this instant."""
         return (item for place in self._fed for item in self.of[place].waiting())
+
+    def now(self) -> "Iterator[tuple[Consumer, QueueBacklog]]":
+        """What waits for each group, or consumer that broadcasts, in each queue in which it has a position."""
+        return (item for sweep in self.of.values() for item in sweep.now())

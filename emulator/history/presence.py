@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
-from emulator.analysis.inputs.processes import ENDS, NEVER, Processes
+from emulator.history.processes import ENDS, NEVER, Processes
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import BeliefRow, LifeRow, Process
 from emulator.history.steps import Steps
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
-from emulator.state.owners import GroupQueue
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
 from nodes.beliefs import BeliefKind, Delivery, LifecycleEvent
 from nodes.filter.filter_api import SUB_ALL, SubscriptionError, build_subscription_data, client_keeps, is_tag_type
@@ -243,16 +243,16 @@ class Presence(Watcher):
 
     def is_wanted(self, group: str, topic: str, tags: str, seq: int) -> bool:
         """Whether a live member subscribed to messages with these tags before a row; SQL92 selects all of them."""
-        return any(_selects(subscription, tags) for subscription in self.subscriptions(group, topic, seq))
+        return any(selects(subscription, tags) for subscription in self.subscriptions(group, topic, seq))
 
     def is_awaited(self, group: str, topic: str, tags: str, seq: int) -> bool:
         """As `is_wanted`; a group whose last member has ended goes on to be behind, by the subscription of that one."""
         live = self.subscriptions(group, topic, seq)
         if live:
-            return any(_selects(subscription, tags) for subscription in live)
+            return any(selects(subscription, tags) for subscription in live)
         known = self._groups.get(group)
         left = known.left[topic].before(seq) if known is not None and topic in known.left else None
-        return left is not None and _selects(left, tags)
+        return left is not None and selects(left, tags)
 
     def consumer_groups(self, topic: str, seq: int) -> Iterator[str]:
         """Groups with a member that subscribed to a topic before a row."""
@@ -298,8 +298,7 @@ class Presence(Watcher):
     def _life(self, row: LifeRow) -> None:
         process = row.node, row.incarnation
         is_dead = self.processes.is_dead(process, row.seq)
-        for read in self.processes.readers().values():
-            read(row)
+        self.processes.live(row)
         if row.event in ENDS:
             self._end(process, row)
         elif row.event in _BEGINS and not is_dead:
@@ -400,7 +399,8 @@ class Presence(Watcher):
         return known
 
 
-def _selects(subscription: Mapping[str, Any], tags: str) -> bool:
+def selects(subscription: Mapping[str, Any], tags: str) -> bool:
+    """Whether the value of a subscription is for messages with these tags; what SQL92 selects is not known: all."""
     return _matches(subscription["expression"], subscription["type"], tags)
 
 

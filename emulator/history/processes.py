@@ -44,7 +44,7 @@ class Processes(Watcher):
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads lives."""
-        return {LIFECYCLE: self._read}
+        return {LIFECYCLE: self.live}
 
     def settle(self, t_ns: int) -> None:  # noqa: ARG002 - it only forgets
         """Forget who stirred in this instant."""
@@ -84,6 +84,12 @@ class Processes(Watcher):
         life = self._lives.get(process)
         return () if life is None else (life.begun_ns, *life.asleep.times_ns, life.dead_ns)
 
+    def is_alive(self, node: str) -> bool:
+        """Whether the newest process of a node has begun and not ended, by the rows so far."""
+        newest = max(self._incarnations.get(node, ()), default=-1)
+        life = self._lives.get((node, newest))
+        return life is not None and life.begun_ns < NEVER and life.dead_ns == NEVER
+
     def any_ended_at(self, t_ns: int) -> bool:
         """Whether a process ended at this very instant."""
         return t_ns in self._end_instants
@@ -120,7 +126,8 @@ class Processes(Watcher):
 
     # --- rows ---------------------------------------------------------------------------
 
-    def _read(self, row: LifeRow) -> None:
+    def live(self, row: LifeRow) -> None:
+        """Something happened to a process."""
         process = row.node, row.incarnation
         life = self._lives.setdefault(process, _Life())
         self._incarnations.setdefault(row.node, {})[row.incarnation] = None
