@@ -83,7 +83,7 @@ def held_differences(
         second: another one.
         names: of the nodes of each.
     """
-    sides = (_HeldNow(names[0]), _HeldNow(names[1]))
+    sides = (HeldNow(names[0]), HeldNow(names[1]))
     differences = _Differences(sides)
     until_ns = min(first.end_ns, second.end_ns)
     tagged = (_tagged(first, 0), _tagged(second, 1))
@@ -106,7 +106,7 @@ def _tagged(run: RunDirectory, number: int) -> Iterator[tuple[int, int, BeliefRo
     return ((row.t_ns, number, row) for row in merge(*map(of, (BELIEFS, OWNERSHIP, LIFECYCLE))))
 
 
-class _HeldNow:
+class HeldNow:
     """What one run holds at an instant."""
 
     def __init__(self, names: NodeNames) -> None:
@@ -178,7 +178,7 @@ def _comparable(kind: str, value: str, names: NodeNames) -> str:
 class _Differences:
     """Begins and ends the differences between two sides."""
 
-    _sides: tuple[_HeldNow, _HeldNow]
+    _sides: tuple[HeldNow, HeldNow]
     touched: dict[About, None] = attrs.Factory(dict)
     """What rows of this instant may have changed; a kind of `` stands for all that a node holds."""
     _open: dict[About, HeldDifference] = attrs.Factory(dict)

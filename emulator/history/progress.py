@@ -58,6 +58,8 @@ class QueueBacklog:
 
     messages: int
     """Offsets from the position to the last message that a member subscribes to, and messages in flight."""
+    in_flight: int
+    """How many of them are in flight: popped, and not done."""
     first_offset: int
     """Everything below is done."""
     still_ns: int
@@ -275,14 +277,9 @@ class QueueProgress:
 
     # --- questions ------------------------------------------------------------------------
 
-    @property
-    def end(self) -> int:
-        """Offset of the next message; 0: none was stored."""
-        return self._end
-
-    def done(self) -> Iterator[tuple[Consumer, int]]:
-        """How far each group, or consumer that broadcasts, has come: everything below is done."""
-        return ((key, position.offset) for key, position in self._positions.items())
+    def bounds(self) -> Iterator[tuple[Consumer, int, int]]:
+        """How far each group, or consumer that broadcasts, has come, and the offset behind the last one it awaits."""
+        return ((key, position.offset, position.end) for key, position in self._positions.items())
 
     def in_flight(self, key: Consumer) -> list[int]:
         """Offsets that a consumer has passed, of messages that were popped and are not done."""
@@ -300,7 +297,7 @@ class QueueProgress:
         for key, position in self._positions.items():
             in_flight = position.in_flight.below(position.offset)
             first = in_flight[0] if in_flight else position.offset
-            yield key, QueueBacklog(position.waiting, first, position.still_ns, position.longest_still)
+            yield key, QueueBacklog(position.waiting, len(in_flight), first, position.still_ns, position.longest_still)
 
     # --- instants -------------------------------------------------------------------------
 
@@ -438,17 +435,17 @@ class GroupProgress(SettlingSweeps[TopicQueue, QueueProgress]):
         for sweep in self.of.values():
             sweep.forget()
 
-    def done(self) -> Iterator[tuple[Consumer, int]]:
-        """How far each group, or consumer that broadcasts, has come in each queue: everything below is done."""
-        return (item for sweep in self.of.values() for item in sweep.done())
+    def waiting(self) -> Iterator[tuple[Consumer, int]]:
+        """Messages that wait in each queue of which a row came in this instant."""
+        return (item for place in self._fed for item in self.of[place].waiting())
+
+    def bounds(self) -> Iterator[tuple[Consumer, int, int]]:
+        """See `QueueProgress.bounds`, of all queues."""
+        return (item for sweep in self.of.values() for item in sweep.bounds())
 
     def in_flight(self, key: Consumer) -> list[int]:
         """See `QueueProgress.in_flight`."""
         return self.of[key[0].place].in_flight(key)
-
-    def waiting(self) -> Iterator[tuple[Consumer, int]]:
-        """Messages that wait in each queue of which a row came in this instant."""
-        return (item for place in self._fed for item in self.of[place].waiting())
 
     def now(self) -> "Iterator[tuple[Consumer, QueueBacklog]]":
         """What waits for each group, or consumer that broadcasts, in each queue in which it has a position."""

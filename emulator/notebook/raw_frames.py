@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emulator.analysis.inputs.messages import TracedMessages
 from emulator.base.errors import UserError
 from emulator.base.files import DATA_BYTES_MAX, read_bytes
 from emulator.history.presence import Presence
@@ -109,8 +108,7 @@ def _in_periods(rows: pd.DataFrame, by: list[str], period_ns: int) -> Any:
 class _SampledLag(Watcher):
     """Takes the lag of every queue at regular instants; reads each row before those whom it asks."""
 
-    def __init__(self, messages: TracedMessages, progress: GroupProgress, period_ns: int) -> None:
-        self._messages = messages
+    def __init__(self, progress: GroupProgress, period_ns: int) -> None:
         self._progress = progress
         self._period_ns = period_ns
         self._next_ns = period_ns
@@ -130,20 +128,18 @@ class _SampledLag(Watcher):
             self._take()
 
     def _take(self) -> None:
-        for of, done in self._progress.done():
-            queue, node = of
-            lag = max(0, self._messages.end(queue.place) - done) + len(self._progress.in_flight(of))
+        for (queue, node), waits in self._progress.now():
             place = (queue.group, node, queue.topic, queue.broker_name, queue.queue_id)
-            self.found.append((self._next_ns, *place, lag))
+            self.found.append((self._next_ns, *place, waits.messages))
         self._next_ns += self._period_ns
 
 
 def lag(run: RunDirectory, period_ns: int) -> pd.DataFrame:
-    """Messages of each queue that each group has neither consumed nor passed, at regular instants."""
+    """Messages of each queue that wait for each group, at regular instants."""
     presence = Presence({})
-    messages, progress = TracedMessages(presence), GroupProgress(presence)
-    taken = _SampledLag(messages, progress, period_ns)
-    watch(StoredRows(run), (taken, presence, messages, progress))
+    progress = GroupProgress(presence)
+    taken = _SampledLag(progress, period_ns)
+    watch(StoredRows(run), (taken, presence, progress))
     taken.finish(run.end_ns)
     return pd.DataFrame(taken.found, columns=["t_ns", "group", "node", "topic", "broker_name", "queue_id", "lag"])
 

@@ -126,7 +126,7 @@ def backlog(trace: TraceRows, group: str, at_ns: int | None) -> GroupBacklog:
         pass
     known = [(consumer, waits) for consumer, waits in progress.now() if consumer[0].group == group]
     found = (_waiting(trace, presence, consumer, waits, until_ns) for consumer, waits in known if waits.messages)
-    queues = sorted(filter(None, found), key=lambda item: (-item.messages, item.queue, item.node))
+    queues = sorted(found, key=lambda item: (-item.messages, item.queue, item.node))
     past = [PastStall(queue, *waits.longest_still) for (queue, _), waits in known if waits.longest_still is not None]
     return GroupBacklog(until_ns, tuple(queues), max(past, key=lambda item: item.lasted_ns, default=None))
 
@@ -154,8 +154,8 @@ def _is_of(subject: str, group: str) -> bool:
 
 def _waiting(
     trace: TraceRows, presence: Presence, consumer: Consumer, waits: QueueBacklog, until_ns: int
-) -> WaitingQueue | None:
-    """A queue with its first message that waits; None: it was stored before the trace began."""
+) -> WaitingQueue:
+    """A queue with its first message that waits; one that the trace does not have has waited since it stood still."""
     queue, node = consumer
     place: dict[str, Any] = {"topic": queue.topic, "broker_name": queue.broker_name, "queue_id": queue.queue_id}
     stored = trace.tuples(
@@ -164,6 +164,6 @@ def _waiting(
     # Offsets are used again after a broker has lost the end of its log: the last message of an offset counts.
     newest = {offset: (t_ns, seq, tags) for offset, t_ns, seq, tags in stored if offset >= waits.first_offset}
     for offset, (t_ns, seq, tags) in sorted(newest.items()):
-        if presence.is_awaited(queue.group, queue.topic, tags, seq):
+        if waits.in_flight or presence.is_awaited(queue.group, queue.topic, tags, seq):
             return WaitingQueue(queue, node, waits.messages, offset, t_ns, waits.still_ns)
-    return None
+    return WaitingQueue(queue, node, waits.messages, waits.first_offset, waits.still_ns, waits.still_ns)

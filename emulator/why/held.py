@@ -118,13 +118,13 @@ class LastHold:
 
 
 def holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[LastHold]:
-    """The last row of each consumer in rows of one queue, in order."""
-    newest: dict[tuple[str, str], TraceRow] = {}
+    """The last row of each consumer in rows of one queue, in order; one that also popped it has two."""
+    newest: dict[tuple[str, str, bool], TraceRow] = {}
     for row in rows:
-        key = (row.text("group"), row.text("node"))
+        key = (row.text("group"), row.text("node"), row.text("event") in _SHARED)
         newest.pop(key, None)
         newest[key] = row
-    nodes = tuple(node for _, node in newest)
+    nodes = tuple(dict.fromkeys(node for _, node, _ in newest))
     lives = trace.select(LIFECYCLE, node=nodes, until_ns=at_ns)
     owners = _owners(rows, lives)
     ends = [life for life in lives if life.text("event") in ENDS]
@@ -149,7 +149,7 @@ def _holds(owners: Owners, row: TraceRow) -> bool:
     """Whether the process that wrote a row about a queue owns or pops it."""
     queue = GroupQueue(row.text("group"), row.text("topic"), row.text("broker_name"), row.number("queue_id"))
     process = row.text("node"), row.number("incarnation")
-    return process in owners.now(queue) or process in owners.popping(queue)
+    return process in (owners.popping(queue) if row.text("event") in _SHARED else owners.now(queue))
 
 
 def holds_of(trace: TraceRows, group: str, requested: QueueQuestion) -> list[LastHold]:

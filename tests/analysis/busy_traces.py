@@ -13,10 +13,10 @@ BROKER_NAMES = {"broker-a": "broker-a", "broker-a-s1": "broker-a"}
 MS_PER_S = 1_000
 
 
-def busy_trace(seed, steps=400):
+def busy_trace(seed, steps=400, trace_class=HandMadeTrace):
     """A run in which anything may happen in any order."""
     chance = random.Random(f"busy {seed}")
-    trace = HandMadeTrace(f"busy-{seed}")
+    trace = trace_class(f"busy-{seed}")
     trace.roles |= dict.fromkeys(CONSUMERS, "consumer") | dict.fromkeys(NAMESERVERS, "nameserver")
     trace.roles |= dict.fromkeys(BROKERS, "broker")
     kinds = (

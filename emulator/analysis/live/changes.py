@@ -5,9 +5,9 @@ question is another one. Changes follow from the rows alone: however the rows ar
 are the same. An instant counts when a row of a later one has come, since more rows of it might; or when none has come
 for a while (`rest`), for a quiet cluster has no row for seconds.
 
-The lag of a group is what its queues hold beyond what it has done (`GroupProgress`). Every message waits a little, so
-only those count that are older than half a second. The lag is taken at every half second of emulated time, not when a
-row happens to come.
+The lag of a group is what its queues hold for it beyond what it has done (`GroupProgress`). Every message waits a
+little, so only those count that are older than half a second. The lag is taken at every half second of emulated time,
+not when a row happens to come.
 
 A run can be divided into shares, as for the judge: a watch of a share reads the rows that concern all shares (lives,
 beliefs, owners, stored messages), and of the rest those of its groups, and finds what differs in its views, queues and
@@ -31,7 +31,7 @@ from emulator.base.text import shortened
 from emulator.history.presence import Presence
 from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import RowFeed
-from emulator.history.rows.queues import GroupQueue
+from emulator.history.rows.queues import Consumer
 from emulator.history.rows.row_classes import maker
 from emulator.history.rows.shares import WHOLE, RunShare, share_of_text
 from emulator.spec.model.scenario import NAMESERVER
@@ -160,8 +160,8 @@ class LiveWatch:
         self._feed = RowFeed((self._presence, self._queues, self._progress, self._views, self._pools))
         self._lag_at_ns = LAG_EVERY_NS
         """When the lag is taken next: a multiple of `LAG_EVERY_NS`."""
-        self._ends: dict[GroupQueue, int] = {}
-        """Mapping queue -> its end when the lag was taken last."""
+        self._ends: dict[Consumer, int] = {}
+        """Mapping consumer -> the end of what it awaits when the lag was taken last."""
         self._lags: dict[str, _LiveLag] = {}
         self._open: dict[tuple[WatchedDifference, str], DifferenceChange] = {}
         self.rows: Counter[str] = Counter({table.name: 0 for table in TABLES})
@@ -303,15 +303,15 @@ class LiveWatch:
 
     def _look_at_lags(self, t_ns: int) -> Iterator[DifferenceChange]:
         waiting: dict[str, Counter[str]] = {}
-        ends: dict[GroupQueue, int] = {}
+        ends: dict[Consumer, int] = {}
         for place in self._progress.of.values():
-            for of, done in place.done():
+            for of, done, end in place.bounds():
                 queue, _ = of
                 if not self._share.has_text(queue.group):
                     continue
-                ends[queue] = place.end
+                ends[of] = end
                 # A queue is shorter than before if its broker has lost the end of its log.
-                ended = min(self._ends.get(queue, 0), place.end)
+                ended = min(self._ends.get(of, 0), end)
                 messages = max(0, ended - done) + sum(offset < ended for offset in place.in_flight(of))
                 if messages > 0:
                     waiting.setdefault(queue.group, Counter())[queue.name] += messages

@@ -245,9 +245,9 @@ class _Times:
             self._lost.setdefault((offset, self._stored_ms[at]), self._times_ns[at])
         self._times_ns[at], self._stored_ms[at] = self._lost.get((offset, stored_ms), t_ns), stored_ms
 
-    def since(self, offset: int) -> Iterator[int]:
-        """When the messages from an offset on were stored."""
-        return (t_ns for t_ns in self._times_ns[max(0, offset - self._first) :] if t_ns >= 0)
+    def between(self, done: int, end: int) -> Iterator[int]:
+        """When the messages from an offset on, and before another one, were stored."""
+        return (t_ns for t_ns in self._times_ns[max(0, done - self._first) : max(0, end - self._first)] if t_ns >= 0)
 
     def at(self, offset: int) -> int:
         """When the last message with this offset was stored; -1: not known."""
@@ -336,12 +336,11 @@ class Lags(Watcher):
 
     def finish(self, end_ns: int) -> None:
         """Messages that wait when the run ends have waited until then."""
-        done = dict(self._progress.done())
-        for key, known in self._queues.items():
-            times = self._stored.get(key[0].place)
-            if known.now and times is not None and key in done:
+        for key, done, end in self._progress.bounds():
+            known, times = self._queues.get(key), self._stored.get(key[0].place)
+            if known is not None and known.now and times is not None:
                 in_flight = map(times.at, self._progress.in_flight(key))
-                for stored_ns in (*in_flight, *times.since(done[key])):
+                for stored_ns in (*in_flight, *times.between(done, end)):
                     if stored_ns >= 0 and end_ns - stored_ns >= LATE_NS:
                         _wait(self._unconsumed, key, stored_ns, end_ns)
 

@@ -1,0 +1,174 @@
+"""Who owns, who believes, what waits: consoles, pages, `why`, comparisons, frames, the judge and Spark's tasks agree.
+
+The traces are random, and some rows come from processes that have ended. Each surface is asked as its users ask it: the
+console's state after the rows so far, `why` and a comparison by the files of the run, the judge's inputs at the end of
+the instant.
+"""
+
+import random
+from heapq import merge
+from itertools import chain
+
+import attrs
+import pytest
+
+from analysis.busy_traces import BROKER_NAMES, busy_trace
+from analysis.random_traces import END_S, ENDS
+from analysis.trace_rows import SECOND, HandMadeTrace, RowsOf, write_run
+from emulator.analysis.inputs.holdings import Holdings
+from emulator.analysis.inputs.messages import TracedMessages
+from emulator.analysis.inputs.queue_owners import QueueOwners
+from emulator.analysis.measures.lag import Lags
+from emulator.comparison.beliefs import OWNERS, About, HeldNow
+from emulator.history.presence import Presence
+from emulator.history.progress import GroupProgress
+from emulator.history.rows.feed import RowFeed
+from emulator.history.rows.lookup import TraceRows
+from emulator.notebook.raw_frames import lag
+from emulator.state.live import LiveState
+from emulator.testing import a_scenario
+from emulator.trace.run_directory import RunDirectory
+from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
+from emulator.why.backlog import backlog
+from emulator.why.held import holds_of
+from emulator.why.question import QueueQuestion
+from emulator.why.words import NodeNames
+from nodes.beliefs import BeliefKind
+
+TABLES = (BELIEFS, OWNERSHIP, LIFECYCLE, MESSAGES)
+KINDS = (BeliefKind.VIEW, BeliefKind.SUBSCRIPTION, BeliefKind.ROUTE)
+NAMES = NodeNames({})
+
+
+class OneProcessPerNode(HandMadeTrace):
+    """A trace in which a process of a node starts only after the one before it has ended, as in each real run."""
+
+    def life(self, node, event, detail="", role=None):
+        lives = [row for row in self.rows[LIFECYCLE.name] if row[2] == node]
+        if event == "started" and lives and lives[-1][5] not in ENDS:
+            super().life(node, "killed")
+        return super().life(node, event, detail, role)
+
+
+@attrs.define
+class Judged:
+    """What the judge's inputs say after an instant."""
+
+    owners: dict
+    values: dict
+    waiting: dict
+
+
+def judged_at(trace, instants_ns):
+    """Mapping instant -> what the judge knows after it, in one pass over the run."""
+    presence = Presence(BROKER_NAMES)
+    owners = QueueOwners(presence, TracedMessages(presence))
+    holdings = Holdings(presence, *KINDS)
+    progress = GroupProgress(presence)
+    measured = Lags(TracedMessages(presence), progress)
+    feed = RowFeed((presence, owners, progress, measured, holdings))
+    found, left = {}, sorted(instants_ns)
+
+    def look(before_ns):
+        while left and left[0] < before_ns:
+            values = {
+                about: {node: text for (node, _), (_, text) in of.held.items()} for about, of in holdings.of.items()
+            }
+            owned = {queue: sorted({node for node, _ in owners.now(queue)}) for queue in owners.of}
+            waiting = {(of.queue, of.node): of.end for of in measured.lags() if of.end}
+            found[left.pop(0)] = Judged(owned, values, waiting)
+
+    rows = RowsOf(trace)
+    for row in merge(*(rows.rows(table) for table in feed.tables)):
+        for _ in feed.reach(row.t_ns):
+            pass
+        look(row.t_ns)
+        for _ in feed.read((row,)):
+            pass
+    for _ in chain(feed.settle()):
+        pass
+    look(END_S * SECOND + 1)
+    return found
+
+
+def live_states(trace, instants_ns):
+    """Mapping instant -> the console's state and the comparison's, after its rows."""
+    state, compared, found, left = LiveState(a_scenario()), HeldNow(NAMES), {}, sorted(instants_ns)
+
+    def look(before_ns):
+        while left and left[0] < before_ns:
+            t_ns = left.pop(0)
+            owners = {queue: sorted(nodes) for queue, nodes in state.owners.owners().items()}
+            values = {
+                key: {node: belief.value for node, belief in state.beliefs.held(*key).items()}
+                for key in state.beliefs.subjects()
+            }
+            others = {
+                queue: compared.held(About("", OWNERS, f"{queue.name} of {queue.group}")).value for queue in owners
+            }
+            held = {(*key, node): compared.held(About(node, *key)).value for key, of in values.items() for node in of}
+            found[t_ns] = owners, values, others, held
+
+    tagged = [(row, table) for table in TABLES for row in trace.rows[table.name]]
+    rows_of = {table: iter(RowsOf(trace).rows(table)) for table in TABLES}
+    for row, table in sorted(tagged, key=lambda item: item[0][0]):
+        look(row[1])
+        state.note(table, row)
+        value = next(rows_of[table])
+        if table is not MESSAGES:
+            compared.note(value)
+    look(END_S * SECOND + 1)
+    return found
+
+
+def disagreements(seed, folder, instants):
+    """What surfaces say differently of a random run at random instants."""
+    trace = busy_trace(seed, trace_class=OneProcessPerNode)
+    chance = random.Random(f"instants {seed}")
+    instants_ns = sorted({chance.randrange(END_S * 10) * (SECOND // 10) for _ in range(instants)})
+    run = write_run(trace, folder, END_S)
+    rows = TraceRows(run)
+    frame = lag(RunDirectory(run, {"virtual_s": float(END_S)}), SECOND // 10)
+    judged, live = judged_at(trace, instants_ns), live_states(trace, instants_ns)
+    found = []
+
+    def compare(what, t_ns, surface, said, expected):
+        if said != expected:
+            found.append(f"seed {seed}, {t_ns / SECOND} s, {what}: {surface} says {said}, the judge {expected}")
+
+    for t_ns in instants_ns:
+        expected = judged[t_ns]
+        owners, values, others, held = live[t_ns]
+        for queue, nodes in owners.items():
+            compare(queue, t_ns, "the console", nodes, expected.owners.get(queue, []))
+            compare(queue, t_ns, "a comparison", others[queue], " and ".join(nodes) or "no consumer")
+            asked = QueueQuestion(queue.topic, queue.broker_name, queue.queue_id, queue.group, t_ns)
+            own = [hold.node for hold in holds_of(rows, queue.group, asked) if hold.owns and not hold.is_shared]
+            compare(queue, t_ns, "why", sorted(own), nodes)
+        for about, of in expected.values.items():
+            if about.kind in KINDS:
+                said = values.get((about.kind, about.subject), {})
+                said = {node: text for node, text in said.items() if trace.roles[node] == about.role}
+                compare(about, t_ns, "the console", said, of)
+                for node, text in said.items():
+                    compare((about, node), t_ns, "a comparison", held[about.kind, about.subject, node], text)
+        waiting = {}
+        for group in ("g", "h", "all"):
+            waiting |= {(item.queue, item.node): item.messages for item in backlog(rows, group, t_ns).queues}
+        compare("waiting", t_ns, "why", waiting, expected.waiting)
+        at = frame[(frame["t_ns"] == t_ns) & (frame["lag"] > 0)]
+        shown = {(row.group, row.topic, row.queue_id, row.node): row.lag for row in at.itertuples()}
+        by_place = {(of.group, of.topic, of.queue_id, node): n for (of, node), n in expected.waiting.items()}
+        compare("waiting", t_ns, "a frame", shown, by_place if t_ns else {})
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_surfaces_give_one_answer_at_any_instant(seed, tmp_path):
+    assert disagreements(seed, tmp_path, 6) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6, 206))
+def test_surfaces_give_one_answer_at_any_instant_of_two_hundred_runs(seed, tmp_path):
+    assert disagreements(seed, tmp_path, 20) == []
