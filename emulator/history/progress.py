@@ -223,7 +223,11 @@ class QueueProgress:
     def _fly(self, row: MessageRow) -> None:
         """A message was popped, or what was popped came to its end by another way than a listener."""
         for key in self._keys(row):
-            self._position(key, row.offset).in_flight.take(row.event, row.offset, row.tags)
+            position = self._position(key, row.offset)
+            position.in_flight.take(row.event, row.offset, row.tags)
+            if row.event == MessageEvent.POPPED and position.end <= row.offset:
+                # Nobody is known to subscribe to it, as with guests of whom only what they pop is seen.
+                position.offset = max(position.offset, row.offset + 1)
 
     def _store(self, row: MessageRow) -> None:
         is_rewritten = row.offset < self._end  # a broker lost the end of its log
