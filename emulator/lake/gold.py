@@ -19,7 +19,7 @@ from pyarrow import fs
 
 from emulator.analysis.report import Report
 from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
-from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
+from emulator.lake.errors import DamagedDatasetError, DatasetError
 from emulator.lake.files import PartFiles
 from emulator.lake.filesystems import Location, located
 from emulator.lake.footers import footer_problem
@@ -149,18 +149,6 @@ def gold_place(dataset: Location) -> Location:
     with dataset.explained():
         dataset.require_own(f"{GOLD_FOLDER}/{GOLD}")
     return located(dataset.uri_of(GOLD_FOLDER))
-
-
-def require_gold(location: Location) -> Gold:
-    """Gold that is there.
-
-    Raises:
-        DatasetError: there is none, or as `read_gold`.
-    """
-    gold = read_gold(location)
-    if not gold.runs:
-        raise NoDatasetError(f"{location.uri} has no gold: it has no {GOLD}")
-    return gold
 
 
 def commit_gold(before: Gold, files: Sequence[FileEntry], runs: Iterable[RunEntry]) -> Gold:

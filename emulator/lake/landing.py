@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 from uuid import uuid4
 
 import attrs
@@ -75,24 +75,6 @@ class Landed:
         return Landed(
             *(getattr(self, field.name) + getattr(other, field.name) for field in attrs.fields(Landed)),
         )
-
-
-class DatasetWriter(Protocol):
-    """Appends runs to a dataset, and lists what is in it.
-
-    `ParquetLanding` is the one implementation: plain Parquet files with a snapshot of our own. With Spark 4.3 nothing
-    else works, as of November 2026: delta-spark 4.4.0 is built for Spark 4.1 and 4.2, and its build for 4.2 writes with
-    4.3.0 but cannot read (NoSuchMethodError in LogicalRDD); the newest runtime of Iceberg, 1.12.0, is for Spark 4.1. A
-    table format would add deletes of a run and time travel; appends are atomic here, too.
-    """
-
-    def append(self, runs: Sequence[RunSource]) -> Landed:
-        """Land runs; a reader sees all of them or none."""
-        ...
-
-    def snapshot(self) -> Snapshot:
-        """What the dataset has now."""
-        ...
 
 
 def land(

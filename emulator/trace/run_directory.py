@@ -33,7 +33,6 @@ LOG_FILE = "log.jsonl"
 BY_HAND_FILE = "by_hand.toml"
 """A scenario that repeats the interactive faults."""
 MANIFEST_KEYS = ("run_id", "schema_version", "digest", "seed", "mode", "rows", "virtual_s", "wall_s", "scenario")
-_HEAD_KEYS = ("run_id", "schema_version", "seed", "mode", "scenario")
 _INDEX_SUM = "index_checksum"
 LOG_SUM = "log_checksum"
 """Key of the manifest."""

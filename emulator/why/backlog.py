@@ -15,7 +15,7 @@ from emulator.history.presence import Presence, selects
 from emulator.history.progress import GroupProgress, QueueBacklog
 from emulator.history.rows.feed import RowFeed
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.history.rows.queues import Consumer, GroupQueue
+from emulator.history.rows.queues import Consumer, GroupQueue, TopicQueue
 from emulator.history.rows.row_classes import ROWS
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, TraceTable
 from emulator.why.words import value_of
@@ -110,19 +110,20 @@ def is_wanted(subscription: TraceRow, tags: str) -> bool:
     return selects(value_of(subscription), tags)
 
 
-def backlog(trace: TraceRows, group: str, at_ns: int | None) -> GroupBacklog:
+def backlog(trace: TraceRows, group: str, at_ns: int | None, only: TopicQueue | None = None) -> GroupBacklog:
     """What waits for a group.
 
     Args:
         trace: of the run.
         group: the consumer group.
         at_ns: the instant; None: the end of the run.
+        only: one queue; None: all queues.
     """
     until_ns = trace.end_ns() if at_ns is None else min(at_ns, trace.end_ns())
     presence = Presence({})
     progress = GroupProgress(presence, stored_max=0)
     feed = RowFeed((presence, progress))
-    for _ in chain(feed.read(_rows(trace, group, until_ns)), feed.settle()):
+    for _ in chain(feed.read(_rows(trace, group, until_ns, only)), feed.settle()):
         pass
     known = [(consumer, waits) for consumer, waits in progress.now() if consumer[0].group == group]
     found = (_waiting(trace, presence, consumer, waits, until_ns) for consumer, waits in known if waits.messages)
@@ -131,7 +132,7 @@ def backlog(trace: TraceRows, group: str, at_ns: int | None) -> GroupBacklog:
     return GroupBacklog(until_ns, tuple(queues), max(past, key=lambda item: item.lasted_ns, default=None))
 
 
-def _rows(trace: TraceRows, group: str, until_ns: int) -> Iterator[Any]:
+def _rows(trace: TraceRows, group: str, until_ns: int, only: TopicQueue | None) -> Iterator[Any]:
     """The rows that say how far a group has come, in order."""
 
     def of(table: TraceTable, **wanted: Any) -> Iterator[Any]:
@@ -139,12 +140,14 @@ def _rows(trace: TraceRows, group: str, until_ns: int) -> Iterator[Any]:
         return map(row_class._make, trace.tuples(table, row_class._fields, until_ns=until_ns, **wanted))
 
     subscribed = [row for row in of(BELIEFS, kind=BeliefKind.SUBSCRIPTION.value) if _is_of(row.subject, group)]
-    owned = list(of(OWNERSHIP, event=OwnershipEvent.ACQUIRED.value, group=group))
-    moved = list(of(MESSAGES, group=group, event=GroupProgress.message_events))
+    place = {} if only is None else dict(zip(("topic", "broker_name", "queue_id"), only, strict=True))
+    owned = list(of(OWNERSHIP, event=OwnershipEvent.ACQUIRED.value, group=group, **place))
+    moved = list(of(MESSAGES, group=group, event=GroupProgress.message_events, **place))
     topics = dict.fromkeys(row.subject.rpartition("/")[2] for row in subscribed)
     topics |= dict.fromkeys(row.topic for row in (*owned, *moved))
-    stored = of(MESSAGES, event=MessageEvent.STORED.value, topic=tuple(topics))
-    given_up = of(MESSAGES, event=_OF_ALL_GROUPS, group="", topic=tuple(topics))
+    asked = place or {"topic": tuple(topics)}
+    stored = of(MESSAGES, event=MessageEvent.STORED.value, **asked)
+    given_up = of(MESSAGES, event=_OF_ALL_GROUPS, group="", **asked)
     yield from merge(of(LIFECYCLE), subscribed, owned, moved, stored, given_up, key=itemgetter(0))
 
 

@@ -26,6 +26,7 @@ _HISTORY_NS = 5 * 1_000_000_000
 """Messages that are younger came while the group started."""
 Place = tuple[str, str, int]
 """Topic, brokerName, queue id."""
+_PLACE_AND_SEQ = ("topic", "broker_name", "queue_id", "seq")
 
 
 @attrs.frozen
@@ -62,18 +63,22 @@ def consume_from_where(trace: TraceRows, group: str) -> ConsumeFromWhere | None:
     return None
 
 
-def begun_at_zero(trace: TraceRows, group: str, at_ns: int | None) -> Iterator[BegunAtZero]:
-    """The queues in which a group began at offset 0, though messages had been there for a while."""
+def begun_at_zero(trace: TraceRows, group: str, at_ns: int | None, only: Place | None) -> Iterator[BegunAtZero]:
+    """The queues in which a group began at offset 0, though messages had been there for a while; or one of them."""
     acquired = trace.select(OWNERSHIP, group=group, event=OwnershipEvent.ACQUIRED.value, until_ns=at_ns)
     first: dict[Place, TraceRow] = {}
     for row in acquired:
-        first.setdefault(_place(row), row)
+        if only in (None, _place(row)):
+            first.setdefault(_place(row), row)
+    first = {place: row for place, row in first.items() if row.number("offset") == 0}
     known: dict[Place, int] = {}
-    for row in trace.select(MESSAGES, group=group, event=_OFFSETS, until_ns=at_ns):
-        known.setdefault(_place(row), row.seq)
+    # Only offsets from before count, which are few: a run has as many as messages.
+    until_ns = max((row.t_ns for row in first.values()), default=-1)
+    offsets = trace.tuples(MESSAGES, _PLACE_AND_SEQ, group=group, event=_OFFSETS, until_ns=until_ns)
+    for topic, broker_name, queue_id, seq in offsets:
+        known.setdefault((topic, broker_name, queue_id), seq)
     for place, row in first.items():
-        is_new = known.get(place, row.seq) >= row.seq
-        if row.number("offset") == 0 and is_new and not place[0].startswith(RETRY_TOPIC_PREFIX):
+        if known.get(place, row.seq) >= row.seq and not place[0].startswith(RETRY_TOPIC_PREFIX):
             older = _stored(trace, place, row)
             if older and older[0].t_ns <= row.t_ns - _HISTORY_NS:
                 yield BegunAtZero(place, row.t_ns, len(older), older[0].t_ns)
@@ -89,7 +94,7 @@ def first_offset_lines(trace: TraceRows, group: str, at_ns: int | None, only: Pl
         only: one queue; None: all of them.
     """
     wanted = consume_from_where(trace, group)
-    found = [item for item in begun_at_zero(trace, group, at_ns) if only in (None, item.place)]
+    found = list(begun_at_zero(trace, group, at_ns, only))
     if not found or wanted is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
         return ()
     older = sum(item.older for item in found)

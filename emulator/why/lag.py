@@ -95,7 +95,7 @@ def _of_queue(
     trace: TraceRows, queue: QueueQuestion, group: str, names: NodeNames
 ) -> tuple[GroupBacklog, list[_Stalled]]:
     """What waits for a group, and why it waits in one queue."""
-    found = backlog(trace, group, queue.at_ns)
+    found = backlog(trace, group, queue.at_ns, (queue.topic, queue.broker_name, queue.queue_id))
     late = [item for item in found.late if item.queue.name == queue.queue]
     return found, [_Stalled(item, why_it_waits(trace, item, found.at_ns, names)) for item in late]
 
