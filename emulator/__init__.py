@@ -2,7 +2,7 @@
 
 The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `report`,
 `counterfactuals`, `campaign`, `run`, `console`, `comparison`, `why`, `cluster`, `guest_views`, `dataset`, `pipeline`,
-`lake`, `analysis`, `fidelity`, `shrinking` (none of these three imports another), `history`, `statistics`, `state`,
+`lake`, `analysis`, `fidelity`, `shrinking` (none of these three imports another), `state`, `history`, `statistics`,
 `machine`, `network`, `trace`, `importing`, `spec`, `acts`, `time`, `base`. All may import `faults` and `nodes`.
 """
 

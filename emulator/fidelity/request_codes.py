@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from emulator.base.rich_texts import TextTable
 from emulator.fidelity.ledger import shipped
 from emulator.network.guests.not_emulated import reason
-from nodes.protocol.exchange import NodeRole
+from nodes.protocol.exchange import AnswerDepth, NodeRole
 from nodes.protocol.registry import EXCHANGES
 
 _NONE = "none"
@@ -25,6 +25,8 @@ class RequestCodeRow:
     """Processes of RocketMQ 5.3.3 that answer it; empty: none does."""
     ours: tuple[str, ...]
     """Nodes that answer it here."""
+    how: str
+    """How much stands behind the answer here, of `AnswerDepth`; empty: no node answers it."""
     why: str
     """Why a process of RocketMQ answers it, and no node here; empty: it is answered, or nowhere."""
 
@@ -46,7 +48,8 @@ def _row(fields: dict[str, str]) -> RequestCodeRow:
     exchange = EXCHANGES.get(code)  # type: ignore[call-overload]
     ours = () if exchange is None else tuple(_roles(exchange.answered_by))
     missing = any(role not in ours for role in real)
-    return RequestCodeRow(code, fields["name"], real, ours, reason(code) if missing else "")
+    how = "" if exchange is None else exchange.depth.value
+    return RequestCodeRow(code, fields["name"], real, ours, how, reason(code) if missing else "")
 
 
 def _roles(roles: NodeRole) -> Iterator[str]:
@@ -56,11 +59,12 @@ def _roles(roles: NodeRole) -> Iterator[str]:
 
 
 def summary(rows: Sequence[RequestCodeRow]) -> str:
-    """`140 codes that a process of RocketMQ 5.3.3 answers, 129 of them here; 18 that none answers`."""
+    """`140 codes that a process of RocketMQ 5.3.3 answers, 140 of them here, 133 wholly; 18 that none answers`."""
     real = [row for row in rows if row.real]
-    here = len([row for row in real if not row.is_missing])
+    here = [row for row in real if not row.is_missing]
+    whole = sum(row.how == AnswerDepth.WHOLE for row in here)
     return (
-        f"{len(real)} codes that a process of RocketMQ 5.3.3 answers, {here} of them here; "
+        f"{len(real)} codes that a process of RocketMQ 5.3.3 answers, {len(here)} of them here, {whole} wholly; "
         f"{len(rows) - len(real)} that none answers"
     )
 
@@ -68,8 +72,8 @@ def summary(rows: Sequence[RequestCodeRow]) -> str:
 def render(rows: Sequence[RequestCodeRow]) -> RenderableType:
     """A table for a terminal."""
     table = TextTable(box=None, pad_edge=False)
-    for column in ("code", "request", "answered in RocketMQ by", "answered here by", "why not"):
+    for column in ("code", "request", "answered in RocketMQ by", "answered here by", "how", "why not"):
         table.add_column(column)
     for row in rows:
-        table.add_row(str(row.code), row.name, ", ".join(row.real) or "-", ", ".join(row.ours) or "-", row.why)
+        table.add_row(str(row.code), row.name, ", ".join(row.real) or "-", ", ".join(row.ours) or "-", row.how, row.why)
     return Group(table, "", summary(rows))

@@ -1,7 +1,7 @@
 """Owners: which processes own each queue, and who did from when to when.
 
 A process owns a queue from the row with which it acquires it until it drops it or ends. A suspended process goes on to
-own its queues. A member that pops a queue shares it with others, so it is no owner; who pops is known beside.
+own its queues. A member that pops a queue shares it with others, so it is no owner; `popping` names it.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -62,6 +62,19 @@ class AclNeed(StrEnum):
     SUB_ALL = "SUB of the group and the topics of each consumer in a heartbeat"
 
 
+class AnswerDepth(StrEnum):
+    """How much of what RocketMQ does stands behind an answer here."""
+
+    WHOLE = "whole"
+    """All that the behaviour of a cluster shows."""
+    IN_PART = "in part"
+    """Some values of the answer are those of a cluster in which the rest never happens."""
+    CONSTANT = "constant"
+    """It is the same, whatever has happened."""
+    WITHOUT_EFFECT = "without effect"
+    """It is refused as RocketMQ refuses it, else accepted, and changes the behaviour of no node."""
+
+
 def _topic_field(header: type) -> str:
     return next((wire_name(header, field) for field in attrs.fields(header) if field.name == "topic"), "")
 
@@ -86,6 +99,8 @@ class Exchange:
     """The kinds of nodes that answer it, or act on it if it is oneway."""
     admin: AdminRequest | OtherReason = attrs.field(kw_only=True)
     """What an administrator changes with it, or why it is no act of an administrator."""
+    depth: AnswerDepth = attrs.field(default=AnswerDepth.WHOLE, kw_only=True)
+    """How much stands behind the answer."""
     acl: AclNeed = attrs.field(default=AclNeed.NOTHING, kw_only=True)
     """What ACL 1.0 requires of its sender."""
     movement: Movement | None = attrs.field(default=None, kw_only=True)

@@ -132,9 +132,9 @@ def disagreements(seed, folder, instants):
     judged, live = judged_at(trace, instants_ns), live_states(trace, instants_ns)
     found = []
 
-    def compare(what, t_ns, surface, said, expected):
-        if said != expected:
-            found.append(f"seed {seed}, {t_ns / SECOND} s, {what}: {surface} says {said}, the judge {expected}")
+    def compare(subject, t_ns, surface, shown, expected):
+        if shown != expected:
+            found.append(f"seed {seed}, {t_ns / SECOND} s, {subject}: {surface} says {shown}, the judge {expected}")
 
     for t_ns in instants_ns:
         expected = judged[t_ns]
@@ -147,10 +147,10 @@ def disagreements(seed, folder, instants):
             compare(queue, t_ns, "why", sorted(own), nodes)
         for about, of in expected.values.items():
             if about.kind in KINDS:
-                said = values.get((about.kind, about.subject), {})
-                said = {node: text for node, text in said.items() if trace.roles[node] == about.role}
-                compare(about, t_ns, "the console", said, of)
-                for node, text in said.items():
+                shown = values.get((about.kind, about.subject), {})
+                shown = {node: text for node, text in shown.items() if trace.roles[node] == about.role}
+                compare(about, t_ns, "the console", shown, of)
+                for node, text in shown.items():
                     compare((about, node), t_ns, "a comparison", held[about.kind, about.subject, node], text)
         waiting = {}
         for group in ("g", "h", "all"):

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from emulator.cli.main import app
 from emulator.fidelity.request_codes import request_codes, summary
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.exchange import AnswerDepth
 
 
 def test_every_code_of_the_release_is_in_the_table_under_its_name():
@@ -19,6 +20,16 @@ def test_what_is_answered_in_rocketmq_and_not_here_has_a_reason():
     missing = {row.name: row.why for row in request_codes() if row.is_missing}
     assert [name for name, why in missing.items() if not why] == []
     assert missing == {}
+
+
+def test_the_table_says_which_answers_have_less_behind_them_than_rocketmqs():
+    found = {row.code: row.how for row in request_codes() if row.ours and row.how != AnswerDepth.WHOLE}
+    without = AnswerDepth.WITHOUT_EFFECT
+    assert found == {
+        **dict.fromkeys((306, 355, 2001, 2002, 2004), without),
+        354: AnswerDepth.CONSTANT,
+        2003: AnswerDepth.IN_PART,
+    }
 
 
 def test_no_code_is_answered_here_that_no_process_of_rocketmq_answers():

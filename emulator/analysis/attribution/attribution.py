@@ -7,7 +7,7 @@ from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ
 from emulator.analysis.attribution.fates import Fates
 from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.members import Members
-from emulator.analysis.attribution.owners import Owners
+from emulator.analysis.attribution.owners import OwnerCauses
 from emulator.analysis.attribution.reach import Reach, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.attribution.sampling import samples
@@ -56,7 +56,7 @@ class Attribution:
         bounds, broker_names = inputs.facts.bounds, dict(inputs.facts.broker_names)
         self.members = Members(self.origins, self.views, self.reach, bounds)
         self.routes = Routes(self.origins, self.views, self.reach, bounds, broker_names, inputs.facts.node_of)
-        self.owners = Owners(self.origins, self.views, self.reach, self.members, self.routes)
+        self.owners = OwnerCauses(self.origins, self.views, self.reach, self.members, self.routes)
         self.masters = Masters(self.origins, self.elected, self.reach, self.routes)
         self.fates = Fates(
             *(self.origins, self.reach, self.lost, self.routes, self.masters),

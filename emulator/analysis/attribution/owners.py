@@ -29,7 +29,7 @@ _UNLOCKS_NS = 2 * NS_PER_S
 """A queue is unlocked at once, or when its listener has ended the batch that it has."""
 
 
-class Owners:
+class OwnerCauses:
     """Answers why queues have several owners, or none.
 
     Args:

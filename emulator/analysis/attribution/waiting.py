@@ -6,7 +6,7 @@ from emulator.analysis.attribution.explanation import CauseChain, RuleOfRocketMQ
 from emulator.analysis.attribution.fates import Fates
 from emulator.analysis.attribution.masters import Masters
 from emulator.analysis.attribution.members import Members
-from emulator.analysis.attribution.owners import Owners
+from emulator.analysis.attribution.owners import OwnerCauses
 from emulator.analysis.attribution.reach import Reach, at, needed
 from emulator.analysis.attribution.routes import Routes
 from emulator.analysis.attribution.sampling import samples
@@ -50,7 +50,7 @@ class Waiting:
         reach: Reach,
         members: Members,
         masters: Masters,
-        owners: Owners,
+        owners: OwnerCauses,
         routes: Routes,
         fates: Fates,
     ) -> None:

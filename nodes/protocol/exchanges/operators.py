@@ -15,7 +15,7 @@ from nodes.protocol import (
 )
 from nodes.protocol.admin_request import CHANGES_GROUP, CHANGES_TOPIC, AdminRequest, Changed, OtherReason, sets_readable
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.exchange import AclNeed, Exchange, NodeRole
+from nodes.protocol.exchange import AclNeed, AnswerDepth, Exchange, NodeRole
 
 OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     {
@@ -246,36 +246,48 @@ OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
             admin=AdminRequest((Changed.DATA,)),
         ),
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: Exchange(
-            answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,))
+            answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,)), depth=AnswerDepth.WITHOUT_EFFECT
         ),
         RequestCode.CLEAN_UNUSED_TOPIC: Exchange(answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,))),
         RequestCode.DELETE_EXPIRED_COMMITLOG: Exchange(
             answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,))
         ),
         RequestCode.UPDATE_COLD_DATA_FLOW_CTR_CONFIG: Exchange(
-            request_body=bytes, answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.CONFIG,))
+            request_body=bytes,
+            answered_by=NodeRole.BROKER,
+            admin=AdminRequest((Changed.CONFIG,)),
+            depth=AnswerDepth.WITHOUT_EFFECT,
         ),
         RequestCode.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: Exchange(
-            request_body=bytes, answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.CONFIG,))
+            request_body=bytes,
+            answered_by=NodeRole.BROKER,
+            admin=AdminRequest((Changed.CONFIG,)),
+            depth=AnswerDepth.WITHOUT_EFFECT,
         ),
         RequestCode.GET_COLD_DATA_FLOW_CTR_INFO: Exchange(
-            response_body=bytes, answered_by=NodeRole.BROKER, admin=OtherReason.READS
+            response_body=bytes,
+            answered_by=NodeRole.BROKER,
+            admin=OtherReason.READS,
+            depth=AnswerDepth.IN_PART,
         ),
         RequestCode.SET_COMMITLOG_READ_MODE: Exchange(
             headers_admin.SetCommitLogReadModeRequestHeader,
             answered_by=NodeRole.BROKER,
             admin=AdminRequest((Changed.CONFIG,)),
+            depth=AnswerDepth.WITHOUT_EFFECT,
         ),
         RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS: Exchange(
             headers_admin.CheckRocksdbCqWriteProgressRequestHeader,
             response_body=bytes,
             answered_by=NodeRole.BROKER,
             admin=OtherReason.READS,
+            depth=AnswerDepth.CONSTANT,
         ),
         RequestCode.EXPORT_ROCKSDB_CONFIG_TO_JSON: Exchange(
             headers_admin.ExportRocksDBConfigToJsonRequestHeader,
             answered_by=NodeRole.BROKER,
             admin=OtherReason.READS,
+            depth=AnswerDepth.WITHOUT_EFFECT,
         ),
         RequestCode.POP_ROLLBACK: Exchange(answered_by=NodeRole.BROKER, admin=AdminRequest((Changed.DATA,))),
         RequestCode.ADD_BROKER: Exchange(
