@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from emulator.acts.act import PlaceKind
 from emulator.acts.catalogue import ACT_VERBS, act_from_words
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words
+from emulator.spec.warnings.changed_options import options_without_effect
 from emulator.state.event_lines import with_names
 from faults.words import WordsError
 
@@ -27,7 +28,8 @@ class _Act:
         except WordsError as error:
             raise VerbError(str(error)) from None
         timed, result = await session.act(act)
-        return (f"{timed.id}: {act.line()}", with_names(result.words(), session.cluster.names))
+        answered = with_names(result.words(), session.cluster.names)
+        return (f"{timed.id}: {act.line()}", answered, *options_without_effect(act))
 
 
 ACTING = tuple(

@@ -11,6 +11,7 @@ from emulator.spec.reading.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import named_code
 from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.address_checks import unreachable_addresses
+from emulator.spec.warnings.changed_options import changed_options
 from emulator.spec.warnings.controller_checks import harmful_controllers
 from emulator.spec.warnings.first_offset_checks import late_groups
 from emulator.spec.warnings.group_checks import unsuited_groups
@@ -61,6 +62,7 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_refused_by_acl(scenario),
         *refused_calls(scenario),
         *unusual_values(scenario),
+        *changed_options(scenario),
         *_code_not_run(scenario),
     ]
     return merged(found)
