@@ -1,11 +1,11 @@
 """Acts on users and policies of ACL 2.0; none has a password: that is the secret of an account of the scenario."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, named, place, placed
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, place
 from faults.words import Wording, Words
 from nodes.fields import Rule, checked, choice, text
 from nodes.protocol.auth import Decision, UserStatus, UserType
@@ -57,18 +57,6 @@ class CreateUser(Act):
     on: str | None = place()
     """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`create-user USER account ACCOUNT [type Super|Normal] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("account", "type"))
-        if len(rest) != 1 or "account" not in given:
-            raise cls.wording.mistake()
-        return cls(rest[0], given["account"], given.get("type", ""), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.user, *named({"account": self.account, "type": self.type or None}))
-
     def info(self, secrets: Mapping[str, Secret]) -> UserInfo:
         """What brokers are asked to create.
 
@@ -116,15 +104,10 @@ class UpdateUser(Act):
     @classmethod
     def from_words(cls, words: Words) -> Self:
         """`update-user USER account ACCOUNT|type Super|Normal|status enable|disable [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("account", "type", "status"))
-        if len(rest) != 1 or len(given) != 1:
+        found = super().from_words(words)
+        if sum(map(bool, (found.account, found.type, found.status))) != 1:
             raise cls.wording.mistake()
-        return cls(rest[0], given.get("account", ""), given.get("type", ""), given.get("status", ""), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        changed = {"account": self.account, "type": self.type, "status": self.status}
-        return (self.user, *named({name: value or None for name, value in changed.items()}))
+        return found
 
     def info(self, secrets: Mapping[str, Secret]) -> UserInfo:
         """What brokers are asked to change.
@@ -160,18 +143,6 @@ class DeleteUser(Act):
     on: str | None = place()
     """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`delete-user USER [on BROKER|CLUSTER]`."""
-        rest, _, on = placed(words)
-        if len(rest) != 1:
-            raise cls.wording.mistake()
-        return cls(rest[0], on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.user,)
-
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, up to the first that fails."""
         await _at_brokers(admin, places, self.on, lambda address: admin.delete_user(address, self.user))
@@ -205,19 +176,6 @@ class CreateAcl(Act):
     """Addresses and ranges from which the entries count, separated by `,`; empty: from anywhere."""
     on: str | None = place()
     """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`create-acl USER RESOURCES ACTIONS Allow|Deny [from ADDRESSES] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("from",))
-        if len(rest) != 4:
-            raise cls.wording.mistake()
-        decision: Any = rest[3].capitalize()
-        return cls(rest[0], rest[1], rest[2], decision, given.get("from", ""), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.user, self.resources, self.actions, self.decision.value, *named({"from": self.source_ips or None}))
 
     def info(self) -> AclInfo:
         """What brokers are asked to give the user."""
@@ -271,18 +229,6 @@ class DeleteAcl(Act):
     on: str | None = place()
     """A broker, or a cluster, of which masters and slaves change; none: the only cluster."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`delete-acl USER [resource RESOURCE] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("resource",))
-        if len(rest) != 1:
-            raise cls.wording.mistake()
-        return cls(rest[0], given.get("resource", ""), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.user, *named({"resource": self.resource or None}))
-
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, up to the first that fails."""
         header = DeleteAclRequestHeader(f"User:{self.user}", None, self.resource or None)
@@ -301,18 +247,6 @@ class _Copy(Act):
     """The broker that gets them."""
     names: str = text("", empty=True, key="users")
     """Names of users, separated by `,`; empty: all."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`copy-user from BROKER [users USERS] on BROKER`; `copy-acl` alike."""
-        rest, given, on = placed(words, ("from", "users"))
-        if rest or "from" not in given or on is None:
-            raise cls.wording.mistake()
-        return cls(given["from"], on, given.get("users", ""))
-
-    def words(self) -> Words:
-        """Its words."""
-        return named({"from": self.source, "users": self.names or None})
 
     def concerns(self) -> Concerned:
         """The broker that has them."""

@@ -1,14 +1,15 @@
 """The base class of acts: their words, the nodes that they may name, and what they ask the cluster."""
 
+import re
 from collections.abc import Mapping, MutableMapping
-from enum import Flag, auto
+from enum import Enum, Flag, auto
 from shlex import quote
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, get_origin
 
 import attrs
 
-from faults.words import Wording, Words, WordsError, options
-from nodes.fields import Rule, checked, key_of, shown, span, text
+from faults.words import Wording, Words, is_whole, options
+from nodes.fields import Rule, checked, key_of, span, text
 from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.headers_container import RemoveBrokerRequestHeader
 from nodes.protocol.model import NO_TEXTS
@@ -179,16 +180,41 @@ class Act:
     """What it may name as its place."""
     needs_place: ClassVar[bool] = False
     """Whether it has to name one."""
+    always: ClassVar[Words] = ()
+    """Keys that are among its words, too, where they have their defaults."""
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
-        """Parse an act from words, without its verb.
+        """Parse an act from words, without its verb; they are those of its fields, in the order of its usage.
+
+        A field whose key is a word of the usage follows that word; the others stand in the order of the class. Where
+        the last of those is a list or a table, it takes all words that are left.
 
         Raises:
             WordsError: the words are not an act of this kind.
             FieldError: a parameter has an invalid value.
         """
-        raise NotImplementedError
+        form = _Form.of(cls)
+        left = [word for word in words if word not in form.switches]
+        rest, given = options(left, (*form.named, *form.places))
+        if any(key not in given for key in form.needed):
+            raise cls.wording.mistake()
+        values: dict[str, Any] = {ON: given.pop(ON)} if ON in given else {}
+        values |= {field.name: key in words for key, field in form.switches.items()}
+        values |= {form.named[key].name: _value(form.named[key], word) for key, word in given.items()}
+        if len(rest) < len(form.in_order) or (form.rest is None and len(rest) > len(form.in_order)):
+            raise cls.wording.mistake()
+        values |= {field.name: _value(field, word) for field, word in zip(form.in_order, rest, strict=False)}
+        if form.rest is not None:
+            values[form.rest.name] = cls._of_rest(form.rest, rest[len(form.in_order) :])
+        return cls(**values)
+
+    @classmethod
+    def _of_rest(cls, field: "attrs.Attribute[Any]", words: Words) -> Any:
+        """The value of the field that takes all words that are left: a list, or a table."""
+        if get_origin(field.type) is tuple:
+            return tuple(words)
+        return {} if not words and field.default is not attrs.NOTHING else options_of(words, cls.wording)
 
     @property
     def place(self) -> str | None:
@@ -197,8 +223,16 @@ class Act:
         return place
 
     def words(self) -> Words:
-        """Its words, from which `from_words` makes an equal act."""
-        raise NotImplementedError
+        """Its words, from which `from_words` makes an equal act; what has its default is left out, but `always`."""
+        form = _Form.of(type(self))
+        fields = (*form.in_order, *(() if form.rest is None else (form.rest,)))
+        found = [word for field in fields for word in _words(getattr(self, field.name))]
+        found += [key for key, field in form.switches.items() if getattr(self, field.name)]
+        for key, field in form.named.items():
+            value = getattr(self, field.name)
+            if value != field.default or key in self.always:
+                found += [key, ",".join(_words(value))]
+        return tuple(found)
 
     def line(self) -> str:
         """Verb and words: `update-topic orders queues 8 on broker-a`."""
@@ -240,19 +274,70 @@ def place() -> Any:
     return text(None)
 
 
-def placed(words: Words, names: Words = ()) -> tuple[list[str], dict[str, str], str | None]:
-    """(other words, mapping name -> value of the named ones, the place).
+@attrs.frozen
+class _Form:
+    """Where the words of an act stand."""
 
-    Raises:
-        WordsError: a name has no value.
-    """
-    rest, given = options(words, (*names, ON))
-    return rest, given, given.pop(ON, None)
+    in_order: tuple["attrs.Attribute[Any]", ...]
+    """Fields of one word each, which come first."""
+    rest: "attrs.Attribute[Any] | None"
+    """A list or a table that takes all further words."""
+    named: Mapping[str, "attrs.Attribute[Any]"]
+    """Key -> field whose word follows its key."""
+    switches: Mapping[str, "attrs.Attribute[Any]"]
+    """Key -> field that is true where the key is among the words."""
+    places: Words
+    """The word before the place, if the act may name one."""
+    needed: Words
+    """Keys that must be among the words."""
+
+    @classmethod
+    def of(cls, kind: type[Act]) -> "_Form":
+        """The form of a kind of act, from its fields and its usage."""
+        usage = kind.wording.usage
+        fields = [field for field in attrs.fields(kind) if field.name != ON]
+        keyed = {key_of(field): field for field in fields if key_of(field) in _KEY.findall(usage)}
+        switches = {key: field for key, field in keyed.items() if f"[{key}]" in usage}
+        named = {key: field for key, field in keyed.items() if key not in switches}
+        plain = [field for field in fields if key_of(field) not in keyed]
+        rest = next((field for field in plain if get_origin(field.type) in (tuple, Mapping)), None)
+        needed = [key for key, field in named.items() if field.default is attrs.NOTHING]
+        places = (ON,) if kind.place_kind else ()
+        return cls(
+            tuple(field for field in plain if field is not rest),
+            rest,
+            named,
+            switches,
+            places,
+            (*needed, *((ON,) if kind.needs_place else ())),
+        )
 
 
-def named(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """`name value` for each value that is not None."""
-    return tuple(word for name, value in values.items() if value is not None for word in (name, str(value)))
+_KEY = re.compile(r"(?<![=\w.])[a-z]\w*")
+
+
+def _value(field: "attrs.Attribute[Any]", word: str) -> Any:
+    """The value of a word; one that fits no value is left for the check of the field, which knows the key."""
+    kind: Any = field.type
+    if kind in (int, int | None):
+        return int(word) if is_whole(word) else word
+    if kind is bool:
+        return {"true": True, "false": False}.get(word, word)
+    if get_origin(kind) is tuple:
+        return tuple(filter(None, word.split(",")))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next((item.value for item in kind if str(item.value).lower() == word.lower()), word)
+    return word
+
+
+def _words(value: Any) -> Words:
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, Mapping):
+        return tuple(f"{name}={item}" for name, item in value.items())
+    if isinstance(value, Enum):
+        return (str(value.value),)
+    return (str(value).lower() if isinstance(value, bool) else str(value),)
 
 
 def _texts(value: Any) -> Any:
@@ -289,17 +374,6 @@ def options_of(words: Words, wording: Wording) -> dict[str, str]:
     if not pairs or any(not name or not equals for name, equals, _ in pairs):
         raise wording.mistake()
     return {name: value for name, _, value in pairs}
-
-
-def flag_of(name: str, word: str | None, *, default: bool) -> bool:
-    """A switch in words.
-
-    Raises:
-        WordsError: the word is neither true nor false.
-    """
-    if word not in (None, "true", "false"):
-        raise WordsError(f"{name}: expected true or false, not {shown(str(word))}")
-    return default if word is None else word == "true"
 
 
 def keys_of_act(kind: type[Act]) -> tuple[str, ...]:

@@ -1,14 +1,14 @@
 """Acts on consumer groups: to create them, to switch them off, to delete them."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, Places, flag_of, named, option_table, options_of, place, placed
+from emulator.acts.act import Act, Concerned, Places, option_table, place
 from emulator.acts.attributes import attributes_field
 from emulator.acts.topics import delete_topic
-from faults.words import Wording, Words, is_whole, number
+from faults.words import Wording, is_whole
 from nodes.fields import INT_MAX, FieldError, choice, flag, shown, text, whole
 from nodes.protocol.attribute_parser import parse_to_map
 from nodes.protocol.bodies import SetMessageRequestModeRequestBody
@@ -61,20 +61,6 @@ class UpdateSubGroup(Act):
     def __attrs_post_init__(self) -> None:
         for name, value in self.options.items():
             _parsed(name, value)
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-sub-group GROUP [OPTION=VALUE...] [attributes TEXT] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("attributes",))
-        if not rest:
-            raise cls.wording.mistake()
-        options = options_of(rest[1:], cls.wording) if rest[1:] else {}
-        return cls(rest[0], options, given.get("attributes", ""), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        options = (f"{name}={value}" for name, value in self.options.items())
-        return (self.group, *options, *named({"attributes": self.attributes or None}))
 
     def concerns(self) -> Concerned:
         """It may create its group."""
@@ -163,18 +149,6 @@ class DeleteSubGroup(Act):
     on: str | None = place()
     """A broker, where the topics stay, or a cluster; none: the only cluster."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`delete-sub-group GROUP [removeOffset true|false] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("removeOffset",))
-        if len(rest) != 1:
-            raise cls.wording.mistake()
-        return cls(rest[0], flag_of("removeOffset", given.get("removeOffset"), default=False), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.group, *(("removeOffset", "true") if self.remove_offset else ()))
-
     def concerns(self) -> Concerned:
         """Its group exists."""
         return Concerned(group=self.group)
@@ -213,19 +187,6 @@ class SetMessageRequestMode(Act):
     """Of how many following members each pops the queues, too; 0 or -1: every member pops all queues."""
     on: str | None = place()
     """A broker, or a cluster; none: the only cluster."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`set-consume-mode GROUP TOPIC PULL|POP [share N] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("share",))
-        if len(rest) != 3:
-            raise cls.wording.mistake()
-        mode: Any = rest[2].upper()
-        return cls(rest[0], rest[1], mode, number("members", given.get("share", "0")), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.group, self.topic, self.mode.value, *(("share", str(self.share)) if self.share else ()))
 
     def concerns(self) -> Concerned:
         """Its topic and its group exist."""

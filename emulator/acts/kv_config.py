@@ -1,11 +1,11 @@
 """Acts on the key-value configuration of nameservers, such as that of ordered topics."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, PlaceKind, Places, place, placed
-from faults.words import Wording, Words
+from emulator.acts.act import Act, PlaceKind, Places, place
+from faults.words import Wording
 from nodes.fields import text
 
 if TYPE_CHECKING:
@@ -34,19 +34,6 @@ class UpdateKvConfig(Act):
     on: str | None = place()
     """A nameserver; none: all of them."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-kv-config NAMESPACE KEY VALUE [on NAMESERVER]`."""
-        rest, _, on = placed(words)
-        if len(rest) != 3:
-            raise cls.wording.mistake()
-        namespace, entry, value = rest
-        return cls(namespace, entry, value, on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.namespace, self.entry, self.value)
-
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the nameservers."""
         await admin.put_kv_config(places.nameservers_of(self.on), self.namespace, self.entry, self.value)
@@ -71,19 +58,6 @@ class DeleteKvConfig(Act):
     """Name of the entry in its namespace."""
     on: str | None = place()
     """A nameserver; none: all of them."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`delete-kv-config NAMESPACE KEY [on NAMESERVER]`."""
-        rest, _, on = placed(words)
-        if len(rest) != 2:
-            raise cls.wording.mistake()
-        namespace, entry = rest
-        return cls(namespace, entry, on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.namespace, self.entry)
 
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the nameservers."""

@@ -1,11 +1,11 @@
 """Acts on messages: to send one."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, named, place, placed
-from faults.words import Wording, Words, number
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, place
+from faults.words import Wording
 from nodes.fields import INT_MAX, FieldError, text, whole
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.properties import KEYS, TAGS
@@ -44,19 +44,6 @@ class SendOneMessage(Act):
         if (self.queue is None) != (self.on is None):
             lacks, there = ("on", "queue") if self.on is None else ("queue", "on")
             raise FieldError(lacks, f"expected {lacks} with {there}: a queue has a number and a broker")
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`send-message TOPIC BODY [tags T] [keys K] [queue N on BROKER]`."""
-        rest, given, on = placed(words, ("tags", "keys", "queue"))
-        if len(rest) != 2:
-            raise cls.wording.mistake()
-        queue = None if "queue" not in given else number("the id of a queue", given["queue"])
-        return cls(rest[0], rest[1], given.get("tags"), given.get("keys"), queue, on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.topic, self.body, *named({"tags": self.tags, "keys": self.keys, "queue": self.queue}))
 
     def concerns(self) -> Concerned:
         """Its topic exists, or a broker creates it."""

@@ -1,11 +1,11 @@
 """Acts on what nodes read to learn of nameservers: the list of the address server, and domain names."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
 from emulator.acts.act import Act, Concerned, PlaceKind, Places
-from faults.words import Wording, Words
+from faults.words import Wording
 from nodes.fields import TEXTS, checked, text
 
 if TYPE_CHECKING:
@@ -28,15 +28,6 @@ class UpdateAddressServer(Act):
     place_kind: ClassVar[PlaceKind] = _NOWHERE
     nameservers: tuple[str, ...] = checked(TEXTS)
     """Nameservers, or `HOST:PORT`; may be empty."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-address-server [NAMESERVER...]`."""
-        return cls(tuple(words))
-
-    def words(self) -> Words:
-        """Its words."""
-        return self.nameservers
 
     def concerns(self) -> Concerned:
         """There is an address server, and the nameservers exist."""
@@ -66,15 +57,6 @@ class UpdateDomain(Act):
     """The domain name, without a port."""
     nodes: tuple[str, ...] = checked(TEXTS)
     """Nameservers; may be empty: the name is unknown then."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-domain DOMAIN [NAMESERVER...]`."""
-        return cls(words[0], tuple(words[1:]))
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.domain, *self.nodes)
 
     def concerns(self) -> Concerned:
         """The name and the nameservers exist."""

@@ -1,11 +1,11 @@
 """Acts that grow and shrink a cluster: processes that are started and shut down, brokers of containers."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
 from emulator.acts.act import Act, Concerned, PlaceKind, Places
-from faults.words import Wording, Words
+from faults.words import Wording
 from nodes.fields import text
 
 if TYPE_CHECKING:
@@ -19,17 +19,6 @@ class _NodeAct(Act):
     place_kind: ClassVar[PlaceKind] = PlaceKind(0)
     node: str = text()
     """Name of the node."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`VERB NODE`."""
-        if len(words) != 1:
-            raise cls.wording.mistake()
-        return cls(words[0])
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.node,)
 
 
 @attrs.frozen

@@ -1,11 +1,11 @@
 """Acts on offsets of consumer groups: to reset, skip, set and clone them."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, flag_of, place, placed
-from faults.words import Wording, Words, WordsError, duration_ms, number
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, place
+from faults.words import Wording, WordsError, duration_ms
 from nodes.fields import INT_MAX, LONG_MAX, Rule, checked, flag, text, whole
 from nodes.host import Clock
 from nodes.protocol.headers_message import ResetOffsetRequestHeader
@@ -91,19 +91,6 @@ class ResetOffsetByTime(Act):
     on: str | None = place()
     """The only broker that is asked; none: all in the route of the topic."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`reset-offset-by-time GROUP TOPIC TIME [force true|false] [on BROKER]`."""
-        rest, given, on = placed(words, ("force",))
-        if len(rest) != 3:
-            raise cls.wording.mistake()
-        group, topic, to = rest
-        return cls(group, topic, to, flag_of("force", given.get("force"), default=True), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.group, self.topic, self.to, *(() if self.force else ("force", "false")))
-
     def concerns(self) -> Concerned:
         """Its topic and its group exist."""
         return Concerned(topic=self.topic, group=self.group)
@@ -135,19 +122,6 @@ class SkipAccumulatedMessage(Act):
     on: str | None = place()
     """The only broker that is asked; none: all in the route of the topic."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`skip-accumulated-message GROUP TOPIC [on BROKER]`."""
-        rest, _, on = placed(words)
-        if len(rest) != 2:
-            raise cls.wording.mistake()
-        group, topic = rest
-        return cls(group, topic, on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.group, self.topic)
-
     def concerns(self) -> Concerned:
         """Its topic and its group exist."""
         return Concerned(topic=self.topic, group=self.group)
@@ -174,19 +148,6 @@ class _OfQueue(Act):
     """The new offset."""
     on: str = text()
     """The broker."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`reset-offset GROUP TOPIC QUEUE OFFSET on BROKER`."""
-        rest, _, on = placed(words)
-        if len(rest) != 4 or on is None:
-            raise cls.wording.mistake()
-        group, topic, queue, offset = rest
-        return cls(group, topic, number("the id of a queue", queue), number("messages", offset), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.group, self.topic, str(self.queue), str(self.offset))
 
 
 @attrs.frozen
@@ -259,17 +220,6 @@ class CloneGroupOffset(Act):
     """The group that gets them."""
     topic: str = text()
     """The topic whose brokers are asked."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`clone-group-offset SOURCE DESTINATION TOPIC`."""
-        if len(words) != 3:
-            raise cls.wording.mistake()
-        return cls(*words)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.source, self.destination, self.topic)
 
     def concerns(self) -> Concerned:
         """Its topic and the group that it reads exist."""

@@ -1,12 +1,12 @@
 """Acts on options and permissions of nodes."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, option_table, options_of, place, placed
-from faults.words import Wording, Words
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, option_table, place
+from faults.words import Wording
 from nodes.fields import flag, text
 from nodes.protocol.codes import RequestCode
 from nodes.rpc.errors import BrokerError, RemotingError
@@ -40,17 +40,6 @@ class UpdateBrokerConfig(Act):
     on: str | None = place()
     """A broker, or a cluster; none: the only cluster."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-broker-config OPTION=VALUE... [slaves] [on BROKER|CLUSTER]`."""
-        rest, _, on = placed(words)
-        given = [word for word in rest if word != _SLAVES]
-        return cls(options_of(given, cls.wording), len(given) < len(rest), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (*_pairs(self.options), *((_SLAVES,) if self.slaves else ()))
-
     async def carry_out(self, admin: "MQAdminExt", places: Places) -> None:
         """Ask the brokers, one after the other, all of them."""
         options = {name: _addresses(places, name, value) for name, value in self.options.items()}
@@ -66,16 +55,6 @@ class _UpdateConfig(Act):
     """Options under the names that they have in RocketMQ."""
     on: str | None = place()
     """One of the nodes; none: all of them."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-namesrv-config OPTION=VALUE... [on NAMESERVER]`."""
-        rest, _, on = placed(words)
-        return cls(options_of(rest, cls.wording), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return _pairs(self.options)
 
 
 @attrs.frozen
@@ -129,18 +108,6 @@ class _WritePerm(Act):
     """The brokerName."""
     on: str | None = place()
     """A nameserver; none: all of them."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`wipe-write-perm BROKER [on NAMESERVER]`."""
-        rest, _, on = placed(words)
-        if len(rest) != 1:
-            raise cls.wording.mistake()
-        return cls(rest[0], on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.broker,)
 
     def concerns(self) -> Concerned:
         """Its broker exists."""

@@ -1,11 +1,11 @@
 """Acts on StatefulSets: what `kubectl rollout` does; mqadmin knows none of it."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
 from emulator.acts.act import Act, Concerned, PlaceKind, Places
-from faults.words import Wording, Words
+from faults.words import Wording
 from nodes.fields import text
 
 if TYPE_CHECKING:
@@ -22,17 +22,6 @@ class _Rollout(Act):
     undo: ClassVar[bool]
     statefulset: str = text()
     """Name of the StatefulSet."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """The name of a StatefulSet."""
-        if len(words) != 1:
-            raise cls.wording.mistake()
-        return cls(words[0])
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.statefulset,)
 
     def concerns(self) -> Concerned:
         """The StatefulSet exists."""

@@ -1,11 +1,11 @@
 """Acts on static topics: logical queues that brokers lead, and that move to other brokers."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, place, placed
-from faults.words import Wording, Words, number
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, place
+from faults.words import Wording, Words
 from nodes.config.options import TOPIC_QUEUES_MAX
 from nodes.fields import TEXTS, checked, text, whole
 from nodes.tools.static_topics import StaticTopicCommands
@@ -46,18 +46,6 @@ class UpdateStaticTopic(Act):
     on: str | None = place()
     """A cluster; none: the only one."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-static-topic TOPIC queues N [brokers NAME,NAME] [on CLUSTER]`."""
-        rest, given, on = placed(words, ("queues", "brokers"))
-        if len(rest) != 1 or "queues" not in given:
-            raise cls.wording.mistake()
-        return cls(rest[0], number("queues", given["queues"]), _listed(given.get("brokers")), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.topic, "queues", str(self.queues), *_names(self.brokers))
-
     def concerns(self) -> Concerned:
         """It may create its topic, and the brokers exist."""
         return Concerned(new_topic=self.topic, broker_names=self.brokers)
@@ -89,18 +77,6 @@ class RemappingStaticTopic(Act):
     """Broker names that are to lead; empty: all of the cluster."""
     on: str | None = place()
     """A cluster; none: the only one."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`remapping-static-topic TOPIC [brokers NAME,NAME] [on CLUSTER]`."""
-        rest, given, on = placed(words, ("brokers",))
-        if len(rest) != 1:
-            raise cls.wording.mistake()
-        return cls(rest[0], _listed(given.get("brokers")), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.topic, *_names(self.brokers))
 
     def concerns(self) -> Concerned:
         """Its topic and the brokers exist."""

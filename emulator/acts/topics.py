@@ -1,12 +1,12 @@
 """Acts on topics: to create, grow and shrink them, to change their permission, to delete them."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, flag_of, named, place, placed
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, place
 from emulator.acts.attributes import attributes_field
-from faults.words import Wording, Words, is_whole, number
+from faults.words import Wording, Words
 from nodes.config.options import TOPIC_QUEUES_MAX
 from nodes.fields import Rule, checked, flag, text, whole
 from nodes.protocol.attribute_parser import parse_to_map
@@ -42,6 +42,7 @@ class UpdateTopic(Act):
         "TOPIC [queues N] [read N] [write N] [perm P] [order true|false] [attributes TEXT] [on BROKER|CLUSTER]",
         "create a topic, or change its queues, permission (6: read and write), order or attributes (+KEY=VALUE,-KEY)",
     )
+    always: ClassVar[Words] = ("queues",)
     topic: str = text()
     """Its name."""
     queues: int = whole(_QUEUES, minimum=1, limit=TOPIC_QUEUES_MAX)
@@ -58,24 +59,6 @@ class UpdateTopic(Act):
     """Changes of its attributes, such as `+message.type=FIFO`; a new topic can only get some."""
     on: str | None = place()
     """A broker, or a cluster; none: the only cluster."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-topic TOPIC [queues N] ... [order true|false] [attributes TEXT] [on BROKER|CLUSTER]`."""
-        rest, given, on = placed(words, ("queues", "read", "write", "perm", "order", "attributes"))
-        if len(rest) != 1:
-            raise cls.wording.mistake()
-        order = flag_of("order", given.pop("order", None), default=False)
-        attributes = given.pop("attributes", "")
-        numbers = {name: number("queues" if name != "perm" else "permission", word) for name, word in given.items()}
-        return cls(rest[0], on=on, order=order, attributes=attributes, **numbers)
-
-    def words(self) -> Words:
-        """Its words."""
-        perm = None if self.perm == READ_WRITE else self.perm
-        numbers = {"queues": self.queues, "read": self.read, "write": self.write, "perm": perm}
-        others = {"order": "true" if self.order else None, "attributes": self.attributes or None}
-        return (self.topic, *named(numbers | others))
 
     def concerns(self) -> Concerned:
         """It may create its topic."""
@@ -126,18 +109,6 @@ class UpdateTopicPerm(Act):
     on: str | None = place()
     """A master, or a cluster; none: the only cluster."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`update-topic-perm TOPIC PERM [on BROKER|CLUSTER]`."""
-        rest, _, on = placed(words)
-        if len(rest) != 2 or not is_whole(rest[1]):
-            raise cls.wording.mistake()
-        return cls(rest[0], int(rest[1]), on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.topic, str(self.perm))
-
     def concerns(self) -> Concerned:
         """Its topic exists."""
         return Concerned(topic=self.topic)
@@ -177,18 +148,6 @@ class DeleteTopic(Act):
     """Its name."""
     on: str | None = place()
     """A cluster, or one broker or nameserver, as tools of their own do; none: the only cluster."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`delete-topic TOPIC [on BROKER|CLUSTER|NAMESERVER]`."""
-        rest, _, on = placed(words)
-        if len(rest) != 1:
-            raise cls.wording.mistake()
-        return cls(rest[0], on)
-
-    def words(self) -> Words:
-        """Its words."""
-        return (self.topic,)
 
     def concerns(self) -> Concerned:
         """Its topic exists."""

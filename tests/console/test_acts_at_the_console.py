@@ -47,7 +47,7 @@ def test_an_act_prints_where_it_was_done(tmp_path: Path):
     ("line", "why"),
     [
         ("update-topic", "expected: update-topic TOPIC [queues N]"),
-        ("update-topic orders queues x", "expected a whole number of queues, not x"),
+        ("update-topic orders queues x", "queues: expected a whole number >= 1, not 'x'"),
         ("update-topic orders on broker-z", 'unknown broker or cluster "broker-z"'),
         ("delete-topic order", 'unknown topic "order"; did you mean "orders"?'),
         ("delete-sub-group nobody", 'unknown group "nobody"'),

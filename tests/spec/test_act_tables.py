@@ -104,7 +104,7 @@ def test_a_scenario_without_acts_is_written_as_before():
             'do = "update-topik orders"' + AT,
             'admin[0].do: "update-topik" is not an act of administrators; did you mean',
         ),
-        ('do = "update-topic orders queues many"' + AT, "admin[0].do: expected a whole number of queues, not many"),
+        ('do = "update-topic orders queues many"' + AT, "admin[0].do: queues: expected a whole number >= 1, not"),
         ('do = "update-topic orders queues 0"' + AT, "admin[0].do: queues: expected a whole number >= 1, not 0"),
         ('do = "update-topic queues 8"' + AT, "admin[0].do: expected: update-topic TOPIC"),
         ('do = "update-topic orders on"' + AT, "admin[0].do: expected something after on"),

@@ -1,4 +1,4 @@
-"""Options that an administrator changes in vain are named by `check`, and at the console."""
+"""Options that an administrator changes without effect are named by `check`, and at the console."""
 
 import pytest
 
@@ -19,7 +19,7 @@ at_s = 10
 do = "update-{of}-config {name}={value}"
 """
 
-IN_VAIN = {
+WITHOUT_EFFECT = {
     ("broker", "brokerHeartbeatIntervl"): "RocketMQ 5.3.3 has no option brokerHeartbeatIntervl there, and ignores it; "
     "did you mean brokerHeartbeatInterval?",
     ("broker", "mmapMeasureTimes"): "RocketMQ 5.3.3 has no option mmapMeasureTimes there, and ignores it",
@@ -28,11 +28,11 @@ IN_VAIN = {
 }
 
 
-@pytest.mark.parametrize(("of", "name"), IN_VAIN)
+@pytest.mark.parametrize(("of", "name"), WITHOUT_EFFECT)
 def test_check_names_an_option_that_changes_nothing(of, name):
     (line,) = [item.line() for item in check(loads(SCENARIO.format(of=of, name=name, value=1), "x.toml"))]
     assert line.startswith("option-without-effect: update-")
-    assert IN_VAIN[of, name] in line
+    assert WITHOUT_EFFECT[of, name] in line
 
 
 @pytest.mark.parametrize(("of", "name"), [("broker", "brokerPermission"), ("namesrv", "scanNotActiveBrokerInterval")])
