@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from emulator.acts.act import TimedAct
 from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.model.networks import Network
 from emulator.spec.model.producers import ProducerSpec
@@ -27,7 +28,6 @@ from emulator.spec.model.scenario import (
     options_of_spec,
 )
 from emulator.spec.model.service_limits import ServiceLimits
-from emulator.spec.reading.acts import read_acts, write_acts
 from emulator.spec.reading.applications import write_application
 from emulator.spec.reading.bundled import bundled_campaigns, bundled_scenarios, campaign_advice, scenario_path
 from emulator.spec.reading.faults import read_nemeses, read_plan, write_nemeses, write_plan
@@ -218,8 +218,23 @@ def to_dict(scenario: Scenario) -> dict[str, Any]:
         **({"account": [written(account) for account in scenario.accounts]} if scenario.accounts else {}),
         "fault": write_plan(scenario.faults),
         **({"nemesis": write_nemeses(scenario.nemeses)} if scenario.nemeses else {}),
-        **({"admin": write_acts(scenario.acts)} if scenario.acts else {}),
+        **({"admin": _write_acts(scenario.acts)} if scenario.acts else {}),
     }
+
+
+def _read_acts(root: Section) -> tuple[TimedAct, ...]:
+    """The acts of a file; all kinds of them take long to import, and few files have any."""
+    if "admin" not in root.values:
+        return ()
+    from emulator.spec.reading.acts import read_acts  # noqa: PLC0415
+
+    return read_acts(root)
+
+
+def _write_acts(acts: tuple[TimedAct, ...]) -> list[dict[str, Any]]:
+    from emulator.spec.reading.acts import write_acts  # noqa: PLC0415
+
+    return write_acts(acts)
 
 
 def _with_options(
@@ -301,7 +316,7 @@ def _read(root: Section) -> tuple[dict[str, Any], dict[str, Sequence[str]]]:
         "accounts": read_accounts(root),
         "faults": read_plan(root),
         "nemeses": read_nemeses(root),
-        "acts": read_acts(root),
+        "acts": _read_acts(root),
     }
     places: dict[str, Sequence[str]] = {key: root.retained(key) for key in _ARRAYS}
     places["broker"] = [path for path, made in zip(root.retained("broker"), broker_tables, strict=True) for _ in made]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from emulator.acts.act import Act, Concerned, PlaceKind
-from emulator.acts.options import NAMESRV_ADDR, UpdateBrokerConfig
 from emulator.spec.model.bounds import GROUP_NAME, TOPIC_NAME
 from emulator.spec.refusals.mistakes import SpecError, require_known
 from emulator.spec.refusals.nameserver_lists import KnownServers, check_item, check_list
@@ -89,6 +88,8 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
 
 def _check_nameservers(scenario: "Scenario", key: str, act: Act) -> None:
     """Refuse lists with nameservers that do not exist, and changes of lists that nothing has."""
+    from emulator.acts.options import NAMESRV_ADDR, UpdateBrokerConfig  # noqa: PLC0415 - few scenarios have acts
+
     concerns, known = act.concerns(), KnownServers.of(scenario)
     if isinstance(act, UpdateBrokerConfig):
         check_list(f"{key}.options", act.options.get(NAMESRV_ADDR, ""), known)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from emulator.acts.groups import UpdateSubGroup
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
@@ -50,5 +49,9 @@ def _unordered_groups(scenario: Scenario) -> Iterator[HarmfulSetting]:
 
 def _is_made_ordered(scenario: Scenario, group: ConsumerGroupSpec) -> bool:
     """Whether an administrator makes the group ordered."""
+    if not scenario.acts:
+        return False
+    from emulator.acts.groups import UpdateSubGroup  # noqa: PLC0415 - few scenarios have acts
+
     acts = [timed.act for timed in scenario.acts if isinstance(timed.act, UpdateSubGroup)]
     return any(act.group == group.group and act.options.get("consumeMessageOrderly") == "true" for act in acts)

@@ -11,14 +11,12 @@ from emulator.spec.reading.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import named_code
 from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.address_checks import unreachable_addresses
-from emulator.spec.warnings.changed_options import changed_options
 from emulator.spec.warnings.controller_checks import harmful_controllers
 from emulator.spec.warnings.first_offset_checks import late_groups
 from emulator.spec.warnings.group_checks import unsuited_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged
 from emulator.spec.warnings.nameserver_list_checks import harmful_nameserver_lists
 from emulator.spec.warnings.order_checks import harmful_orders
-from emulator.spec.warnings.queue_checks import unread_queues
 from emulator.spec.warnings.refused_calls import refused_calls
 from emulator.spec.warnings.strategy_checks import harmful_strategies
 from emulator.spec.warnings.unusual_values import unusual_values
@@ -54,7 +52,6 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_leases(scenario),
         *late_groups(scenario),
         *unsuited_groups(scenario),
-        *unread_queues(scenario),
         *harmful_orders(scenario),
         *faults_that_end_before_the_start(scenario),
         *_refused_by_containers(scenario),
@@ -62,10 +59,21 @@ def check(scenario: Scenario) -> tuple[HarmfulSetting, ...]:
         *_refused_by_acl(scenario),
         *refused_calls(scenario),
         *unusual_values(scenario),
-        *changed_options(scenario),
+        *_of_acts(scenario),
         *_code_not_run(scenario),
     ]
     return merged(found)
+
+
+def _of_acts(scenario: Scenario) -> Iterator[HarmfulSetting]:
+    """What acts of administrators do that nobody reads or obeys."""
+    if scenario.acts:
+        # All kinds of acts take long to import, and few scenarios have any.
+        from emulator.spec.warnings.changed_options import changed_options  # noqa: PLC0415
+        from emulator.spec.warnings.queue_checks import unread_queues  # noqa: PLC0415
+
+        yield from unread_queues(scenario)
+        yield from changed_options(scenario)
 
 
 def _refused_by_acl(scenario: Scenario) -> Iterator[HarmfulSetting]:
