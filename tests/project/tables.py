@@ -16,7 +16,16 @@ from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
 from emulator.dataset.landed import SILVER, LandedRuns
 from emulator.notebook.traces import Traces
-from emulator.pipeline import cause_windows, consumption, holdings, offsets, processes, queue_holds
+from emulator.pipeline import (
+    cause_windows,
+    consumption,
+    disagreements,
+    holdings,
+    missing_owners,
+    offsets,
+    processes,
+    queue_holds,
+)
 from emulator.state.owners import GroupQueue
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.schema import TABLES as TRACE_TABLES
@@ -63,6 +72,9 @@ MADE_BY = {
     "processes": processes.processes,
     "holdings": holdings.holdings,
     "queue_holds": queue_holds.queue_holds,
+    "disagreements": disagreements.disagreements,
+    "double_owners": disagreements.double_owners,
+    "missing_owners": missing_owners.missing_owners,
     "offsets": offsets.offsets,
     "consumptions": consumption.consumptions,
     "cause_windows": cause_windows.cause_windows,
