@@ -6,6 +6,7 @@ from analysis.random_traces import ENDS
 from analysis.trace_rows import HandMadeTrace
 
 END_S = 40
+NANOSECOND = 1e-9
 CONSUMERS, BROKERS, NAMESERVERS = ("a", "b", "c"), ("broker-a", "broker-a-s1", "broker-b"), ("n1", "n2")
 BROKER_NAMES = ("broker-a", "broker-b")
 SCENARIO = {
@@ -30,9 +31,9 @@ def owner_trace(seed, steps=160):
     if chance.random() < 0.5:  # else no one has begun, or subscribed: what was there before the first row counts, too
         for node in (*BROKERS, *CONSUMERS):
             trace.life(node, "started", "g, h" if node in CONSUMERS else "")
-    now = 0
+    now = 0.0
     for _ in range(steps):
-        now += chance.choice((0, 0, 0, 1, 1, 2))
+        now += chance.choice((0, 0, 0, NANOSECOND, 1, 1, 2))
         if now >= END_S:
             break
         chance.choice(kinds)(trace.at(now), chance)
