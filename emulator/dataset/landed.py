@@ -33,11 +33,13 @@ from emulator.lake.sources import RunSource
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.cause_windows import cause_windows
 from emulator.pipeline.consumption import broadcasting, consumptions
+from emulator.pipeline.disagreements import disagreements, double_owners
 from emulator.pipeline.gold import DIVERGENCES, gold
 from emulator.pipeline.holdings import changes_of_values, holdings
 from emulator.pipeline.lag_by_queue import lag_by_queue
+from emulator.pipeline.missing_owners import missing_owners
 from emulator.pipeline.offsets import offsets
-from emulator.pipeline.processes import processes
+from emulator.pipeline.processes import of_living, processes
 from emulator.pipeline.queue_holds import queue_holds
 from emulator.pipeline.rates import rates
 from emulator.pipeline.swept import ROWS_PER_SHARE, lag_series, reports, written
@@ -50,7 +52,10 @@ from nodes.units import NS_PER_S
 
 Session = SparkSession
 """A session, of Spark itself or of Spark Connect."""
-SILVER = ("processes", "holdings", "queue_holds", "offsets", "consumptions", "cause_windows", "rates")
+SILVER = (
+    *("processes", "holdings", "queue_holds", "disagreements", "double_owners", "missing_owners"),
+    *("offsets", "consumptions", "cause_windows", "rates"),
+)
 """Names of the silver tables."""
 LAG = ("lag", "lag_by_queue")
 """Names of the tables of lag, which are computed for each query."""
@@ -185,6 +190,17 @@ class LandedRuns:
 
     # --- silver ---------------------------------------------------------------------------
 
+    def silver(self, name: str) -> DataFrame:
+        """A silver table.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        if name not in SILVER:
+            raise UserError(nearest("table", name, list(SILVER)))
+        found: DataFrame = getattr(self, name)()
+        return found
+
     def processes(self) -> DataFrame:
         """When each process began and ended, and when it was suspended."""
         return processes(self.bronze.table(LIFECYCLE))
@@ -196,6 +212,19 @@ class LandedRuns:
     def queue_holds(self) -> DataFrame:
         """Which consumer owned which queue, from when to when."""
         return queue_holds(self.bronze.table(OWNERSHIP), self.processes())
+
+    def disagreements(self) -> DataFrame:
+        """When nodes of one role held two or more values of a subject, by windows over `holdings`."""
+        return disagreements(self.holdings(), self.bronze.runs)
+
+    def double_owners(self) -> DataFrame:
+        """When a queue of a group had two or more owners, by windows over `queue_holds`."""
+        groups = broadcasting(of_living(self.bronze.table(BELIEFS), self.processes()))
+        return double_owners(self.queue_holds(), groups, self.bronze.runs)
+
+    def missing_owners(self) -> DataFrame:
+        """When a queue that was owed an owner had none, by windows over silver."""
+        return missing_owners(self.bronze, self.holdings(), self.processes())
 
     def offsets(self) -> DataFrame:
         """Commits, resets and starts, with the last commit before."""
@@ -343,7 +372,7 @@ class LandedRuns:
         for table in TRACED:
             yield f"trace_{table.name}" if table.name in TABLES else table.name, self.table(table.name)
         for name in SILVER:
-            yield name, getattr(self, name)()
+            yield name, self.silver(name)
         for name in TABLES:
             yield name, self.gold(name)
         yield RUNS, self.runs()
@@ -364,7 +393,9 @@ class LandedRuns:
         Raises:
             UserError: there is no such table.
         """
-        if name in (*SILVER, "divergence", *LAG):
+        if name in SILVER:
+            return self.silver(name)
+        if name in ("divergence", *LAG):
             found: DataFrame = getattr(self, name)()
             return found
         if name == RUNS:

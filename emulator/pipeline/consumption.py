@@ -15,11 +15,11 @@ from nodes.units import NS_PER_MS
 
 
 def broadcasting(beliefs: DataFrame) -> DataFrame:
-    """Groups that broadcast: run, group, since_seq, the row with which a member subscribed so first."""
+    """Groups that broadcast: run, group, since_seq, the row with which a member subscribed so first, and since_ns."""
     model = F.get_json_object("value", "$.model")
     of_group = beliefs.where((F.col("kind") == BeliefKind.SUBSCRIPTION) & (model == MessageModel.BROADCASTING.value))
     group = F.substring_index("subject", "/", 1).alias("group")
-    return of_group.groupBy("run", group).agg(F.min("seq").alias("since_seq"))
+    return of_group.groupBy("run", group).agg(F.min("seq").alias("since_seq"), F.min("t_ns").alias("since_ns"))
 
 
 def consumptions(messages: DataFrame, groups: DataFrame, *, acknowledged: bool = False) -> DataFrame:

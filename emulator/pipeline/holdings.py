@@ -22,10 +22,11 @@ def changes_of_values(beliefs: DataFrame, passes: DataFrame) -> DataFrame:
     Returns:
         run, kind, role, subject, node, incarnation, seq, t_ns, hash (empty: holds nothing), value (JSON).
     """
-    item = F.struct(F.col("kind"), F.col("value_hash").alias("hash"), F.col("value"))
-    parts = F.when(F.col("kind") == BeliefKind.VIEW, F.array(item, *map(_part, ViewPart))).otherwise(F.array(item))
+    recorded = beliefs.where(F.col("kind") != BeliefKind.REBALANCE_MODE)
+    recorded = recorded.select(*_CHANGE[:-2], F.col("value_hash").alias("hash"), "value")
     columns = [F.col(name) for name in _CHANGE if name not in ("kind", "hash", "value")]
-    recorded = beliefs.select(*columns, F.explode(parts).alias("one")).select(*columns, "one.*")
+    parts = F.inline(F.array(*map(_part, ViewPart)))
+    of_views = beliefs.where(F.col("kind") == BeliefKind.VIEW).select(*columns, parts)
     mode = F.concat(F.lit('"'), F.col("mode"), F.lit('"'))
     rounds = passes.where(F.col("mode").isin(*(mode.value for mode in RebalanceMode))).select(
         "run",
@@ -36,18 +37,25 @@ def changes_of_values(beliefs: DataFrame, passes: DataFrame) -> DataFrame:
         mode.alias("hash"),
         mode.alias("value"),
     )
-    return recorded.select(*_CHANGE).unionAll(rounds.select(*_CHANGE))
+    return recorded.unionAll(of_views.select(*_CHANGE)).unionAll(rounds.select(*_CHANGE))
 
 
 def _part(part: ViewPart) -> Column:
     """A part of a view as a value of its own kind; that of a view without one is null, which is a value, too."""
-    value = F.coalesce(F.get_json_object("value", f"$.{part}"), F.lit("null"))
-    is_held = F.col("value_hash") != ""
+    text = F.get_json_object("value", f"$.{part}")
+    value = F.coalesce(_by_broker(text) if part is ViewPart.QUEUES else text, F.lit("null"))
+    is_held = F.col("value").startswith("{")
     return F.struct(
         F.lit(part.kind).alias("kind"),
         F.when(is_held, F.md5(value.cast("binary"))).otherwise("").alias("hash"),
         F.when(is_held, value).otherwise("null").alias("value"),
     )
+
+
+def _by_broker(queues: Column) -> Column:
+    """The numbers of queues, ordered by brokerName: members may have heard of the brokers in any order."""
+    entries = F.map_entries(F.from_json(queues, "map<string, bigint>"))
+    return F.to_json(F.map_from_entries(F.array_sort(entries)))
 
 
 def holdings(changes: DataFrame, lives: DataFrame) -> DataFrame:

@@ -7,7 +7,7 @@ from emulator.history.processes import ENDS
 from emulator.pipeline.keys import PROCESS
 from nodes.beliefs import LifecycleEvent
 
-_BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
+BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
 _SPAN = "array<struct<start_ns: bigint, end_ns: bigint>>"
 
 
@@ -26,12 +26,14 @@ def processes(lifecycle: DataFrame) -> DataFrame:
     in_order = Window.partitionBy(*PROCESS).orderBy("seq")
     asleep = F.when(event == LifecycleEvent.SUSPENDED, 1).when((event == LifecycleEvent.RESUMED) | ends, 0)
     before = F.last("asleep", ignorenulls=True).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
-    rows = lifecycle.select(*PROCESS, "role", "seq", "t_ns", "event", asleep.alias("asleep"))
+    had_ended = F.max(ends).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    begins = event.isin(*BEGINS) & ~F.coalesce(had_ended, F.lit(False))
+    rows = lifecycle.select(*PROCESS, "role", "seq", "t_ns", "event", asleep.alias("asleep"), begins.alias("begins"))
     rows = rows.withColumn("turns", F.col("asleep").isNotNull() & (F.col("asleep") != F.coalesce(before, F.lit(0))))
     turn = F.when(F.col("turns"), F.struct("seq", "t_ns", "asleep"))
     lives = rows.groupBy(*PROCESS).agg(
         F.min_by("role", "seq").alias("role"),
-        F.min(F.when(event.isin(*_BEGINS), F.col("t_ns"))).alias("begin_ns"),
+        F.min(F.when(F.col("begins"), F.col("t_ns"))).alias("begin_ns"),
         F.min(F.when(ends, F.col("t_ns"))).alias("dead_ns"),
         F.min(F.when(ends, F.col("seq"))).alias("dead_seq"),
         F.array_sort(F.collect_list(turn)).alias("turns"),

@@ -7,6 +7,10 @@ from emulator.pipeline.keys import QUEUE
 from emulator.pipeline.processes import of_living
 from nodes.beliefs import OwnershipEvent
 
+_POPS = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
+_TAKES = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
+_EVENTS = (*_TAKES, OwnershipEvent.DROPPED.value, OwnershipEvent.POP_DROPPED.value)
+
 
 def queue_holds(ownership: DataFrame, lives: DataFrame) -> DataFrame:
     """Who owned each queue, from the table `ownership`.
@@ -19,14 +23,30 @@ def queue_holds(ownership: DataFrame, lives: DataFrame) -> DataFrame:
         run, group, topic, broker_name, queue_id, node, incarnation, start_ns, end_ns (null: to the end of the run),
         asleep: spans in which the process was suspended.
     """
-    taken = ownership.where(F.col("event").isin(OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value))
+    owned = taken_queues(ownership, lives).where(~F.col("pops"))
+    lasts = F.col("end_ns").isNull() | (F.col("start_ns") < F.col("end_ns"))
+    return owned.where(lasts).drop("pops")
+
+
+def taken_queues(ownership: DataFrame, lives: DataFrame) -> DataFrame:
+    """Who owned or popped each queue, also for no time.
+
+    Args:
+        ownership: the table.
+        lives: as `processes` returns them.
+
+    Returns:
+        The columns of `queue_holds`, and pops: whether the member shares the queue with others; queue_id -1 is all
+        queues of the broker then.
+    """
+    event = F.col("event")
+    taken = ownership.where(event.isin(*_EVENTS))
+    taken = taken.withColumn("pops", event.isin(*_POPS)).withColumn("takes", event.isin(*_TAKES))
     rows = of_living(taken.repartition(*QUEUE), lives)
-    in_order = Window.partitionBy(*QUEUE, "node", "incarnation").orderBy("seq")
-    before = F.coalesce(F.lag("event").over(in_order), F.lit(OwnershipEvent.DROPPED.value))
-    rows = rows.withColumn("before", before).where(F.col("event") != F.col("before"))
+    in_order = Window.partitionBy(*QUEUE, "pops", "node", "incarnation").orderBy("seq")
+    before = F.coalesce(F.lag("takes").over(in_order), F.lit(False))
+    rows = rows.withColumn("before", before).where(F.col("takes") != F.col("before"))
     rows = rows.withColumn("end_ns", F.coalesce(F.lead("t_ns").over(in_order), F.col("dead_ns")))
-    is_acquired = F.col("event") == OwnershipEvent.ACQUIRED
-    lasts = F.col("end_ns").isNull() | (F.col("t_ns") < F.col("end_ns"))
-    return rows.where(is_acquired & lasts).select(
-        *QUEUE, "node", "incarnation", F.col("t_ns").alias("start_ns"), "end_ns", "asleep"
+    return rows.where("takes").select(
+        *QUEUE, "node", "incarnation", F.col("t_ns").alias("start_ns"), "end_ns", "asleep", "pops"
     )

@@ -127,3 +127,18 @@ def test_phases_allocate_the_run_and_share_out_its_divergence(found):
 def test_a_fault_spans_from_its_begin_to_its_end(found):
     rows = found["story"]["faults"]
     assert in_seconds(rows, "fault_id", "kind", "start_ns", "end_ns", "censored") == [("f1", "cut", 20, 50, False)]
+
+
+def test_what_is_open_ends_when_a_group_begins_to_broadcast():
+    trace = HandMadeTrace().at(0)
+    for node in "ab":
+        trace.life(node, "started", GROUP, role="consumer").own(node, "acquired").own(node, "acquired", queue_id=1)
+    trace.at(10).own("a", "dropped", queue_id=1).own("b", "dropped", queue_id=1)
+    trace.at(30).subscribe("a", model="BROADCASTING")
+    found = found_in(trace, 100)
+
+    assert in_seconds(found["overlaps"], "queue_id", "start_ns", "end_ns", "censored") == [
+        (0, 0, 30, False),
+        (1, 0, 10, False),
+    ]
+    assert in_seconds(found["orphans"], "queue_id", "start_ns", "end_ns", "censored") == [(1, 10, 30, False)]

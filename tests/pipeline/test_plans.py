@@ -31,8 +31,11 @@ WINDOWS = {
 }
 OF_SILVER = {
     "processes": PlanCounts(exchanges=1, broadcasts=0, sorts=1, scans=1, python=0),
-    "holdings": PlanCounts(exchanges=2, broadcasts=1, sorts=2, scans=3, python=0),
+    "holdings": PlanCounts(exchanges=2, broadcasts=1, sorts=2, scans=4, python=0),
     "queue_holds": PlanCounts(exchanges=2, broadcasts=1, sorts=2, scans=2, python=0),
+    "disagreements": PlanCounts(exchanges=2, broadcasts=2, sorts=4, scans=5, python=0),
+    "double_owners": PlanCounts(exchanges=4, broadcasts=4, sorts=4, scans=5, python=0),
+    "missing_owners": PlanCounts(exchanges=10, broadcasts=7, sorts=6, scans=14, python=0),
     "offsets": PlanCounts(exchanges=1, broadcasts=1, sorts=1, scans=3, python=0),
     "consumptions": PlanCounts(exchanges=2, broadcasts=1, sorts=1, scans=2, python=0),
     "cause_windows": PlanCounts(exchanges=1, broadcasts=0, sorts=1, scans=8, python=1),

@@ -17,7 +17,16 @@ from emulator.base.attribute_docs import attribute_docs
 from emulator.dataset.landed import SILVER, LandedRuns
 from emulator.history.rows.queues import GroupQueue
 from emulator.notebook.traces import Traces
-from emulator.pipeline import cause_windows, consumption, holdings, offsets, processes, queue_holds
+from emulator.pipeline import (
+    cause_windows,
+    consumption,
+    disagreements,
+    holdings,
+    missing_owners,
+    offsets,
+    processes,
+    queue_holds,
+)
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.schema import TABLES as TRACE_TABLES
 from nodes.beliefs import BeliefKind
@@ -63,6 +72,9 @@ MADE_BY = {
     "processes": processes.processes,
     "holdings": holdings.holdings,
     "queue_holds": queue_holds.queue_holds,
+    "disagreements": disagreements.disagreements,
+    "double_owners": disagreements.double_owners,
+    "missing_owners": missing_owners.missing_owners,
     "offsets": offsets.offsets,
     "consumptions": consumption.consumptions,
     "cause_windows": cause_windows.cause_windows,

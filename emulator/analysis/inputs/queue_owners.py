@@ -4,7 +4,7 @@ An owner that is suspended counts as an owner, but has no impact while it sleeps
 the time during which two owners were awake. A member that pops a queue shares it with others, so it is no owner in an
 overlap, and the queue is not without one. A queue is owed an owner while it is readable, a live member sees it or it
 had an owner before, and its group has a live member that subscribes to its topic and has made a rebalance round.
-Groups that broadcast allocate no queues, so they are left out.
+Groups that broadcast allocate no queues, so they are left out, from when on a member subscribes so.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -123,18 +123,17 @@ class QueueSweep(QueueHolds):
 
     def settle(self, t_ns: int) -> None:
         """Compare the queue with its state before."""
-        if self._presence.broadcasts_at(self.queue.group, t_ns):
-            return
-        self._look_for_overlap(t_ns)
-        is_orphan = not self.owners and not self._is_popped(t_ns) and self._is_owed(t_ns)
+        divides = not self._presence.broadcasts_at(self.queue.group, t_ns)
+        self._look_for_overlap(t_ns, divides=divides)
+        is_orphan = divides and not self.owners and not self._is_popped(t_ns) and self._is_owed(t_ns)
         if is_orphan and self._orphan_since_ns < 0:
             self._orphan_since_ns = t_ns
         elif not is_orphan and self._orphan_since_ns >= 0:
             self.orphans.append(Orphan(self.queue, self._orphan_since_ns, t_ns, censored=False))
             self._orphan_since_ns = -1
 
-    def _look_for_overlap(self, t_ns: int) -> None:
-        if len(self.owners) > 1:
+    def _look_for_overlap(self, t_ns: int, *, divides: bool) -> None:
+        if divides and len(self.owners) > 1:
             self._overlap = self._overlap or _OpenOverlap(t_ns)
             awake = sum(self._presence.processes.is_awake(owner, t_ns) for owner in self.owners)
             self._overlap.look(t_ns, self.owners, awake)
