@@ -16,7 +16,7 @@ COVERAGE_LEAST := 90
 # What a caller's environment says about other checkouts must not reach the one that is tested.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-.PHONY: help setup demo lint quick quick-pytest test proofs coverage conformance mission-table bench timelines sources special guests fuzz load notebooks quotes recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets causes
+.PHONY: help setup demo lint quick quick-pytest test proofs coverage conformance mission-table bench timelines sources special guests fuzz load notebooks quotes recipes session rooms tables reference ledger clean pytest kills soak fuzz-scenarios many-runs budgets causes mutants
 .DEFAULT_GOAL := help
 
 help: ## print these lines
@@ -91,6 +91,9 @@ kills: setup ## kill two hundred emulators at random instants, and read what the
 
 causes: setup ## name the causes of random scenarios with overlapping faults, and compare them with the truth on record
 	PYTHONPATH=tests $(BIN)/python -m studies.causes
+
+mutants: setup ## make sixty seeded mistakes in copies of the product, and print which of them the tests notice
+	PYTHONPATH=tests $(BIN)/python -m studies.mutants
 
 budgets: setup ## count calls, rows, timers and bytes, and write them down as the budgets that make test keeps
 	PYTHONPATH=tests $(BIN)/python -m budgets.counting
