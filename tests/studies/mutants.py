@@ -170,7 +170,7 @@ def run(
     into: Annotated[Path, typer.Option(help="File for the results.")] = Path("mutants.json"),
     against: Annotated[
         Path | None,
-        typer.Option(help="An earlier file: its mutants are made again, where the product has not changed."),
+        typer.Option(help="An earlier file: its mutants are made again where the text has not changed."),
     ] = None,
     only_near: Annotated[
         bool, typer.Option("--near", help="Run the tests that import the module of a mutant, or from its package.")
