@@ -17,7 +17,10 @@ from nodes.protocol.exchange import Movement
 from nodes.protocol.registry import codes_where
 
 PULLS = tuple(sorted(codes_where(lambda exchange: exchange.movement is Movement.RECEIVE)))
-_CALM = (int(ResponseCode.SUCCESS), int(ResponseCode.PULL_NOT_FOUND), int(ResponseCode.POLLING_TIMEOUT))
+_CALM = (
+    *(int(ResponseCode.SUCCESS), int(ResponseCode.PULL_NOT_FOUND), int(ResponseCode.POLLING_TIMEOUT)),
+    int(ResponseCode.PULL_RETRY_IMMEDIATELY),  # the filter of the group has left all of them out
+)
 _GAP_NS = 30 * 1_000_000_000
 """Refusals with longer pauses between them are different episodes: a consumer pulls again after 3 s at most."""
 _COUNTED_NS = 1_000_000_000

@@ -8,12 +8,13 @@ from emulator.testing import ConsoleUser, consumer_group
 from emulator.trace.schema import TraceLevel
 from emulator.why.question import WhyError
 from nodes.config import ConsumerConfig
-from nodes.protocol.codes import RequestCode
+from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_admin import UpdateGroupForbiddenRequestHeader
 from nodes.protocol.model import MessageModel
 from why.why_runs import Requested, administrator, busy, has, requested, switch_off
 from why.written_traces import TracedByHand
 
+FILTERED = int(ResponseCode.PULL_RETRY_IMMEDIATELY)
 DEAF = {50: "cut c1 ns-1", 51: "cut c2 ns-1"}
 """Consumers that do not hear of new routes."""
 
@@ -210,6 +211,16 @@ def test_a_message_that_the_owner_does_not_subscribe_to_is_named(traced):
     traced.at(60).timer("c1", "RebalanceService")
 
     assert "c1 owns it and subscribes to a, and the first message has tag b" in traced.why("lag g")[0]
+
+
+def test_a_pull_of_which_the_filter_left_everything_out_is_no_refusal(traced):
+    traced.at(1).owned("c1", "acquired", offset=0)
+    traced.at(21).message("broker-a", "stored", offset=0)
+    traced.at(22).frame("broker-a", "c1", RequestCode.PULL_MESSAGE, kind="response", status=FILTERED)
+    traced.at(23).life("c1", "suspended")
+    traced.at(40).timer("c2", "RebalanceService")
+
+    assert traced.why("lag g")[0].endswith("its owner does not run: c1 (suspended at 23.000 s)")
 
 
 def test_a_broker_that_is_gone_is_named(traced):
