@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
-from emulator.history.presence import Holders
+from emulator.history.holders import Holders
 from emulator.history.processes import ENDS, Processes
 from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import LifeRow, OwnershipRow, Process

@@ -14,8 +14,9 @@ import attrs
 
 from emulator.analysis.findings.finding import Explained, active_spans
 from emulator.analysis.inputs.messages import TracedMessages
+from emulator.history.holders import Holders
 from emulator.history.owners import Hold, OwnersOf, QueueHolds
-from emulator.history.presence import Holders, Presence
+from emulator.history.presence import Presence
 from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import MessageRow, Process, Span
 from emulator.history.rows.shares import WHOLE, RunShare

@@ -14,7 +14,8 @@ from emulator.analysis.findings.words import queue_words, span_words
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle
-from emulator.history.presence import Holders, Presence
+from emulator.history.holders import Holders
+from emulator.history.presence import Presence
 from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import BeliefRow, MessageRow
 from emulator.history.rows.shares import PartitionedBy
