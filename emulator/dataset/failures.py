@@ -23,6 +23,7 @@ _LOST = re.compile(
     r"SparkContext was shut down|Cannot call methods on a stopped SparkContext|SESSION_CLOSED|RETRIES_EXCEEDED"
 )
 _OWN_ERRORS = "emulator."
+_NOT_INSTALLED = re.compile(r"No module named '(?:emulator|pyarrow|pandas)'")
 
 
 class SparkError(UserError):
@@ -117,6 +118,8 @@ def _of_python(text: str) -> str:
         return "a worker failed"
     match = _ERROR_OF_PYTHON.fullmatch(found[0])
     assert match is not None
+    if _NOT_INSTALLED.search(match["text"]):
+        return "workers run a Python without rocketmq-emulator: set PYSPARK_PYTHON to one that has it"
     text = _SQLSTATE.sub("", match["text"])
     return text if found[0].startswith(_OWN_ERRORS) else f"a worker failed: {match['name']}: {text}"
 

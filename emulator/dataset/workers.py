@@ -1,5 +1,7 @@
 """Workers of a cluster: whether there are any, and whether they have this package."""
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from emulator.base.errors import UserError
+from emulator.dataset.connect import is_connect
 from emulator.trace.run_directory import versions
 
 if TYPE_CHECKING:
@@ -22,6 +25,19 @@ _MISSING = "not installed"
 
 class WorkersError(UserError):
     """Workers are missing, or cannot do what they are for; the text says which, and what to do."""
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Have workers on this machine run this interpreter, which has the packages, in place of any `python3` on `PATH`.
+
+    A session that somebody has made without us would take that one: kernels of editors call `.venv/bin/python`, and
+    activate nothing. `PYSPARK_PYTHON` says otherwise, and on other machines it is theirs to know.
+    """
+    if is_connect(spark) or "PYSPARK_PYTHON" in os.environ:
+        return
+    context = spark.sparkContext
+    if (context.master or "").startswith("local"):
+        context.pythonExec = sys.executable
 
 
 def has_workers(spark: SparkSession) -> bool:

@@ -40,8 +40,12 @@ Caused by: java.lang.RuntimeException: file:/tmp/bad.parquet is not a Parquet fi
         (OF_A_WORKER.format(error="pkg.errors.OddError: row 7"), "a worker failed: OddError: row 7"),
         (OF_A_WORKER.format(error="emulator.base.errors.UserError: runs/a is no run"), "runs/a is no run"),
         (
-            OF_A_WORKER.format(error="ModuleNotFoundError: No module named 'emulator'"),
-            "a worker failed: ModuleNotFoundError: No module named 'emulator'",
+            OF_A_WORKER.format(error="ModuleNotFoundError: No module named 'pyarrow'"),
+            "workers run a Python without rocketmq-emulator: set PYSPARK_PYTHON to one that has it",
+        ),
+        (
+            OF_A_WORKER.format(error="ModuleNotFoundError: No module named 'pandas.odd'"),
+            "a worker failed: ModuleNotFoundError: No module named 'pandas.odd'",
         ),
         (OF_JAVA, "RuntimeException: file:/tmp/bad.parquet is not a Parquet file"),
         (

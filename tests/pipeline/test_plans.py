@@ -1,5 +1,7 @@
 """The plans of silver and gold: how many shuffles, sorts and scans each needs, and how many jobs a judgement."""
 
+import sys
+
 import pytest
 
 from analysis.busy_traces import busy_trace
@@ -100,3 +102,11 @@ def test_judging_twenty_runs_takes_as_many_jobs_as_judging_one(spark, tmp_path):
     item, twenty = (jobs_of_judging(spark, tmp_path / str(runs), runs) for runs in (1, 20))
 
     assert item == twenty <= JOBS_MAX
+
+
+def test_tasks_of_a_session_on_this_machine_run_the_interpreter_that_has_the_packages(spark, landed, monkeypatch):
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python3")  # as PySpark does without the variable
+    open_landed(spark, landed.dataset.uri)
+
+    assert spark.sparkContext.pythonExec == sys.executable
