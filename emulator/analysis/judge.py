@@ -1,6 +1,6 @@
 """The judge: reads the rows of one run once, and finds which invariants of RocketMQ held."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import merge
 from typing import Any
 
@@ -75,6 +75,29 @@ def judge_rows(source: Source, facts: RunFacts) -> Findings:
     inputs.on_read()
     rows = {oracle.table.name: oracle.findings(inputs, item, attribution) for oracle, item in of_oracles}
     return _findings(rows, measured, inputs, attribution)
+
+
+def judge_tables(source: Source, facts: RunFacts, names: Collection[str]) -> Mapping[str, tuple[Any, ...]]:
+    """What some oracles find in the rows of a run; no other oracle, and no measure, follows the rows.
+
+    Args:
+        source: of the rows.
+        facts: of the run.
+        names: of the tables of these oracles, see `ORACLE_TABLES`.
+
+    Returns:
+        Mapping name -> the rows of the table.
+    """
+    inputs = SharedInputs(facts)
+    attribution = Attribution(inputs)
+    of_oracles = [(oracle, oracle.watch(inputs)) for oracle in ORACLES if oracle.table.name in names]
+    for _ in inputs.refused.hear(source.frames()):
+        pass
+    reads = [item for oracle, _ in of_oracles for item in oracle.reads]
+    watched = (*inputs.watchers_of(reads), *attribution.watchers, *(item for _, item in of_oracles))
+    _read(source, watched, facts)
+    inputs.on_read()
+    return {oracle.table.name: oracle.findings(inputs, item, attribution) for oracle, item in of_oracles}
 
 
 @attrs.frozen

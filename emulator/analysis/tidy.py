@@ -3,7 +3,7 @@
 `TABLES` lists them. The same columns hold for one run and for many: readers of many runs put `run` in front.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from emulator.analysis.findings.impact import IMPACTS
@@ -13,6 +13,7 @@ from emulator.analysis.judge import broken
 from emulator.analysis.measures.measured import MEASURED
 from emulator.analysis.oracles.every import ORACLES
 from emulator.analysis.report import Report, symptoms
+from emulator.analysis.run_head import RunHead
 from emulator.analysis.run_measures import MEASURES, measures_of
 
 if TYPE_CHECKING:
@@ -93,10 +94,24 @@ def schema_of_runs(name: str) -> "pa.Schema":
 
 def labelled(report: Report, name: str) -> "pa.Table":
     """One table of one run with the columns of `schema_of_runs`."""
+    return _labelled(table_of(report, name), report.run_id, None if name == RUNS else report.seed)
+
+
+def labelled_rows(name: str, rows: Sequence[Any], head: RunHead) -> "pa.Table":
+    """As `labelled`, of the rows of one table of `TABLES` without a report about the run.
+
+    Args:
+        name: of the table.
+        rows: its rows.
+        head: of the run.
+    """
+    return _labelled(TABLES[name].arrow(rows, head.names), head.run, head.seed)
+
+
+def _labelled(table: "pa.Table", run: str, seed: int | None) -> "pa.Table":
     import pyarrow as pa
 
-    table = table_of(report, name)
     count = table.num_rows
-    if name != RUNS:
-        table = table.add_column(0, "seed", pa.array([report.seed] * count, pa.int64()))
-    return table.add_column(0, "run", pa.array([report.run_id] * count, pa.string()))
+    if seed is not None:
+        table = table.add_column(0, "seed", pa.array([seed] * count, pa.int64()))
+    return table.add_column(0, "run", pa.array([run] * count, pa.string()))

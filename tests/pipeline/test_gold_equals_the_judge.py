@@ -145,6 +145,12 @@ def test_tables_that_read_few_rows_equal_the_judge(landed, expected, reads):
         assert sorted(row.row for row in every if row.table == name) == rows(expected[name]), name
 
 
+@pytest.mark.parametrize("names", [("overlaps",), ("views", "membership")])
+def test_tables_of_some_oracles_equal_the_judge(landed, expected, names):
+    by_oracles = gold(landed.bronze, *names).toArrow()
+    assert rows(by_oracles) == rows(pa.concat_tables([expected[name] for name in names]))
+
+
 @pytest.mark.parametrize("name", BY_WINDOWS)
 def test_what_windows_find_is_what_the_sweep_finds(landed, name):
     by_windows, by_sweep = gold(landed.bronze, name), found(landed.bronze, name)

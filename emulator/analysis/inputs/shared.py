@@ -1,6 +1,6 @@
 """The shared inputs of one run, read once for all oracles and measures."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 from emulator.analysis.inputs.administrators import Administrators
@@ -74,6 +74,13 @@ class Input(StrEnum):
     """When no member of a group could consume a queue, since faults that last kept all of them from its broker."""
 
 
+_OF_EXPLANATIONS = (
+    *(Input.PRESENCE, Input.MESSAGES, Input.HOLDINGS, Input.OWNERS, Input.SERVICES),
+    *(Input.DISTURBANCES, Input.ADMINISTRATORS, Input.REFUSED, Input.BLOCKED, Input.FAILING),
+)
+"""Inputs that explanations of findings read: for windows, the first agreement, and the chains of causes."""
+
+
 class SharedInputs:
     """What oracles and measures read besides the rows of their own keys.
 
@@ -126,6 +133,15 @@ class SharedInputs:
             ),
             *(self.holdings, self.services, self.busy_pools, self.busy_listeners),
         )
+
+    def watchers_of(self, reads: Collection[Input]) -> tuple[Watcher, ...]:
+        """Those that have to read rows for some oracles, in the order of `Feed`.
+
+        Args:
+            reads: the inputs that these oracles declare.
+        """
+        left_out = [getattr(self, item) for item in Input if item not in _OF_EXPLANATIONS and item not in reads]
+        return tuple(watcher for watcher in self.watchers if not any(watcher is item for item in left_out))
 
     def on_read(self) -> None:
         """All rows of the run have been read, and all watchers have finished."""

@@ -52,6 +52,8 @@ ORACLES: tuple[Oracle[Any, Any], ...] = (
     PROXIES,
 )
 """All oracles, by number."""
+ORACLE_TABLES = tuple(item.table.name for item in ORACLES)
+"""Names of the tables of their findings."""
 TITLES = {item.id: item.title for item in ORACLES}
 """Mapping id -> the invariant in RocketMQ's terms."""
 HARM_ORDER = (

@@ -122,7 +122,8 @@ class Oracle(Generic[F, W]):
     definition: ClassVar[str]
     """What is found, and what of it is a violation, for people."""
     reads: ClassVar[tuple[Input, ...]]
-    """The shared inputs that it reads."""
+    """The shared inputs that it reads: where its table alone is wanted, no others follow the rows of a run, but those
+    of explanations."""
     table: FindingTable[F]
     """Of its findings."""
     in_shares: ClassVar[bool] = False
