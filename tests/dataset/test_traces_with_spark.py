@@ -211,9 +211,9 @@ def test_lag_says_of_which_variant_and_seed_it_is(landed):
     assert {row["start_ns"] % (10 * 10**9) for row in rows} == {0}
 
 
+@pytest.mark.usefixtures("views")
 def test_each_queue_has_its_lag_in_a_view_too(landed):
-    landed.register("of_queues")
-    rows = landed.spark.sql("select * from of_queues_lag_by_queue").collect()
+    rows = landed.spark.sql("select * from one_lag_by_queue").collect()
 
     assert {(row.variant, row.seed, row.topic, row.queue_id) for row in rows} == {("two-consumers", 1, "t", 0)}
     assert sorted(row.start_ns for row in rows) == sorted(row.start_ns for row in landed.lag().collect())
