@@ -22,15 +22,15 @@ class Bronze:
         """A table of the trace."""
         return self.tables[table.name]
 
-    def derived(self, what: Hashable, make: Callable[[], DataFrame]) -> DataFrame:
+    def derived(self, key: Hashable, make: Callable[[], DataFrame]) -> DataFrame:
         """A frame that is made of these tables, made when it is asked for first.
 
         Half a second of calls to Java describes the rows that a sweep reads, and dozens of gold tables read the same.
 
         Args:
-            what: says which frame it is.
+            key: says which frame it is.
             make: makes it.
         """
-        if what not in self._derived:
-            self._derived[what] = make()
-        return self._derived[what]
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
