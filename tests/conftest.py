@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import atexit
 import gc
 import os
 import signal
@@ -43,7 +44,8 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_sessionfinish() -> None:
+@atexit.register
+def _thaw() -> None:
     """What is frozen is never freed, and extension modules complain of it at the end of the process."""
     _frozen.close()
 
