@@ -217,6 +217,12 @@ def there(whole, tmp_path, request):
     return shutil.copytree(whole, tmp_path / "there", symlinks=True, ignore=at_the_top)
 
 
+@pytest.fixture(autouse=True)
+def _no_run_is_about_to_begin(monkeypatch):
+    """`watch` gives a directory that is no run some seconds to become one."""
+    monkeypatch.setattr("emulator.dataset.following.open_watched.__defaults__", (0.0,))
+
+
 def needed(arguments):
     """The arguments, the campaigns of a campaign, and the killed run, which stands for a run without a manifest."""
     held = {"CAMPAIGN": "CAMPAIGNS", "RUN": "KILLED"}
