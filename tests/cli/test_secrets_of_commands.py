@@ -59,7 +59,7 @@ CAMPAIGN = f"""
 [campaign]
 name = "signed"
 scenario = "signed.toml"
-seeds = "1-2"
+seeds = "1"
 keep = "all"
 [[variant]]
 name = "changed"
