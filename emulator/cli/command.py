@@ -11,8 +11,8 @@ from typing import NoReturn
 
 _BAD_INPUT, _INTERRUPTED = 2, 130
 _NEW_OBJECTS_MAX = 20_000
-"""So many objects more than were freed make Python look for garbage. By default, 700, it looks a hundred times while the
-command line is imported, which makes objects that stay."""
+"""So many objects more than were freed make Python look for garbage. By default, 700, it looks a hundred times while
+the command line is imported, which makes objects that stay."""
 _OUT_OF_MEMORY = b"rmqemu: out of memory while it was loaded; nothing was done\n"
 
 
