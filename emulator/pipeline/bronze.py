@@ -1,6 +1,6 @@
 """Bronze: the landed tables of runs as DataFrames."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 import attrs
 from pyspark.sql import DataFrame
@@ -16,7 +16,21 @@ class Bronze:
     """One row per run, with all that judging needs besides the rows; see `emulator.lake.layout`."""
     tables: Mapping[str, DataFrame]
     """Mapping name -> table of the trace."""
+    _derived: dict[Hashable, DataFrame] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def table(self, table: TraceTable) -> DataFrame:
         """A table of the trace."""
         return self.tables[table.name]
+
+    def derived(self, key: Hashable, make: Callable[[], DataFrame]) -> DataFrame:
+        """A frame that is made of these tables, made when it is asked for first.
+
+        Half a second of calls to Java describes the rows that a sweep reads, and dozens of gold tables read the same.
+
+        Args:
+            key: says which frame it is.
+            make: makes it.
+        """
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]

@@ -72,6 +72,10 @@ def packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFram
     Returns:
         A frame with `COLUMNS`, in any order.
     """
+    return bronze.derived((reads, rows_per_share), lambda: _packed(bronze, reads, rows_per_share))
+
+
+def _packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFrame:
     every = _heads(bronze.runs)
     if reads.frames:
         every = every.unionAll(_frames(bronze))

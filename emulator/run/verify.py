@@ -1,5 +1,7 @@
 """Verification: repeating a run and comparing the two traces."""
 
+import atexit
+import gc
 import os
 import subprocess
 import sys
@@ -117,4 +119,5 @@ def main(run: str, runs: str, *options: str) -> None:
 
 
 if __name__ == "__main__":
+    atexit.register(gc.freeze)  # as the command does: Python has not to look through all that was imported at its end
     main(*sys.argv[1:])

@@ -30,7 +30,7 @@ NAME = "small-campaign"
 def whole(tmp_path_factory):
     """A campaign that was run from begin to end, and what the command said."""
     folder = tmp_path_factory.mktemp("whole")
-    file = write_campaign(folder, **{'"1-4"': '"1-4"\nkeep = "all"'})
+    file = write_campaign(folder, **{'"1-4"': '"1-2"\nkeep = "all"'})
     done = rmqemu("campaign", file, "--jobs", "2", cwd=folder)
     return folder, done
 
@@ -45,19 +45,19 @@ def test_each_case_is_one_row_and_the_last_line_is_the_directory(whole):
 
     assert done.stdout.splitlines()[-1] == f"campaigns/{NAME}"
     assert done.returncode == 0
-    assert outcomes.num_rows == 8
+    assert outcomes.num_rows == 4
     assert outcomes["verdict"].unique().to_pylist() == ["valid"]
     assert outcomes["outcome"].unique().to_pylist() == ["complete"]
     assert min(outcomes["cpu_s"].to_pylist()) > 0
     assert "Traceback" not in done.stderr
-    assert len(ET.parse(folder / "campaigns" / NAME / "junit.xml").findall(".//testcase")) == 8
+    assert len(ET.parse(folder / "campaigns" / NAME / "junit.xml").findall(".//testcase")) == 4
     assert not (folder / "campaigns" / NAME / ".under-way").exists()
 
 
 def test_a_run_of_a_campaign_is_that_of_the_command_that_it_prints(whole):
     folder, _ = whole
     dataset = CampaignResults(folder / "campaigns" / NAME)
-    row = next(row for row in dataset.outcomes().to_pylist() if (row["variant"], row["seed"]) == ("calm", 3))
+    row = next(row for row in dataset.outcomes().to_pylist() if (row["variant"], row["seed"]) == ("calm", 2))
     words = shlex.split(row["command"].replace(str(folder), "."))
     done = rmqemu(*words[1:], cwd=folder)
 
@@ -77,7 +77,7 @@ def test_a_campaign_that_is_whole_is_not_run_again(whole):
 
 
 def test_the_number_of_jobs_changes_nothing(whole, tmp_path):
-    rmqemu("campaign", write_campaign(tmp_path), "--jobs", "1", cwd=tmp_path)
+    rmqemu("campaign", write_campaign(tmp_path, **{'"1-4"': '"1-2"'}), "--jobs", "1", cwd=tmp_path)
 
     item, two = (CampaignResults(folder / "campaigns" / NAME).outcomes() for folder in (tmp_path, whole[0]))
     assert costless(item) == costless(two)
@@ -204,17 +204,34 @@ def begun(folder, at_least=5):
     return process
 
 
-def test_after_a_kill_the_same_command_goes_on(tmp_path):
-    campaign = tmp_path / "campaigns" / NAME
-    process = begun(tmp_path)
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A campaign that was killed while another command wanted to run it, too, and what that one said."""
+    folder = tmp_path_factory.mktemp("killed")
+    process = begun(folder)
+    other = rmqemu("campaign", "campaign.toml", cwd=folder)
     process.kill()
     process.communicate()
+    return folder, other
+
+
+def test_a_campaign_is_run_by_one_command_at_a_time(killed):
+    _, other = killed
+
+    assert other.returncode == 2
+    line = f"rmqemu: campaigns/{NAME} is being run by another process; wait until it has ended"
+    assert other.stderr.splitlines()[-1] == line
+
+
+def test_after_a_kill_the_same_command_goes_on(killed):
+    folder, _ = killed
+    campaign = folder / "campaigns" / NAME
     there = cases_with_lines(campaign)
     (part,) = (campaign / "parts").iterdir()
     with part.open("ab") as file:
         file.write(b'{"variant": "calm", "se')  # as a kill in the middle of a write would leave it
-    write_campaign(tmp_path, **{'"1-4"': '"1-6"'})
-    done = rmqemu("campaign", "campaign.toml", cwd=tmp_path)
+    write_campaign(folder, **{'"1-4"': '"1-6"'})
+    done = rmqemu("campaign", "campaign.toml", cwd=folder)
     cases = [line["variant"] + str(line["seed"]) for line in map(_json, lines_of(campaign)) if line]
 
     assert 5 <= len(there) < 400
@@ -246,17 +263,6 @@ def test_ctrl_c_says_what_is_retained_and_how_to_go_on(tmp_path):
     )
     assert "Traceback" not in stderr
     assert not (tmp_path / "campaigns" / NAME / ".under-way").exists()
-
-
-def test_a_campaign_is_run_by_one_command_at_a_time(tmp_path):
-    process = begun(tmp_path)
-    other = rmqemu("campaign", "campaign.toml", cwd=tmp_path)
-    process.kill()
-    process.communicate()
-
-    assert other.returncode == 2
-    line = f"rmqemu: campaigns/{NAME} is being run by another process; wait until it has ended"
-    assert other.stderr.splitlines()[-1] == line
 
 
 def test_a_full_disk_ends_the_campaign_with_one_line_and_counts_for_no_run(tmp_path):

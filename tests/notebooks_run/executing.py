@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -22,6 +21,8 @@ _CELL_TIMEOUT_S = 240
 
 async def execute(path: Path, folder: Path) -> nbformat.NotebookNode:
     """The notebook with fresh outputs; it runs in a folder that has the examples with it."""
+    from nbclient import NotebookClient  # takes half a second, in each worker that only collects its tests
+
     notebook = nbformat.read(path, as_version=4)
     (folder / "notebooks").mkdir(parents=True)
     shutil.copytree(ROOT / "examples", folder / "examples")

@@ -4,7 +4,6 @@ import textwrap
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from support.rmqemu_process import write_small
 
@@ -30,6 +29,8 @@ CELLS = (
 @pytest.mark.slow
 @pytest.mark.spark
 def test_the_cell_shows_the_end_of_a_run_that_another_cell_has_ended(tmp_path, own_jupyter):
+    from nbclient import NotebookClient
+
     write_small(tmp_path)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(textwrap.dedent(cell)) for cell in CELLS])
     client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})

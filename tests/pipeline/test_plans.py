@@ -98,10 +98,10 @@ def jobs_of_judging(spark, folder, runs):
     return jobs(spark) - before
 
 
-def test_judging_twenty_runs_takes_as_many_jobs_as_judging_one(spark, tmp_path):
-    item, twenty = (jobs_of_judging(spark, tmp_path / str(runs), runs) for runs in (1, 20))
+def test_judging_eight_runs_takes_as_many_jobs_as_judging_one(spark, tmp_path):
+    item, eight = (jobs_of_judging(spark, tmp_path / str(runs), runs) for runs in (1, 8))
 
-    assert item == twenty <= JOBS_MAX
+    assert item == eight <= JOBS_MAX
 
 
 def test_tasks_of_a_session_on_this_machine_run_the_interpreter_that_has_the_packages(spark, landed, monkeypatch):

@@ -13,10 +13,13 @@ from emulator.network.guests.address_book import AddressBook, ListenAddress
 from emulator.spec import load
 from emulator.spec.model.addresses import node_ports
 from emulator.spec.reading.bundled import example
-from support.rmqemu_process import COMMAND, SMALL
+from support.forked_command import forked
+from support.rmqemu_process import SMALL
 from why.why_runs import busy, requested, switch_off
 
 PROGRAM = "rmqemu "
+_SECONDS_MAX = 900
+"""Of a command: a campaign of twenty seeds takes minutes on a slow machine."""
 Preparation = Callable[["Workshop"], None]
 """Makes files or runs that a command needs, in the folder of the workshop."""
 
@@ -55,12 +58,9 @@ class Workshop:
 
     def _executed(self, command: str) -> list[str]:
         words = command.removeprefix(PROGRAM).split()
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("RMQEMU_", "COLUMNS"))}
+        environment = {name: None for name in os.environ if name.startswith(("RMQEMU_", "COLUMNS"))}
         # Both engines print the same, and Spark takes long to start.
-        environment["RMQEMU_ENGINE"] = "local"
-        done = subprocess.run(
-            [*COMMAND, *words], cwd=self.folder, env=environment, capture_output=True, text=True, check=False
-        )
+        done = forked(words, self.folder, {**environment, "RMQEMU_ENGINE": "local"}, timeout_s=_SECONDS_MAX)
         if done.returncode not in (0, 1) or not done.stdout:
             raise CommandError(f"`{command}`: exit status {done.returncode}\n{done.stderr}")
         return [line.rstrip() for line in done.stdout.replace(f"{self.folder}/", "").splitlines()]
@@ -116,10 +116,13 @@ def silent_member(workshop: Workshop) -> None:
 
 
 def two_silent_members(workshop: Workshop) -> None:
-    """The same with two seeds, as the campaign `fewer`."""
+    """The same with two seeds and the two variants that are compared, as the campaign `fewer`."""
     text = example("campaigns/silent_member.toml").read_text(encoding="utf-8")
     text = text.replace('seeds = "1-20"', 'seeds = "1-2"').replace('name = "silent-member"', 'name = "fewer"', 1)
-    (workshop.folder / "fewer.toml").write_text(text, encoding="utf-8")
+    before, name, rest = text.partition('[[variant]]\nname = "sooner-and-untold"')
+    after = rest.partition("[scenario]\n")
+    assert name, "the example has another third variant"
+    (workshop.folder / "fewer.toml").write_text(f"{before}{after[1]}{after[2]}", encoding="utf-8")
     workshop.output("rmqemu campaign fewer.toml")
 
 

@@ -38,7 +38,8 @@ def forked(arguments, cwd, environment, timeout_s=60):
     Args:
         arguments: of the command, as texts.
         cwd: its folder.
-        environment: variables that it gets with those of the tests; Python itself has read its own before the fork.
+        environment: variables that it gets with those of the tests, None for one that it does not get; Python itself
+            has read its own before the fork.
         timeout_s: after which it is killed.
 
     Returns:
@@ -58,7 +59,11 @@ def forked(arguments, cwd, environment, timeout_s=60):
 
 def _command(arguments, cwd, environment, reported):
     os.chdir(cwd)
-    os.environ.update(environment)
+    for name, value in environment.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
     for number, path in enumerate(reported, start=1):
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(opened, number)

@@ -4,7 +4,6 @@ import json
 import urllib.request
 from contextlib import contextmanager
 
-from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 BUCKET = "traces"
@@ -14,6 +13,8 @@ READ = ["s3:GetObject", "s3:ListBucket"]
 @contextmanager
 def object_store():
     """A store; yields the variables of the environment by which its clients find it."""
+    from moto.server import ThreadedMotoServer  # takes half a second, in each worker that only collects its tests
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -13,8 +13,11 @@ FOR_TINY_FRAMES = {
 
 @pytest.fixture(scope="session")
 def spark():
-    from emulator.dataset.spark import spark_session
+    from emulator.dataset.spark import import_nothing_from_here, spark_session
 
-    session = spark_session("local[2]", app_name="rmqemu-tests", settings=FOR_TINY_FRAMES)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONSAFEPATH", "")  # so that what follows is undone
+        import_nothing_from_here()  # as for a command: workers get what the environment has when Java starts
+        session = spark_session("local[2]", app_name="rmqemu-tests", settings=FOR_TINY_FRAMES)
     yield session
     session.stop()
