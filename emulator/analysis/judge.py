@@ -14,7 +14,7 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.measures.lost_topics import FirstStored
 from emulator.analysis.measures.measured import Measured
-from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.analysis.report import Report, RulesVerdict
 from emulator.analysis.run_head import RunHead, head_of
 from emulator.history.rows.feed import OrderedRows, Source, Watcher, watch

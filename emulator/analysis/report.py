@@ -19,7 +19,7 @@ from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.measures.lag import LATENCIES
 from emulator.analysis.measures.measured import MEASURED, SERIES
 from emulator.analysis.measures.measured_symptoms import measured_symptoms
-from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.spec.model.service_limits import ServiceLimits
 

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 import attrs
 import pyarrow as pa
 
+from emulator.analysis.arrow_tables import tables_of
 from emulator.analysis.judge import judge_run
 from emulator.analysis.report import RulesVerdict, Service
-from emulator.analysis.tidy import tables_of
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, remove

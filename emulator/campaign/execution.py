@@ -13,9 +13,9 @@ from emulator.campaign.campaign import Campaign, Case
 from emulator.campaign.case import DiskError
 from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import DATASET, UNLANDED, CampaignDirectory, CampaignError, claim
-from emulator.campaign.here import Terms
 from emulator.campaign.junit import JUNIT_FILE, junit
 from emulator.campaign.landing import CampaignLanding
+from emulator.campaign.on_this_machine import Terms
 from emulator.campaign.results import WORDS, CaseResult, Outcome
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located

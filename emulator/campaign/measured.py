@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from emulator.analysis.arrow_tables import RUNS, SYMPTOMS
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.run_measures import MEASURES
-from emulator.analysis.tidy import RUNS, SYMPTOMS
 from emulator.campaign.campaign import Case
 from emulator.campaign.results import CaseResult
 

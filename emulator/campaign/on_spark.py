@@ -23,8 +23,8 @@ from emulator.campaign.campaign import Case
 from emulator.campaign.case import DiskError
 from emulator.campaign.directory import CampaignDirectory, CampaignError, first_lines, opened
 from emulator.campaign.first_difference import difference
-from emulator.campaign.here import TICK_S, Terms, execute_here
 from emulator.campaign.landing import CampaignLanding
+from emulator.campaign.on_this_machine import TICK_S, Terms, execute_here
 from emulator.campaign.results import CaseResult
 from emulator.dataset.connect import is_connect
 from emulator.dataset.failures import gist

@@ -9,8 +9,8 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emulator.analysis.arrow_tables import RUNS, SYMPTOMS, schema_of
 from emulator.analysis.report import RulesVerdict, Service
-from emulator.analysis.tidy import RUNS, SYMPTOMS, schema_of
 from emulator.base.text import listed
 from emulator.campaign.campaign import BASELINE, Case
 from emulator.campaign.directory import CampaignError

@@ -23,7 +23,7 @@ from emulator.base.rich_texts import TextTable
 from emulator.cli.judging import Judging
 from emulator.cli.limits import read_limits, with_limits
 from emulator.cli.terminal import BAD_INPUT, complain, first_screen_console, tables_console, warn_of_changed_log
-from emulator.dataset.judged import JudgedReports
+from emulator.dataset.judged_reports import JudgedReports
 from emulator.lake.sources import is_dataset
 from emulator.trace.run_directory import open_run
 from emulator.why.worst import causes_of_symptoms

@@ -10,7 +10,7 @@ from emulator.base.extra import require_extra
 from emulator.campaign.campaign import Campaign, Case, cores
 from emulator.campaign.directory import CampaignDirectory
 from emulator.campaign.execution import Engine, Judge
-from emulator.campaign.here import Terms, execute_here
+from emulator.campaign.on_this_machine import Terms, execute_here
 from emulator.campaign.results import CaseResult
 from emulator.cli.judging import THIS_PROCESS, Judging, name_engine
 from emulator.cli.terminal import complain
@@ -69,7 +69,7 @@ def _placed(judging: Judging, chosen: Chosen, jobs: int, *, has_jobs: bool) -> J
     """
     from emulator.dataset.java import JavaNotFoundError, ensure_java
     from emulator.dataset.sessions import find_where
-    from emulator.dataset.where import Origin
+    from emulator.dataset.spark_location import Origin
 
     where = find_where(judging.master, judging.remote, note=lambda _: None)
     if where.remote is not None and where.origin is not Origin.SERVER:
@@ -120,7 +120,7 @@ class _OnSpark:
     def judge(self, uri: str, left: int) -> None:
         """Judge the runs of a dataset that its gold lacks."""
         from emulator.dataset.failures import spark_errors
-        from emulator.dataset.landed import LandedRuns
+        from emulator.dataset.landed_runs import LandedRuns
         from emulator.dataset.progress import spark_progress
         from emulator.dataset.sessions import describe
         from emulator.lake.snapshot import open_dataset

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 
-from emulator.analysis.oracles.every import TITLES
+from emulator.analysis.oracles.catalogue import TITLES
 from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.run_measures import MEASURES, Measure
 from emulator.base.amounts import Amounts, heading_with_unit, unit_of

@@ -58,7 +58,7 @@ def _compare_runs(
     from emulator.analysis.rendering.picture import draw_two
     from emulator.comparison import compare_runs
     from emulator.comparison.comparison_text import comparison_lines
-    from emulator.comparison.judged import JudgedPair
+    from emulator.comparison.judged_pair import JudgedPair
     from emulator.trace.run_directory import open_run
 
     if as_json:

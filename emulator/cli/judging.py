@@ -15,7 +15,7 @@ from emulator.base.extra import require_extra
 from emulator.base.printing import print_line
 from emulator.cli.terminal import complain
 from emulator.dataset.engine import ROWS_FOR_SPARK, EngineChoice, EngineName, Work, choose_engine
-from emulator.dataset.judged import JudgedReports, judge_runs
+from emulator.dataset.judged_reports import JudgedReports, judge_runs
 from emulator.lake.sources import is_dataset
 from emulator.trace.run_directory import open_run
 
@@ -73,7 +73,7 @@ class Judging:
 
     def _of_dataset(self, uri: str) -> JudgedReports:
         """Judge the runs of a dataset, which needs Spark."""
-        from emulator.dataset.judged import reports_of
+        from emulator.dataset.judged_reports import reports_of
 
         with self._landed(uri) as landed:
             return JudgedReports(tuple(reports_of(landed)), ())
@@ -85,7 +85,7 @@ class Judging:
             raise UserError(f"--engine local: {uri} is a dataset, which Spark judges; expected run directories")
         require_extra("a dataset")
         from emulator.dataset.failures import spark_errors
-        from emulator.dataset.landed import LandedRuns
+        from emulator.dataset.landed_runs import LandedRuns
         from emulator.dataset.progress import spark_progress
         from emulator.dataset.sessions import describe, open_command_session
         from emulator.lake.snapshot import open_dataset
@@ -113,7 +113,7 @@ class Judging:
 
 def _on_spark(session: Any, runs: Sequence[str | Path], why: str) -> JudgedReports:
     from emulator.dataset.failures import spark_errors
-    from emulator.dataset.judged import judge_on_spark
+    from emulator.dataset.judged_reports import judge_on_spark
     from emulator.dataset.progress import spark_progress
     from emulator.dataset.sessions import describe
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import typer
 
-from emulator.analysis.oracles.every import TITLES
+from emulator.analysis.oracles.catalogue import TITLES
 from emulator.base.printing import print_line
 from emulator.base.text import nearest
 from emulator.campaign.campaign import TIMEOUT_MS, Case

@@ -8,9 +8,9 @@ from emulator.base.amounts import Amounts, heading_with_unit
 from emulator.base.text import shortened
 from emulator.comparison.beliefs import OWNERS, HeldDifference, HeldInRun
 from emulator.comparison.compare import LASTING_NS, RunComparison
-from emulator.comparison.followed import followed_from
+from emulator.comparison.consequences import followed_from
 from emulator.comparison.headline import headline
-from emulator.comparison.judged import JudgedPair
+from emulator.comparison.judged_pair import JudgedPair
 from emulator.comparison.rows import ComparedRow
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.run_directory import RunDirectory

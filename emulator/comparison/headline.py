@@ -13,7 +13,7 @@ from emulator.analysis.report import Report, most_severe
 from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
 from emulator.base.amounts import Amounts, counted, unit_of
 from emulator.comparison.compare import RunComparison
-from emulator.comparison.judged import JudgedPair
+from emulator.comparison.judged_pair import JudgedPair
 from emulator.spec.model.differences import ScenarioDifference
 
 _SIMILAR_TIMES = 1.5

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from emulator.base.text import nearest
-from emulator.console.timing import span_ms
+from emulator.console.time_verbs import span_ms
 from emulator.console.verb import Lines, Verb, VerbError, Words
 
 if TYPE_CHECKING:

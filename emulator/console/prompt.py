@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import trio
 
 from emulator.base.rich_texts import Console, Text, TextTable
-from emulator.console.acting import PLACES
+from emulator.console.act_verbs import PLACES
 from emulator.console.line_printer import LinePrinter
-from emulator.console.looking import ALL, matrix_of, shared_subjects
 from emulator.console.matrix import Matrix, MatrixRow
 from emulator.console.session import Session
+from emulator.console.state_verbs import ALL, matrix_of, shared_subjects
 from emulator.console.verb import VerbError, split
 from emulator.spec.model.addresses import places
 from faults.catalogue import CHAOS_NAMES

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from emulator.console.acting import ACTING
-from emulator.console.breaking import BREAKING
+from emulator.console.act_verbs import ACTING
 from emulator.console.by_hand import scenario_by_hand
+from emulator.console.fault_verbs import BREAKING
 from emulator.console.load import LOAD
-from emulator.console.looking import ASKING, LOOKING
 from emulator.console.scripts import SCRIPTING
-from emulator.console.timing import TIMING
+from emulator.console.state_verbs import ASKING, LOOKING
+from emulator.console.time_verbs import TIMING
 from emulator.console.verb import Lines, Verb, VerbError, Words, no_such_verb
 from emulator.trace.files import RunFiles, put_in_place
 from faults.plan import PlanError

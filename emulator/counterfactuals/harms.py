@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import attrs
 
 from emulator.analysis.findings.cause_share import CauseShare
-from emulator.analysis.oracles.every import broken_invariants
+from emulator.analysis.oracles.catalogue import broken_invariants
 from emulator.analysis.report import Report, most_severe
 
 Harm = tuple[str, str]

@@ -10,7 +10,7 @@ import attrs
 
 from emulator.analysis.findings.impact import IMPACTS
 from emulator.analysis.judge import judge_run
-from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.base.errors import UserError
 from emulator.base.frozen_objects import frozen_objects
 from emulator.campaign.campaign import TIMEOUT_MS, cores

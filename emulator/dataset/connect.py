@@ -15,7 +15,7 @@ from emulator.base.errors import UserError
 from emulator.base.extra import INSTALL
 from emulator.dataset.masters import MasterError, unreachable
 from emulator.dataset.spark import running_session
-from emulator.dataset.where import address_of, without_parameters
+from emulator.dataset.spark_location import address_of, without_parameters
 
 _PACKAGES = {
     "grpcio": "grpc",

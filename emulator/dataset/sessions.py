@@ -29,7 +29,7 @@ from emulator.dataset.spark import (
     running_session,
     spark_session,
 )
-from emulator.dataset.where import Origin, Where, where_to_run
+from emulator.dataset.spark_location import Origin, Where, where_to_run
 from emulator.dataset.workers import WORKERS_S, require_same_package, require_workers
 
 UI = "RMQEMU_SPARK_UI"

@@ -4,8 +4,8 @@
         gold.json                     the snapshot: which files gold has, and which runs they are about
         <table>/part-<task>-*.parquet
 
-Each table has `run` and `seed` in front, and then the columns of `emulator.analysis.tidy`. Tasks write files; they
-belong to gold once the snapshot lists them, which is replaced as a whole.
+Each table has `run` and `seed` in front, and then the columns of `emulator.analysis.arrow_tables`. Tasks write files;
+they belong to gold once the snapshot lists them, which is replaced as a whole.
 """
 
 import uuid
@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from emulator.analysis.arrow_tables import RUNS, TABLES, labelled, schema_of_runs
 from emulator.analysis.report import Report
-from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
 from emulator.lake.errors import DamagedDatasetError, DatasetError
 from emulator.lake.files import PartFiles
 from emulator.lake.filesystems import Location, located

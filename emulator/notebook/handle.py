@@ -16,8 +16,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedCo
 from emulator.base.extra import require_extra
 from emulator.base.rich_texts import Console
 from emulator.cluster.cluster import endpoints, namesrv_addr, proxy_namesrv_addr
-from emulator.console.looking import LOOKING
 from emulator.console.session import Session
+from emulator.console.state_verbs import LOOKING
 from emulator.console.verb import Verb, VerbError
 from emulator.console.verbs import VERBS
 from emulator.network.guests.address_book import ListenAddresses

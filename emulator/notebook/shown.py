@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from emulator.analysis.rendering.palette import OWNER_COLOURS
-from emulator.console.looking import SHARED_KINDS
 from emulator.console.session import Session
+from emulator.console.state_verbs import SHARED_KINDS
 from emulator.history.beliefs import HeldBelief
 from emulator.machine.host import EmulatedHost
 from emulator.machine.power import PowerState

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
-from emulator.analysis.tidy import RUNS
+from emulator.analysis.arrow_tables import RUNS
 from emulator.campaign.dataset import CampaignResults
 from emulator.dataset.engine import EngineName
-from emulator.dataset.judged import JudgedReports, judge_on_spark, judge_runs
+from emulator.dataset.judged_reports import JudgedReports, judge_on_spark, judge_runs
 from emulator.notebook.raw_frames import TracesError
 from emulator.trace.index import INDEX
 from emulator.trace.segments import FOLDER
 from nodes.fields import shown
 
 if TYPE_CHECKING:
-    from emulator.dataset.landed import LandedRuns
+    from emulator.dataset.landed_runs import LandedRuns
 
 _EXPECTED = "a run directory, a folder of runs, a campaign, or a dataset"
 NO_PATH = f"expected a path: {_EXPECTED}"

@@ -4,7 +4,7 @@ Every frame begins with the columns run, variant and seed. Times are emulated
 nanoseconds since the run began (`_ns`), durations also seconds (`duration_s`);
 an interval that had not ended with its run ends there, and is censored. Nodes
 have their names in place of addresses. Frames of findings
-(`emulator.analysis.tidy.TABLES`) exist for every run, frames of rows (`lag`,
+(`emulator.analysis.arrow_tables.TABLES`) exist for every run, frames of rows (`lag`,
 `sends`, `rates`, `beliefs`, `log`) for those whose traces are there.
 `notebooks/TABLES.md` says what each column means.
 """
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
+from emulator.analysis.arrow_tables import TABLES
 from emulator.analysis.rendering.shown_report import ShownReport
 from emulator.analysis.rendering.shown_report import shown as shown_report
 from emulator.analysis.report import RulesVerdict
 from emulator.analysis.run_measures import MEASURES
-from emulator.analysis.tidy import TABLES
 from emulator.base.text import listed, nearest
 from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import is_campaign
@@ -43,7 +43,7 @@ from emulator.why.answer import answer_of_run
 from nodes.beliefs import BeliefKind
 
 if TYPE_CHECKING:
-    from emulator.dataset.landed import LandedRuns, Session
+    from emulator.dataset.landed_runs import LandedRuns, Session
 
 
 @overload
@@ -86,7 +86,7 @@ def traces(*paths: Any, engine: EngineName | str = EngineName.LOCAL) -> "Traces 
 
 def _landed(spark: "Session", paths: Sequence[Path | str]) -> "LandedRuns":
     """The tables of a dataset, also of that of a campaign; runs are landed first, for as long as this process runs."""
-    from emulator.dataset.landed import land_for_now, open_landed  # noqa: PLC0415 - Spark takes seconds to import
+    from emulator.dataset.landed_runs import land_for_now, open_landed  # noqa: PLC0415 - Spark takes seconds to import
 
     if len(paths) == 1 and is_dataset(paths[0]):
         return open_landed(spark, paths[0])
@@ -114,7 +114,7 @@ def _dataset_of(place: Path) -> str | None:
 
 def _opened(uri: Path | str) -> "LandedRuns":
     """A dataset in a session where the environment, the warm server or this process has one."""
-    from emulator.dataset.landed import open_landed  # noqa: PLC0415 - Spark takes seconds to import
+    from emulator.dataset.landed_runs import open_landed  # noqa: PLC0415 - Spark takes seconds to import
     from emulator.dataset.sessions import open_session  # noqa: PLC0415 - as above
 
     dataset = open_dataset(uri)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from emulator.analysis.tidy import schema_of_runs
+from emulator.analysis.arrow_tables import schema_of_runs
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.consumption import broadcasting, consumptions, duplicates, latencies
 from emulator.pipeline.packed import EVERYTHING, MessagesRead, Reads
 from emulator.pipeline.processes import processes
 from emulator.pipeline.queue_holds import queue_holds
-from emulator.pipeline.swept import found
+from emulator.pipeline.sweep_tasks import found
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 
 
@@ -60,7 +60,7 @@ def gold(bronze: Bronze, *names: str, rows_per_share: int | None = None) -> Data
 
     Args:
         bronze: the landed tables.
-        names: of `emulator.analysis.tidy.TABLES`, or `runs`; several of `DIVERGENCES` are found together.
+        names: of `emulator.analysis.arrow_tables.TABLES`, or `runs`; several of `DIVERGENCES` are found together.
         rows_per_share: a run with more messages is divided into shares of about so many; None: no run is.
 
     Returns:

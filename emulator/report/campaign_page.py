@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from emulator.analysis.oracles.every import TITLES
+from emulator.analysis.oracles.catalogue import TITLES
 from emulator.analysis.rendering.canvas import element, titled
 from emulator.analysis.report import RulesVerdict, Service
 from emulator.analysis.run_measures import MEASURES, Measure

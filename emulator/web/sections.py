@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.base.text import shortened
-from emulator.console.looking import SHARED_KINDS
 from emulator.console.session import Session
+from emulator.console.state_verbs import SHARED_KINDS
 from emulator.console.verbs import VERBS
 from emulator.history.rows.queues import GroupQueue
 from emulator.network.link import LinkRule

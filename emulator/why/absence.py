@@ -12,7 +12,7 @@ import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE
-from emulator.why.held import STAGES, Finding, end_of, kind_of, why_no_belief
+from emulator.why.holders import STAGES, Finding, end_of, kind_of, why_no_belief
 from emulator.why.missing_signals import Silence
 from emulator.why.question import AbsenceQuestion, WhyError, no_such
 from emulator.why.words import NodeNames, listed_nodes, parts_of, seconds, value_of

@@ -9,7 +9,7 @@ from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.absence import absence
 from emulator.why.first_offset import first_offset_lines, missed_at_start_lines
 from emulator.why.group import group
-from emulator.why.held import STAGES, Finding, LastHold, end_of, holds, kind_of, why_no_belief
+from emulator.why.holders import STAGES, Finding, LastHold, end_of, holds, kind_of, why_no_belief
 from emulator.why.lag import lag, stall, stalled_first
 from emulator.why.message import message
 from emulator.why.missing_signals import Silence

@@ -8,7 +8,7 @@ from emulator.trace.schema import BELIEFS, MESSAGES, OWNERSHIP
 from emulator.why.answered_pulls import refusals
 from emulator.why.backlog import backlog, broadcasts, popped_topics, subscriptions_of, topic_of
 from emulator.why.first_offset import consume_from_where, first_offset_lines, missed_at_start_lines
-from emulator.why.held import CHANGES, Finding, LastHold, end_of, holds, known_groups
+from emulator.why.holders import CHANGES, Finding, LastHold, end_of, holds, known_groups
 from emulator.why.question import GroupQuestion, no_question_about
 from emulator.why.stalls import brokers_of
 from emulator.why.unreachable import unreachable

@@ -5,7 +5,7 @@ import attrs
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP
 from emulator.why.backlog import ON_ITS_WAY_NS, GroupBacklog, WaitingQueue, backlog
-from emulator.why.held import Finding, known_groups
+from emulator.why.holders import Finding, known_groups
 from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import subscribed_groups
 from emulator.why.question import LagQuestion, QueueQuestion, StallQuestion, WhyError, no_question_about

@@ -8,7 +8,7 @@ import attrs
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import MESSAGES, OWNERSHIP, RPC
 from emulator.why.handed_out import lost_answer, lost_answer_lines
-from emulator.why.held import Finding
+from emulator.why.holders import Finding
 from emulator.why.question import MessageQuestion, StoredAt, WhyError, no_question_about
 from emulator.why.words import NodeNames, listed_nodes, seconds
 from nodes.beliefs import ConsumptionResult, MessageEvent, OwnershipEvent

@@ -7,7 +7,7 @@ import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES, RPC
-from emulator.why.held import STAGES, end_of
+from emulator.why.holders import STAGES, end_of
 from emulator.why.question import QueueQuestion
 from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_words, listed_nodes, request_words, seconds, value_of

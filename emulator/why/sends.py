@@ -14,7 +14,7 @@ from emulator.analysis.measures.traffic import send_of
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.unreachable import DIALS
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, RPC
-from emulator.why.held import Finding
+from emulator.why.holders import Finding
 from emulator.why.question import SendsQuestion, WhyError, no_question_about
 from emulator.why.stalls import brokers_of
 from emulator.why.storm import frame_counts

@@ -12,7 +12,7 @@ from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
 from emulator.why.backlog import WaitingQueue, is_wanted, popped_topics, subscriptions_of, topic_of
 from emulator.why.handed_out import lost_answer, lost_answer_lines
-from emulator.why.held import STAGES, LastHold, holds_of
+from emulator.why.holders import STAGES, LastHold, holds_of
 from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import no_owner_lines
 from emulator.why.question import QueueQuestion

@@ -7,7 +7,7 @@ from typing import Any
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.unreachable import DIALS
 from emulator.trace.schema import BELIEFS, LIFECYCLE, RPC
-from emulator.why.held import Finding
+from emulator.why.holders import Finding
 from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_name, request_words, row_words, seconds, value_of
 from nodes.beliefs import START_FAILED, BeliefKind

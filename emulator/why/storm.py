@@ -12,7 +12,7 @@ from emulator.analysis.measures.traffic import HeldQueues, StormRequest, exchang
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.rows.row_classes import FrameCount, OwnershipRow
 from emulator.trace.schema import BELIEFS, COUNTS, FAULTS, LIFECYCLE, OWNERSHIP, RPC
-from emulator.why.held import Finding
+from emulator.why.holders import Finding
 from emulator.why.question import StormQuestion, no_question_about
 from emulator.why.stalls import brokers_of
 from emulator.why.words import NodeNames, fault_words, seconds, value_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.state.event_lines import value_in_words
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, RPC
-from emulator.why.held import Finding, end_of
+from emulator.why.holders import Finding, end_of
 from emulator.why.question import TopicQuestion, WhyError, no_question_about
 from emulator.why.words import NodeNames, in_one_line, listed_nodes, request_words, seconds, value_of
 from nodes.beliefs import BeliefKind, LifecycleEvent, MessageEvent

@@ -7,7 +7,7 @@ import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import FAULTS, MESSAGES, RPC
-from emulator.why.held import Finding
+from emulator.why.holders import Finding
 from emulator.why.question import TransactionQuestion, WhyError, no_question_about
 from emulator.why.words import NodeNames, fault_words, listed_nodes, seconds
 from faults.machine import ClockDrift, ClockJump, ClockSkew

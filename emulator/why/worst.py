@@ -13,7 +13,7 @@ from emulator.analysis.findings.cause_words import cause_words, named
 from emulator.analysis.findings.questions import Words, about_group
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS
-from emulator.analysis.oracles.every import TITLES, broken_invariants
+from emulator.analysis.oracles.catalogue import TITLES, broken_invariants
 from emulator.analysis.report import Report, most_severe, symptoms_by_kind
 from emulator.analysis.run_head import scenario_of
 from emulator.history.rows.lookup import TraceRows

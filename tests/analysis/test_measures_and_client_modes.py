@@ -16,7 +16,7 @@ from analysis.trace_rows import HandMadeTrace, found_in
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.judge import judge_run
 from emulator.analysis.measures.not_measured import NOT_MEASURED, UNSEEN_RULES, UNSEEN_SYMPTOMS, GuestKind
-from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.analysis.report import TABLES_OF_REPORT
 from emulator.run import run_scenario
 from emulator.spec import loads

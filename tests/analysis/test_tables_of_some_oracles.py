@@ -9,7 +9,7 @@ from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, RowsOf
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_rows, judge_tables
-from emulator.analysis.oracles.every import ORACLE_TABLES
+from emulator.analysis.oracles.catalogue import ORACLE_TABLES
 
 RANDOM = 24
 WITHOUT_ROWS = ("assigner_disagreements", "proxy_disagreements", "busy_brokers", "membership")

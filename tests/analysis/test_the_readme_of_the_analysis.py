@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from emulator.analysis.findings.symptom import SymptomKind
-from emulator.analysis.oracles.every import ORACLES, oracle_table
+from emulator.analysis.oracles.catalogue import ORACLES, oracle_table
 from emulator.spec.model.service_limits import ServiceLimits
 
 _HOME = Path(__file__).parents[2]

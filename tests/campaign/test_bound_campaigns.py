@@ -12,8 +12,8 @@ from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import HEAD, CampaignError, opened
 from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import execute_here
 from emulator.campaign.landing import CampaignLanding, sources_of_campaign
+from emulator.campaign.on_this_machine import execute_here
 from emulator.campaign.results import CaseResult, Outcome, line_of
 from emulator.lake.landing import land
 from emulator.trace.files import RunFiles

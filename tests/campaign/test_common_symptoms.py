@@ -4,7 +4,7 @@ import math
 
 import pyarrow as pa
 
-from emulator.analysis.tidy import SYMPTOMS
+from emulator.analysis.arrow_tables import SYMPTOMS
 from emulator.campaign.campaign import Case
 from emulator.campaign.measured import CommonSymptom, common_symptoms
 from emulator.campaign.results import CaseResult, Outcome, line_of, read_line

@@ -11,13 +11,13 @@ from emulator.campaign.campaign import Case
 from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import execute_here
 from emulator.campaign.landing import sources_of_campaign
+from emulator.campaign.on_this_machine import execute_here
 from emulator.campaign.results import CaseResult, Outcome, line_of, read_line
 from emulator.campaign.variant_runs import GoldRuns
 from emulator.cli.judging import Judging
 from emulator.cli.main import app
-from emulator.dataset.judged import judge_runs
+from emulator.dataset.judged_reports import judge_runs
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_FOLDER, commit_gold, read_gold, write_part
 from emulator.lake.landing import land

@@ -11,7 +11,7 @@ from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import execute_here
+from emulator.campaign.on_this_machine import execute_here
 from emulator.trace.files import RunFiles
 from support.campaigns import costless, write_campaign
 

@@ -11,8 +11,8 @@ from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.execution import execute_campaign
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import execute_here
 from emulator.campaign.landing import sources_at
+from emulator.campaign.on_this_machine import execute_here
 from emulator.lake.errors import DatasetError
 from emulator.lake.landing import land
 from emulator.lake.snapshot import open_dataset

@@ -14,7 +14,7 @@ from emulator.analysis.report import RulesVerdict
 from emulator.cli.main import app
 from emulator.comparison import compare_runs
 from emulator.comparison.headline import headline
-from emulator.comparison.judged import JudgedPair, judge_both
+from emulator.comparison.judged_pair import JudgedPair, judge_both
 from emulator.history.rows.queues import GroupQueue
 from emulator.run import run_scenario
 from emulator.spec import loads

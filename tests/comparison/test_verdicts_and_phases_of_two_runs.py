@@ -13,7 +13,7 @@ from emulator.analysis.judge import judge_run
 from emulator.analysis.measures.phases import RunPhase
 from emulator.analysis.rendering.picture import page_of_two
 from emulator.cli.main import app
-from emulator.comparison.judged import aligned
+from emulator.comparison.judged_pair import aligned
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run

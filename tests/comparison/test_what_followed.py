@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.comparison.followed import followed_from
+from emulator.comparison.consequences import followed_from
 from emulator.history.rows.lookup import TraceRows
 from emulator.trace.schema import BELIEFS
 from emulator.trace.stored import stored_trace

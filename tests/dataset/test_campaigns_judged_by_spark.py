@@ -11,18 +11,18 @@ import pytest
 from typer.testing import CliRunner
 
 import emulator
-from emulator.analysis.tidy import RUNS, TABLES
+from emulator.analysis.arrow_tables import RUNS, TABLES
 from emulator.campaign import case as case_module
 from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.digest import campaign_digest
 from emulator.campaign.directory import CampaignError
 from emulator.campaign.execution import CampaignInterrupted, execute_campaign, exit_status
 from emulator.campaign.file import load_campaign
-from emulator.campaign.here import execute_here
 from emulator.campaign.on_spark import execute_on_spark
+from emulator.campaign.on_this_machine import execute_here
 from emulator.cli.judging import Judging
 from emulator.cli.main import app
-from emulator.dataset.landed import LandedRuns
+from emulator.dataset.landed_runs import LandedRuns
 from emulator.lake.filesystems import located
 from emulator.lake.gold import gold_of
 from emulator.lake.snapshot import open_dataset

@@ -5,8 +5,8 @@ import pytest
 from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
-from emulator.analysis.tidy import RUNS, TABLES
-from emulator.dataset.judged import judge_on_spark, judge_runs
+from emulator.analysis.arrow_tables import RUNS, TABLES
+from emulator.dataset.judged_reports import judge_on_spark, judge_runs
 from support.findings import rows_of
 
 

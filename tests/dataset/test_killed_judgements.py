@@ -9,7 +9,7 @@ import pytest
 
 from analysis.demo_trace import END_S, demo_trace
 from analysis.trace_rows import write_run
-from emulator.dataset.landed import JudgedRuns, open_landed, read_gold_table
+from emulator.dataset.landed_runs import JudgedRuns, open_landed, read_gold_table
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, read_gold
 from emulator.lake.landing import land
@@ -20,21 +20,21 @@ from support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 KILLED_BEFORE_ITS_COMMIT = """
 import sys
-from emulator.dataset import landed
+from emulator.dataset import landed_runs
 from emulator.dataset.sessions import open_session
 
 def blocked(before, files, runs):
     print(len(files), flush=True)
     sys.stdin.read()
 
-landed.commit_gold = blocked
-landed.open_landed(open_session("local[1]", rows=10), sys.argv[1]).judge().write()
+landed_runs.commit_gold = blocked
+landed_runs.open_landed(open_session("local[1]", rows=10), sys.argv[1]).judge().write()
 """
 
 
 JUDGES_IN_MANY_TASKS = """
 import sys
-from emulator.dataset.landed import open_landed
+from emulator.dataset.landed_runs import open_landed
 from emulator.dataset.sessions import open_session
 
 session = open_session("local[1]", rows=10)

@@ -10,7 +10,7 @@ import pytest
 from emulator.base.errors import UserError
 from emulator.dataset import server
 from emulator.dataset.sessions import find_where
-from emulator.dataset.where import Origin
+from emulator.dataset.spark_location import Origin
 
 RUNS = server.Server(
     pid=0,

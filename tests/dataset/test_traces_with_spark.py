@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 import emulator
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.base.errors import UserError
-from emulator.dataset.landed import SILVER
+from emulator.dataset.landed_runs import SILVER
 from emulator.dataset.sessions import open_session
 from emulator.lake.landing import land
 from emulator.lake.sources import RunSource

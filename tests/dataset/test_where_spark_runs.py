@@ -5,7 +5,7 @@ import pytest
 
 from emulator.dataset.masters import MasterError
 from emulator.dataset.server import Server
-from emulator.dataset.where import Origin, address_of, where_to_run
+from emulator.dataset.spark_location import Origin, address_of, where_to_run
 
 WARM = Server(
     pid=1,

@@ -5,8 +5,8 @@ from pathlib import Path
 import attrs
 
 from emulator.cluster import Cluster
-from emulator.console.looking import shared_subjects
 from emulator.console.session import Session
+from emulator.console.state_verbs import shared_subjects
 from emulator.machine.power import PowerState
 from emulator.run import run_scenario
 from emulator.spec.model.scenario import Scenario

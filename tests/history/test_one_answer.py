@@ -30,7 +30,7 @@ from emulator.testing import a_scenario
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.backlog import backlog
-from emulator.why.held import holds_of
+from emulator.why.holders import holds_of
 from emulator.why.question import QueueQuestion
 from emulator.why.words import NodeNames
 from nodes.beliefs import BeliefKind

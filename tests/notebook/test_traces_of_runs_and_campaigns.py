@@ -10,10 +10,10 @@ import pytest
 import emulator
 from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
+from emulator.analysis.arrow_tables import TABLES
 from emulator.analysis.judge import judge_run
 from emulator.analysis.rendering.shown_report import analyze
 from emulator.analysis.run_measures import MEASURES
-from emulator.analysis.tidy import TABLES
 from emulator.base.errors import UserError
 from emulator.campaign.directory import claim
 from emulator.campaign.file import load_campaign

@@ -8,7 +8,7 @@ from analysis.random_traces import END_S as RANDOM_END_S
 from analysis.trace_rows import write_run
 from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.run_head import head_of
-from emulator.dataset.landed import open_landed
+from emulator.dataset.landed_runs import open_landed
 from emulator.history.rows.feed import watch
 from emulator.history.rows.reader import StoredRows
 from emulator.lake.landing import land

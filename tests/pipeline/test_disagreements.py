@@ -17,12 +17,12 @@ from analysis.demo_trace import demo_trace
 from analysis.owner_traces import END_S, SCENARIO, owner_trace
 from analysis.random_traces import random_trace
 from analysis.trace_rows import write_run
+from emulator.analysis.arrow_tables import labelled
 from emulator.analysis.inputs.holdings import ViewPart
 from emulator.analysis.inputs.shared import MEMBERSHIP, SharedInputs
 from emulator.analysis.judge import judge_run
 from emulator.analysis.run_head import head_of
-from emulator.analysis.tidy import labelled
-from emulator.dataset.landed import open_landed
+from emulator.dataset.landed_runs import open_landed
 from emulator.history.rows.feed import watch
 from emulator.history.rows.reader import StoredRows
 from emulator.lake.landing import land

@@ -14,16 +14,16 @@ from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import END_S as RANDOM_END_S
 from analysis.random_traces import random_trace
 from analysis.trace_rows import HandMadeTrace, write_run
+from emulator.analysis.arrow_tables import RUNS, TABLES, labelled, schema_of_runs
 from emulator.analysis.judge import judge_run
-from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
-from emulator.dataset.landed import JudgedRuns, open_landed
+from emulator.dataset.landed_runs import JudgedRuns, open_landed
 from emulator.lake.filesystems import located
 from emulator.lake.gold import commit_gold, read_gold
 from emulator.lake.landing import land
 from emulator.lake.snapshot_entries import FileEntry
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
-from emulator.pipeline.swept import found, swept
-from emulator.pipeline.swept import written as written_by_tasks
+from emulator.pipeline.sweep_tasks import found, swept
+from emulator.pipeline.sweep_tasks import written as written_by_tasks
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.spec.reading.bundled import example
@@ -101,7 +101,7 @@ def rows(table):
 
 
 def read(spark, gold_files, name):
-    from emulator.dataset.landed import read_gold_table
+    from emulator.dataset.landed_runs import read_gold_table
 
     return read_gold_table(spark, gold_files, name).toArrow()
 

@@ -18,8 +18,8 @@ from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import END_S as RANDOM_END_S
 from analysis.random_traces import random_trace
 from analysis.trace_rows import write_run
+from emulator.analysis.arrow_tables import RUNS, TABLES, labelled, schema_of_runs
 from emulator.analysis.judge import judge_run
-from emulator.analysis.tidy import RUNS, TABLES, labelled, schema_of_runs
 from emulator.dataset.settings import PACKAGE_PARENT
 from emulator.lake.landing import land
 from emulator.run import run_scenario

@@ -8,8 +8,8 @@ from analysis.busy_traces import busy_trace
 from analysis.demo_trace import END_S, demo_trace
 from analysis.random_traces import END_S as RANDOM_END_S
 from analysis.trace_rows import write_run
-from emulator.analysis.tidy import RUNS, TABLES
-from emulator.dataset.landed import SILVER, JudgedRuns, open_landed
+from emulator.analysis.arrow_tables import RUNS, TABLES
+from emulator.dataset.landed_runs import SILVER, JudgedRuns, open_landed
 from emulator.lake.landing import land
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
 from emulator.pipeline.packed import EVERYTHING, MessagesRead

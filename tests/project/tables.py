@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from emulator.analysis.arrow_tables import RUNS, TABLES, schema_of
 from emulator.analysis.findings.finding import Cause, Explained, JudgedFinding
 from emulator.analysis.findings.table import FindingTable
-from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.analysis.run_measures import MEASURES
-from emulator.analysis.tidy import RUNS, TABLES, schema_of
 from emulator.base.attribute_docs import attribute_docs
-from emulator.dataset.landed import SILVER, LandedRuns
+from emulator.dataset.landed_runs import SILVER, LandedRuns
 from emulator.history.rows.queues import GroupQueue
 from emulator.notebook.traces import Traces
 from emulator.pipeline import (

@@ -21,7 +21,7 @@ PLANTED = {
     "nothing": ("", ()),
     "rendering": ("from emulator.analysis.rendering.cells import ROWS_MAX", (LAYERS,)),
     "another oracle": ("from emulator.analysis.oracles.orphans import ORPHANS", (INDEPENDENT,)),
-    "the list of all oracles": ("from emulator.analysis.oracles.every import ORACLES", (INDEPENDENT,)),
+    "the list of all oracles": ("from emulator.analysis.oracles.catalogue import ORACLES", (INDEPENDENT,)),
     "another oracle, in a function": (
         "def later() -> object:\n    from emulator.analysis.oracles.orphans import ORPHANS\n    return ORPHANS",
         (INDEPENDENT,),

@@ -71,7 +71,11 @@ def test_pickles_are_read_where_a_task_of_the_same_query_has_made_them_and_else_
         if isinstance(node, ast.Attribute) and ast.unparse(node) in ("pickle.load", "pickle.loads", "pickle.Unpickler")
     ]
 
-    assert reading == ["emulator/base/own_values.py", "emulator/dataset/judged.py", "emulator/pipeline/swept.py"]
+    assert reading == [
+        "emulator/base/own_values.py",
+        "emulator/dataset/judged_reports.py",
+        "emulator/pipeline/sweep_tasks.py",
+    ]
 
 
 def _runs_code(node):

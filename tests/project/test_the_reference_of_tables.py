@@ -3,8 +3,8 @@
 import re
 from inspect import isfunction
 
-from emulator.analysis.tidy import RUNS, TABLES, schema_of
-from emulator.dataset.landed import LandedRuns
+from emulator.analysis.arrow_tables import RUNS, TABLES, schema_of
+from emulator.dataset.landed_runs import LandedRuns
 from emulator.notebook.traces import Traces
 from emulator.trace.schema import TABLES as TRACE_TABLES
 from nodes.beliefs import BeliefKind

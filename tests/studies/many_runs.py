@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from emulator.dataset.judged import judge_on_spark, judge_runs
+from emulator.dataset.judged_reports import judge_on_spark, judge_runs
 from emulator.dataset.spark import spark_session
 from emulator.trace.run_directory import open_run
 from support import sql_oracles

@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 
+from emulator.analysis.arrow_tables import RUNS
 from emulator.analysis.report import Report
-from emulator.analysis.tidy import RUNS
-from emulator.dataset.landed import LandedRuns, open_landed
+from emulator.dataset.landed_runs import LandedRuns, open_landed
 from emulator.dataset.sessions import open_session
 from emulator.lake.filesystems import located
 from emulator.pipeline.bronze import Bronze
@@ -34,7 +34,7 @@ from emulator.pipeline.holdings import changes_of_values, holdings
 from emulator.pipeline.offsets import offsets
 from emulator.pipeline.packed import MessagesRead, Reads
 from emulator.pipeline.processes import processes
-from emulator.pipeline.swept import swept, written
+from emulator.pipeline.sweep_tasks import swept, written
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, TABLES
 
 _MB = 1 << 20

@@ -5,9 +5,9 @@ from pathlib import Path
 import attrs
 import pyarrow as pa
 
+from emulator.analysis.arrow_tables import SYMPTOMS
 from emulator.analysis.report import RulesVerdict, service_of
 from emulator.analysis.run_measures import MEASURES
-from emulator.analysis.tidy import SYMPTOMS
 from emulator.campaign.campaign import Case
 from emulator.campaign.results import CaseResult, Outcome
 from emulator.spec.model.service_limits import ServiceLimits

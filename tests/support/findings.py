@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from emulator.analysis.arrow_tables import SYMPTOMS
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.offsets import OffsetAnomaly
@@ -9,7 +10,6 @@ from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS
 from emulator.analysis.oracles.start_offsets import START_OFFSETS
 from emulator.analysis.oracles.views import VIEWS, whole_views
 from emulator.analysis.report import Report, symptoms
-from emulator.analysis.tidy import SYMPTOMS
 
 
 def views_of(found: Findings) -> tuple[Divergence, ...]:

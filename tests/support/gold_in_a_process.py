@@ -11,10 +11,10 @@ import pickle
 import sys
 from pathlib import Path
 
-from emulator.dataset.landed import JudgedRuns, open_landed, read_gold_table
+from emulator.dataset.landed_runs import JudgedRuns, open_landed, read_gold_table
 from emulator.dataset.sessions import describe, open_session
 from emulator.pipeline.gold import BY_WINDOWS, gold
-from emulator.pipeline.swept import found
+from emulator.pipeline.sweep_tasks import found
 
 CODEGEN = {
     "on": {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "CODEGEN_ONLY"},

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.analysis.findings.impact import IMPACTS
 from emulator.analysis.judge import judge_run
-from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.analysis.report import Report, RulesVerdict
 from emulator.campaign.file import load_campaign
 from emulator.comparison.rows import first_difference

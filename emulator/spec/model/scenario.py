@@ -23,7 +23,7 @@ from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.user_code import UserCode
-from emulator.spec.refusals.fit import violations
+from emulator.spec.refusals.violations import violations
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.scale import MEMBERS_MAX

@@ -53,9 +53,9 @@ from emulator.spec.reading.section import Section, keys_of, written
 from emulator.spec.reading.toml_file import TomlFile, in_own_keys
 from emulator.spec.reading.user_code import UserCode
 from emulator.spec.reading.user_functions import violations_of_functions
-from emulator.spec.refusals.fit import violations
 from emulator.spec.refusals.mistakes import EnoughMistakesError, Reading, SpecError
 from emulator.spec.refusals.unreliable_parts import UnreliableParts
+from emulator.spec.refusals.violations import violations
 
 _ARRAYS = (
     "private_network",

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from emulator.console.timing import span_ms
+from emulator.console.time_verbs import span_ms
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words
 from faults.catalogue import WORDINGS, fault_from_words
 from faults.fault import Fault

@@ -15,14 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from emulator.analysis.arrow_tables import labelled, labelled_rows, schema_of_runs
 from emulator.analysis.findings.found import Findings
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, judge_tables, report_of
 from emulator.analysis.measures.lag import LAG_SERIES
-from emulator.analysis.oracles.every import ORACLE_TABLES
+from emulator.analysis.oracles.catalogue import ORACLE_TABLES
 from emulator.analysis.report import Report
 from emulator.analysis.run_head import head_from
-from emulator.analysis.tidy import labelled, labelled_rows, schema_of_runs
 from emulator.history.rows.shares import RunShare
 from emulator.lake.filesystems import Location
 from emulator.lake.gold import write_part
@@ -127,7 +127,7 @@ def found(bronze: Bronze, *names: str, reads: Reads = EVERYTHING, rows_per_share
 
     Args:
         bronze: the landed tables.
-        names: of `emulator.analysis.tidy.TABLES`, or `runs`; several must have the same columns.
+        names: of `emulator.analysis.arrow_tables.TABLES`, or `runs`; several must have the same columns.
         reads: which rows these tables need.
         rows_per_share: see `swept`.
 

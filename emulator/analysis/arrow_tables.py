@@ -11,7 +11,7 @@ from emulator.analysis.findings.symptom import Symptom
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.judge import broken
 from emulator.analysis.measures.measured import MEASURED
-from emulator.analysis.oracles.every import ORACLES
+from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.analysis.report import Report, symptoms
 from emulator.analysis.run_head import RunHead
 from emulator.analysis.run_measures import MEASURES, measures_of

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from emulator.analysis.arrow_tables import labelled, schema_of_runs
 from emulator.analysis.judge import judge_run
 from emulator.analysis.report import Report
-from emulator.analysis.tidy import labelled, schema_of_runs
 from emulator.base.errors import UserError
 from emulator.trace.run_directory import NotARunError, open_run
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from emulator.dataset.landed import LandedRuns
+    from emulator.dataset.landed_runs import LandedRuns
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ class JudgedReports:
         """The findings of one kind of all runs.
 
         Args:
-            name: of `emulator.analysis.tidy.TABLES`, or `runs`.
+            name: of `emulator.analysis.arrow_tables.TABLES`, or `runs`.
 
         Returns:
             The columns of the table, with `run` and `seed` in front (`runs` has its own `seed`).
@@ -78,7 +78,7 @@ def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged
         paths: run directories with different names.
         spark: a session whose tasks see the files of this machine.
     """
-    from emulator.dataset.landed import land_for_now
+    from emulator.dataset.landed_runs import land_for_now
     from emulator.lake.sources import RunSource
 
     every = [Path(path).absolute() for path in paths]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from emulator.base.text import nearest
-from emulator.console.looking import shared_subjects
+from emulator.console.state_verbs import shared_subjects
 from emulator.console.verb import WORDS_MAX, Lines, Verb, VerbError, Words, execute, find_verb
 from emulator.machine.power import PowerState
 from emulator.trace.batches import Row

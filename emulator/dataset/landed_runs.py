@@ -18,8 +18,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from emulator.analysis.arrow_tables import RUNS, TABLES
 from emulator.analysis.inputs.holdings import ViewPart
-from emulator.analysis.tidy import RUNS, TABLES
 from emulator.base.errors import UserError
 from emulator.base.text import nearest
 from emulator.dataset.failures import raise_errors_only
@@ -43,7 +43,7 @@ from emulator.pipeline.offsets import offsets
 from emulator.pipeline.processes import of_living, processes
 from emulator.pipeline.queue_holds import queue_holds
 from emulator.pipeline.rates import rates
-from emulator.pipeline.swept import ROWS_PER_SHARE, lag_series, reports, written
+from emulator.pipeline.sweep_tasks import ROWS_PER_SHARE, lag_series, reports, written
 from emulator.pipeline.typed import VALUE_TYPES, typed
 from emulator.trace.schema import ADMIN, BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC
 from emulator.trace.schema import TABLES as TRACED
