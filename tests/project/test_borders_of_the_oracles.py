@@ -15,7 +15,7 @@ ORACLES = "emulator/analysis/oracles"
 LAYERS = "analysis: what is shown on top of what is judged, on top of what is read"
 INDEPENDENT = "oracles do not know each other"
 LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True, no_logo=True))"
-NO_ORACLES = ("__init__", "divergence_oracle", "every", "oracle")
+NO_ORACLES = ("__init__", "catalogue", "divergence_oracle", "oracle")
 """Modules of the package with base classes and the list of all oracles."""
 PLANTED = {
     "nothing": ("", ()),
