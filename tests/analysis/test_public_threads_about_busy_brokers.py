@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "examples" / "BUSY_BROKERS.md"
 _SCENARIO = """
 [scenario]
 name = "busy"
-run_for_s = 90
+run_for_s = {run_for_s}
 [network]
 delay_ms = 1
 [nameserver]
@@ -53,7 +53,7 @@ class Thread:
     """Of the issue in apache/rocketmq."""
     options: str
     fault: str = ""
-    """From 30 s on, for half a minute or more."""
+    """For some time in the middle of the run."""
     orders: int = 8
     """Producers of orders."""
     logs: int = 0
@@ -61,6 +61,8 @@ class Thread:
     rate_per_s: int = 10
     consumers: int = 2
     consumers_after_s: int = 0
+    run_for_s: int = 30
+    """Heartbeats come each half minute, so what happens to them needs more than sends do."""
 
     @property
     def text(self) -> str:
@@ -69,8 +71,9 @@ class Thread:
         producers = [
             _PRODUCER.format(number=number, topic=topic, rate=self.rate_per_s) for number, topic in enumerate(topics)
         ]
-        fault = f'[[fault]]\ndo = "{self.fault}"\nat_s = 30\nfor_s = 50\n' if self.fault else ""
-        named = {"options": self.options, "consumers": self.consumers, "consumers_after_s": self.consumers_after_s}
+        times = f"at_s = {self.run_for_s // 3}\nfor_s = {self.run_for_s // 2}"
+        fault = f'[[fault]]\ndo = "{self.fault}"\n{times}\n' if self.fault else ""
+        named = {name: getattr(self, name) for name in ("options", "consumers", "consumers_after_s", "run_for_s")}
         return _SCENARIO.format(producers="".join(producers), fault=fault, **named)
 
 
@@ -100,9 +103,16 @@ THREADS = (
         'processingTimes = "heartbeat 40s", heartbeatThreadPoolNums = 1, channelExpiredTimeout = 60000',
         orders=0,
         consumers=8,
+        run_for_s=90,
     ),
     Thread(
-        7870, f"{_FAST}, heartbeatThreadPoolNums = 1", "cut broker-a ns-2", orders=1, consumers=4, consumers_after_s=40
+        7870,
+        f"{_FAST}, heartbeatThreadPoolNums = 1",
+        "cut broker-a ns-2",
+        orders=1,
+        consumers=4,
+        consumers_after_s=40,
+        run_for_s=90,
     ),
 )
 
