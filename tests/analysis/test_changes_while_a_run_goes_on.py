@@ -143,7 +143,9 @@ def judged(item):
     return f"{item.queue.group} {item.queue.name}", item.start_ns, item.end_ns
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 49 else ()) for seed in range(150)]
+)
 def test_what_is_reported_is_what_the_judge_finds(seed):
     trace = random_trace(seed)
     views = trace.rows[BELIEFS.name]

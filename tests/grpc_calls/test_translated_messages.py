@@ -9,7 +9,7 @@ from inspect import getmembers, isclass
 import attrs
 import pytest
 from google.protobuf.descriptor_pool import Default
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.grpc.messages import message_class, pool, service_methods
@@ -92,6 +92,7 @@ def built(cls):
 def test_a_value_that_becomes_a_message_and_comes_back_is_the_same(cls):
     translated = translation(cls)
 
+    @settings(max_examples=15)
     @given(built(cls))
     def holds(value):
         assert translated.from_bytes(translated.to_bytes(value)) == value
