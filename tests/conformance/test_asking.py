@@ -8,6 +8,7 @@ import pytest
 from conformance.asking import ask
 from conformance.families import ADAPTERS, ANSWERERS, EXCEPTED
 from conformance.vectors import Case, Question, files_of_families, read_cases
+from support.every_case import each_case
 
 
 def requested(out, answer):
@@ -18,7 +19,7 @@ def test_the_same_answer_passes_and_the_question_reaches_the_answerer():
     ask(Question("made_up", "one", {"n": 2}, {"twice": 4}), lambda given: {"twice": 2 * given["n"]})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("out", "answer", "place"),
     [
         ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, r"out\.a\[1\]\.b: expected 2, got 3"),

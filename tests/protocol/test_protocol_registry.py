@@ -33,7 +33,7 @@ from nodes.protocol.widths import (
 )
 from nodes.protocol.wire_names import wire_name
 from nodes.wire.body_json import decode_json_body, encode_json_body
-from support.every_case import holds_for_each
+from support.every_case import each_case, holds_for_each
 from support.wire_values import BODIES, HEADERS, TEXTS, values_of
 
 
@@ -111,7 +111,7 @@ def test_a_malformed_number_that_a_handler_needs_is_refused():
         decode_header(headers.SearchOffsetRequestHeader, {"topic": "t", "queueId": "", "timestamp": "7"})
 
 
-@pytest.mark.parametrize("text", ["2147483648", "-2147483649", " 1", "1_0", "1.5", "0x1", "", "+", "9" * 5_000, "²"])
+@each_case("text", ["2147483648", "-2147483649", " 1", "1_0", "1.5", "0x1", "", "+", "9" * 5_000, "²"])
 def test_what_integer_parse_int_refuses_is_no_number_of_32_bits(text):
     with pytest.raises(ValueError, match=r"number|bits"):
         int32_of(text)
@@ -184,7 +184,7 @@ def test_unknown_fields_of_a_header_are_ignored():
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "raw",
     [
         None,

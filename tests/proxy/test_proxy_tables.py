@@ -13,7 +13,7 @@ from nodes.proxy.tables.errors import CallError, status_of_all
 from nodes.proxy.tables.receipt_handle import decode_receipt_handle
 from nodes.proxy.tables.topic_types import TopicMessageType, require_type, type_of_message
 from nodes.proxy.tables.validation import message_properties, validate_consumer_group, validate_topic
-from support.every_case import holds_for_each
+from support.every_case import each_case, holds_for_each
 
 CONFIG = ProxyConfig()
 HANDLE = "3 1000 60000 1 0 broker-a 2 7 4096"
@@ -61,7 +61,7 @@ def test_the_value_that_was_used_longest_ago_makes_room() -> None:
 # --- names ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text"),
     [
         ("", "The specified topic is blank"),
@@ -77,7 +77,7 @@ def test_an_illegal_topic_is_refused_with_the_text_of_the_real_proxy(name: str, 
     assert (refused.value.code, str(refused.value)) == (Code.ILLEGAL_TOPIC, text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text"),
     [
         (" ", "the specified group is blank"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from nodes.protocol.command import Command
 from nodes.rpc.codec import FRAME_BYTES_MAX, Decoder, FrameError, decode, encode
+from support.every_case import each_case
 
 ints = st.integers(-(2**31), 2**31 - 1)
 commands = st.builds(
@@ -61,7 +62,7 @@ def test_an_unfinished_frame_is_known_as_such():
     assert decoder.unfinished_bytes
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "reason"),
     [
         (b"", "not msgpack"),

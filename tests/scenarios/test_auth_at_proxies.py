@@ -14,6 +14,7 @@ from nodes.protocol.bodies_auth import AclInfo, PolicyEntryInfo, PolicyInfo
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.headers_auth import SubjectHeader
 from support.auth_cluster import ask
+from support.every_case import each_case
 from support.proxy_auth import BILLING, INNER, SHOP, scenario
 
 RUN_MS = 60_000
@@ -167,7 +168,7 @@ def refused_by(why: str) -> list[str]:
     return [f"{name}: proxy-1 with ACL 2.0 refuses their {call}: {why}" for name, call in calls.items()]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "lines"),
     [
         ({}, []),

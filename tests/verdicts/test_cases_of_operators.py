@@ -20,6 +20,7 @@ from emulator.trace.run_directory import open_run
 from emulator.why.answer import answer_of_run
 from emulator.why.worst import worst_answers
 from support.administrator import an_administrator, run_administered
+from support.every_case import each_case
 
 HERE = Path(__file__).parent / "cases"
 LETTERS = Path(__file__).parents[2] / "examples" / "dead_letters.toml"
@@ -355,7 +356,7 @@ def test_queues_wait_for_a_thread_that_is_slow_with_messages_of_others(tmp_path)
     assert broken(report) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "old", "new", "statuses"),
     [
         ("short_poll", "awaitDuration = 1000", "awaitDuration = 2000", ["ILLEGAL_POLLING_TIME"]),
