@@ -90,7 +90,7 @@ def test_7026_acknowledgements_for_a_dead_master_reach_a_nameserver_and_an_elect
     assert is_quoted(sick.report, "billing consumed 1,841 messages again")
     elected = execute(
         "acknowledged_nowhere",
-        ("run_for_s = 180", 'run_for_s = 90\npreset = "controller"'),
+        ("run_for_s = 150", 'run_for_s = 55\npreset = "controller"'),
         ("for_s = 100", "for_s = 20"),
         ("rate_per_s = 10", "rate_per_s = 30"),
     )
@@ -103,7 +103,7 @@ def test_a_slave_that_acts_for_its_master_takes_acknowledgements_only_with_anoth
     execute: Executes,
 ) -> None:
     acting = (
-        ("run_for_s = 180", 'run_for_s = 100\nbroker_start_spread_s = 3\npreset = "rip32"'),
+        ("run_for_s = 150", 'run_for_s = 65\nbroker_start_spread_s = 3\npreset = "rip32"'),
         ("rate_per_s = 10", "rate_per_s = 3"),
     )
     alone = execute("acknowledged_nowhere", *acting)
@@ -125,11 +125,11 @@ def test_1137_a_client_that_reports_its_settings_in_five_minutes_receives_nothin
 
 
 def test_9595_a_client_cannot_start_while_the_type_of_its_topic_is_unknown(execute: Executes) -> None:
-    sick = execute("no_type")
+    sick = execute("no_type", ("run_for_s = 240", "run_for_s = 150"))
     assert sick.start_failure("late-1") == "start failed: [20000] Message type is not specified"
     assert sick.start_failure("late-1") in README.read_text()
     assert NOT_STARTED in sick.kinds
-    well = execute("no_type", ("start_after_s = 130", "start_after_s = 150"))
+    well = execute("no_type", ("start_after_s = 130", "start_after_s = 150"), ("run_for_s = 240", "run_for_s = 170"))
     assert (well.start_failure("late-1"), NOT_STARTED in well.kinds) == ("", False)
 
 
@@ -148,11 +148,12 @@ def test_10278_what_a_dead_proxy_has_renewed_no_other_one_can_acknowledge(execut
 
 
 def test_818_a_client_that_tries_one_proxy_of_two_cannot_start_when_that_one_is_dead(execute: Executes) -> None:
-    sick = execute("one_of_two_endpoints")
+    few = (("rate_per_s = 10", "rate_per_s = 2"), ("run_for_s = 120", "run_for_s = 60"))
+    sick = execute("one_of_two_endpoints", *few)
     assert sick.start_failure("billing-1") == "start failed: io exception"
     assert sick.start_failure("billing-1") in README.read_text()
     assert {NOT_STARTED, "consumer lag"} <= set(sick.kinds), "its messages wait"
-    well = execute("one_of_two_endpoints", ("triesAllEndpoints = false", "triesAllEndpoints = true"))
+    well = execute("one_of_two_endpoints", ("triesAllEndpoints = false", "triesAllEndpoints = true"), *few)
     assert (well.start_failure("billing-1"), NOT_STARTED in well.kinds) == ("", False)
 
 

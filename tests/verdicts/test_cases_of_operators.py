@@ -71,7 +71,7 @@ CASES = [
     case(
         "simple_cut_from_proxy",
         SymptomKind.LAG,
-        "billing was at least 221 messages of orders behind for 10 s from 170 s on",
+        "billing was at least 410 messages of orders behind for 10 s from 100 s on",
         "lag",
         "messages wait for group billing in 4 queues",
         "for_s = 300",

@@ -46,7 +46,7 @@ LONG = ("broker_restarts", "assigner", "keys_moved")
 """Healthy ones that take long: `make proofs` runs them."""
 EXPLAINED = {
     "offsets_again": (
-        {"V4": "node broker-a at 123s", "V7": "node broker-a at 123.012s"},
+        {"V4": "node broker-a at 123s", "V7": "node broker-a at 123.058s"},
         {"lost_writes-1", "power_off-2"},
     ),
     "frozen_owner": ({"V4": "queue orders/broker-a/2 of shop at 360.009s"}, {"suspend-1"}),
@@ -114,7 +114,7 @@ def test_queues_that_no_one_ever_owned_are_orphans_and_their_messages_wait(repor
 
 def test_what_a_filter_keeps_from_a_group_is_lost_only_if_another_member_subscribes_to_it(reports, tmp_path):
     (lost,) = {(row.lost, row.unsubscribed) for row in reports("different_tags")["losses"][:1]}
-    assert lost[0] == lost[1] > 500
+    assert lost[0] == lost[1] > 250
     letters = judge_run(open_run(run_scenario(load(EXAMPLES / "dead_letters.toml"), runs=tmp_path).path))
     assert (letters.verdict, letters["losses"]) == (RulesVerdict.VALID, ())
 
