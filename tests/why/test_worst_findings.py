@@ -1,5 +1,7 @@
 """From a symptom to its cause: the disturbances on its chain. Findings of invariants: `verdicts/test_verdicts.py`."""
 
+import attrs
+
 from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
 from emulator.spec import load, loads
@@ -9,7 +11,7 @@ from emulator.why.worst import causes_of_symptoms
 
 
 def test_a_symptom_has_the_disturbances_on_its_chain_as_far_as_its_trace_reaches(tmp_path):
-    scenario = load("acting-slave")
+    scenario = attrs.evolve(load("acting-slave"), run_for_ms=130_000)
     run = open_run(run_scenario(scenario, runs=tmp_path).path)
 
     assert causes_of_symptoms(judge_run(run), run) == {
