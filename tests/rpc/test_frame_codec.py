@@ -4,7 +4,7 @@ import struct
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.protocol.command import Command
@@ -33,7 +33,6 @@ def fields(**changed):
 
 
 @given(st.lists(commands, max_size=6), st.data())
-@settings(max_examples=60)
 def test_commands_survive_any_cut_of_the_byte_stream(sent, data):
     stream = b"".join(map(encode, sent))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 import tomli_w
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -264,7 +264,6 @@ TABLES = {
 
 
 @given(st.sets(st.sampled_from(sorted(SPOILED, key=repr)), min_size=1))
-@settings(max_examples=60)
 def test_any_set_of_independent_mistakes_is_reported_completely_each_at_a_line_of_its_table(places):
     tables = copy.deepcopy(TABLES)
     for place in sorted(places, key=repr):

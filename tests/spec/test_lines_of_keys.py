@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from emulator.spec.reading.toml_lines import key_lines
 from nodes.fields import shown
 from support.every_case import each_case
+from support.examples import DRAWN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -125,7 +126,7 @@ def documents(draw):
 
 
 @given(documents())
-@settings(max_examples=400)
+@settings(max_examples=4 * DRAWN)
 @example("a = [[[[[[[[[[[[[[[[[[[{b = ['}', 1]}]]]]]]]]]]]]]]]]]]]\nc = 1")
 def test_the_keys_found_are_those_of_the_parser_in_the_order_of_lines(text):
     try:
