@@ -49,7 +49,7 @@ def traces(request):
     return [RowsOf(busy_trace(seed)) for seed in range(request.param)]
 
 
-@pytest.mark.parametrize("number", [1, 2, 5])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 2, 5])
 def test_the_shares_of_a_run_find_together_what_one_pass_finds(traces, number):
     seen = {}
     for seed, source in enumerate(traces):
