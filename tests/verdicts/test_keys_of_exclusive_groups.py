@@ -29,7 +29,7 @@ def with_keys(exclusivity):
     return attrs.evolve(
         scenario,
         consumers=(attrs.evolve(group, consume_ms=2_000, config=config),),
-        producers=(attrs.evolve(producer, rate_per_s=8, keys=MessageKeys(4), select=SelectorName.MD5),),
+        producers=(attrs.evolve(producer, keys=MessageKeys(4), select=SelectorName.MD5),),
     )
 
 
@@ -38,7 +38,9 @@ def scaled(exclusivity):
     scenario = with_keys(exclusivity)
     scales = tuple(timed for timed in scenario.faults.faults if isinstance(timed.fault, Scale))
     plan = attrs.evolve(scenario.faults, faults=scales)
-    return attrs.evolve(scenario, run_for_ms=SCALED_BACK_S * 1_000, faults=plan)
+    (producer,) = scenario.producers
+    few = (attrs.evolve(producer, rate_per_s=8),)
+    return attrs.evolve(scenario, run_for_ms=SCALED_BACK_S * 1_000, faults=plan, producers=few)
 
 
 def judged(scenario, runs):
