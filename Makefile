@@ -58,7 +58,7 @@ timed-%:
 	printf '%8d  make %s\n' $$(($$(date +%s) - start)) $* >> $(STEP_SECONDS); exit $$status
 
 proofs: setup ## what is proved once more, with more seeds or from end to end
-	$(PYTEST) -m slow
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=proofs
 
 coverage: setup ## the tests once more, under the tracer, which doubles their time
 	$(PYTEST) --cov --cov-branch --cov-report=term --cov-fail-under=$(COVERAGE_LEAST)

@@ -14,9 +14,9 @@ from emulator.base.frozen_objects import frozen_objects
 pytest_plugins = ["support.kinds", "support.one_spark", "support.times", "support.trap_marks"]
 
 # How long an example takes says more of the machine than of us, and the same tests must give the same result.
-settings.register_profile(
-    "rmqemu", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+_STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("rmqemu", _STEADY, max_examples=25)
+settings.register_profile("proofs", _STEADY, max_examples=100)
 settings.load_profile("rmqemu")
 
 # A shell starts what runs in its background with SIGINT ignored: tests of Ctrl-C, and the commands that they start,

@@ -19,6 +19,8 @@ SCENARIOS = {
     73: "a classic pull consumer: a delay, a frozen node, losses",
 }
 """Mapping seed -> what is drawn for it."""
+ALWAYS = (10, 14, 27, 57)
+"""What `make test` judges: two faults, four, a broadcast, an act; the others are judged by `make proofs`."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,9 @@ def on_record():
     return {item.seed: item for item in recorded(TRUTH)}
 
 
-@pytest.mark.parametrize("seed", SCENARIOS)
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=() if seed in ALWAYS else pytest.mark.slow) for seed in SCENARIOS]
+)
 def test_what_is_named_is_what_leaving_it_out_has_shown(seed, on_record):
     item = on_record[seed]
     found = judged(item, named_in(item.tables(), seeds=(1,)))

@@ -10,6 +10,7 @@ from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.judge import broken
 from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
 from emulator.spec.model.service_limits import ServiceLimits
+from support.every_case import each_case
 
 END_S = 200
 TRACES = 60
@@ -289,7 +290,7 @@ def test_what_a_producer_rolled_back_that_sends_other_topics_is_lost_and_breaks_
     assert rolled_back("refund") == [("payments", 1, False)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("producer", "given"),
     [
         ("pay", {"of_producer": ""}),  # its own

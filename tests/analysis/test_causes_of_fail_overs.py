@@ -10,7 +10,7 @@ import pytest
 from emulator.analysis.findings.impact import IMPACTS
 from emulator.analysis.judge import judge_run
 from emulator.run import run_scenario
-from emulator.spec import load
+from emulator.spec import loads
 from emulator.trace.run_directory import open_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -35,12 +35,17 @@ CAUSED = {
         ("messages consumed again", "offsets that fell", "popped messages consumed again"),
     ),
 }
+FEWER_MESSAGES = (("rate_per_s = 50\nmessages = 2000", "rate_per_s = 5\nmessages = 200"),)
+"""Of a run of ten minutes in which a tenth shows the same."""
 
 
 @pytest.mark.parametrize("name", CAUSED)
 def test_what_follows_from_another_master_follows_from_what_took_the_first_away(tmp_path, name):
     fault, kinds = CAUSED[name]
-    path = run_scenario(load(EXAMPLES / f"{name}.toml"), runs=tmp_path).path
+    text = (EXAMPLES / f"{name}.toml").read_text()
+    for many, fewer in FEWER_MESSAGES:
+        text = text.replace(many, fewer)
+    path = run_scenario(loads(text, name), runs=tmp_path).path
     impacts = [item for item in judge_run(open_run(path)).of(IMPACTS) if item.kind in kinds]
 
     assert {item.kind for item in impacts} == set(kinds)

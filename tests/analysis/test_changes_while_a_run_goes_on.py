@@ -8,6 +8,7 @@ from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import SECOND, HandMadeTrace, found_in
 from emulator.analysis.live.changes import READS, LiveWatch, WatchedDifference
 from emulator.trace.schema import BELIEFS, COUNTS, TABLES
+from support.every_case import each_case
 from support.findings import views_of
 
 VALUE = BELIEFS.index("value")
@@ -143,7 +144,9 @@ def judged(item):
     return f"{item.queue.group} {item.queue.name}", item.start_ns, item.end_ns
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 49 else ()) for seed in range(150)]
+)
 def test_what_is_reported_is_what_the_judge_finds(seed):
     trace = random_trace(seed)
     views = trace.rows[BELIEFS.name]
@@ -163,7 +166,7 @@ def test_what_is_reported_is_what_the_judge_finds(seed):
         assert spans(changes, WatchedDifference.DIVERGENCE) == divergences
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_case("seed", range(20))
 def test_rests_between_instants_change_nothing(seed):
     chance = random.Random(seed)
     trace = HandMadeTrace()

@@ -8,6 +8,7 @@ from analysis.trace_rows import SECOND, HandMadeTrace, found_in
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.judge import broken
 from emulator.analysis.report import judgements
+from support.every_case import each_case
 
 END_S = 600
 ASKS_S = Bounds().asks_ms / 1_000
@@ -109,7 +110,7 @@ def test_what_is_stored_once_more_is_counted_and_not_judged():
     assert (transactions(trace).again, transactions(trace).committed, transactions(trace).violation) == (1, 1, False)
 
 
-@pytest.mark.parametrize(("answer", "unasked"), [("unknown", 1), ("rollback", 1), ("commit", 0), (None, 0)])
+@each_case(("answer", "unasked"), [("unknown", 1), ("rollback", 1), ("commit", 0), (None, 0)])
 def test_what_came_although_its_producer_never_said_so_is_judged_unless_it_reports_nothing(answer, unasked):
     trace = half(a_group().at(10)).at(12)
     if answer is not None:

@@ -2,12 +2,11 @@
 
 import random
 
-import pytest
-
 from analysis.trace_rows import HandMadeTrace, found_in
 from emulator.analysis.judge import broken
 from emulator.analysis.oracles.elections import ElectionFlaw
 from emulator.why.worst import TITLES
+from support.every_case import each_case
 
 BA, S1, CONTROLLER, NAME = "ba", "ba-s1", "controller-1", "ba"
 END_S = 500
@@ -81,7 +80,7 @@ def naive(beliefs):
     return sorted(found)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_case("seed", range(20))
 def test_random_beliefs_have_the_flaws_that_comparing_each_with_all_before_finds(seed):
     chance, trace, beliefs, lives = random.Random(seed), a_group(), [], {BA: 0, S1: 0}
     for second in range(1, 40):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 from analysis.trace_rows import HandMadeTrace
@@ -14,6 +15,10 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "acting_slave.toml"
 PULL, RETRY = RequestCode.PULL_MESSAGE, ResponseCode.PULL_RETRY_IMMEDIATELY
+
+
+def example(until_s):
+    return attrs.evolve(load(EXAMPLE), run_for_ms=until_s * 1_000)
 
 
 def reported(trace, batch=1_000):
@@ -66,7 +71,7 @@ def test_a_cluster_reports_the_storm_that_its_report_finds(tmp_path, level):
         recorder = session.cluster.world.recorder
         recorder.batch_listeners.append(lambda table, rows: changes.extend(storms.take(table, rows)))
 
-    run_scenario(load(EXAMPLE), level=level, runs=tmp_path, session_tasks=(listen,))
+    run_scenario(example(until_s=125), level=level, runs=tmp_path, session_tasks=(listen,))
     begun, over = (change.line.split("request storm: ")[1] for change in changes)
 
     assert begun.startswith("consumer-1 -> ba-s1: PULL_MESSAGE answered PULL_RETRY_IMMEDIATELY, 500 a second")
@@ -85,7 +90,7 @@ def test_the_feed_of_the_page_sends_it_among_the_events(tmp_path):
             world.recorder.flush()
             shown.append([line for line in feed.whole()["lines"] if "request storm: " in line])
 
-    run_scenario(load(EXAMPLE), level=TraceLevel.FINDINGS, runs=tmp_path, session_tasks=(look,))
+    run_scenario(example(until_s=81), level=TraceLevel.FINDINGS, runs=tmp_path, session_tasks=(look,))
     before, during = shown
 
     assert before == []

@@ -22,6 +22,7 @@ from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run
 from nodes.protocol.extra_info import build_extra_info
+from support.every_case import each_case
 
 MEASURED, NOT_THERE, UNSEEN = "yes", "-", "not measured"
 MODES = {
@@ -371,7 +372,7 @@ def test_what_is_not_measured_is_said_in_the_report():
 ORDER = list(dict.fromkeys(measure for measure, _ in CELLS))
 
 
-@pytest.mark.parametrize(("measure", "column"), [cell for cell in CELLS if cell[1] in GUESTS], ids=lambda word: word)
+@each_case(("measure", "column"), [cell for cell in CELLS if cell[1] in GUESTS], ids=lambda word: word)
 def test_guests_are_measured_as_the_table_says(measure, column):
     assert (amount_of_guests(measure, GUESTS[column]) > 0) is (CELLS[measure, column] == MEASURED)
 

@@ -7,7 +7,7 @@ import pytest
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
 from emulator.history.progress import SHORTEST_NS
 
-TRACES, END_S = 80, 120
+END_S = 120
 QUEUES = (0, 1)
 
 
@@ -107,9 +107,9 @@ class Naive:
                 yield queue, since, END_S * SECOND, True
 
 
-@pytest.fixture(scope="module")
-def runs():
-    traces = [random_trace(seed) for seed in range(TRACES)]
+@pytest.fixture(scope="module", params=[25, pytest.param(80, marks=pytest.mark.slow)])
+def runs(request):
+    traces = [random_trace(seed) for seed in range(request.param)]
     return [(found_in(trace, END_S), Naive(trace)) for trace in traces]
 
 
@@ -120,4 +120,4 @@ def test_stalls_equal_brute_force(runs):
         stalls = [(row.queue.queue_id, row.start_ns, row.end_ns, row.censored) for row in found["stalls"]]
         assert sorted(stalls) == expected, f"random trace {number}"
         seen += len(expected)
-    assert seen > TRACES
+    assert seen > len(runs)

@@ -2,12 +2,11 @@
 
 from math import sqrt
 
-import pytest
-
 from analysis.naive_oracles import ENDS
 from analysis.random_traces import END_S, random_trace
 from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
 from emulator.analysis.measures.rebalances import balance_degree, max_retained
+from support.every_case import each_case
 
 TRACES = 150
 HOLDS = ("acquired", "dropped")
@@ -73,7 +72,7 @@ def test_a_group_that_broadcasts_allocates_nothing():
     assert found_in(trace, 100)["rebalances"] == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("owners", "members", "queues", "maximum"),
     [("aabbcc", "abc", 6, 6), ("aabbcc", "ab", 6, 4), ("aaab", "abc", 4, 3), ("", "ab", 4, 0), ("ab", "", 2, 0)],
 )

@@ -10,6 +10,7 @@ from analysis.trace_rows import HandMadeTrace, found_in
 from emulator.analysis.measures.traffic import WINDOW_S, storm_spans
 from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.codes import RequestCode, ResponseCode
+from support.every_case import each_case
 
 PULL, RETRY = RequestCode.PULL_MESSAGE, ResponseCode.PULL_RETRY_IMMEDIATELY
 
@@ -35,7 +36,7 @@ def test_a_storm_that_goes_on_is_censored():
     assert (storm.end_ns, storm.censored) == (105 * 10**9, True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "status"),
     [
         (PULL, ResponseCode.SUCCESS),
@@ -55,7 +56,7 @@ def test_replication_and_ends_of_transactions_are_no_storm():
         assert found_in(requested(5_000, code, -1, kind="oneway"), 180)["storms"] == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "status"),
     [
         (RequestCode.SEND_MESSAGE_V2, ResponseCode.SYSTEM_BUSY),

@@ -17,6 +17,7 @@ from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run
 from emulator.why.worst import causes_of_symptoms, worst_answers
+from support.every_case import each_case
 
 GROUP = """
 [[consumer]]
@@ -101,7 +102,7 @@ def of(kind, *subjects, question=()):
     return SymptomsOfKind(worst, tuple(others)).text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "subjects", "more"),
     [
         (SymptomKind.DENIED, ("till", "shop"), "1 more user (shop)"),

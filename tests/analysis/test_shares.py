@@ -16,7 +16,6 @@ from emulator.analysis.judge import judge_parts, judge_rows, judge_share
 from emulator.history.rows.shares import PARTITIONED, RunShare, shares_of
 from emulator.trace.schema import MESSAGES
 
-TRACES = 40
 FACTS = RunFacts(
     END_S * SECOND, broker_names=BROKER_NAMES, consume_ms={"g": 300, "h": 0}, ordered=("g",), exclusive=("h",)
 )
@@ -45,12 +44,12 @@ def undivided(source):
     return Only(source, lambda row: row.event not in PARTITIONED)
 
 
-@pytest.fixture(scope="module")
-def traces():
-    return [RowsOf(busy_trace(seed)) for seed in range(TRACES)]
+@pytest.fixture(scope="module", params=[10, pytest.param(40, marks=pytest.mark.slow)])
+def traces(request):
+    return [RowsOf(busy_trace(seed)) for seed in range(request.param)]
 
 
-@pytest.mark.parametrize("number", [1, 2, 5])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 2, 5])
 def test_the_shares_of_a_run_find_together_what_one_pass_finds(traces, number):
     seen = {}
     for seed, source in enumerate(traces):

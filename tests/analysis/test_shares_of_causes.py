@@ -1,6 +1,5 @@
 """What is needed and what suffices, on generated gaps; and shares of causes, added up."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from emulator.analysis.attribution.reach import needed
 from emulator.analysis.findings.cause_share import RULE, CauseShare, merged_causes
 from emulator.analysis.findings.cause_words import cause_words
 from emulator.history.origins import Hindrance, OriginKind, TracedDisturbance
+from support.every_case import each_case
 
 A, B, C = (TracedDisturbance(name, OriginKind.FAULT, f"cut {name}", t_ns) for t_ns, name in enumerate("abc", 1))
 
@@ -107,7 +107,7 @@ def test_shares_of_parts_merge_into_those_of_the_whole(parts):
     assert merged_causes(single) == whole.causes()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("causes", "words"),
     [
         ([("a", 1.0, 0.0)], "cut a at 0.0 s"),

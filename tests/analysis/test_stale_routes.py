@@ -6,6 +6,7 @@ from analysis.trace_rows import SECOND, HandMadeTrace, found_in
 from emulator.analysis.findings.context import Context
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.measures.measured_symptoms import measured_symptoms
+from support.every_case import each_case
 
 END_S, TOPIC = 300, "orders"
 NAMESERVER, PROXY, DIRECT, BEHIND = "ns", "proxy-1", "c4", "c5"
@@ -59,7 +60,7 @@ def test_a_client_behind_a_proxy_may_be_stale_for_as_long_as_both_caches_allow(d
     assert (severity(changed(direct_s, behind_s)) > 1) is is_symptom
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "answered"),
     [
         (route("a", queues=(8, 4, 6)), answer("a", queues=8)),

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import attrs
-import pytest
 
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.oracles.catalogue import ORACLES, oracle_table
 from emulator.spec.model.service_limits import ServiceLimits
+from support.every_case import each_case
 
 _HOME = Path(__file__).parents[2]
 _README = (_HOME / "emulator" / "analysis" / "README.md").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ def test_the_readme_has_the_table_of_all_oracles():
     assert f"\n\n{oracle_table()}\n\n" in _README
 
 
-@pytest.mark.parametrize("page", _PAGES)
+@each_case("page", _PAGES)
 def test_a_page_that_counts_the_oracles_counts_all(page):
     text = (_HOME / page).read_text(encoding="utf-8")
 

@@ -89,7 +89,7 @@ def in_shares(rows, of, chance):
     return sorted(map(attrs.astuple, found))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 6 else ()) for seed in range(20)])
 def test_shares_that_are_stored_and_restored_find_what_one_watch_finds(seed):
     rows = rows_of(eventful_trace(seed))
     expected = whole(rows)

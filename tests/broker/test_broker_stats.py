@@ -1,10 +1,10 @@
 """The counters of a broker: what they report the last minute, hour and day, and how little they hold for it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.broker.tables.store.broker_stats import DAY_MS, HOUR_MS, MINUTE_MS, BrokerStatsManager, StatsItem, StatsName
+from support.every_case import each_case
 from support.sizes import objects_of
 
 SLOT_MS = {10_000: 10_000, MINUTE_MS: 10_000, 600_000: 10_000, HOUR_MS: 600_000, DAY_MS: 3_600_000}
@@ -39,7 +39,7 @@ def test_a_counter_of_a_whole_day_holds_no_more_than_one_of_an_hour():
     assert after(HOUR_MS, 2 * DAY_MS) <= of_an_hour + 24
 
 
-@pytest.mark.parametrize("span_ms", SLOT_MS)
+@each_case("span_ms", SLOT_MS)
 def test_nothing_is_left_of_a_period_in_which_nothing_was_counted(span_ms):
     item = StatsItem()
     item.add(7, 0)

@@ -1,7 +1,5 @@
 """Copies in retry topics and dead letter topics: what the trace is reported about where they come from."""
 
-import pytest
-
 from nodes.beliefs import MessageEvent, MessageRecord
 from nodes.broker.tables.store.copied_messages import copy_record
 from nodes.broker.tables.store.message_store import MessageStore
@@ -9,6 +7,7 @@ from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import Message
 from nodes.protocol.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
 from nodes.protocol.retries import retry_properties
+from support.every_case import each_case
 
 HOST = "127.1.2.1:10911"
 NOBODYS = offset_message_id(HOST, 999_999)
@@ -48,7 +47,7 @@ def test_a_copy_that_waits_for_its_delay_level_is_not_yet_one_of_the_group() -> 
     assert copy_record(copy(store, origin, "SCHEDULE_TOPIC_XXXX"), "broker-a", store.look_message) is None
 
 
-@pytest.mark.parametrize("message_id", ["", "no id", "0" * 16, NOBODYS, "F" * 32])
+@each_case("message_id", ["", "no id", "0" * 16, NOBODYS, "F" * 32])
 def test_an_origin_that_the_log_does_not_have_is_unknown(message_id: str) -> None:
     store, origin = a_store()
     again = copy(store, origin, "%RETRY%g", **{ORIGIN_MESSAGE_ID: message_id})

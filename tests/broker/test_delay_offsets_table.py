@@ -8,6 +8,7 @@ from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoin
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.model import DataVersion
+from support.every_case import each_case
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 
@@ -62,7 +63,7 @@ def test_a_check_point_is_seven_long_numbers(numbers):
     assert TimerCheckPoint.decode(content) == point
 
 
-@pytest.mark.parametrize("content", [None, b"", bytes(55), bytes(57)])
+@each_case("content", [None, b"", bytes(55), bytes(57)])
 def test_a_check_point_of_another_length_is_refused(content):
     with pytest.raises(ProtocolError, match="has 56 bytes"):
         TimerCheckPoint.decode(content)

@@ -11,6 +11,7 @@ from nodes.broker.tables.store.put_message_result import PutMessageResult, PutMe
 from nodes.broker.tables.timer.delay_levels import DelayLevels, parse_delay_level, take_out
 from nodes.protocol.model import Message, MessageQueue
 from nodes.rpc.errors import RemotingTimeoutError
+from support.every_case import each_case
 
 MINUTE_MS = 60_000
 SENT = Message("orders", 3, 0, 0, 0, 0, b"x", {"TAGS": "a"})
@@ -20,7 +21,7 @@ def queues(*names: str) -> tuple[MessageQueue, ...]:
     return tuple(MessageQueue("t", name, queue_id) for name in names for queue_id in range(2))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "levels"),
     [
         ("1s 5m", DelayLevels({1: 1_000, 2: 5 * MINUTE_MS}, 2)),

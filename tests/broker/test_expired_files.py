@@ -8,6 +8,7 @@ from nodes.config import BrokerConfig
 from nodes.config.store import StoreConfig
 from nodes.fields import FieldError
 from nodes.protocol.model import Message
+from support.every_case import each_case
 
 HOUR_MS = 3_600_000
 MESSAGE = Message("t", 0, 0, 0, 0, 0, b"x" * 100)
@@ -21,7 +22,7 @@ def filled(config, count):
     return store
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("hours", "at_ms", "expected"),
     [
         ("04", 4 * HOUR_MS, True),
@@ -35,13 +36,13 @@ def test_the_hours_of_delete_when_are_whole_hours_of_the_day(hours, at_ms, expec
     assert is_time_to_delete(StoreConfig(delete_when=hours), at_ms) is expected
 
 
-@pytest.mark.parametrize("hours", ["", "24", "4,5", "4;", "-1", "x", "٤"])
+@each_case("hours", ["", "24", "4,5", "4;", "-1", "x", "٤"])
 def test_what_is_no_hour_is_refused_in_one_line(hours):
     with pytest.raises(FieldError, match="deleteWhen: expected hours from 0 to 23, separated by semicolons"):
         BrokerConfig(delete_when=hours)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("newest_h", "count", "now_h", "expected"),
     [
         ([0, 1, 2, 3], 4, 71, 0),

@@ -14,6 +14,7 @@ from nodes.broker.tables.ha.ha_in_sync import HaWait
 from nodes.protocol.command import Command
 from nodes.protocol.model import Message
 from nodes.rpc.codec import decode, encode
+from support.every_case import each_case
 
 READY, TRANSFER, SHUTDOWN = HAConnectionState.READY, HAConnectionState.TRANSFER, HAConnectionState.SHUTDOWN
 PIECE = Transfer(7, 300, (Message("t", 1, 2, 300, 4, 5, b"body", {"TAGS": "a"}), Message("u", 0, 0, 450, 4, 5, b"")))
@@ -38,7 +39,7 @@ def test_a_report_arrives_as_it_was():
     assert parse_transfer(command) is None
 
 
-@pytest.mark.parametrize("text", ["-1", "", "x", None, [1]])
+@each_case("text", ["-1", "", "x", None, [1]])
 def test_an_offset_that_is_none_makes_no_frame(text):
     assert parse_report(Command(100_001, ext_fields={"offset": text})) is None
     assert parse_transfer(Command(100_002, ext_fields={"offset": text})) is None
@@ -48,7 +49,7 @@ def test_a_body_that_holds_no_messages_makes_no_frame():
     assert parse_transfer(Command(100_002, ext_fields={"offset": "0"}, body=b"\xc1")) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("transfer", "own_end", "reason"),
     [
         (Transfer(7, 300), 300, None),
@@ -66,7 +67,7 @@ def test_a_slave_takes_what_begins_where_its_log_ends_and_an_empty_one_takes_any
     assert refuse_transfer(transfer, expected_ordinal=7, max_phy_offset=own_end) == reason
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("requested_for", "masters_end", "start"),
     [(0, 0, 0), (0, 999, 0), (0, 1_000, 1_000), (0, 2_500, 2_000), (1, 2_500, 1), (3_000, 2_500, 3_000)],
 )
@@ -76,7 +77,7 @@ def test_a_master_starts_where_the_slave_asks_and_for_an_empty_slave_at_its_last
     assert start_position(requested_for, max_phy_offset=masters_end, mapped_file_size=1_000) == start
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("state", "now_ms", "result"),
     [(TRANSFER, 99_999, True), (READY, 10_000, None), (READY, 10_001, False), (SHUTDOWN, 99_999, None)],
 )
@@ -95,7 +96,7 @@ def test_a_state_that_is_neither_ready_nor_transfer_sets_the_clock_of_a_slaves_w
     assert wait.result is False
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("remote_ips", "now_ms", "result"),
     [
         (["10.0.0.9", "10.0.0.1"], 99_999, True),

@@ -7,6 +7,7 @@ from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.store.readable_end import ReadableEnd
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import Message
+from support.every_case import each_case
 
 S = GetMessageStatus
 
@@ -20,7 +21,7 @@ def filled(count, *, first=0, body=b""):
     return store
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("count", "first", "offset", "status", "code", "next_offset"),
     [
         (0, 0, 0, S.NO_MESSAGE_IN_QUEUE, ResponseCode.PULL_NOT_FOUND, 0),

@@ -27,6 +27,7 @@ from nodes.fields import FieldError
 from nodes.protocol.acl_signature import SIGNATURE, TranslatedBody, signature, signed, signed_content
 from nodes.protocol.codes import RequestCode
 from nodes.wire import body_kinds
+from support.every_case import each_case
 
 WHITE = ("10.10.103.*", "192.168.0-3.*", "10.10.10.{7,9}")
 SHOP = PlainAccessConfig(
@@ -118,7 +119,7 @@ def test_a_group_stands_under_the_name_of_its_retry_topic():
     assert list(to_consume("g", ("orders",))) == ["%RETRY%g", "orders"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "wrong",
     [
         {"access_key": "short6"},

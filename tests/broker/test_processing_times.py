@@ -12,6 +12,7 @@ from nodes.config.request_pools import PoolName
 from nodes.fields import FieldError
 from nodes.protocol.codes import RequestCode
 from nodes.units import NS_PER_MS
+from support.every_case import each_case
 
 POOLS = frozenset(PoolName)
 
@@ -48,7 +49,7 @@ def test_the_name_of_a_request_goes_before_its_pool_and_that_before_the_others()
     assert drawn_ms(f"{OTHERS} 3ms", 9_999, PoolName.ADMIN, count=1) == [3]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "sendMessage",

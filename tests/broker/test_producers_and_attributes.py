@@ -4,6 +4,7 @@ import pytest
 
 from nodes.broker.tables.clients.producers import ProducerChannel, ProducerEvent, ProducerGroupEvent, ProducerManager
 from nodes.broker.tables.metadata.attributes import TOPIC_ATTRIBUTES, AttributeRefusedError, alter_current_attributes
+from support.every_case import each_case
 
 LEFT, GROUP_LEFT = ProducerGroupEvent.CLIENT_UNREGISTER, ProducerGroupEvent.GROUP_UNREGISTER
 
@@ -55,7 +56,7 @@ def test_attributes_are_put_changed_and_taken_away_by_the_sign_of_their_key():
     assert (made, changed, gone) == ({"message.type": "FIFO"}, {"message.type": "DELAY"}, {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("current", "wanted", "create", "reason"),
     [
         ({}, {"+nope": "x"}, False, "unsupported key: nope"),

@@ -23,6 +23,7 @@ from nodes.protocol.static_topics import (
     static_endpoints,
 )
 from nodes.tools.static_topic_plans import block_seq_round_up, created, decided, leaders_of, remapped
+from support.every_case import each_case
 
 TOPIC = "orders"
 FIRST = LogicQueueMappingItem(0, 0, "a", 0, 0, 40)
@@ -50,7 +51,7 @@ def test_an_undecided_leader_has_no_offsets_and_is_never_found():
     assert find_next(ITEMS, FIRST) == SECOND
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("items", "problem"),
     [
         ((attrs.evolve(FIRST, queue_id=-1),), "The field is illegal, should not be negative"),
@@ -77,7 +78,7 @@ def a_manager(*details):
     return manager
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("new", "problem"),
     [
         (a_detail(4, {0: (FIRST,)}), "Can't accept data with small epoch 4 < 5"),
@@ -115,7 +116,7 @@ def test_a_request_of_another_broker_and_one_for_another_topic_are_for_physical_
     assert not manager.logical_queue(TOPIC, 1, is_logical=None).is_led_here
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("item", "requested", "code", "offsets", "expected"),
     [
         (FIRST, 5, Code.SUCCESS, (7, 0, 40), (Code.SUCCESS, 7, 0, 20_000)),

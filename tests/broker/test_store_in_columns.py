@@ -302,7 +302,7 @@ def test_replicated_messages_are_on_the_disk_one_by_one():
 
 BYTES_MAX = 100
 """Per message of an emulated producer, with its place in its queue, its keys in the index and its copy on the disk."""
-COUNT = 20_000
+COUNT = 8_000
 
 
 def in_transaction(number: int) -> dict[str, str]:
@@ -328,7 +328,7 @@ def test_a_message_of_an_emulated_producer_takes_100_bytes_at_most(properties_of
 
 @pytest.mark.parametrize("file_bytes", [FILE_BYTES, 1_000_000])
 def test_a_message_of_a_guest_takes_its_body_and_300_bytes_at_most(file_bytes):
-    body, count = b"x" * 1_024, 10_000
+    body, count = b"x" * 1_024, 4_000
     assert used_bytes(count, file_bytes, body, of_a_guest) / count <= len(body) + 300
 
 

@@ -5,6 +5,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from nodes.broker.tables.ha.epoch_file import EpochFile
 from nodes.broker.tables.ha.sync_state_set import MasterSyncStateSet, NoEpochError, SlaveLink
+from support.examples import DRAWN
 
 NOT_CATCHUP_MS = 15_000
 
@@ -212,4 +213,4 @@ class ConfirmOffsets(RuleBasedStateMachine):
 
 
 TestConfirmOffsets = ConfirmOffsets.TestCase
-TestConfirmOffsets.settings = settings(max_examples=80, stateful_step_count=30)
+TestConfirmOffsets.settings = settings(max_examples=DRAWN, stateful_step_count=30)

@@ -15,6 +15,7 @@ from nodes.broker.tables.timer.timer_messages import (
     slot_of,
 )
 from nodes.broker.tables.timer.timer_wheel import IGNORE, Slot, TimerWheel
+from support.every_case import each_case
 
 SOFT = (
     PutMessageStatus.FLUSH_DISK_TIMEOUT,
@@ -46,9 +47,7 @@ def test_a_slot_just_above_the_limit_refuses_nearly_all_and_one_near_twice_the_l
 
 
 @pytest.mark.trap("P34")
-@pytest.mark.parametrize(
-    ("deliver_ms", "slot_ms"), [(10_000, 9000), (10_001, 10_000), (10_999, 10_000), (11_000, 10_000)]
-)
+@each_case(("deliver_ms", "slot_ms"), [(10_000, 9000), (10_001, 10_000), (10_999, 10_000), (11_000, 10_000)])
 def test_a_time_that_is_a_full_unit_belongs_to_the_slot_before(deliver_ms, slot_ms):
     assert slot_of(deliver_ms, 1000) == slot_ms
 
@@ -58,7 +57,7 @@ def test_a_slot_is_over_not_before_its_time_and_less_than_a_unit_behind_it(deliv
     assert deliver_ms <= slot_of(deliver_ms, precision_ms) + precision_ms < deliver_ms + precision_ms
 
 
-@pytest.mark.parametrize(("delay_s", "entered_s"), [(89, 89), (90, 45), (119, 45), (120, 90), (500, 90)])
+@each_case(("delay_s", "entered_s"), [(89, 89), (90, 45), (119, 45), (120, 90), (500, 90)])
 def test_a_message_beyond_the_window_enters_at_its_end_or_at_its_half_if_little_is_left(delay_s, entered_s):
     found = place_in_wheel(delay_s * 1000, 0, is_delete=True, roll_window_slots=90, precision_ms=1000)
 

@@ -1,8 +1,7 @@
 """The buffers of a log are lent and returned as by the real store, and a broker without a free buffer refuses sends."""
 
-import pytest
-
 from nodes.broker.tables.requests.transient_store_pool import Allocation, TransientStorePool
+from support.every_case import each_case
 
 FILE_BYTES = 4_096
 MESSAGE_BYTES = FILE_BYTES // 2
@@ -23,7 +22,7 @@ RocketMQ 5.3.3, with files of 4,096 bytes, and without commits but those two.
 """
 
 
-@pytest.mark.parametrize(("size", "fast_fail", "answers"), REAL)
+@each_case(("size", "fast_fail", "answers"), REAL)
 def test_buffers_are_lent_and_returned_as_the_real_store_does(size, fast_fail, answers):
     pool, end, found = TransientStorePool(size, FILE_BYTES, fast_fail=fast_fail), 0, []
     for answer in answers.split():

@@ -7,6 +7,7 @@ import pytest
 
 from nodes.client.producer.keys import KeyDistribution, KeyDraws, MessageKeys
 from nodes.fields import FieldError
+from support.every_case import each_case
 
 ZIPF, HOT = KeyDistribution.ZIPF, KeyDistribution.HOT
 DRAWS = 40_000
@@ -49,7 +50,7 @@ def test_keys_in_turn_come_one_after_the_other_and_begin_again_behind_the_last()
     assert [draws.draw() for _ in range(7)] == ["1", "2", "3", "1", "2", "3", "1"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "field"),
     [
         ({"count": 0}, "count"),

@@ -5,6 +5,7 @@ import pytest
 from nodes.client.tables.latency_fault import MQFaultStrategy, compute_not_available_duration_ms
 from nodes.protocol.model import MessageQueue
 from nodes.routes import SendWhichQueue
+from support.every_case import each_case
 
 A0, A1, B0, C0 = QUEUES = tuple(MessageQueue("t", broker, n) for broker, n in (("a", 0), ("a", 1), ("b", 0), ("c", 0)))
 NOW_MS = 1_000
@@ -21,7 +22,7 @@ def chosen(strategy, *, last=None, index=-1, now_ms=NOW_MS):
     return strategy.select_one_message_queue(QUEUES, SendWhichQueue(index), last, now_ms)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("latency_ms", "duration_ms"),
     [
         (0, 0),

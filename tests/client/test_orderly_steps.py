@@ -6,6 +6,7 @@ from nodes.client.rebalance.order_locks import queues_by_broker
 from nodes.client.tables.orderly_steps import OrderlyStep, may_begin, next_step, suspend_ms
 from nodes.client.tables.process_queue import ProcessQueue
 from nodes.protocol.model import MessageQueue
+from support.every_case import each_case
 
 
 def a_queue(*, locked=True, dropped=False, last_lock_ms=0):
@@ -37,9 +38,7 @@ def test_a_thread_begins_only_with_a_lock_that_is_not_too_old():
     assert not may_begin(a_queue(locked=False), 0)
 
 
-@pytest.mark.parametrize(
-    ("requested_ms", "used_ms"), [(0, 10), (10, 10), (1_000, 1_000), (30_000, 30_000), (30_001, 30_000)]
-)
+@each_case(("requested_ms", "used_ms"), [(0, 10), (10, 10), (1_000, 1_000), (30_000, 30_000), (30_001, 30_000)])
 def test_the_pause_of_a_queue_is_clamped(requested_ms, used_ms):
     assert suspend_ms(requested_ms) == used_ms
 

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.comparison.rows import first_difference
@@ -75,7 +75,6 @@ def test_an_empty_trace_differs_from_the_first_row_on(tmp_path):
 SOME_ROWS = st.lists(st.tuples(st.sampled_from([CAUSES, LIFECYCLE]), st.sampled_from("xy")), max_size=12)
 
 
-@settings(max_examples=40)
 @given(SOME_ROWS, SOME_ROWS, st.integers(0, 12), st.integers(1, 5), st.integers(1, 5))
 def test_it_is_what_a_comparison_row_by_row_finds(first, second, common, item, other):
     second = first[:common] + second

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.comparison.beliefs import OWNERS, held_differences
@@ -202,7 +202,6 @@ def naive(events, node, subject, second):
     return alive, None if value is None else json.dumps(value)
 
 
-@settings(max_examples=60)
 @given(EVENTS, EVENTS)
 def test_it_is_what_a_look_at_every_instant_finds(first, second):
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,8 @@ import pytest
 
 from conformance.asking import ask
 from conformance.families import ADAPTERS, ANSWERERS, EXCEPTED
-from conformance.vectors import Case, Question, read_cases
+from conformance.vectors import Case, Question, files_of_families, read_cases
+from support.every_case import each_case
 
 
 def requested(out, answer):
@@ -18,7 +19,7 @@ def test_the_same_answer_passes_and_the_question_reaches_the_answerer():
     ask(Question("made_up", "one", {"n": 2}, {"twice": 4}), lambda given: {"twice": 2 * given["n"]})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("out", "answer", "place"),
     [
         ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, r"out\.a\[1\]\.b: expected 2, got 3"),
@@ -53,18 +54,21 @@ def test_an_operation_that_an_answerer_does_not_know_fails():
 def test_questions_and_sequences_are_reported_apart_line_by_line_in_any_folder(tmp_path):
     question = {"case": "q", "in": {}, "out": {}}
     sequence = {"case": "s", "releases": ["5.3.3"], "config": {}, "steps": []}
-    (tmp_path / "flat.jsonl").write_text(json.dumps(question))
-    (tmp_path / "broker").mkdir()
-    (tmp_path / "broker" / "locks.jsonl.xz").write_bytes(lzma.compress(json.dumps(sequence).encode()))
+    flat, locks = tmp_path / "flat.jsonl", tmp_path / "broker" / "locks.jsonl.xz"
+    flat.write_text(json.dumps(question))
+    locks.parent.mkdir()
+    locks.write_bytes(lzma.compress(json.dumps(sequence).encode()))
 
-    assert read_cases(tmp_path) == [Case("locks", "s", {}, []), Question("flat", "q", {}, {})]
+    assert files_of_families(tmp_path) == {"locks": [locks], "flat": [flat]}
+    assert read_cases(locks) == [Case("locks", "s", {}, [])]
+    assert read_cases(flat) == [Question("flat", "q", {}, {})]
 
 
 def test_a_line_of_neither_form_is_reported_with_its_place(tmp_path):
     (tmp_path / "flat.jsonl").write_text('{"case": "x", "steps": []}')
 
     with pytest.raises(ValueError, match=r"flat\.jsonl, line 1: neither"):
-        read_cases(tmp_path)
+        read_cases(tmp_path / "flat.jsonl")
 
 
 def test_a_family_has_one_place_and_an_exception_belongs_to_a_family_that_is_compared():

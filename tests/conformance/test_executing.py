@@ -7,7 +7,7 @@ import pytest
 
 from conformance.executing import execute_case
 from conformance.families import ADAPTERS
-from conformance.vectors import Case, read_cases
+from conformance.vectors import Case, files_of_families, read_cases
 
 LOCK = {"at_ms": 0, "op": "tryLock", "in": {"group": "g", "client": "a", "mq": "t@bk@0"}}
 LOCKED = {"result": True, "state": {"locks": {"g": {"t@bk@0": ["a", 0]}}}}
@@ -66,11 +66,16 @@ def test_cases_of_5_3_3_are_read_from_plain_and_compressed_files_below_a_folder(
     (tmp_path / "differs_5.5.0" / "escape.jsonl").write_text(lines)
     (tmp_path / "README.md").write_text("no vectors")
 
-    assert [str(case) for case in read_cases(tmp_path)] == ["escape-ours", "membership-ours"]
+    files = files_of_families(tmp_path)
+    assert list(files) == ["escape", "membership"]
+    assert [str(case) for paths in files.values() for path in paths for case in read_cases(path)] == [
+        "escape-ours",
+        "membership-ours",
+    ]
 
 
 def test_a_line_that_is_no_json_is_reported_with_its_file(tmp_path):
     (tmp_path / "escape.jsonl").write_text("{}}")
 
     with pytest.raises(ValueError, match=r"escape\.jsonl, line 1"):
-        read_cases(tmp_path)
+        read_cases(tmp_path / "escape.jsonl")

@@ -47,17 +47,27 @@ class Question:
         return f"{self.family}-{self.name}"
 
 
-def read_cases(folder: Path) -> list[Case | Question]:
-    """All cases of 5.3.3 below a folder, in the order of the files' paths and of their lines."""
-    cases = []
+def files_of_families(folder: Path) -> dict[str, list[Path]]:
+    """Mapping family -> the files below a folder that hold its cases, both in the order of the files' paths."""
+    found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
-        suffix = next((suffix for suffix in OPENERS if path.name.endswith(suffix)), None)
-        if suffix is None or any(part.startswith(OTHER_RELEASES) for part in path.relative_to(folder).parts):
-            continue
-        family = path.name.removesuffix(suffix)
-        with OPENERS[suffix](path, "rt", encoding="utf-8") as lines:
-            cases += [_case(family, place, entry) for place, entry in _entries(path, lines)]
-    return cases
+        suffix = _suffix(path)
+        if suffix is not None and not any(part.startswith(OTHER_RELEASES) for part in path.relative_to(folder).parts):
+            found.setdefault(path.name.removesuffix(suffix), []).append(path)
+    return found
+
+
+def read_cases(path: Path) -> list[Case | Question]:
+    """The cases of 5.3.3 in a file, in the order of its lines."""
+    suffix = _suffix(path)
+    assert suffix is not None
+    family = path.name.removesuffix(suffix)
+    with OPENERS[suffix](path, "rt", encoding="utf-8") as lines:
+        return [_case(family, place, entry) for place, entry in _entries(path, lines)]
+
+
+def _suffix(path: Path) -> str | None:
+    return next((suffix for suffix in OPENERS if path.name.endswith(suffix)), None)
 
 
 def _entries(path: Path, lines: TextIO) -> Iterator[tuple[str, dict[str, Any]]]:

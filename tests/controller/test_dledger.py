@@ -4,6 +4,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from nodes.dledger.member import HEARTBEAT_MS, SILENCE_MS, DLedgerMember, MemberRole, StoredState
 from nodes.protocol.dledger import LogEntry, PushRequest, PushResponse, VoteRequest, VoteResponse
+from support.examples import DRAWN
 
 PEERS = ("n0", "n1", "n2")
 
@@ -280,4 +281,4 @@ class GroupOfThree(RuleBasedStateMachine):
 
 
 TestGroupOfThree = GroupOfThree.TestCase
-TestGroupOfThree.settings = settings(max_examples=200, stateful_step_count=50)
+TestGroupOfThree.settings = settings(max_examples=3 * DRAWN, stateful_step_count=50)

@@ -1,16 +1,15 @@
 """How many replicas have to be in sync before a master takes a message, and how many are."""
 
-import pytest
-
 from nodes.broker.tables.ha.ha_in_sync import ack_nums_to_wait_for, need_ack_nums, need_handle_ha
 from nodes.config import BrokerConfig, BrokerRole
+from support.every_case import each_case
 
 
 def sync_master(**options):
     return BrokerConfig(broker_role=BrokerRole.SYNC_MASTER, enable_slave_acting_master=True, **options)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("in_sync", "wanted", "minimum", "adjusts", "needed"),
     [
         (1, 1, 1, False, 1),
@@ -33,7 +32,7 @@ def test_only_who_adjusts_is_content_with_those_in_sync_and_never_with_less_than
     assert need_ack_nums(config, in_sync) == needed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("alive", "linked", "wanted", "enough"),
     [(3, 3, 3, True), (2, 3, 3, False), (3, 2, 3, False), (2, 2, 2, True), (1, 3, 2, False)],
 )
@@ -49,7 +48,7 @@ def test_without_acting_masters_no_one_looks_who_is_in_sync():
     assert ack_nums_to_wait_for(config, alive=1, linked=1) == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("role", "broker_id", "properties", "matters"),
     [
         (BrokerRole.SYNC_MASTER, 0, {}, True),

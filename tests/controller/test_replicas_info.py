@@ -12,6 +12,7 @@ from nodes.controller.tables.replicated_state import ReplicatedState, UnknownGro
 from nodes.protocol import headers_controller as headers
 from nodes.protocol.codes import ResponseCode as Code
 from support.controllers import CLUSTER, NAME, OneGroup, address
+from support.every_case import each_case
 
 # Ids
 
@@ -325,9 +326,7 @@ def test_an_entry_of_the_log_is_two_bytes_of_type_and_json():
     assert [event_of(to_log_entry(event)) for event in (applied, cleaned)] == [applied, cleaned]
 
 
-@pytest.mark.parametrize(
-    "entry", [b"", b"\x00", b"\x00\x63{}", b"\x00\x01", b"\x00\x01[]", b'\x00\x05{"brokerIdSetToClean":3}']
-)
+@each_case("entry", [b"", b"\x00", b"\x00\x63{}", b"\x00\x01", b"\x00\x01[]", b'\x00\x05{"brokerIdSetToClean":3}'])
 def test_an_entry_that_is_none_is_refused(entry):
     with pytest.raises(DamagedEntryError, match="is no event"):
         event_of(entry)

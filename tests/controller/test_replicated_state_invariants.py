@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from nodes.protocol.codes import ResponseCode as Code
 from support.controllers import CLUSTER, NAME, OneGroup
+from support.examples import DRAWN
 
 IDS = st.integers(1, 4)
 SETS = st.lists(IDS, unique=True, max_size=3).map(tuple)
@@ -98,4 +99,4 @@ class ReplicatedStateMachine(RuleBasedStateMachine):
 
 
 TestReplicatedState = ReplicatedStateMachine.TestCase
-TestReplicatedState.settings = settings(max_examples=150, stateful_step_count=30)
+TestReplicatedState.settings = settings(max_examples=2 * DRAWN, stateful_step_count=30)

@@ -12,6 +12,7 @@ from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import TraceLevel
+from support.every_case import each_case
 
 LAG = ("consumer lag", "shop orders")
 
@@ -75,7 +76,7 @@ def test_json_and_page_have_it(repeated, report, run):
     assert "Repeated" not in run_page(report, run)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("whole", "without", "undisturbed", "outcome"),
     [
         (2_720, 0, 0, LeftOutOutcome.GONE), (2_720, 1_377, 0, LeftOutOutcome.LESS),

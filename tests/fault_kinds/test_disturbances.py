@@ -14,6 +14,7 @@ from emulator.trace.schema import FAULTS as FAULT_ROWS
 from faults.catalogue import FAULTS, fault_of
 from faults.disturbance import IN_LIVES, Concerns, Disturbance, Frame
 from nodes.protocol.codes import RequestCode
+from support.every_case import each_case
 
 BEGIN_S, LONG_S, END_S = 300, 400, 900
 OF_MEMBER, OF_LINK, OF_BROKER = "a", "a <-> broker-a", "broker-a"
@@ -217,7 +218,7 @@ def test_every_kind_has_a_row_among_the_frames():
     assert list(dict.fromkeys(fault_of(line).kind for line in BLOCKING)) == list(FAULTS)
 
 
-@pytest.mark.parametrize("line", BLOCKING)
+@each_case("line", BLOCKING)
 def test_a_fault_blocks_the_frames_that_it_keeps_from_arriving_at_all_times(line):
     fault = fault_of(line)
     assert fault.blocks(fault.scope, fault.parameters(), PULL) is BLOCKING[line]

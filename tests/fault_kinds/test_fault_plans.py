@@ -9,6 +9,7 @@ from faults.plan import Phase, Plan, PlanError, TimedFault
 from faults.process import Kill, Suspend
 from faults.scope import LinkScope, NodeScope
 from nodes.fields import FieldError
+from support.every_case import each_case
 
 LINK = Cut(LinkScope("a", "b"))
 
@@ -69,7 +70,7 @@ def test_faults_may_meet_also_on_one_process():
     assert len(plan.steps(10)) == 8
 
 
-@pytest.mark.parametrize(("at_ms", "for_ms"), [(-1, None), (0.5, None), (0, 0), (0, -1), (True, None)])
+@each_case(("at_ms", "for_ms"), [(-1, None), (0.5, None), (0, 0), (0, -1), (True, None)])
 def test_a_fault_begins_in_the_run_and_lasts_a_while(at_ms, for_ms):
     with pytest.raises(FieldError):
         TimedFault("x", LINK, at_ms, for_ms)

@@ -6,9 +6,10 @@ from faults.link import Cut, Delay, Loss
 from faults.process import PowerOff, Suspend
 from faults.scope import ANY, LinkScope, NodeScope
 from nodes.fields import FieldError
+from support.every_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("scope", "hit"),
     [
         (LinkScope("a", "b"), ["a>b", "b>a"]),
@@ -42,7 +43,7 @@ def test_a_node_has_no_link_to_itself():
         LinkScope("a", "a")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fault", "text"),
     [
         (Cut(LinkScope("a", "b", one_way=True)), "cut a -> b"),
@@ -62,7 +63,7 @@ def test_the_parameters_of_a_fault_carry_their_units():
     assert Delay(LinkScope("a", "b"), 40, 5).parameters() == {"one_way": False, "delay_ms": 40, "jitter_ms": 5}
 
 
-@pytest.mark.parametrize("percent", [-1, 101, 100.5, float("nan"), True])
+@each_case("percent", [-1, 101, 100.5, float("nan"), True])
 def test_a_probability_is_a_number_of_percent(percent):
     with pytest.raises(FieldError, match="percent: expected a number of percent from 0 to 100"):
         Loss(LinkScope(ANY, ANY), percent)

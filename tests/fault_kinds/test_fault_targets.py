@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from faults.scope import ANY, LinkScope, NodeScope
 from faults.target import ROLES, Lead, Leading, Names, NodePool, PoolShare, group_of, target
 from nodes.fields import FieldError
+from support.every_case import each_case
 
 SERVERS = {"nameservers": ("ns-1", "ns-2"), "brokers": ("a", "b", "c", "d", "e"), "members of g": ("c1", "c2", "c3")}
 
@@ -32,7 +33,7 @@ def found(text, seed=1, cluster=None):
     return target(text).find(cluster or Known(), Random(seed))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "read"),
     [
         ("broker-a", Names(("broker-a",))),
@@ -62,7 +63,7 @@ def test_it_is_read_as_it_is_written(text, read):
     assert target(text) == read
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reported"),
     [
         (

@@ -8,6 +8,7 @@ from fault_kinds.at_work import busy_cluster
 from fault_kinds.by_script import broken
 from faults.catalogue import fault_of
 from faults.plan import Plan, TimedFault
+from support.every_case import each_case
 
 
 def test_a_loss_of_power_ends_what_the_kernel_had_to_repeat_at_its_instant():
@@ -23,9 +24,7 @@ def test_a_loss_of_power_ends_what_the_kernel_had_to_repeat_at_its_instant():
     assert {row.at_ms for row in gone} == {26_500}
 
 
-@pytest.mark.parametrize(
-    "line", ["power-off c1", "power-off p1, c2", "power-off g+3", "power-off consumers", "power-off *"]
-)
+@each_case("line", ["power-off c1", "power-off p1, c2", "power-off g+3", "power-off consumers", "power-off *"])
 def test_consumers_that_share_a_machine_do_not_lose_its_power_one_by_one(line):
     scenario = busy_cluster(60_000)
     (group,) = scenario.consumers

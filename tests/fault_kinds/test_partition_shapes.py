@@ -11,6 +11,7 @@ from faults.link import Partition
 from faults.scope import PartitionScope, Shape
 from faults.target import ANY
 from nodes.fields import FieldError
+from support.every_case import each_case
 
 counts = st.integers(4, 9)
 seeds = st.integers(0, 1_000)
@@ -121,7 +122,7 @@ def test_no_one_of_those_allocated_cannot_be_isolated():
         PartitionScope("isolate", node="n9").resolve(servers(4), Random(1))
 
 
-@pytest.mark.parametrize("shape", ["ring", "", None, 3])
+@each_case("shape", ["ring", "", None, 3])
 def test_a_shape_is_one_of_three(shape):
     with pytest.raises(FieldError, match="shape: expected one of isolate, majorities-ring, bridge, not"):
         PartitionScope(shape)

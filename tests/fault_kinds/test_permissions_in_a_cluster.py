@@ -10,6 +10,7 @@ from fault_kinds.at_work import busy_cluster, restricted
 from fault_kinds.by_script import Breaker, Deeds, broken, once
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import TopicConfig
+from support.every_case import each_case
 from support.grouped import MASTER, S1, a_group
 
 BEGIN_MS, END_MS = 65_000, 125_000
@@ -199,7 +200,7 @@ def test_a_topic_is_changed_at_masters_and_its_slaves_copy_it():
     assert [config.perm for config in (*at_once, *later)] == [6, 4]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "reported"),
     [
         ("permission b-s1 4 topic orders", "fault[0].do: expected masters, not b-s1: slaves copy the topics"),

@@ -15,7 +15,7 @@ from nodes.grpc.limits import GrpcLimits
 from nodes.grpc.server_connection import ServerConnection
 from nodes.grpc.status import ConnectionLimitError, GrpcStatus
 
-FRAMES = 4_000
+FRAMES = 2_000
 LIMITS = GrpcLimits(received_bytes=2_000_000, unsent_bytes=2_000_000)
 NS_PER_FRAME = 5_000_000
 

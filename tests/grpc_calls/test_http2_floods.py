@@ -12,6 +12,7 @@ from nodes.grpc.events import CallCancelled, ConnectionEnded
 from nodes.grpc.limits import GrpcLimits
 from nodes.grpc.server_connection import ServerConnection
 from nodes.grpc.status import GrpcStatus
+from support.every_case import each_case
 from support.h2_peer import H2Peer, frame, framed, headers
 
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
@@ -186,7 +187,7 @@ def test_messages_that_never_end():
     assert peer.reason() == "more than 1000000 bytes of messages wait"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("chunk", "text"),
     [
         (frame(DATA, 0, 0, b"x"), "Stream ID must be non-zero for DataFrame"),

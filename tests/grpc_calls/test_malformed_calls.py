@@ -3,11 +3,11 @@
 import gzip
 import struct
 
-import pytest
 from h2.errors import ErrorCodes
 
 from nodes.grpc.events import CallCancelled, ConnectionEnded, MessageReceived
 from nodes.grpc.status import GrpcStatus
+from support.every_case import each_case
 from support.h2_peer import H2Peer, framed
 
 MIB = 1024 * 1024
@@ -20,7 +20,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "http_status", "status", "text"), REFUSED)
+@each_case(("changes", "http_status", "status", "text"), REFUSED)
 def test_headers_that_are_no_call_get_a_status_of_http_and_of_grpc(changes, http_status, status, text):
     peer = H2Peer()
     call = peer.call(framed(b"x"), **changes)
@@ -32,7 +32,7 @@ def test_headers_that_are_no_call_get_a_status_of_http_and_of_grpc(changes, http
     assert reset == ErrorCodes.INTERNAL_ERROR
 
 
-@pytest.mark.parametrize("timeout", ["xx", "10x", "123456789S", "", "-1S"])
+@each_case("timeout", ["xx", "10x", "123456789S", "", "-1S"])
 def test_a_timeout_that_is_none_resets_the_call(timeout):
     peer = H2Peer()
     call = peer.call(framed(b"x"), grpc_timeout=timeout)
@@ -66,7 +66,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+@each_case("name", MALFORMED)
 def test_a_malformed_message_resets_its_call_and_no_other(name):
     changes, body, text = MALFORMED[name]
     peer = H2Peer()

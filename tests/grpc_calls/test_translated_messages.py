@@ -9,13 +9,14 @@ from inspect import getmembers, isclass
 import attrs
 import pytest
 from google.protobuf.descriptor_pool import Default
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.grpc.messages import message_class, pool, service_methods
 from nodes.grpc.status import GrpcError
 from nodes.grpc.translation import IllegalTimeError, receive_message_parts, received_message, translation
 from nodes.protocol.v2 import definition, enums, service
+from support.every_case import each_case
 
 STREAMED = service.ReceiveMessageResponse
 """The one value that stands for several messages."""
@@ -28,7 +29,7 @@ CLASSES = [
 YEARS_MS = 1_000 * 200_000_000_000
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@each_case("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_each_value_has_the_fields_of_its_message(cls):
     fields = message_class(cls.__name__).DESCRIPTOR.fields_by_name
     named = [field.name if field.name in fields else field.name.removesuffix("_ms") for field in attrs.fields(cls)]
@@ -37,7 +38,7 @@ def test_each_value_has_the_fields_of_its_message(cls):
     assert [name for name in fields if name not in named] == []
 
 
-@pytest.mark.parametrize("cls", [cls for _, cls in getmembers(enums, isclass) if cls.__module__ == enums.__name__])
+@each_case("cls", [cls for _, cls in getmembers(enums, isclass) if cls.__module__ == enums.__name__])
 def test_each_enum_has_the_names_and_numbers_of_the_definitions(cls):
     defined = pool().FindEnumTypeByName(f"apache.rocketmq.v2.{cls.__name__}")
 
@@ -92,6 +93,7 @@ def built(cls):
 def test_a_value_that_becomes_a_message_and_comes_back_is_the_same(cls):
     translated = translation(cls)
 
+    @settings(max_examples=15)
     @given(built(cls))
     def holds(value):
         assert translated.from_bytes(translated.to_bytes(value)) == value
@@ -109,7 +111,7 @@ def test_received_messages_are_a_stream_that_begins_with_its_status(value):
     assert received_message(parts[:1]) == STREAMED(value.status)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@each_case("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_an_empty_message_is_the_default_value(cls):
     assert translation(cls).from_bytes(b"") == cls()
 
@@ -126,7 +128,7 @@ def test_any_bytes_are_a_message_or_are_refused(content, cls):
     assert found in (cls.__name__, "UNKNOWN", "Duration", "Timestamp")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "seconds", "nanos", "ms"),
     [
         ("Timestamp", 1, 500_000_000, 1_500),
@@ -155,7 +157,7 @@ def test_times_are_milliseconds_as_java_computes_them(kind, seconds, nanos, ms):
         assert getattr(translation(cls).to_value(message), f"{name}_ms") == ms
 
 
-@pytest.mark.parametrize("ms", [0, 1, -1, -999, -1_000, 1_234_567_890_123, -YEARS_MS, YEARS_MS])
+@each_case("ms", [0, 1, -1, -999, -1_000, 1_234_567_890_123, -YEARS_MS, YEARS_MS])
 def test_durations_of_any_sign_come_back(ms):
     translated = translation(service.ReceiveMessageRequest)
     request = service.ReceiveMessageRequest(invisible_duration_ms=ms)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from emulator.base.hits import Hits
 from emulator.machine.clock import MachineClock
 from emulator.time.timeline import EPOCH_MS, Timeline
+from support.every_case import each_case
 
 MS = 1_000_000
 
@@ -25,7 +26,7 @@ class Machine:
         return self.clock.now_ms() - EPOCH_MS
 
 
-@pytest.mark.parametrize("offset_ms", [5_000, -5_000, 1, -1])
+@each_case("offset_ms", [5_000, -5_000, 1, -1])
 def test_a_skewed_clock_is_wrong_by_so_much_and_then_right_at_once(offset_ms):
     item = Machine()
     before = item.at_ms(1_000)
@@ -51,7 +52,7 @@ def test_a_clock_that_drifts_gains_or_loses_and_steps_back_when_it_is_healed(ppm
     assert item.at_ms(1_020_000) == 1_020_000
 
 
-@pytest.mark.parametrize("ppm", [-500_000, -20_000, -1, 1, 20_000, 500_000])
+@each_case("ppm", [-500_000, -20_000, -1, 1, 20_000, 500_000])
 def test_a_clock_that_drifts_never_goes_back(ppm):
     item = Machine()
     item.at_ms(100)

@@ -11,6 +11,7 @@ from emulator.spec.model.addresses import NodePorts, node_ports
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.wire.remoting_command import RemotingDecoder
+from support.every_case import each_case
 
 NODES = (NodePorts("ns-1", "127.1.1.1", (9_876,)), NodePorts("broker-a", "127.1.2.1", (10_911, 10_909, 10_912)))
 
@@ -97,7 +98,7 @@ def test_every_node_that_programs_dial_is_in_the_book_before_it_is_started():
     assert len(whole.page("guest").ports) == len(whole.ports) == 2 + 2 + 3 * 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "problem"),
     [
         ("nonsense", "expected HOST:PORT"),

@@ -8,6 +8,7 @@ import pytest
 from emulator.network.guests.address_book import LOOPBACK
 from emulator.network.guests.guest_listeners import LoopbackGuestListeners
 from emulator.network.loopback import LoopbackCarrier
+from support.every_case import each_case
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_guests_live_in_real_time(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "problem"),
     [
         ('guests = ["broker-a"]', '"broker-a" is already at'),

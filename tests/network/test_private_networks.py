@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from emulator.spec.model.networks import AddressTranslation
 from emulator.testing.worlds import PORT, VIRTUAL, RecordingHandler, add_host, execute_world, listening, process_of
 from nodes.host import ConnectError
+from support.every_case import each_case
 
 INSIDE, NEIGHBOUR, OTHER, OUTSIDE, ADMINISTRATOR = (
     "127.1.2.1",
@@ -24,7 +25,7 @@ def translation():
     return AddressTranslation(dict(NETWORKS), PORTS, ADMINISTRATOR)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "port", "leads_to", "problem"),
     [
         (OUTSIDE, (INSIDE, PORT), ("", PORT), "is an address inside of docker"),
@@ -43,7 +44,7 @@ def test_where_a_connection_leads(source, port, leads_to, problem):
     assert translation().target(source, port) == (leads_to, problem)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "address", "known_to"),
     [
         (OUTSIDE, f"{INSIDE}:{PORT}", f"{HOST}:30911"),

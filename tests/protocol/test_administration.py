@@ -3,8 +3,6 @@
 import json
 from random import Random
 
-import pytest
-
 from fuzz.requests import random_value
 from nodes.protocol.administration import ADMIN_REQUESTS, changes_of
 from nodes.protocol.body_codec import encode_body
@@ -12,9 +10,10 @@ from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import BrokerData, QueueData, TopicRouteData
 from nodes.protocol.registry import EXCHANGES, encode_header
+from support.every_case import each_case
 
 
-@pytest.mark.parametrize("code", ADMIN_REQUESTS, ids=lambda code: code.name)
+@each_case("code", ADMIN_REQUESTS, ids=lambda code: code.name)
 def test_every_valid_request_can_be_recorded(code: RequestCode) -> None:
     exchange = EXCHANGES[code]
     for seed in range(60):

@@ -40,6 +40,7 @@ from nodes.wire.body_kinds import (
 )
 from nodes.wire.message_binary import MAGIC_LONG_TOPIC, decode_messages, encode_messages
 from nodes.wire.register_broker_body import decode_register_broker_body, encode_register_broker_body
+from support.every_case import each_case
 
 NO_FIELDS = {}
 longs = st.integers(-(2**63), 2**63 - 1)
@@ -113,9 +114,7 @@ def test_a_heartbeat_may_say_its_choices_by_their_places_and_its_numbers_as_text
     assert (subscription.sub_version, subscription.expression_type) == (5, "TAG")
 
 
-@pytest.mark.parametrize(
-    "bad", [b"", b"{", b"[]", b"null", b'{"consumerDataSet":7}', b'{"consumerDataSet":[7]}', b"\xff"]
-)
+@each_case("bad", [b"", b"{", b"[]", b"null", b'{"consumerDataSet":7}', b'{"consumerDataSet":[7]}', b"\xff"])
 def test_a_heartbeat_that_is_none_is_refused(bad):
     with pytest.raises(ProtocolError):
         request_from_wire(RequestCode.HEART_BEAT, NO_FIELDS, bad)

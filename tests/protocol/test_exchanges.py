@@ -1,16 +1,15 @@
 """The properties of requests: those that follow from their headers, and those that need a field of these."""
 
-import pytest
-
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.exchange import AclNeed, Exchange
 from nodes.protocol.registry import EXCHANGES, codes_where
+from support.every_case import each_case
 
 NEEDS_TOPIC = (AclNeed.SEND, AclNeed.PUB_TOPIC, AclNeed.SUB_TOPIC, AclNeed.SUB_BOTH)
 NEEDS_GROUP = (AclNeed.SUB_GROUP, AclNeed.SUB_BOTH)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "topic", "groups"),
     [
         (RequestCode.SEND_MESSAGE, "topic", ("producerGroup",)),

@@ -3,6 +3,7 @@
 import pytest
 
 from nodes.wire.fastjson import LENIENT_BYTES_MAX, VALUES_MAX, JsonError, read_json, read_json_bytes
+from support.every_case import each_case
 
 HOSTILE = {
     "comments that do not end": "{" + "/*:1," * 100_000 + "}",
@@ -62,7 +63,7 @@ def test_a_long_text_has_to_be_standard_json():
         read_json(f'{{a:"{long}"}}')
 
 
-@pytest.mark.parametrize("value", [b"0", b"{}", b"[]", b"[[]]"])
+@each_case("value", [b"0", b"{}", b"[]", b"[[]]"])
 def test_standard_json_of_many_values_is_refused_before_one_is_made(value):
     with pytest.raises(JsonError, match=f"more than {VALUES_MAX} values"):
         read_json_bytes(b"[" + value + (b"," + value) * VALUES_MAX + b"]")

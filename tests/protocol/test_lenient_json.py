@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.wire.fastjson import JsonError, ObjectKey, read_json
+from support.every_case import each_case
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -28,7 +29,7 @@ def test_the_lenient_reader_reads_standard_json_alike(value):
     assert read_json(f"[{json.dumps(value)},]") == [value]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ('{0:"a",1:"b"}', {"0": "a", "1": "b"}),
@@ -49,7 +50,7 @@ def test_what_is_no_json_elsewhere_is_read(text, value):
     assert read_json(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1", '{"a"}', '"open', "{a:b}", "1 2", "[" * 5_000, "{a:" * 5_000])
+@each_case("text", ["", "{", "[1", '{"a"}', '"open', "{a:b}", "1 2", "[" * 5_000, "{a:" * 5_000])
 def test_what_no_one_can_read_is_refused(text):
     with pytest.raises(JsonError):
         read_json(text)

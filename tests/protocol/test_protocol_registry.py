@@ -33,6 +33,7 @@ from nodes.protocol.widths import (
 )
 from nodes.protocol.wire_names import wire_name
 from nodes.wire.body_json import decode_json_body, encode_json_body
+from support.every_case import each_case, holds_for_each
 from support.wire_values import BODIES, HEADERS, TEXTS, values_of
 
 
@@ -40,16 +41,18 @@ def names(cls: type) -> str:
     return cls.__name__
 
 
-@pytest.mark.parametrize("cls", HEADERS, ids=names)
-def test_every_header_survives_the_wire_as_texts(cls):
-    @settings(max_examples=15)
-    @given(values_of(cls))
-    def survives(header):
-        texts = encode_header(header)
-        assert all(isinstance(text, str) for text in texts.values())
-        assert decode_header(cls, dict(texts)) == header
+def test_every_header_survives_the_wire_as_texts():
+    def check(cls):
+        @settings(max_examples=15)
+        @given(values_of(cls))
+        def survives(header):
+            texts = encode_header(header)
+            assert all(isinstance(text, str) for text in texts.values())
+            assert decode_header(cls, dict(texts)) == header
 
-    survives()
+        survives()
+
+    holds_for_each(check, HEADERS, names)
 
 
 def test_who_gets_a_header_by_reference_does_not_read_its_texts():
@@ -60,25 +63,27 @@ def test_who_gets_a_header_by_reference_does_not_read_its_texts():
     assert decode_header(headers.ConsumerGroupRequestHeader, {**texts, "consumerGroup": "h"}).consumer_group == "h"
 
 
-@pytest.mark.parametrize("cls", BODIES, ids=names)
-def test_every_body_survives_the_wire(cls):
-    @settings(max_examples=10)
-    @given(values_of(cls))
-    def survives(body):
-        assert decode_body(cls, encode_body(body)) == body
+def test_every_body_survives_the_wire():
+    def check(cls):
+        @settings(max_examples=10)
+        @given(values_of(cls))
+        def survives(body):
+            assert decode_body(cls, encode_body(body)) == body
 
-    survives()
+        survives()
+
+    holds_for_each(check, BODIES, names)
 
 
-@pytest.mark.parametrize(
-    "cls", [cls for cls in HEADERS if attrs.fields(cls) and not hasattr(cls, "NULLS_FAIL")], ids=names
-)
-def test_a_header_without_any_field_decodes_to_something(cls):
-    header = decode_header(cls, {})
-    hints = get_type_hints(cls)
-    for field in attrs.fields(cls):
-        if type(None) not in get_args(hints[field.name]) and field.default is attrs.NOTHING:
-            assert getattr(header, field.name) == hints[field.name]()
+def test_a_header_without_any_field_decodes_to_something():
+    def check(cls):
+        header = decode_header(cls, {})
+        hints = get_type_hints(cls)
+        for field in attrs.fields(cls):
+            if type(None) not in get_args(hints[field.name]) and field.default is attrs.NOTHING:
+                assert getattr(header, field.name) == hints[field.name]()
+
+    holds_for_each(check, [cls for cls in HEADERS if attrs.fields(cls) and not hasattr(cls, "NULLS_FAIL")], names)
 
 
 def test_fields_travel_under_rocketmqs_names_and_null_fields_do_not_travel():
@@ -106,7 +111,7 @@ def test_a_malformed_number_that_a_handler_needs_is_refused():
         decode_header(headers.SearchOffsetRequestHeader, {"topic": "t", "queueId": "", "timestamp": "7"})
 
 
-@pytest.mark.parametrize("text", ["2147483648", "-2147483649", " 1", "1_0", "1.5", "0x1", "", "+", "9" * 5_000, "²"])
+@each_case("text", ["2147483648", "-2147483649", " 1", "1_0", "1.5", "0x1", "", "+", "9" * 5_000, "²"])
 def test_what_integer_parse_int_refuses_is_no_number_of_32_bits(text):
     with pytest.raises(ValueError, match=r"number|bits"):
         int32_of(text)
@@ -133,16 +138,18 @@ def numbers_of(cls: type) -> list[tuple[str, int]]:
     return [(name, INT32_MAX if kind == Int32 else INT64_MAX) for name, kind in kinds if without_width(kind) is int]
 
 
-@pytest.mark.parametrize("cls", [cls for cls in HEADERS if numbers_of(cls)], ids=names)
-def test_no_number_of_a_header_exceeds_its_width(cls):
-    for name, largest in numbers_of(cls):
-        field = getattr(attrs.fields(cls), name)
-        for beyond in (largest + 1, -largest - 2, 10**30):
-            try:
-                header = decode_header(cls, {wire_name(cls, field): str(beyond)})
-            except ProtocolError:
-                continue
-            assert getattr(header, name) is None
+def test_no_number_of_a_header_exceeds_its_width():
+    def check(cls):
+        for name, largest in numbers_of(cls):
+            field = getattr(attrs.fields(cls), name)
+            for beyond in (largest + 1, -largest - 2, 10**30):
+                try:
+                    header = decode_header(cls, {wire_name(cls, field): str(beyond)})
+                except ProtocolError:
+                    continue
+                assert getattr(header, name) is None
+
+    holds_for_each(check, [cls for cls in HEADERS if numbers_of(cls)], names)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +184,7 @@ def test_unknown_fields_of_a_header_are_ignored():
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "raw",
     [
         None,

@@ -25,6 +25,7 @@ from nodes.wire.remoting_command import (
     encode_remoting,
     from_command,
 )
+from support.every_case import each_case
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 shorts = st.integers(-(2**15), 2**15 - 1)
@@ -112,7 +113,7 @@ def test_a_frame_that_is_too_long_is_refused_before_it_has_come():
         decoder.next()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "reason"),
     [
         (b"", "too short for a header"),

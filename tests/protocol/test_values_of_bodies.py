@@ -27,6 +27,7 @@ from nodes.rpc.msgpack_values import has_many_values
 from nodes.wire.fastjson import VALUES_MAX
 from nodes.wire.message_binary import encode_messages
 from nodes.wire.remoting_command import HEADER_FIELDS_MAX, HeaderError, RemotingDecoder, encode_remoting
+from support.every_case import each_case
 from support.remoting_program import request
 
 HEARTBEAT = int(RequestCode.HEART_BEAT)
@@ -168,7 +169,7 @@ MSGPACK_BOMBS = {
 }
 
 
-@pytest.mark.parametrize("bomb", MSGPACK_BOMBS.values(), ids=MSGPACK_BOMBS.keys())
+@each_case("bomb", MSGPACK_BOMBS.values(), ids=MSGPACK_BOMBS.keys())
 def test_msgpack_that_makes_too_many_values_is_unreadable(bomb: bytes) -> None:
     with pytest.raises(ProtocolError, match=f"more than {MSGPACK_VALUES_MAX} values"):
         decode_body(HeartbeatData, emulators(HEARTBEAT, bomb).body)

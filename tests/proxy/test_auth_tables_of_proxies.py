@@ -23,6 +23,7 @@ from nodes.proxy.tables.authentication import CallAuthentication, authentication
 from nodes.proxy.tables.authorization import contexts_of_call, name_of_call
 from nodes.proxy.tables.errors import JavaExceptionError
 from nodes.secret import Secret
+from support.every_case import each_case
 
 DATE_TIME = "20250101T000000Z"
 HEX, BASE64 = "de7c9b85b8b78aa6bc8a7a36f70a90701c9db4d9", "3nybhbi3iqa8ino29wqQcBydtNk="
@@ -44,7 +45,7 @@ def test_a_client_signs_the_instant_as_java_does() -> None:
     assert date_time_of(1_735_689_600_999) == DATE_TIME
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("authorization", "username", "signature"),
     [
         (f"MQv2-HMAC-SHA1 Credential=shop, Signature={HEX}", "shop", BASE64),
@@ -70,7 +71,7 @@ def test_a_call_without_authorization_claims_nothing_and_needs_no_instant(author
     assert claimed(authorization, None) == CallAuthentication()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("authorization", "date_time", "text"),
     [
         ("x Credential=shop", None, "datetime is null."),
@@ -109,7 +110,7 @@ def needed(request: Any) -> list[str]:
     return [f"{' or '.join(context.actions)} {context.resource.key}" for context in contexts_of_call(request)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "needs"),
     [
         (service.QueryRouteRequest(T), ["Pub or Sub Topic:orders"]),
@@ -140,7 +141,7 @@ def test_what_each_call_needs(request_: Any, needs: list[str]) -> None:
     assert needed(request_) == needs
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "text"),
     [
         (service.QueryRouteRequest(), "topic is null."),

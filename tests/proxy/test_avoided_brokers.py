@@ -10,6 +10,7 @@ from nodes.config.proxy import ProxyConfig
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.v2.enums import Code
 from nodes.proxy.tables.route_view import AddressableQueue, QueueSelector
+from support.every_case import each_case
 from support.proxy_guest import PROXY, TOPIC, ProxyGuest, a_message, proxies, runs
 
 A, B = "broker-a", "broker-b"
@@ -24,7 +25,7 @@ def chosen(available: str, reachable: str, count: int = 4) -> list[tuple[str, in
     return [(queue.broker_name[-1], queue.queue_id) for queue in found if queue is not None]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("available", "reachable", "queues"),
     [
         ("ab", "ab", [("a", 1), ("b", 0), ("b", 1), ("a", 0)]),

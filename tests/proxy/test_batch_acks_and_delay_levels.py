@@ -20,6 +20,7 @@ from nodes.proxy.tables.errors import JavaExceptionError
 from nodes.proxy.tables.receipt_handle import ReceiptHandle, decode_receipt_handle
 from nodes.proxy.tables.topic_types import TopicMessageType
 from nodes.proxy.tables.validation import message_properties
+from support.every_case import each_case
 from support.proxy_guest import BORN_MS, BROKER, DELAY, GROUP, TOPIC, ProxyGuest, a_message, proxies, runs
 
 BATCHES = ProxyConfig(enable_batch_ack=True)
@@ -164,7 +165,7 @@ def test_each_broker_gets_one_request_of_a_batch() -> None:
 # --- delay levels -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("delay_ms", "level"),
     [(-5, 1), (0, 1), (999, 1), (1_000, 2), (5_000, 3), (9_999, 3), (3_600_000, 18), (7_200_000, 18), (80_000_000, 18)],
 )
@@ -185,7 +186,7 @@ def test_levels_count_by_their_delays_and_not_by_their_order() -> None:
     assert message_properties(message, config, "g", "127.0.0.1:1", BORN_MS)[DELAY_TIME_LEVEL] == "3"
 
 
-@pytest.mark.parametrize("levels", ["", "1s  5s", "1x", "s"])
+@each_case("levels", ["", "1s  5s", "1x", "s"])
 def test_levels_that_cannot_be_read_are_refused(levels: str) -> None:
     with pytest.raises(FieldError):
         ProxyConfig(message_delay_level=levels)

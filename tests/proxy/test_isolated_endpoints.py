@@ -30,6 +30,7 @@ from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import Broker, Endpoints, MessageQueue, Resource, Status
 from nodes.protocol.v2.enums import Code, MessageType, Permission, TransactionResolution
 from nodes.rpc.server import RpcServer
+from support.every_case import each_case
 
 PORT, TOPIC = 8_081, "orders"
 OK, REFUSED = Status(Code.OK, "OK"), Status(Code.INTERNAL_SERVER_ERROR, "no")
@@ -126,7 +127,7 @@ def test_the_message_group_alone_decides_the_queue_of_a_fifo_message(number: int
     assert taken.id == (hashed if hashed < 2**63 else hashed - 2**64) % number  # a signed long in Java
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "expected"),
     [
         (b"", 0x726FDB47DD0E0E31),

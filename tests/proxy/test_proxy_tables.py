@@ -13,6 +13,7 @@ from nodes.proxy.tables.errors import CallError, status_of_all
 from nodes.proxy.tables.receipt_handle import decode_receipt_handle
 from nodes.proxy.tables.topic_types import TopicMessageType, require_type, type_of_message
 from nodes.proxy.tables.validation import message_properties, validate_consumer_group, validate_topic
+from support.every_case import each_case, holds_for_each
 
 CONFIG = ProxyConfig()
 HANDLE = "3 1000 60000 1 0 broker-a 2 7 4096"
@@ -60,7 +61,7 @@ def test_the_value_that_was_used_longest_ago_makes_room() -> None:
 # --- names ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text"),
     [
         ("", "The specified topic is blank"),
@@ -76,7 +77,7 @@ def test_an_illegal_topic_is_refused_with_the_text_of_the_real_proxy(name: str, 
     assert (refused.value.code, str(refused.value)) == (Code.ILLEGAL_TOPIC, text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "text"),
     [
         (" ", "the specified group is blank"),
@@ -103,36 +104,39 @@ def properties_of(message: Message) -> dict[str, str]:
     return message_properties(message, CONFIG, "orders", "10.0.0.9:1", 0)
 
 
-@pytest.mark.parametrize(
-    ("message", "code"),
-    [
-        (a_body(b""), Code.MESSAGE_BODY_EMPTY),
-        (a_body(b"x" * (4 * 1024 * 1024 + 1)), Code.MESSAGE_BODY_TOO_LARGE),
-        (a_body(user={str(n): "" for n in range(129)}), Code.MESSAGE_PROPERTIES_TOO_LARGE),
-        *((a_body(user={name: "x"}), Code.ILLEGAL_MESSAGE_PROPERTY_KEY) for name in SYSTEM_PROPERTIES),
-        (a_body(user={"a\x01": "x"}), Code.ILLEGAL_MESSAGE_PROPERTY_KEY),
-        (a_body(user={"a": "x\x7f"}), Code.ILLEGAL_MESSAGE_PROPERTY_KEY),
-        (a_body(tag=" "), Code.ILLEGAL_MESSAGE_TAG),
-        (a_body(tag="a|b"), Code.ILLEGAL_MESSAGE_TAG),
-        (a_body(tag="a\n"), Code.ILLEGAL_MESSAGE_TAG),
-        (a_body(keys=(" ",)), Code.ILLEGAL_MESSAGE_KEY),
-        (a_body(keys=("a\x00",)), Code.ILLEGAL_MESSAGE_KEY),
-        (a_body(user={"a": "x" * 16_384}), Code.MESSAGE_PROPERTIES_TOO_LARGE),
-        (a_body(message_id=" "), Code.ILLEGAL_MESSAGE_ID),
-        (
-            a_body(message_type=MessageType.TRANSACTION, orphaned_transaction_recovery_duration_ms=3_601_000),
-            Code.BAD_REQUEST,
-        ),
-        (a_body(delivery_timestamp_ms=DAY_MS + 1), Code.ILLEGAL_DELIVERY_TIME),
-        (a_body(message_group=" "), Code.ILLEGAL_MESSAGE_GROUP),
-        (a_body(message_group="x" * 64), Code.ILLEGAL_MESSAGE_GROUP),
-        (a_body(message_group="a\x1f"), Code.ILLEGAL_MESSAGE_GROUP),
-    ],
-)
-def test_a_message_out_of_bounds_is_refused(message: Message, code: Code) -> None:
-    with pytest.raises(CallError) as refused:
-        properties_of(message)
-    assert refused.value.code is code
+OUT_OF_BOUNDS: list[tuple[Message, Code]] = [
+    (a_body(b""), Code.MESSAGE_BODY_EMPTY),
+    (a_body(b"x" * (4 * 1024 * 1024 + 1)), Code.MESSAGE_BODY_TOO_LARGE),
+    (a_body(user={str(n): "" for n in range(129)}), Code.MESSAGE_PROPERTIES_TOO_LARGE),
+    *((a_body(user={name: "x"}), Code.ILLEGAL_MESSAGE_PROPERTY_KEY) for name in SYSTEM_PROPERTIES),
+    (a_body(user={"a\x01": "x"}), Code.ILLEGAL_MESSAGE_PROPERTY_KEY),
+    (a_body(user={"a": "x\x7f"}), Code.ILLEGAL_MESSAGE_PROPERTY_KEY),
+    (a_body(tag=" "), Code.ILLEGAL_MESSAGE_TAG),
+    (a_body(tag="a|b"), Code.ILLEGAL_MESSAGE_TAG),
+    (a_body(tag="a\n"), Code.ILLEGAL_MESSAGE_TAG),
+    (a_body(keys=(" ",)), Code.ILLEGAL_MESSAGE_KEY),
+    (a_body(keys=("a\x00",)), Code.ILLEGAL_MESSAGE_KEY),
+    (a_body(user={"a": "x" * 16_384}), Code.MESSAGE_PROPERTIES_TOO_LARGE),
+    (a_body(message_id=" "), Code.ILLEGAL_MESSAGE_ID),
+    (
+        a_body(message_type=MessageType.TRANSACTION, orphaned_transaction_recovery_duration_ms=3_601_000),
+        Code.BAD_REQUEST,
+    ),
+    (a_body(delivery_timestamp_ms=DAY_MS + 1), Code.ILLEGAL_DELIVERY_TIME),
+    (a_body(message_group=" "), Code.ILLEGAL_MESSAGE_GROUP),
+    (a_body(message_group="x" * 64), Code.ILLEGAL_MESSAGE_GROUP),
+    (a_body(message_group="a\x1f"), Code.ILLEGAL_MESSAGE_GROUP),
+]
+
+
+def test_a_message_out_of_bounds_is_refused() -> None:
+    def check(case: tuple[Message, Code]) -> None:
+        message, code = case
+        with pytest.raises(CallError) as refused:
+            properties_of(message)
+        assert refused.value.code is code
+
+    holds_for_each(check, OUT_OF_BOUNDS, lambda case: f"{case[1].name} {case[0]!r:.200}")
 
 
 def test_a_message_within_all_bounds_has_these_properties() -> None:

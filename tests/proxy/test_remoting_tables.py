@@ -25,6 +25,7 @@ from nodes.proxy.tables.remoting import (
     route_through,
     with_subscription,
 )
+from support.every_case import each_case
 
 PULL = PullMessageRequestHeader("g", "t", 0, 0, 32, 3, 7, 15_000, 1, bname="b")
 
@@ -61,7 +62,7 @@ def test_errors_have_the_codes_of_remoting() -> None:
     assert response_of(timeout)[0] == ResponseCode.SYSTEM_ERROR
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "field"),
     [
         (RequestCode.SEND_MESSAGE, "bname"),

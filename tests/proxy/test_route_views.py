@@ -18,6 +18,7 @@ from nodes.proxy.tables.route_view import (
     message_queues,
 )
 from nodes.proxy.tables.topic_types import TopicMessageType
+from support.every_case import each_case
 
 NORMAL = TopicMessageType.NORMAL
 HASHED = {"g0": (0, 0, 0), "g1": (0, 6, 9), "order-1": (0, 3, 3), "g-é": (2, 4, 12)}
@@ -39,7 +40,7 @@ def view(route: TopicRouteData) -> MessageQueueView:
 
 
 @pytest.mark.trap("G35")
-@pytest.mark.parametrize("group", HASHED)
+@each_case("group", HASHED)
 def test_a_message_group_has_the_bucket_that_a_real_proxy_chooses(group: str) -> None:
     assert tuple(consistent_hash(as_int(java_hash(group)), n) for n in (3, 8, 16)) == HASHED[group]
 

@@ -14,6 +14,7 @@ from nodes.config.request_pools import call_pool
 from nodes.fields import FieldError
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.v2.enums import Code
+from support.every_case import each_case
 from support.proxy_guest import BROKER, PROXY, ProxyGuest, a_message, producer_settings, proxies, runs
 
 FLOW_LIMIT = (Code.TOO_MANY_REQUESTS, "flow limit")
@@ -49,7 +50,7 @@ def test_every_call_has_a_pool() -> None:
     assert call_pool(RequestCode.SEND_MESSAGE) is None
 
 
-@pytest.mark.parametrize("times", ["sendMessage 5ms", "grpcRoute", "V2_NOTHING 1ms", "grpcRoute 1ms, grpcRoute 2ms"])
+@each_case("times", ["sendMessage 5ms", "grpcRoute", "V2_NOTHING 1ms", "grpcRoute 1ms, grpcRoute 2ms"])
 def test_times_of_something_else_are_refused(times: str) -> None:
     with pytest.raises(FieldError):
         ProxyConfig(processing_times=times)

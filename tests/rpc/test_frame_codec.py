@@ -4,11 +4,12 @@ import struct
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.protocol.command import Command
 from nodes.rpc.codec import FRAME_BYTES_MAX, Decoder, FrameError, decode, encode
+from support.every_case import each_case
 
 ints = st.integers(-(2**31), 2**31 - 1)
 commands = st.builds(
@@ -32,7 +33,6 @@ def fields(**changed):
 
 
 @given(st.lists(commands, max_size=6), st.data())
-@settings(max_examples=60)
 def test_commands_survive_any_cut_of_the_byte_stream(sent, data):
     stream = b"".join(map(encode, sent))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
@@ -61,7 +61,7 @@ def test_an_unfinished_frame_is_known_as_such():
     assert decoder.unfinished_bytes
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "reason"),
     [
         (b"", "not msgpack"),

@@ -6,6 +6,7 @@ from emulator.spec import SpecError, from_dict, loads, to_dict
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import execute
 from nodes.protocol.codes import RequestCode, ResponseCode
+from support.every_case import each_case
 
 SCENARIO = """
 [scenario]
@@ -145,7 +146,7 @@ def test_an_account_is_written_as_it_was_read():
     assert to_dict(item)["account"][0]["topic_perms"] == ["orders=PUB"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "problem"),
     [
         ("rocketmq-billing", "rocketmq-shop", "account[1].access_key: expected another one than that of account[0]"),

@@ -18,6 +18,7 @@ from nodes.protocol import headers, headers_admin
 from nodes.protocol.codes import RequestCode as Code
 from nodes.protocol.headers_message import ResetOffsetRequestHeader
 from support.administrator import an_administrator, run_administered
+from support.every_case import each_case
 
 EPOCH_MS = 1_735_689_600_000
 NAMES = ("node", "request", "topic", "group", "broker_name", "detail")
@@ -133,7 +134,7 @@ def test_a_reset_of_one_queue_is_one_act_although_it_is_two_requests(tmp_path: P
     assert timed.act.line() == "reset-offset g orders 1 7 on broker-a"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_name", "named", "detail", "line"),
     [
         (

@@ -16,6 +16,7 @@ from nodes.protocol.bodies_auth import UserInfo
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_auth import UserHeader
 from support.auth_cluster import BILLING, ROOT, SHOP, ask, scenario
+from support.every_case import each_case
 
 
 def executed(item):
@@ -130,7 +131,7 @@ def test_slaves_have_the_users_of_their_own_options_and_copy_no_others():
     assert found == [["alice", *own], own]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "problem"),
     [
         (
@@ -213,7 +214,7 @@ CREATED = (5_000, "create-user rocketmq-late account rocketmq-shop")
 ALLOWED = (6_000, "create-acl rocketmq-late Topic:orders Pub Allow")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("acts", "why"),
     [
         ((CREATED, ALLOWED), ""),

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import attrs
 import pytest
 
 from emulator.spec import load
@@ -192,7 +193,9 @@ def test_an_orderly_stop_commits_what_the_application_has_set(application):
 
 def test_in_the_example_a_member_that_comes_back_repeats_batches_and_auditors_repeat_foreign_queues():
     scenario = load(example("classic_pull.toml"))
-    trace = execute(scenario, for_ms=scenario.run_for_ms)
+    (producer,) = scenario.producers
+    few = attrs.evolve(scenario, producers=(attrs.evolve(producer, rate_per_s=12),))
+    trace = execute(few, for_ms=scenario.run_for_ms)
 
     def repeated(group, **between):
         rows = trace.select("messages", event="consumed", topic=TOPIC, group=group, **between)

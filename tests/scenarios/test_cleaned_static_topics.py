@@ -1,11 +1,10 @@
 """Static topics whose mappings brokers clean: old parts without messages, and queues that they led long ago."""
 
-import pytest
-
 from emulator.spec import loads
 from emulator.testing import Stage, Trace, execute
 from nodes.broker.tables.metadata.static_topics import forgotten_queues
 from nodes.protocol.static_topics import LogicQueueMappingItem, TopicQueueMappingDetail
+from support.every_case import each_case
 
 BROKERS = ("broker-a", "broker-b", "broker-c")
 CLUSTER = """
@@ -102,7 +101,7 @@ def detail(broker_name: str, *brokers: str, epoch: int = 3) -> TopicQueueMapping
     return TopicQueueMappingDetail("orders", 1, broker_name, epoch, hosted_queues={0: items})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("leader", "other", "forgotten"),
     [
         ("c", detail("c", "a", "b", "c"), True),

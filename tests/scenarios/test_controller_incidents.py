@@ -25,6 +25,8 @@ from support.findings import offset_anomalies_of
 README = Path(__file__).parents[2] / "examples" / "README.md"
 EXAMPLES = README.parent / "controller" / "incidents"
 STRICT = ('preset = "controller"', 'preset = "controller_strict"')
+FEW = ("rate_per_s = 10", "rate_per_s = 2")
+"""Messages, where it is counted how long nobody serves and not what is lost."""
 
 
 class Executed:
@@ -120,7 +122,7 @@ def test_4800_where_a_master_needs_its_slaves_there_are_two_and_nothing_is_lost(
 
 def test_4800_with_a_time_out_that_is_longer_than_the_cut_the_master_stays(execute):
     options = "replicas = 3\noptions = { controllerHeartBeatTimeoutMills = 90_000 }"
-    healthy = execute("leader_out_of_reach", ("replicas = 3", options))
+    healthy = execute("leader_out_of_reach", ("replicas = 3", options), FEW)
     assert healthy.report.verdict is RulesVerdict.VALID
     assert healthy.report["special_services"] == ()
 
@@ -134,7 +136,7 @@ def test_10812_a_slave_whose_heartbeats_miss_leader_cannot_replace_its_master(ex
     answers = {(rate.request, rate.answer) for rate in sick.report["requests"]}
     assert ("CONTROLLER_ALTER_SYNC_STATE_SET", "CONTROLLER_BROKER_NOT_ALIVE") in answers
 
-    healthy = execute("heartbeats_miss_leader", ("for_s = 120", "for_s = 30"))
+    healthy = execute("heartbeats_miss_leader", ("for_s = 120", "for_s = 30"), FEW)
     assert healthy.report.verdict is RulesVerdict.VALID
     assert healthy.lasted_s(Servers.NONE) < 0.1
 
@@ -166,7 +168,7 @@ def test_4771_after_an_unclean_election_offsets_lie_beyond_the_log_and_new_messa
 
 
 def test_4771_a_clean_election_waits_for_the_old_master_and_nothing_is_lost(execute):
-    waits = execute("unclean_election", ("enableElectUncleanMaster = true", "enableElectUncleanMaster = false"))
+    waits = execute("unclean_election", ("enableElectUncleanMaster = true", "enableElectUncleanMaster = false"), FEW)
     assert waits.broken == {"V10"}
     assert 60 < waits.lasted_s(Servers.NONE) < 62
     (gap,) = waits.report["unwritable"]
@@ -180,7 +182,7 @@ def test_5009_a_death_that_no_leader_heard_of_is_found_by_the_scan_or_never(exec
     assert sick.lasted_s(Servers.NONE) == 90
     assert sick.report["unwritable"][-1].censored
 
-    healthy = execute("missed_death", ("3_600_000", "5_000"))
+    healthy = execute("missed_death", ("3_600_000", "5_000"), FEW)
     assert healthy.report.verdict is RulesVerdict.VALID
     assert 5 < healthy.lasted_s(Servers.NONE) < 18
 

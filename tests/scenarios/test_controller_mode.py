@@ -36,7 +36,7 @@ topics = ["orders"]
 [[producer]]
 group = "p"
 topic = "orders"
-rate_per_s = 10
+rate_per_s = 4
 {faults}
 """
 AWAY = '[[fault]]\nid = "{verb}"\ndo = "{verb} {node}"\nat_s = 60\nfor_s = 45\n'

@@ -172,7 +172,7 @@ def test_what_a_leader_without_followers_took_is_read_by_no_consumer_and_cut_whe
     assert "V17" not in broken(found_in_executed(trace))
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 def test_a_member_that_is_behind_is_not_elected(seed):
     elected: list[bool] = []
 
@@ -214,7 +214,7 @@ def test_sends_wait_for_the_quorum_and_never_for_a_disk(flush_disk_type):
     assert len(masters(trace)) == 1
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4))])
 def test_a_leader_that_returns_after_a_power_loss_wedges_nothing(seed):
     """It may be elected again in its own term: then it goes on with that epoch, which its followers share."""
 

@@ -79,7 +79,7 @@ def test_a_client_calls_the_port_of_a_dead_proxy_until_it_asks_for_a_route_again
 @pytest.mark.trap("G8")
 @pytest.mark.parametrize(("client", "event"), CLIENTS)
 def test_a_client_whose_route_has_the_ports_that_it_has_asked_with_fails_over_at_once(client: str, event: str) -> None:
-    trace = after_a_death(two_proxies(from_request=PORTS_OF_REQUESTS), client, 60_000)
+    trace = after_a_death(two_proxies(from_request=PORTS_OF_REQUESTS), client, 30_000)
     assert ports_in_routes(trace, client) == [[18_081, 18_083]]
     assert longest_pause_ms(trace, event) < 3_000
 

@@ -14,6 +14,11 @@ KINDS = list(LockServiceKind)
 NUMBERED = [kind for kind in KINDS if kind is not LockServiceKind.REDLOCK]
 
 
+def some(kinds, *always):
+    """All kinds, of which `make test` runs some, and `make proofs` the others."""
+    return [pytest.param(kind, marks=() if kind in always else pytest.mark.slow) for kind in kinds]
+
+
 def executed(kind, script, *, replicas=2, for_ms=120_000, **options):
     consumer = attrs.evolve(LEASE, lock_service=kind, **options)
     scenario = a_statefulset(replicas, consumer=consumer, config=PATIENT, consume_ms=CONSUME_MS, rate_per_s=8)
@@ -48,7 +53,7 @@ def test_a_scale_processes_nothing_twice(kind):
     assert len(messages) == len(set(messages)) > 700
 
 
-@pytest.mark.parametrize("kind", NUMBERED)
+@pytest.mark.parametrize("kind", some(NUMBERED, LockServiceKind.LEASE, LockServiceKind.ZOOKEEPER))
 def test_every_new_holder_has_a_larger_token(kind):
     async def script(stage):
         await stage.at_ms(30_000)
@@ -64,7 +69,14 @@ def test_every_new_holder_has_a_larger_token(kind):
     assert all(tokens == sorted(set(tokens)) for tokens in by_queue.values())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not LockServiceKind.POSTGRESQL])
+@pytest.mark.parametrize(
+    "kind",
+    some(
+        [kind for kind in KINDS if kind is not LockServiceKind.POSTGRESQL],
+        LockServiceKind.DYNAMODB,
+        LockServiceKind.REDLOCK,
+    ),
+)
 def test_a_suspended_holder_has_a_message_next_to_the_next_holder(kind):
     done = processed(executed(kind, pause_of_the_first, replicas=1), CONSUME_MS)
 
@@ -79,7 +91,7 @@ def test_a_suspended_process_keeps_its_advisory_locks_because_its_kernel_answers
     assert {item.queue_id for item in done_in(trace, 36_000, 69_000)} < mine
 
 
-@pytest.mark.parametrize("kind", NUMBERED)
+@pytest.mark.parametrize("kind", some(NUMBERED, LockServiceKind.BLOB, LockServiceKind.POSTGRESQL))
 def test_with_fencing_tokens_a_former_holder_commits_nothing(kind):
     trace = executed(kind, pause_of_the_first, replicas=1, fencing=True)
 

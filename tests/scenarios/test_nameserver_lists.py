@@ -12,6 +12,7 @@ from nodes.beliefs import BeliefKind
 from nodes.config import BrokerConfig, ConsumerConfig, ProducerConfig
 from nodes.config.nameserver import nameserver_addresses
 from nodes.protocol.codes import RequestCode
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 REGISTER, ROUTE = int(RequestCode.REGISTER_BROKER), int(RequestCode.GET_ROUTEINFO_BY_TOPIC)
@@ -149,7 +150,7 @@ topics = ["orders"]
 AT = "at_s = 30\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "more", "reported"),
     [
         ('options = { namesrvAddr = "ns-3" }', "", 'broker[0].options.namesrvAddr: unknown nameserver "ns-3"'),

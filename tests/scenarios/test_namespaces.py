@@ -7,6 +7,7 @@ import pytest
 from emulator.spec import SpecError, loads
 from emulator.testing import Stage, Trace, execute
 from nodes.protocol.namespaces import address_of_endpoint, instance_of
+from support.every_case import each_case
 
 SHOP = """
 [scenario]
@@ -117,7 +118,7 @@ def test_an_endpoint_of_an_instance_is_an_address_and_a_namespace() -> None:
     assert {row.group for row in consumed} == {"MQ_INST_1_a%billing"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "namespace", "address"),
     [
         ("http://MQ_INST_1_a.example:80", "MQ_INST_1_a", "MQ_INST_1_a.example:80"),

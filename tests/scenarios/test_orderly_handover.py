@@ -118,7 +118,7 @@ def test_first_pulls_of_ordered_queues_of_a_slow_broker_stall_the_pulls_of_all_o
 
     config = ConsumerConfig(consume_orderly=consume_orderly)
     brokers = ("broker-a", "broker-b")
-    trace = execute(a_scenario(consumers=consumer_group(1, config), brokers=brokers, rate_per_s=40), script)
+    trace = execute(a_scenario(consumers=consumer_group(1, config), brokers=brokers, rate_per_s=20), script)
 
     pulls = [
         row.sent_ms for row in trace.select("rpc", src="c1", dst="broker-a", code=int(PULL)) if row.kind == "request"

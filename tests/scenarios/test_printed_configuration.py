@@ -9,6 +9,7 @@ from emulator.testing import execute
 from nodes.config import BrokerConfig, options
 from nodes.protocol.codes import RequestCode
 from support.asking_guest import a_guest
+from support.every_case import each_case
 
 SCENARIO = """
 [scenario]
@@ -93,7 +94,7 @@ def test_texts_that_are_not_emulated_are_written_with_the_scenario(scenario):
     assert from_dict(written) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "problem"),
     [
         ('fileReservedTime = "1"', "broker[0].not_emulated.fileReservedTime: expected in options: it is emulated"),

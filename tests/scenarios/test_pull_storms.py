@@ -22,7 +22,12 @@ LOAD = (
 
 
 def scenario(options=""):
-    return loads(EXAMPLE.replace("replicas = 3", f"replicas = 3\noptions = {{ {options} }}"), "acting_slave.toml")
+    return loads(
+        EXAMPLE.replace("run_for_s = 180", "run_for_s = 130").replace(
+            "replicas = 3", f"replicas = 3\noptions = {{ {options} }}"
+        ),
+        "acting_slave.toml",
+    )
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ CLUSTER = """
 [scenario]
 name = "reports-of-proxies"
 seed = 1
-run_for_s = 350
+run_for_s = 260
 
 [[broker]]
 name = "broker-a"
@@ -74,7 +74,7 @@ def disagreements(tmp_path: Path, *faults: str) -> tuple[bool, tuple[str, ...]]:
         ('[[fault]]\ndo = "suspend proxy-2"\nat_s = 40\nfor_s = 130\n',),
         ('[[fault]]\ndo = "kill billing-1"\nat_s = 40\n',),
         (LOST.format(topic=SYNCER_TOPIC, for_s=15),),
-        (LOST.format(topic="orders", for_s=300),),
+        (LOST.format(topic="orders", for_s=210),),
     ],
     ids=("healthy", "proxy-killed", "proxy-suspended", "client-killed", "reports-lost-once", "another-topic"),
 )

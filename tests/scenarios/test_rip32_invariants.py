@@ -24,7 +24,9 @@ async def something_happens(stage: Stage, chance: random.Random) -> None:
         host.start()
 
 
-@pytest.mark.parametrize("seed", range(1, 9))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 3 else ()) for seed in range(1, 9)]
+)
 def test_exactly_the_lowest_member_acts_once_all_is_quiet(seed):
     chance = random.Random(seed)
     seen = []

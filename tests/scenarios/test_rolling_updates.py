@@ -23,7 +23,7 @@ async def nothing(_stage):
 def executed(*acts, script=nothing, replicas=4, consumer=ORDINAL, for_ms=200_000, **options):
     """A run in which acts, lines with instants in ms, are carried out."""
     config = StatefulSetConfig(**PROBES, readiness_probe_period_seconds=1, **options)
-    base = a_statefulset(replicas, consumer=consumer, config=config, consume_ms=CONSUME_MS, rate_per_s=8)
+    base = a_statefulset(replicas, consumer=consumer, config=config, consume_ms=CONSUME_MS, rate_per_s=4)
     timed = (TimedAct(f"act-{number}", act_of(line), at_ms) for number, (at_ms, line) in enumerate(acts))
     return execute(attrs.evolve(base, acts=tuple(timed)), script, for_ms=for_ms)
 

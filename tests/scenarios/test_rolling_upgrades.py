@@ -16,6 +16,8 @@ from support.unowned import unowned, unowned_ms
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STARTED_MS = 50_000
 """By then the clients of the examples have found everything."""
+FEW_PER_S = 2
+"""Messages; owners of queues do not depend on how many there are."""
 
 
 def without_changes(scenario: Scenario) -> Scenario:
@@ -32,6 +34,8 @@ def executed(tmp_path_factory):
     def of(name: str, *, plain: bool = False) -> tuple[Scenario, Trace, str]:
         if (name, plain) not in known:
             scenario = load(EXAMPLES / name)
+            producers = tuple(attrs.evolve(producer, rate_per_s=FEW_PER_S) for producer in scenario.producers)
+            scenario = attrs.evolve(scenario, producers=producers)
             scenario = without_changes(scenario) if plain else scenario
             trace = Trace()
             run = run_scenario(scenario, runs=tmp_path_factory.mktemp("runs"), listeners=(trace.note,))

@@ -26,6 +26,8 @@ from support.retried import (
 )
 
 LADDER_S = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
+QUICK_S = tuple(range(10, 26))
+"""The same number of levels, of which all are over after minutes instead of hours."""
 TICK_MS = 110
 """The delay service looks each 100 ms."""
 
@@ -49,14 +51,16 @@ def test_a_message_that_was_sent_back_does_not_hold_the_offset_of_its_queue():
     assert consumed_from(trace, RETRY) == []
 
 
-def test_sixteen_deliveries_again_follow_the_ladder_and_the_seventeenth_failure_makes_a_dead_letter():
-    ladder_ms = 1_000 * sum(LADDER_S)
-    trace = execute(one_consumer(100), first_message_only, for_ms=ladder_ms + 60_000)
+@pytest.mark.parametrize("ladder_s", [QUICK_S, pytest.param(LADDER_S, marks=pytest.mark.slow)])
+def test_sixteen_deliveries_again_follow_the_ladder_and_the_seventeenth_failure_makes_a_dead_letter(ladder_s):
+    levels = BrokerConfig(message_delay_level=" ".join(f"{delay_s}s" for delay_s in (1, 5, *ladder_s)))
+    scenario = attrs.evolve(one_consumer(100), brokers=broker_groups(config=levels if ladder_s is QUICK_S else None))
+    trace = execute(scenario, first_message_only, for_ms=1_000 * sum(ladder_s) + 60_000)
 
     instants = [row.at_ms for row in (*consumed_from(trace, TOPIC), *consumed_from(trace, RETRY))]
     gaps = [later - earlier for earlier, later in itertools.pairwise(instants)]
     assert len(instants) == 17
-    assert [round(gap / 1_000) for gap in gaps] == list(LADDER_S)
+    assert [round(gap / 1_000) for gap in gaps] == list(ladder_s)
     (dead,) = stored_in(trace, DLQ)
     assert (dead.queue_id, dead.at_ms) == (0, instants[-1] + 1)
 

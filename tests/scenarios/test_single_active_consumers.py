@@ -53,7 +53,7 @@ def test_the_next_consumer_is_active_when_the_one_before_has_finished_and_cancel
     assert last / 1_000 <= handed_over_s <= last / 1_000 + 2
 
 
-@pytest.mark.parametrize("rate_per_s", [1, 20])
+@pytest.mark.parametrize("rate_per_s", [1, 10])
 def test_a_pull_that_was_held_when_its_consumer_cancelled_does_not_register_it_again(rate_per_s):
     async def script(stage):
         for at_ms, replicas in ((30_000, 4), (60_000, 2), (90_000, 3)):

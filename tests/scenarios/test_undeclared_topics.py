@@ -15,6 +15,7 @@ from emulator.spec.refusals.start_checks import earliest_starts_ms
 from emulator.testing import Trace, a_scenario, broker_groups, execute
 from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.config import BrokerConfig
+from support.every_case import each_case
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "undeclared_topic.toml"
 NEWS = "news"
@@ -137,7 +138,7 @@ def test_files_have_these_keys():
     assert made.producers[0].start_after_ms == 1_500
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("consumer", "producer", "reported"),
     [
         ("start_after_s = 60", "", "consumer[0].start_after_s: expected an instant before the end at 60000 ms"),

@@ -213,7 +213,7 @@ def test_messages_that_an_administrator_skips_are_those_between_the_last_commit_
         admin = await an_administrator(stage)
         if resets:
             await admin.reset_offsets(GROUP, TOPIC)
-        await stage.for_ms(30 * SECOND)
+        await stage.for_ms(10 * SECOND)
 
     # Each message keeps the listener busy, so that it is behind.
     trace = execute(a_scenario(queues=1, consumers=consumer_group(1, consume_ms=2_000), rate_per_s=20), script)

@@ -10,6 +10,7 @@ from emulator.spec import SpecError, from_dict, loads, to_dict
 from faults.catalogue import WORDINGS
 from faults.words import WordsError
 from support.act_lines import ACT_LINES
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 CLUSTER = """
@@ -66,7 +67,7 @@ def test_each_act_has_a_line_and_no_verb_is_that_of_a_fault():
     assert not [verb for verb in ACT_VERBS if verb in WORDINGS]
 
 
-@pytest.mark.parametrize("kind", ACTS)
+@each_case("kind", ACTS)
 def test_an_act_in_words_is_an_act_and_its_line_is_the_same_act_again(kind):
     act = act_of(ACT_LINES[kind])
     assert type(act) is ACTS[kind]
@@ -97,7 +98,7 @@ def test_a_scenario_without_acts_is_written_as_before():
     assert "administrator" not in made.node_names()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "reported"),
     [
         (

@@ -5,13 +5,14 @@ import pickle
 
 import pytest
 import tomli_w
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from emulator.cli.main import app
 from emulator.spec import SpecError, from_dict, loads
 from emulator.spec.refusals.mistakes import MISTAKES_MAX
+from support.every_case import each_case
 
 GOOD = """\
 [scenario]
@@ -139,12 +140,12 @@ FOLLOWED = {
 }
 
 
-@pytest.mark.parametrize(("text", "reported"), FOLLOWED.values(), ids=list(FOLLOWED))
+@each_case(("text", "reported"), FOLLOWED.values(), ids=list(FOLLOWED))
 def test_what_only_follows_from_a_mistake_is_not_reported(text, reported):
     assert mistakes(text) == reported
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reported"),
     [
         (with_lines(GOOD, l3="run_for_ms = 0"), (3, "scenario.run_for_ms")),
@@ -263,7 +264,6 @@ TABLES = {
 
 
 @given(st.sets(st.sampled_from(sorted(SPOILED, key=repr)), min_size=1))
-@settings(max_examples=60)
 def test_any_set_of_independent_mistakes_is_reported_completely_each_at_a_line_of_its_table(places):
     tables = copy.deepcopy(TABLES)
     for place in sorted(places, key=repr):

@@ -15,6 +15,7 @@ from emulator.spec import Scenario, from_dict, loads
 from faults.catalogue import CHAOS_NAMES, FAULTS
 from nodes.config import BrokerConfig, ConsumerConfig, NameserverConfig, ProducerConfig, options
 from nodes.visible import visible
+from support.examples import DRAWN
 
 WHOLE: dict[str, Any] = {
     "scenario": {"name": "valid", "run_for_s": 60, "seed": 3, "preset": "rip32", "guests": ["shop"]},
@@ -107,7 +108,7 @@ def test_the_tables_that_are_changed_are_a_scenario():
 
 
 @given(st.lists(st.tuples(st.integers(0, PLACES - 1), values, st.sampled_from(KEYS)), min_size=1, max_size=3))
-@settings(max_examples=200)
+@settings(max_examples=3 * DRAWN)
 def test_any_value_at_any_place_is_a_scenario_or_short_lines(changes):
     tables = copy.deepcopy(WHOLE)
     for number, odd, key in changes:
@@ -132,7 +133,7 @@ def test_no_odd_value_at_any_place_is_more_than_short_lines(value):
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=100)
+@settings(max_examples=2 * DRAWN)
 @example("a = " + "[" * 5_000)
 @example("a = " + "{b=" * 5_000)
 @example("a = " + "9" * 5_000)

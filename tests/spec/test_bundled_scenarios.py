@@ -9,6 +9,7 @@ import emulator
 from emulator.campaign.file import load_campaign
 from emulator.spec import SpecError, load
 from emulator.spec.reading.bundled import bundled_campaigns, bundled_scenarios, campaign_path, example, scenario_path
+from support.every_case import each_case
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -24,7 +25,7 @@ def test_every_example_has_a_name_and_a_sentence():
         assert 10 < len(item.about) < 170, item.name
 
 
-@pytest.mark.parametrize("name", ["half-seen-consumer", "half_seen_consumer", "p1-kill", "frozen-nameserver"])
+@each_case("name", ["half-seen-consumer", "half_seen_consumer", "p1-kill", "frozen-nameserver"])
 def test_a_name_stands_for_the_file(name):
     assert load(name).name == name.replace("_", "-")
 

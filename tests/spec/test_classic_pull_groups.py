@@ -5,6 +5,7 @@ import pytest
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from nodes.config import ConsumerConfig, PullApplication, PullConsumerConfig, options
 from nodes.fields import FieldError
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 HEAD = """
@@ -85,7 +86,7 @@ def test_a_pull_that_brokers_hold_longer_than_the_client_waits_is_refused():
         PullConsumerConfig(broker_suspend_max_time_millis=30_001)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message"),
     [
         (

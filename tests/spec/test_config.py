@@ -18,6 +18,7 @@ from nodes.config import (
 )
 from nodes.config.options import MILLISECONDS, MINUTES, SECONDS
 from nodes.fields import FieldError, unit_of
+from support.every_case import each_case
 
 ALL_CONFIGS = (
     *(NameserverConfig, BrokerConfig, ClientConfig),
@@ -59,7 +60,7 @@ def test_an_option_is_called_as_in_rocketmq(field, option):
     assert option_name(field) == option
 
 
-@pytest.mark.parametrize("config_class", ALL_CONFIGS)
+@each_case("config_class", ALL_CONFIGS)
 def test_every_option_carries_its_original_name_and_its_unit(config_class: type[Config]):
     known = options(config_class)
 
@@ -69,12 +70,12 @@ def test_every_option_carries_its_original_name_and_its_unit(config_class: type[
         assert unit_of(field) in (MILLISECONDS, SECONDS, MINUTES, "")
 
 
-@pytest.mark.parametrize(("period_ms", "used_ms"), [(1, 10_000), (10_000, 10_000), (30_000, 30_000), (60_001, 60_000)])
+@each_case(("period_ms", "used_ms"), [(1, 10_000), (10_000, 10_000), (30_000, 30_000), (60_001, 60_000)])
 def test_the_registration_period_is_clamped_to_10_and_60_s_where_it_is_used(period_ms, used_ms):
     assert BrokerConfig(register_name_server_period=period_ms).register_period_ms == used_ms
 
 
-@pytest.mark.parametrize("config_class", ALL_CONFIGS)
+@each_case("config_class", ALL_CONFIGS)
 def test_no_option_takes_a_value_of_another_type(config_class: type[Config]):
     for option, field in options(config_class).items():
         with pytest.raises(FieldError) as caught:
@@ -82,7 +83,7 @@ def test_no_option_takes_a_value_of_another_type(config_class: type[Config]):
         assert caught.value.field == option
 
 
-@pytest.mark.parametrize("value", [-1, True, "1000", None])
+@each_case("value", [-1, True, "1000", None])
 def test_a_time_out_is_a_whole_number_that_is_not_negative(value):
     with pytest.raises(FieldError) as caught:
         ClientConfig(mq_client_api_timeout=value)

@@ -7,6 +7,7 @@ from emulator.spec.model.addresses import addresses
 from nodes.config import ConsumerConfig
 from nodes.fields import FieldError
 from nodes.protocol.model import MessageModel
+from support.every_case import each_case
 
 HEAD = """
 [scenario]
@@ -52,7 +53,7 @@ def test_consumers_on_one_address_have_that_of_the_first():
     assert found["consumer-1"] == found["consumer-2"] == "127.1.10.1"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("groups", "message"),
     [
         (GROUPS.replace('share_process_with = "g"', 'share_process_with = "absent"'), r"share_process_with: .*absent"),

@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from emulator.spec.model.addresses import addresses
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 HEAD = '[scenario]\nname = "s"\nrun_for_s = 10\n'
@@ -45,7 +46,7 @@ def test_what_is_written_is_read_again_as_it_was():
     assert from_dict(to_dict(scenario)) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reported"),
     [
         (

@@ -8,6 +8,7 @@ from emulator.spec.model.addresses import addresses, node_ports
 from emulator.spec.model.scenario import NameserverSpec
 from emulator.spec.warnings.harmful_settings import check
 from nodes.config import ControllerConfig, NameserverConfig, NameserverWithControllerConfig
+from support.every_case import each_case
 
 HEAD = '[scenario]\nname = "x"\nrun_for_s = 1\n[[broker]]\nname = "b"\n'
 
@@ -57,7 +58,7 @@ def test_a_mistake_has_its_line(text, line):
     assert any(item.startswith(line) for item in refused.value.lines), refused.value.lines
 
 
-@pytest.mark.parametrize(("count", "warned"), [(1, False), (2, True), (3, False), (4, True)])
+@each_case(("count", "warned"), [(1, False), (2, True), (3, False), (4, True)])
 def test_an_even_number_is_warned_of(count, warned):
     found = [item.name for item in check(scenario(f"[controller]\ncount = {count}\n"))]
     assert ("even-number-of-controllers" in found) == warned
@@ -93,7 +94,7 @@ def test_a_nameserver_has_the_options_of_a_controller_as_long_as_it_has_one():
     assert off.config == NameserverConfig()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "line"),
     [
         (
@@ -131,7 +132,7 @@ def test_an_even_number_in_nameservers_is_warned_of_by_their_names():
 GROUP = '[scenario]\nname = "x"\nrun_for_s = 1\npreset = "controller_strict"\n[[broker]]\nname = "ba"\nreplicas = 3\n'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "name", "where", "words"),
     [
         (
@@ -166,7 +167,7 @@ def test_options_with_which_users_lost_messages_or_masters_are_warned_of(text, n
     assert words in found.consequence
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -5,6 +5,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from emulator.spec.warnings.harmful_settings import check
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 TEXT = """
@@ -26,7 +27,7 @@ def text(answer: str, options: str = "") -> str:
     return TEXT.replace("OPTIONS", options) + answer
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "fields"),
     [
         ("", {"messages": 0, "delay_level": 0, "timer_ms": 0}),
@@ -43,7 +44,7 @@ def test_a_producer_says_how_long_its_messages_wait_and_how_many_there_are(answe
     assert from_dict(to_dict(scenario)) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "reported"),
     [
         ("delay_level = -1", "producer[0].delay_level: expected a whole number >= 0"),
@@ -69,7 +70,7 @@ def test_a_mistake_is_reported_in_one_line(answer, reported):
     assert "\n" not in only_mistake(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "options", "rule"),
     [
         ("delay_level = 18", "", None),

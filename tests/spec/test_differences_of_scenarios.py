@@ -1,12 +1,12 @@
 """What differs between two scenarios, by name and in words."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.spec import from_dict, loads
 from emulator.spec.model.differences import differences
 from fuzz.random_scenario import random_tables
+from support.every_case import each_case
 
 BASE = """
 [scenario]
@@ -43,7 +43,7 @@ def test_equal_scenarios_do_not_differ():
     assert reported(("run_for_s = 60", "run_for_ms = 60_000")) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "words"),
     [
         (("run_for_s = 60", "run_for_s = 60\nseed = 2"), ["seed 1 in A, 2 in B"]),

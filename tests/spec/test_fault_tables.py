@@ -14,6 +14,7 @@ from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault
 from faults.scope import LinkScope
 from nodes.protocol.codes import RequestCode
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 CLUSTER = """
@@ -146,7 +147,7 @@ def mistake(text):
     return reported.removeprefix("faults.toml: ")
 
 
-@pytest.mark.parametrize("line", SENT)
+@each_case("line", SENT)
 def test_words_say_the_same_as_keys(line):
     assert read(do=line) == read(**SENT[line]) == TimedFault("it", fault_of(line), 1_000, 5_000)
 
@@ -167,7 +168,7 @@ def test_no_kind_and_no_verb_is_forgotten_above():
     assert sorted(dict.fromkeys(line.split()[0] for line in SENT)) == sorted(WORDINGS)
 
 
-@pytest.mark.parametrize("kind", list(FAULTS))
+@each_case("kind", list(FAULTS))
 def test_a_parameter_that_is_missing_is_named(kind):
     needed = [field.name for field in attrs.fields(FAULTS[kind]) if field.default is attrs.NOTHING and field.init]
     whole = next(keys for keys in SENT.values() if keys["kind"] == kind)
@@ -178,7 +179,7 @@ def test_a_parameter_that_is_missing_is_named(kind):
         assert "None" not in reported
 
 
-@pytest.mark.parametrize("kind", list(FAULTS))
+@each_case("kind", list(FAULTS))
 def test_a_parameter_of_another_kind_is_refused(kind):
     table = next(dict(keys) for keys in SENT.values() if keys["kind"] == kind)
     other = "percent" if "percent" not in table else "turn_ms"
@@ -187,7 +188,7 @@ def test_a_parameter_of_another_kind_is_refused(kind):
     assert reported.startswith(f"fault[0].{other}: unknown key")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "reported"),
     [
         ('kind = "cutt"\nat_s = 1', 'fault[0].kind: unknown kind of fault "cutt"; did you mean "cut"?'),
@@ -297,7 +298,7 @@ def test_a_mistake_is_reported_in_one_line_with_its_key(table, reported):
     assert mistake(f"[[fault]]\n{table}\n").startswith(reported)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         *("", " ", "loss", "drop from", "chaos", "chaos fixed-kill", "scale g", "cut 'c1"),
@@ -358,7 +359,7 @@ def test_a_nemesis_that_is_written_is_read_again_as_it_was():
         assert from_dict(tomllib.loads(tomli_w.dumps(to_dict(scenario)))) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "reported"),
     [
         ({"every_s": 0}, "nemesis[0].every_s: expected a whole number of milliseconds >= 1, not 0"),

@@ -2,7 +2,7 @@
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.spec import SpecError, loads
@@ -106,7 +106,6 @@ def test_a_fault_that_ends_before_anything_it_hits_has_started_is_warned_of(faul
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(1, 100))
-@settings(max_examples=25, deadline=None)
 def test_no_node_starts_before_its_earliest_start(nameservers_ms, brokers_ms, after_ms, clients_ms, seed):
     scenario = a_scenario(
         nameservers=2, brokers=broker_groups("a", "b", slaves=1), consumers=2, rate_per_s=1, seed=seed

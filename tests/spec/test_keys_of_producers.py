@@ -6,6 +6,7 @@ from emulator.spec import SpecError, from_dict, loads, to_dict
 from nodes.client.producer.keys import KeyDistribution, MessageKeys
 from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.tables.queue_selectors import KeyHash, SelectorName
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 TEXT = """
@@ -23,7 +24,7 @@ topic = "orders"
 ZIPF = 'keys = { distribution = "zipf", exponent = 1.5 }'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "keys", "select"),
     [
         ("", None, None),
@@ -46,7 +47,7 @@ def test_a_producer_says_which_keys_its_messages_have_and_how_it_chooses_queues(
     assert from_dict(to_dict(scenario)) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "reported"),
     [
         ("keys = 7", "producer[0].keys: expected a table, not 7"),
@@ -95,7 +96,7 @@ def test_partitions_in_a_namespace_have_its_full_names():
     assert loads(text, "text").producers[0].topics == ("INST%orders-P0", "INST%orders-P1", "INST%orders-P2")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("producer", "reported"),
     [
         ("", "producer[0].topic: missing; expected a text, or partitions in its place"),

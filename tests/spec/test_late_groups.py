@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import loads
 from emulator.spec.warnings.harmful_settings import check
+from support.every_case import each_case
 
 PLAN = """
 [scenario]
@@ -46,7 +47,7 @@ def test_a_group_whose_members_are_all_away_at_first_is_warned_that_its_option_h
     assert found.consequence.startswith(f"{where} will have no effect: the group joins orders when it has messages")
 
 
-@pytest.mark.parametrize("faults", [ONE, LATER, SHORT, NEVER, ""])
+@each_case("faults", [ONE, LATER, SHORT, NEVER, ""])
 def test_a_group_that_is_there_from_the_start_on_or_never_comes_is_not(faults):
     assert warned(faults=faults) == []
 

@@ -4,12 +4,13 @@ import json
 import tomllib
 from pathlib import Path
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from emulator.spec.reading.toml_lines import key_lines
 from nodes.fields import shown
+from support.every_case import each_case
+from support.examples import DRAWN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -66,12 +67,12 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(("text", "lines"), FORMS.items(), ids=[json.dumps(text) for text in FORMS])
+@each_case(("text", "lines"), FORMS.items(), ids=[json.dumps(text) for text in FORMS])
 def test_every_form_of_a_key_has_its_line(text, lines):
     assert key_lines(text) == lines
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.toml")), ids=lambda path: path.stem)
+@each_case("path", sorted(EXAMPLES.rglob("*.toml")), ids=lambda path: path.stem)
 def test_all_keys_of_the_examples_are_found_on_lines_that_name_them(path):
     text = path.read_text()
     found = key_lines(text)
@@ -125,7 +126,7 @@ def documents(draw):
 
 
 @given(documents())
-@settings(max_examples=400)
+@settings(max_examples=4 * DRAWN)
 @example("a = [[[[[[[[[[[[[[[[[[[{b = ['}', 1]}]]]]]]]]]]]]]]]]]]]\nc = 1")
 def test_the_keys_found_are_those_of_the_parser_in_the_order_of_lines(text):
     try:

@@ -1,10 +1,9 @@
 """Options whose values are secrets are known by their names."""
 
-import pytest
-
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import known_options
 from emulator.spec.rocketmq.secret_names import is_secret_name
+from support.every_case import each_case
 
 
 def test_these_options_of_rocketmq_are_secrets():
@@ -17,7 +16,7 @@ def test_these_options_of_rocketmq_are_secrets():
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "accessKey",
@@ -36,8 +35,6 @@ def test_a_name_that_no_release_knows_may_be_that_of_a_secret(name):
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["brokerName", "taskNum", "ackMessageThreadPoolNums", "diskMaxUsedSpaceRatio", "skipPreOnline"]
-)
+@each_case("name", ["brokerName", "taskNum", "ackMessageThreadPoolNums", "diskMaxUsedSpaceRatio", "skipPreOnline"])
 def test_other_names_are_not(name):
     assert not is_secret_name(name)

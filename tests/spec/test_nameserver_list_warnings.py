@@ -1,9 +1,8 @@
 """Warnings about lists of nameservers of which some nodes have a part only."""
 
-import pytest
-
 from emulator.spec import loads
 from emulator.spec.warnings.harmful_settings import check
+from support.every_case import each_case
 
 FILE = """
 [scenario]
@@ -45,7 +44,7 @@ def warnings(a="", b="", client="", more=""):
     return [(warning.name, warning.where) for warning in found]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("a", "b", "client"),
     [
         ("", "", ""),

@@ -15,6 +15,7 @@ from nodes.config import (
     PullConsumerConfig,
     options,
 )
+from support.every_case import each_case
 
 OURS = {
     BrokerConfig: (FileKind.BROKER, ()),
@@ -98,14 +99,14 @@ def emulated(ours):
         )
 
 
-@pytest.mark.parametrize("ours", OURS, ids=lambda ours: ours.__name__)
+@each_case("ours", OURS, ids=lambda ours: ours.__name__)
 def test_each_emulated_option_is_a_field_of_rocketmq_or_is_explained(ours):
     missing = [field.metadata["key"] for field, known in emulated(ours) if not known]
 
     assert [name for name in missing if name not in NO_FIELDS] == []
 
 
-@pytest.mark.parametrize("ours", OURS, ids=lambda ours: ours.__name__)
+@each_case("ours", OURS, ids=lambda ours: ours.__name__)
 def test_each_emulated_option_has_the_default_of_rocketmq_or_is_explained(ours):
     different = [
         (known.of, known.name, str(field.default), known.default)
@@ -119,7 +120,7 @@ def test_each_emulated_option_has_the_default_of_rocketmq_or_is_explained(ours):
     assert different == []
 
 
-@pytest.mark.parametrize("ours", OURS, ids=lambda ours: ours.__name__)
+@each_case("ours", OURS, ids=lambda ours: ours.__name__)
 def test_each_emulated_option_has_the_type_of_rocketmq(ours):
     types = {bool: ("boolean",), int: ("int", "long")}
     different = [
@@ -172,7 +173,7 @@ def test_every_option_has_a_status_and_a_meaning():
     assert [option for kind in FileKind for option in known_options(kind) if not option.meaning] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "status"),
     [
         ("brokerHeartbeatInterval", OptionStatus.EMULATED),
@@ -201,7 +202,7 @@ def test_options_of_other_releases_are_known_by_their_release():
     assert other_release_of("brokerName") == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "problem"),
     [
         ('brokerName = "a"', "unknown option; set elsewhere: name of the broker group: name of [[broker]]"),

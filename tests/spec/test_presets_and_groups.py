@@ -5,6 +5,7 @@ import pytest
 from emulator.spec import BrokerSpec, Preset, SpecError, from_dict, loads, to_dict
 from emulator.spec.model.addresses import addresses, owners
 from nodes.config import BrokerConfig, NameserverConfig
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 HEAD = """
@@ -100,7 +101,7 @@ def test_starts_and_boots_of_servers_are_spread_as_the_file_says():
     assert from_dict(to_dict(scenario)) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "line"),
     [
         (

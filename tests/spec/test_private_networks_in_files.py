@@ -7,6 +7,7 @@ from emulator.spec import SpecError, from_dict, loads, to_dict
 from emulator.spec.model.addresses import translation_of
 from emulator.spec.model.differences import differences
 from emulator.spec.warnings.harmful_settings import check
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 HOST = "192.168.0.10"
@@ -62,7 +63,7 @@ def test_what_is_written_is_read_again_as_it_was():
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("of", "reported"),
     [
         (text(more=', "broker-b"'), 'private_network[0].nodes[2]: unknown node "broker-b"'),
@@ -112,7 +113,7 @@ def test_a_port_is_published_once():
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("of", "reported"),
     [
         (text(f'brokerIP1 = "{HOST}"'), None),

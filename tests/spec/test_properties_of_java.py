@@ -5,6 +5,7 @@ import pytest
 from nodes.config import BrokerConfig
 from nodes.config.java_properties import MalformedPropertiesError, read_properties
 from nodes.config.text import parsed, updated
+from support.every_case import each_case
 
 READ_BY_JAVA = (
     ("a=1", {"a": "1"}),
@@ -39,7 +40,7 @@ READ_BY_JAVA = (
 """Recorded: each text, and what `Properties.load` of OpenJDK 17 found in it."""
 
 
-@pytest.mark.parametrize(("text", "found"), READ_BY_JAVA)
+@each_case(("text", "found"), READ_BY_JAVA)
 def test_a_text_has_the_names_and_values_that_java_finds(text, found):
     assert read_properties(text) == found
 
@@ -50,7 +51,7 @@ def test_an_escape_without_four_digits_is_refused(text):
         read_properties(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("option", "text", "value"),
     [
         ("brokerPermission", "4", 4),

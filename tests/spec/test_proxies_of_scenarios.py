@@ -7,6 +7,7 @@ from emulator.spec.reading.file import from_dict, to_dict
 from emulator.spec.reading.secrets import marked, resolved
 from emulator.spec.refusals.mistakes import SpecError
 from nodes.config.client5 import Producer5Config, PushConsumer5Config, SimpleConsumer5Config
+from support.every_case import each_case
 
 HEAD = '[scenario]\nname = "p"\nrun_for_s = 60\n[[broker]]\nname = "broker-a"\n[[topic]]\nname = "orders"\n'
 PROXIES = '[[proxy]]\nname = "proxy-1"\n[[proxy]]\nname = "proxy-2"\n'
@@ -33,7 +34,7 @@ def test_clients_of_rocketmq_5_have_options_of_their_own() -> None:
     assert from_dict(to_dict(scenario)) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "problem"),
     [
         (PUSH, "mode: expected a [[proxy]] in the scenario"),

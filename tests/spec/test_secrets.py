@@ -18,6 +18,7 @@ from faults.catalogue import fault_of
 from nodes.config import ClientConfig, ConsumerConfig, ProducerConfig, option_name
 from nodes.config.accounts import PlainAccessConfig
 from nodes.secret import MASK, SECRET_OPTIONS, Secret, is_secret, masked
+from support.every_case import each_case
 
 CANARY = "canary-5ea1"
 SCENARIO = """
@@ -55,7 +56,7 @@ def written(item):
     return [tables["account"][0]["secret_key"], *(option["secretKey"] for option in options)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "known", "plain"),
     [
         (CANARY, True, MASK),
@@ -75,9 +76,7 @@ def test_a_value_is_a_secret_a_reference_or_a_mark(value, known, plain):
     assert Secret.of(secret.plain()).plain() == plain
 
 
-@pytest.mark.parametrize(
-    "value", [7, None, [CANARY], {}, {"env": 7}, {"env": ""}, {"env": "A", "file": "B"}, {"x": "A"}]
-)
+@each_case("value", [7, None, [CANARY], {}, {"env": 7}, {"env": ""}, {"env": "A", "file": "B"}, {"x": "A"}])
 def test_what_is_no_secret_is_refused_without_being_shown(value):
     assert Secret.of(value) is value
     with pytest.raises(ValueError, match="secretKey: expected a text, or ") as refused:
@@ -96,7 +95,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+@each_case("form", FORMS.values(), ids=list(FORMS))
 def test_no_form_of_a_value_shows_its_secret(form):
     account = PlainAccessConfig(access_key="rocketmq-shop", secret_key=CANARY)
     config = ConsumerConfig(access_key="rocketmq-shop", secret_key=CANARY)
@@ -206,7 +205,7 @@ def test_what_is_missing_is_reported_with_its_key_and_all_at_once(monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("account", "client", "refused"),
     [
         (f'"{CANARY}"', f'"{CANARY}"', False),

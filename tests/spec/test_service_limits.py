@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from emulator.spec.model.service_limits import ServiceLimits
+from support.every_case import each_case
 
 SCENARIO = """
 [scenario]
@@ -26,7 +27,7 @@ def test_they_are_written_only_if_they_differ_and_read_again():
     assert from_dict(to_dict(limited), "b").service == limited.service == ServiceLimits(late_p99_ms=250, paging_times=2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "message"),
     [
         ("late_p99_s = 1", 'late_p99_s: unknown key; did you mean "late_p99_ms"?'),

@@ -1,8 +1,7 @@
 """When nodes of a kind start."""
 
-import pytest
-
 from emulator.cluster.starting import even_start_offsets_ms, start_offsets_ms
+from support.every_case import each_case
 
 SPREAD_MS = 30_000
 SEEDS = range(1, 31)
@@ -22,7 +21,7 @@ def test_each_seed_has_instants_of_its_own_and_always_the_same():
     assert start_offsets_ms(1, "start", 3, SPREAD_MS) != start_offsets_ms(2, "start", 3, SPREAD_MS)
 
 
-@pytest.mark.parametrize("node", range(6))
+@each_case("node", range(6))
 def test_thirty_even_seeds_leave_no_gap_of_more_than_a_tenth_of_the_spread(node):
     offsets_ms = [even_start_offsets_ms(seed, "start", 6, SPREAD_MS, 0)[node] for seed in SEEDS]
 

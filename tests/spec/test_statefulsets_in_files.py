@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, to_dict
 from emulator.spec.warnings.harmful_settings import check
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 WHOLE = {
@@ -60,7 +61,7 @@ def test_a_fault_may_hit_the_api_server_and_a_pod_that_scaling_adds():
     assert len(from_dict(changed(fault=faults)).faults.faults) == 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tables", "reported"),
     [
         (statefulsets(replicas=-1), "statefulset[0].replicas: expected a whole number >= 0, not -1"),
@@ -172,7 +173,7 @@ def test_a_group_that_takes_leases_brings_the_node_of_the_lock_service():
     assert from_dict(leasing()).node_names()[-2:] == ("kubernetes", "leases")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tables", "names"),
     [
         (WHOLE, ["ordinals-without-exclusivity"]),

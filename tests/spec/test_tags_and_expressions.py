@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 TEXT = """
@@ -46,7 +47,7 @@ def test_without_tags_and_expressions_a_scenario_says_nothing_of_them():
     assert "expressions" not in written["consumer"][0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expressions", "problem"),
     [
         ('{ order = "a" }', "text: consumer[0].expressions.order: "),

@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
+from support.every_case import each_case
 from support.mistakes import only_mistake
 
 TEXT = """
@@ -21,7 +22,7 @@ topic = "orders"
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "expected"),
     [
         ("", None),
@@ -43,7 +44,7 @@ def test_a_producer_says_how_its_transactions_end_and_what_it_answers(answer, ex
     assert from_dict(to_dict(scenario)) == scenario
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "reported"),
     [
         ('local_transaction = "perhaps"', "local_transaction: expected one of commit, rollback, unknown, not"),

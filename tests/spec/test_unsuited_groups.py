@@ -4,6 +4,7 @@ import pytest
 
 from emulator.spec import loads
 from emulator.spec.warnings.group_checks import unsuited_groups
+from support.every_case import each_case
 
 HEAD = """
 [scenario]
@@ -61,7 +62,7 @@ def test_a_group_of_a_fifo_topic_that_is_not_ordered(mode):
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         CONSUMER.format(topic="steps", mode="push5", more="orderly = true"),

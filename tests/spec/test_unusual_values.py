@@ -13,6 +13,7 @@ from emulator.spec.warnings.harmful_settings import check
 from emulator.spec.warnings.unusual_values import unusual_values
 from nodes.config import options
 from nodes.fields import unit_of, usual_of
+from support.every_case import each_case
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCENARIOS = [path for path in sorted(EXAMPLES.rglob("*.toml")) if "campaign" not in tomllib.loads(path.read_text())]
@@ -59,7 +60,7 @@ ABSURD = {
 }
 
 
-@pytest.mark.parametrize(("text", "line"), ABSURD.values(), ids=list(ABSURD))
+@each_case(("text", "line"), ABSURD.values(), ids=list(ABSURD))
 def test_an_absurd_value_is_one_warning_with_what_is_usual(text, line):
     (found,) = check(loads(text, "x"))
 
@@ -67,7 +68,7 @@ def test_an_absurd_value_is_one_warning_with_what_is_usual(text, line):
     assert found.line().endswith("; is another unit meant?")
 
 
-@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+@each_case("path", SCENARIOS, ids=lambda path: path.stem)
 def test_no_example_is_warned_of(path):
     assert list(unusual_values(load(path, allow_code=True))) == []  # one names a function with it
 
@@ -89,7 +90,7 @@ def test_no_preset_and_no_release_is_warned_of(preset, release):
     assert preset is not Preset.CLASSIC or list(unusual_values(loads(released, "x"))) == []
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_every_time_among_the_options_has_usual_values_with_its_default(role):
     times = ("milliseconds", "seconds", "minutes")
     for name, field in options(ROLES[role]).items():

@@ -20,6 +20,7 @@ from nodes.config import Config, ConsumerConfig, options
 from nodes.config.user_functions import FunctionRule
 from nodes.fields import Rule
 from nodes.protocol.model import MessageQueue
+from support.every_case import each_case
 from support.mistakes import only_mistake
 from support.own_code import OWN, OWN_CODE
 
@@ -104,7 +105,7 @@ def test_an_entry_point_of_an_installed_package_is_found_by_its_name(package):
     assert ring.hash_function("x") == 7
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "problem"),
     [
         (
@@ -297,7 +298,7 @@ def test_an_entry_point_is_code_too(package):
         read("mine", code=UserCode())
 
 
-@pytest.mark.parametrize("name", ["BEST", "a:b:c", "a.b", "1:f", "a: f", ":f", "a:"])
+@each_case("name", ["BEST", "a:b:c", "a.b", "1:f", "a: f", ":f", "a:"])
 def test_what_is_no_name_of_a_function_is_refused_with_all_strategies(name):
     expected = (
         "expected one of AVG, AVG_BY_CIRCLE, .*, a function of your own as module:function, or the name of an"
@@ -355,7 +356,7 @@ def test_a_strategy_with_a_memory_is_refused_for_clients(strategy):
     assert loads(HEAD + options, "x").consumers[0].config.allocate_message_queue_strategy == strategy
 
 
-@pytest.mark.parametrize("inner", ["STICKY", "PR2169", "KAFKA_ROUND_ROBIN", "MACHINE_ROOM_NEARBY"])
+@each_case("inner", ["STICKY", "PR2169", "KAFKA_ROUND_ROBIN", "MACHINE_ROOM_NEARBY"])
 def test_within_a_room_only_a_strategy_that_can_allocate_one_is_taken(inner):
     expected = "innerAllocateStrategy: expected a strategy that can allocate one room: AVG, .*CONSISTENT_HASH, not"
     with pytest.raises(SpecError, match=f"{expected} {inner}"):

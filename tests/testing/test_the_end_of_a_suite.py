@@ -25,14 +25,27 @@ SLEEP, EXIT = "time.sleep(60)", "time.sleep(1.5); os._exit(7)"
 
 
 class Suite:
-    """Such a process, in a group of its own, once its cluster runs."""
+    """Such a process, in a group of its own, once its cluster runs.
 
-    def __init__(self, folder, then):
+    Args:
+        folder: of the suite.
+        then: what its test does when the cluster runs.
+        plugin: options with which pytest loads the plugin; none: it finds it by itself, as in suites of others.
+    """
+
+    def __init__(self, folder, then, plugin=("-p", "emulator.testing.plugin")):
         (folder / "small.toml").write_text(SCENARIO)
         (folder / "test_it.py").write_text(SUITE.format(then=then))
         command = [sys.executable, "-m", "pytest", "-qs", "-p", "no:cacheprovider", "--basetemp", "temporary"]
+        # The plugins of these tests would take longer to import than the cluster takes to start.
+        alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} if plugin else {}
         self.process = subprocess.Popen(
-            [*command, "test_it.py"], cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True
+            [*command, *plugin, "test_it.py"],
+            cwd=folder,
+            env=dict(os.environ, **alone),
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         self.run = folder / next(line for line in self.process.stdout if line.startswith("run "))[4:].strip()
 
@@ -65,7 +78,7 @@ def test_a_signal_ends_the_cluster_in_good_order_and_the_manifest_is_written(tmp
 
 
 def test_a_process_that_just_exits_leaves_a_run_that_reads_like_every_killed_one_and_no_process(tmp_path):
-    suite = Suite(tmp_path, EXIT)
+    suite = Suite(tmp_path, EXIT, plugin=())
 
     assert suite.end() == 7
 

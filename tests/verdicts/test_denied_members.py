@@ -54,7 +54,7 @@ topics = ["orders"]
 [[producer]]
 group = "shop"
 topic = "orders"
-rate_per_s = 20
+rate_per_s = 5
 """
 REFUSED = """
 [scenario]

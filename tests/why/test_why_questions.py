@@ -22,11 +22,12 @@ from emulator.why.question import (
     question,
 )
 from nodes.beliefs import BeliefKind
+from support.every_case import each_case
 
 S = 1_000_000_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "requested"),
     [
         ("queue orders/broker-a/3", QueueQuestion("orders", "broker-a", 3)),
@@ -60,12 +61,12 @@ def test_words_become_a_question(text, requested):
         assert question(text.split()) == requested
 
 
-@pytest.mark.parametrize("kind", list(BeliefKind))
+@each_case("kind", list(BeliefKind))
 def test_every_kind_of_belief_can_be_asked_about(kind):
     assert question([kind.value, "x"]) == BeliefQuestion(kind, "x")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         (
@@ -107,7 +108,7 @@ def test_words_that_are_no_question_get_one_line_that_says_what_was_expected(tex
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("form", FORM_TABLE, ids=[form.words for form in FORM_TABLE])
+@each_case("form", FORM_TABLE, ids=[form.words for form in FORM_TABLE])
 def test_the_example_of_each_form_is_a_question(form):
     assert question([form.example])
 
