@@ -41,7 +41,7 @@ class UpdateStaticTopic(Act):
     """Its name."""
     queues: int = whole(minimum=1, limit=TOPIC_QUEUES_MAX)
     """Logical queues of all brokers together."""
-    brokers: tuple[str, ...] = checked(TEXTS)
+    brokers: tuple[str, ...] = checked(TEXTS, ())
     """Broker names that may lead them; empty: all of the cluster."""
     on: str | None = place()
     """A cluster; none: the only one."""
@@ -73,7 +73,7 @@ class RemappingStaticTopic(Act):
     place_kind: ClassVar[PlaceKind] = PlaceKind.CLUSTER
     topic: str = text()
     """Its name."""
-    brokers: tuple[str, ...] = checked(TEXTS)
+    brokers: tuple[str, ...] = checked(TEXTS, ())
     """Broker names that are to lead; empty: all of the cluster."""
     on: str | None = place()
     """A cluster; none: the only one."""
