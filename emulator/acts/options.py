@@ -14,7 +14,6 @@ from nodes.rpc.errors import BrokerError, RemotingError
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt
 
-_SLAVES = "slaves"
 NAMESRV_ADDR = "namesrvAddr"
 """The option of a broker whose value names nameservers."""
 

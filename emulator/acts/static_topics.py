@@ -5,21 +5,13 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from emulator.acts.act import Act, Concerned, PlaceKind, Places, place
-from faults.words import Wording, Words
+from faults.words import Wording
 from nodes.config.options import TOPIC_QUEUES_MAX
 from nodes.fields import TEXTS, checked, text, whole
 from nodes.tools.static_topics import StaticTopicCommands
 
 if TYPE_CHECKING:
     from nodes.tools.mq_admin_ext import MQAdminExt
-
-
-def _names(brokers: tuple[str, ...]) -> Words:
-    return ("brokers", ",".join(brokers)) if brokers else ()
-
-
-def _listed(given: str | None) -> tuple[str, ...]:
-    return tuple(name for name in (given or "").split(",") if name)
 
 
 @attrs.frozen
