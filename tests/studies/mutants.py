@@ -39,7 +39,8 @@ _TURNED = {
     ast.Or: ("or", "and"),
 }
 """Class of an operator -> how it is written, and what stands in its place."""
-_TIMEOUT_S = 3_600
+_TIMEOUT_S = 900
+"""A mutant may make a loop endless; the tests of a module take less by far."""
 
 
 @attrs.frozen(order=True)
