@@ -302,7 +302,7 @@ class _Form:
         plain = [field for field in fields if key_of(field) not in keyed]
         rest = next((field for field in plain if get_origin(field.type) in (tuple, Mapping)), None)
         needed = [key for key, field in named.items() if field.default is attrs.NOTHING]
-        places = (ON,) if kind.place_kind else ()
+        places = tuple(field.name for field in attrs.fields(kind) if field.name == ON)
         return cls(
             tuple(field for field in plain if field is not rest),
             rest,

@@ -106,6 +106,10 @@ def test_a_scenario_without_acts_is_written_as_before():
             'admin[0].do: "update-topik" is not an act of administrators; did you mean',
         ),
         ('do = "update-topic orders queues many"' + AT, "admin[0].do: queues: expected a whole number >= 1, not"),
+        (
+            'do = "clone-group-offset g h orders on broker-a"' + AT,
+            "admin[0].do: expected: clone-group-offset SOURCE DESTINATION TOPIC",
+        ),
         ('do = "update-topic orders queues 0"' + AT, "admin[0].do: queues: expected a whole number >= 1, not 0"),
         ('do = "update-topic queues 8"' + AT, "admin[0].do: expected: update-topic TOPIC"),
         ('do = "update-topic orders on"' + AT, "admin[0].do: expected something after on"),
