@@ -337,14 +337,18 @@ def _words(value: Any) -> Words:
         return tuple(f"{name}={item}" for name, item in value.items())
     if isinstance(value, Enum):
         return (str(value.value),)
-    return (str(value).lower() if isinstance(value, bool) else str(value),)
+    return (_text(value),)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _texts(value: Any) -> Any:
     """A table of plain values as texts, as properties files have them."""
     if not isinstance(value, Mapping):
         return value
-    return {name: str(item).lower() if isinstance(item, bool) else str(item) for name, item in value.items()}
+    return {name: _text(item) for name, item in value.items()}
 
 
 def _are_options(value: object, *, may_be_empty: bool) -> bool:

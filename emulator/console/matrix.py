@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 import attrs
 
-from emulator.history.beliefs import Beliefs
+if TYPE_CHECKING:
+    from emulator.history.beliefs import Beliefs
 
 _NO_LETTER = "·"
 _MANY = "?"
@@ -38,7 +40,7 @@ class Matrix:
     subjects: tuple[MatrixRow, ...]
 
 
-def matrix(beliefs: Beliefs, keys: list[tuple[str, str]], nodes: tuple[str, ...]) -> Matrix:
+def matrix(beliefs: "Beliefs", keys: list[tuple[str, str]], nodes: tuple[str, ...]) -> Matrix:
     """The matrix of some subjects.
 
     Args:
@@ -51,7 +53,7 @@ def matrix(beliefs: Beliefs, keys: list[tuple[str, str]], nodes: tuple[str, ...]
     return Matrix(tuple(node for node in nodes if node in concerned), subjects)
 
 
-def _subject(beliefs: Beliefs, kind: str, subject: str) -> MatrixRow:
+def _subject(beliefs: "Beliefs", kind: str, subject: str) -> MatrixRow:
     letters: dict[str, str] = {}
     values: dict[str, str] = {}
     for number, (value, nodes) in enumerate(beliefs.all_holders(kind, subject)):

@@ -19,8 +19,10 @@ from emulator.trace.schema import LIFECYCLE, OWNERSHIP, TraceTable
 from nodes.allocation.for_pop import ALL_QUEUES
 from nodes.beliefs import OwnershipEvent
 
-_OWNED = (OwnershipEvent.ACQUIRED, OwnershipEvent.DROPPED)
-_POPPED = (OwnershipEvent.POP_ACQUIRED, OwnershipEvent.POP_DROPPED)
+OWNED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
+"""Events by which a process owns a queue, or no longer."""
+POPPED = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
+"""Events by which it shares one, or no longer."""
 
 
 @attrs.frozen
@@ -163,11 +165,11 @@ class OwnersOf(SettlingSweeps[GroupQueue, S], Generic[S]):
         """A process acquired or dropped a queue, or began or ceased to pop it; what a dead one records is left out."""
         process = row.node, row.incarnation
         is_dead = self._processes.is_dead(process, row.seq)
-        if row.event in _POPPED:
+        if row.event in POPPED:
             acquires = row.event == OwnershipEvent.POP_ACQUIRED and not is_dead
             self._holders(row.queue).hold(process, row.seq, row.t_ns, acquires or None)
             self.touch(self.of_group.get(row.group, ()))
-        elif row.event in _OWNED and not is_dead:
+        elif row.event in OWNED and not is_dead:
             acquires = row.event == OwnershipEvent.ACQUIRED
             self.feed(row.queue, row)
             owned = self._owned_by.setdefault(process, {})

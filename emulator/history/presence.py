@@ -11,18 +11,17 @@ from typing import Any, ClassVar
 import attrs
 
 from emulator.history.holders import Holders
-from emulator.history.processes import ENDS, NEVER, Processes
+from emulator.history.processes import BEGINS, ENDS, NEVER, Processes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.queues import GroupQueue
 from emulator.history.rows.row_classes import BeliefRow, LifeRow, Process
 from emulator.history.steps import Steps
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER
 from emulator.trace.schema import BELIEFS, LIFECYCLE, TraceTable
-from nodes.beliefs import BeliefKind, Delivery, LifecycleEvent
+from nodes.beliefs import BeliefKind, Delivery
 from nodes.filter.filter_api import SUB_ALL, SubscriptionError, build_subscription_data, client_keeps, is_tag_type
 from nodes.protocol.model import MessageModel, is_readable
 
-_BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
 _Counts = Mapping[str, int]
 """Mapping brokerName -> number of queues."""
 
@@ -242,7 +241,7 @@ class Presence(Watcher):
         self.processes.live(row)
         if row.event in ENDS:
             self._end(process, row)
-        elif row.event in _BEGINS and not is_dead:
+        elif row.event in BEGINS and not is_dead:
             self._begin(process, row)
         if row.role in (BROKER, NAMESERVER):
             self.changed[""] = None

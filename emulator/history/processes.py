@@ -14,7 +14,7 @@ from nodes.beliefs import PROCESS_ENDS, LifecycleEvent
 ENDS = tuple(event.value for event in PROCESS_ENDS)
 NEVER = (1 << 63) - 1
 """An instant, or a seq, that no run reaches."""
-_BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
+BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
 
 
 @attrs.define
@@ -138,7 +138,7 @@ class Processes(Watcher):
             self._ended.setdefault(row.node, Steps(-1)).set(row.seq, row.t_ns, row.t_ns)
         elif row.event in (LifecycleEvent.SUSPENDED, LifecycleEvent.RESUMED):
             self._sleep(life, row, asleep=row.event == LifecycleEvent.SUSPENDED)
-        elif row.event in _BEGINS and life.dead_seq == NEVER:
+        elif row.event in BEGINS and life.dead_seq == NEVER:
             life.begun_ns = min(life.begun_ns, row.t_ns)
             return
         else:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from emulator.analysis.inputs.holdings import ViewPart
 from emulator.analysis.inputs.shared import MEMBERSHIP, OF_PROXIES, SHOWN, VIEWS
-from emulator.pipeline.intervals import before, edges_awake, in_order, level
+from emulator.pipeline.intervals import before, edges_awake, in_order, level, with_run_end
 from emulator.pipeline.keys import QUEUE, SUBJECT
 from nodes.beliefs import BeliefKind
 
@@ -36,7 +36,7 @@ def disagreements(held: DataFrame, runs: DataFrame) -> DataFrame:
         (JSON) and nodes, ordered by hash.
     """
     compared = held.where(F.col("kind").isin(*KINDS))
-    found = _several(_with_end(compared, runs), SUBJECT, ("hash",), F.struct("hash", "value", "node"))
+    found = _several(with_run_end(compared, runs), SUBJECT, ("hash",), F.struct("hash", "value", "node"))
     pairs = F.transform("holders", lambda holder: F.struct(holder["hash"], holder["value"]))
     of_values = F.transform(F.array_sort(F.array_distinct(pairs)), _with_nodes)
     return found.select(*SUBJECT, *_INTERVAL, "values_max", "active_ns", of_values.alias("holders"))
@@ -66,14 +66,9 @@ def double_owners(holds: DataFrame, broadcasting: DataFrame, runs: DataFrame) ->
     known = holds.join(F.broadcast(broadcasting), ["run", "group"], "left")
     owned = known.withColumn("end_ns", F.least("end_ns", "since_ns"))
     owned = owned.where(F.col("end_ns").isNull() | (F.col("start_ns") < F.col("end_ns")))
-    found = _several(_with_end(owned, runs), QUEUE, ("node", "incarnation"), F.col("node"))
+    found = _several(with_run_end(owned, runs), QUEUE, ("node", "incarnation"), F.col("node"))
     owners = F.array_sort("holders").alias("owners")
     return found.select(*QUEUE, *_INTERVAL, F.col("values_max").alias("owners_max"), "active_ns", owners)
-
-
-def _with_end(rows: DataFrame, runs: DataFrame) -> DataFrame:
-    ends = F.broadcast(runs.select("run", F.col("end_ns").alias("run_end_ns")))
-    return rows.join(ends, "run")
 
 
 # --- two or more values at once -----------------------------------------------------------------

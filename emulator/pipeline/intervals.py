@@ -108,6 +108,12 @@ def lasting(rows: DataFrame, keys: Sequence[str], condition: Column) -> DataFram
     return ended.select(*keys, F.col("t_ns").alias("start_ns"), "end_ns")
 
 
+def with_run_end(rows: DataFrame, runs: DataFrame) -> DataFrame:
+    """Rows with `run_end_ns`: when their run ended."""
+    ends = F.broadcast(runs.select("run", F.col("end_ns").alias("run_end_ns")))
+    return rows.join(ends, "run")
+
+
 def until_the_end(rows: DataFrame, runs: DataFrame) -> DataFrame:
     """Intervals with their ends: those that go on end with the run, and are censored.
 
@@ -118,7 +124,6 @@ def until_the_end(rows: DataFrame, runs: DataFrame) -> DataFrame:
     Returns:
         The columns, with end_ns never null, and censored.
     """
-    ends = F.broadcast(runs.select("run", F.col("end_ns").alias("run_end_ns")))
-    known = rows.join(ends, "run").withColumn("censored", F.col("end_ns").isNull())
+    known = with_run_end(rows, runs).withColumn("censored", F.col("end_ns").isNull())
     ended = known.withColumn("end_ns", F.coalesce("end_ns", "run_end_ns")).drop("run_end_ns")
     return ended.where(F.col("start_ns") < F.col("end_ns"))

@@ -3,11 +3,10 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from emulator.history.processes import ENDS
+from emulator.history.processes import BEGINS, ENDS
 from emulator.pipeline.keys import PROCESS
 from nodes.beliefs import LifecycleEvent
 
-BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
 _SPAN = "array<struct<start_ns: bigint, end_ns: bigint>>"
 
 

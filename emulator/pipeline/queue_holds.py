@@ -3,13 +3,12 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from emulator.history.owners import OWNED, POPPED
 from emulator.pipeline.keys import QUEUE
 from emulator.pipeline.processes import of_living
 from nodes.beliefs import OwnershipEvent
 
-_POPS = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
 _TAKES = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
-_EVENTS = (*_TAKES, OwnershipEvent.DROPPED.value, OwnershipEvent.POP_DROPPED.value)
 
 
 def queue_holds(ownership: DataFrame, lives: DataFrame) -> DataFrame:
@@ -40,8 +39,8 @@ def taken_queues(ownership: DataFrame, lives: DataFrame) -> DataFrame:
         queues of the broker then.
     """
     event = F.col("event")
-    taken = ownership.where(event.isin(*_EVENTS))
-    taken = taken.withColumn("pops", event.isin(*_POPS)).withColumn("takes", event.isin(*_TAKES))
+    taken = ownership.where(event.isin(*OWNED, *POPPED))
+    taken = taken.withColumn("pops", event.isin(*POPPED)).withColumn("takes", event.isin(*_TAKES))
     rows = of_living(taken.repartition(*QUEUE), lives)
     in_order = Window.partitionBy(*QUEUE, "pops", "node", "incarnation").orderBy("seq")
     before = F.coalesce(F.lag("takes").over(in_order), F.lit(False))

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from emulator.history.beliefs import Beliefs
-from emulator.history.processes import Processes
 from emulator.history.rows.row_classes import maker
 from emulator.spec import Scenario
 from emulator.state.present_owners import PresentOwners
@@ -37,8 +36,7 @@ class LiveState:
 
     def __init__(self, scenario: Scenario) -> None:
         self.owners = PresentOwners(scenario)
-        self._processes = Processes()
-        self.beliefs = Beliefs(self._processes)
+        self.beliefs = Beliefs(self.owners.processes)
         self._faults: dict[str, LiveFault] = {}
         self._not_emulated: dict[str, list[str]] = {}
 
@@ -48,9 +46,7 @@ class LiveState:
         if table is BELIEFS:
             self.beliefs.believe(_BELIEF_ROW(row))
         elif table is LIFECYCLE:
-            lived = _LIFE_ROW(row)
-            self._processes.live(lived)
-            self.beliefs.live(lived)
+            self.beliefs.live(_LIFE_ROW(row))
         if table is LIFECYCLE and row[_LIFE_EVENT] == LifecycleEvent.NOT_EMULATED:
             self._not_emulated.setdefault(str(row[_LIFE_NODE]), []).append(str(row[_LIFE_DETAIL]))
         if table is FAULTS:

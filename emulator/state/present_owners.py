@@ -32,8 +32,9 @@ class PresentOwners:
     """
 
     def __init__(self, scenario: Scenario | None = None) -> None:
-        self._processes = Processes()
-        self._owners = Owners(self._processes)
+        self.processes = Processes()
+        """The lives of all processes, by the rows so far."""
+        self._owners = Owners(self.processes)
         expected = () if scenario is None else expected_queues(scenario)
         for queue in expected:
             self._owners.sweep(queue)
@@ -91,7 +92,7 @@ class PresentOwners:
 
     def _live(self, row: LifeRow) -> None:
         owned = tuple(self._owners.owned_by((row.node, row.incarnation))) if row.event in ENDS else ()
-        self._processes.live(row)
+        self.processes.live(row)
         self._owners.live(row)
         for queue in owned:
             self._changed(queue)

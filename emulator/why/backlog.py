@@ -5,7 +5,6 @@ How far the group has come is what the judge says, too (`GroupProgress`), by the
 
 from collections.abc import Iterator, Sequence
 from heapq import merge
-from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -13,7 +12,7 @@ import attrs
 
 from emulator.history.presence import Presence, selects
 from emulator.history.progress import GroupProgress, QueueBacklog
-from emulator.history.rows.feed import RowFeed
+from emulator.history.rows.feed import feed_all
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.rows.queues import Consumer, GroupQueue, TopicQueue
 from emulator.history.rows.row_classes import ROWS
@@ -81,9 +80,7 @@ class GroupBacklog:
 def subscriptions_of(trace: TraceRows, group: str, until_ns: int | None) -> list[TraceRow]:
     """The newest subscription of each node to each topic of a group, without those that have ended."""
     rows = trace.select(BELIEFS, kind=BeliefKind.SUBSCRIPTION.value, until_ns=until_ns)
-    own = {
-        (row.text("node"), row.text("subject")): row for row in rows if row.text("subject").rpartition("/")[0] == group
-    }
+    own = {(row.text("node"), row.text("subject")): row for row in rows if _is_of(row.text("subject"), group)}
     return [row for row in own.values() if value_of(row) is not None]
 
 
@@ -122,9 +119,7 @@ def backlog(trace: TraceRows, group: str, at_ns: int | None, only: TopicQueue | 
     until_ns = trace.end_ns() if at_ns is None else min(at_ns, trace.end_ns())
     presence = Presence({})
     progress = GroupProgress(presence, stored_max=0)
-    feed = RowFeed((presence, progress))
-    for _ in chain(feed.read(_rows(trace, group, until_ns, only)), feed.settle()):
-        pass
+    feed_all((presence, progress), _rows(trace, group, until_ns, only))
     known = [(consumer, waits) for consumer, waits in progress.now() if consumer[0].group == group]
     found = (_waiting(trace, presence, consumer, waits, until_ns) for consumer, waits in known if waits.messages)
     queues = sorted(found, key=lambda item: (-item.messages, item.queue, item.node))

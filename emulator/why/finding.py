@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emulator.history.owners import OWNED
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
@@ -37,9 +38,8 @@ from emulator.why.storm import storm
 from emulator.why.topic import topic
 from emulator.why.transaction import transaction
 from emulator.why.words import NodeNames, seconds
-from nodes.beliefs import LifecycleEvent, OwnershipEvent
+from nodes.beliefs import LifecycleEvent
 
-_HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 _OWNERS_MAX = 4
 
 
@@ -65,9 +65,9 @@ def _queue(trace: TraceRows, requested: QueueQuestion, names: NodeNames) -> Find
         "queue_id": requested.queue_id,
         **wanted,
     }
-    rows = trace.select(OWNERSHIP, event=_HOLDS, until_ns=requested.at_ns, **place)
+    rows = trace.select(OWNERSHIP, event=OWNED, until_ns=requested.at_ns, **place)
     if not rows:
-        later = trace.select(OWNERSHIP, event=_HOLDS, **place)
+        later = trace.select(OWNERSHIP, event=OWNED, **place)
         return _never_owned(trace, requested, later, names)
     found_holds = holds(trace, rows, requested.at_ns)
     headlines: list[str] = []

@@ -6,11 +6,12 @@ from operator import attrgetter
 import attrs
 
 from emulator.base.text import alike
-from emulator.history.owners import Owners
+from emulator.history.owners import OWNED, POPPED, Owners
 from emulator.history.processes import Processes
+from emulator.history.rows.feed import feed_all
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.rows.queues import GroupQueue
-from emulator.history.rows.row_classes import LifeRow, OwnershipRow
+from emulator.history.rows.row_classes import value_of_row
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP
 from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, QueueQuestion, WhyError, no_such
@@ -86,9 +87,8 @@ def why_no_belief(trace: TraceRows, requested: BeliefQuestion, kind: BeliefKind)
 
 
 GAINED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
-CHANGES = (*GAINED, OwnershipEvent.DROPPED.value, OwnershipEvent.POP_DROPPED.value)
+CHANGES = (*OWNED, *POPPED)
 """Events after which a consumer holds a queue, or does not hold it any more."""
-_SHARED = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
 
 
 @attrs.frozen
@@ -104,7 +104,7 @@ class LastHold:
     @property
     def is_shared(self) -> bool:
         """Whether other members may receive from the queue, too."""
-        return self.row.text("event") in _SHARED
+        return self.row.text("event") in POPPED
 
     @property
     def newest(self) -> TraceRow:
@@ -121,7 +121,7 @@ def holds(trace: TraceRows, rows: list[TraceRow], at_ns: int | None) -> list[Las
     """The last row of each consumer in rows of one queue, in order; one that also popped it has two."""
     newest: dict[tuple[str, str, bool], TraceRow] = {}
     for row in rows:
-        key = (row.text("group"), row.text("node"), row.text("event") in _SHARED)
+        key = (row.text("group"), row.text("node"), row.text("event") in POPPED)
         newest.pop(key, None)
         newest[key] = row
     nodes = tuple(dict.fromkeys(node for _, node, _ in newest))
@@ -135,13 +135,8 @@ def _owners(rows: list[TraceRow], lives: list[TraceRow]) -> Owners:
     """The owners after some rows of ownership and lives."""
     processes = Processes()
     owners = Owners(processes)
-    for row in merge(rows, lives, key=attrgetter("seq")):
-        if row.table is OWNERSHIP:
-            owners.own(OwnershipRow._make(map(row.fields.get, OwnershipRow._fields)))
-        else:
-            life = LifeRow._make(map(row.fields.get, LifeRow._fields))
-            processes.live(life)
-            owners.live(life)
+    in_order = merge(rows, lives, key=attrgetter("seq"))
+    feed_all((processes, owners), (value_of_row(row.table, row.fields) for row in in_order))
     return owners
 
 
@@ -149,7 +144,7 @@ def _holds(owners: Owners, row: TraceRow) -> bool:
     """Whether the process that wrote a row about a queue owns or pops it."""
     queue = GroupQueue(row.text("group"), row.text("topic"), row.text("broker_name"), row.number("queue_id"))
     process = row.text("node"), row.number("incarnation")
-    return process in (owners.popping(queue) if row.text("event") in _SHARED else owners.now(queue))
+    return process in (owners.popping(queue) if row.text("event") in POPPED else owners.now(queue))
 
 
 def holds_of(trace: TraceRows, group: str, requested: QueueQuestion) -> list[LastHold]:

@@ -22,6 +22,7 @@ import attrs
 from emulator.analysis.findings.finding import NO_COLUMN
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.messages import TracedMessages
+from emulator.history.owners import OWNED
 from emulator.history.presence import Presence
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.queues import GroupQueue
@@ -34,7 +35,6 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 ONE_CHANGE_NS = 1_000_000_000
 """Changes of members that are no further apart count as one."""
 _DIGITS = 3
-_HOLDS = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 
 
 @attrs.frozen
@@ -173,7 +173,7 @@ class Rebalances(Watcher):
                 self._retained.append((topic, row, self._is_again(row)))
             return
         is_of_dead = self._presence.processes.is_dead((row.node, row.incarnation), row.seq)
-        counts = isinstance(row, PassRow) or (row.event in _HOLDS and not is_of_dead)
+        counts = isinstance(row, PassRow) or (row.event in OWNED and not is_of_dead)
         if counts and not _is_retry(row.topic):
             self._retained.append((self._topic(row.group, row.topic), row, False))
 

@@ -169,7 +169,16 @@ def watch(source: Source, watchers: Iterable[Watcher], share: RunShare = WHOLE) 
         share: whose rows they are.
     """
     feed = RowFeed(watchers, share)
-    for _ in chain(feed.read(_in_order(source, feed.tables)), feed.settle()):
+    _feed_all(feed, _in_order(source, feed.tables))
+
+
+def feed_all(watchers: Iterable[Watcher], rows: Iterable[Any]) -> None:
+    """As `watch`, with some rows of tables that the watchers read, in order of seq."""
+    _feed_all(RowFeed(watchers), rows)
+
+
+def _feed_all(feed: RowFeed, rows: Iterable[Any]) -> None:
+    for _ in chain(feed.read(rows), feed.settle()):
         pass
 
 

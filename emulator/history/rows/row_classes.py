@@ -193,6 +193,12 @@ WHOLE_TABLES = tuple(table for table in ROWS if table is not RPC)
 """Those that a trace must have with all their rows."""
 
 
+def value_of_row(table: TraceTable, fields: Mapping[str, Any]) -> Any:
+    """A value of the table's class in `ROWS`, of a row with more columns."""
+    row_class = ROWS[table]
+    return row_class._make(map(fields.__getitem__, row_class._fields))
+
+
 def maker(table: TraceTable) -> Callable[[Row], Any]:
     """The function that makes a value of the table's class in `ROWS` from a row with all columns."""
     row_class = ROWS[table]

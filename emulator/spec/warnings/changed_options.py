@@ -10,6 +10,7 @@ from emulator.spec.model.scenario import Scenario
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 
+_Update = UpdateBrokerConfig | UpdateNamesrvConfig | UpdateControllerConfig
 _FILE_OF: Mapping[type[Act], FileKind] = MappingProxyType(
     {
         UpdateBrokerConfig: FileKind.BROKER,
@@ -28,10 +29,9 @@ def changed_options(scenario: Scenario) -> Iterator[HarmfulSetting]:
 
 def options_without_effect(act: Act) -> Iterator[str]:
     """What becomes of each option of an act that changes nothing here: one sentence each."""
-    kind = _FILE_OF.get(type(act))
-    if isinstance(act, UpdateBrokerConfig | UpdateNamesrvConfig | UpdateControllerConfig) and kind is not None:
+    if isinstance(act, _Update):
         for name in act.options:
-            yield from _without_effect(kind, name)
+            yield from _without_effect(_FILE_OF[type(act)], name)
 
 
 def _without_effect(kind: FileKind, name: str) -> Iterator[str]:
