@@ -1,9 +1,9 @@
 """The emulated world around the nodes; `launch` starts a cluster, `watch` follows one, `traces` reads what runs left.
 
 The packages, each of which may import those after it: `cli`, `testing`, `notebook`, `web`, `report`,
-`counterfactuals`, `campaign`, `run`, `console`, `comparison`, `why`, `cluster`, `guest_views`, `dataset`, `pipeline`,
-`lake`, `analysis`, `fidelity`, `shrinking` (none of these three imports another), `state`, `history`, `statistics`,
-`machine`, `network`, `trace`, `importing`, `spec`, `acts`, `time`, `base`. All may import `faults` and `nodes`.
+`counterfactuals`, `campaign`, `run`, `console`, `comparison`, `why`, `cluster`, `dataset`, `pipeline`, `lake`,
+`analysis`, `fidelity`, `shrinking` (none of these three imports another), `state`, `machine`, `guests`, `history`,
+`statistics`, `network`, `trace`, `importing`, `spec`, `acts`, `time`, `base`. All may import `faults` and `nodes`.
 """
 
 from typing import TYPE_CHECKING, Any

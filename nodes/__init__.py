@@ -3,5 +3,5 @@
 From the bottom to the top: `protocol` are the commands with headers and bodies, `filter` the expressions of
 subscriptions, `config` the options, `routes` and `allocation` tables that clients and brokers share, `host` the
 interface of the machine, `threads` RocketMQ's schedulers as tasks, `rpc` calls and answers. `nameserver`, `broker` and
-`client` are the nodes, which do not import each other; `wire` is RocketMQ's own encoding of the same commands.
+`client` are the nodes, which do not import each other.
 """

@@ -22,8 +22,8 @@ from emulator.cluster.cluster import Cluster, endpoints, namesrv_addr, proxy_nam
 from emulator.console.control_socket import serve_control
 from emulator.console.prompt import Prompt
 from emulator.console.session import Session
+from emulator.guests.address_book import ANY, ListenAddress, ListenAddresses
 from emulator.machine.power import PowerState
-from emulator.network.guests.address_book import ANY, ListenAddress, ListenAddresses
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import Scenario, SpecError, load
@@ -101,7 +101,7 @@ def namesrv_addr_printer(report_line: Callable[[str], None]) -> Callable[[Sessio
     async def print_addresses(session: Session) -> None:
         await session.cluster.started.wait()
         names = session.cluster.scenario.guests
-        guest_listeners = session.cluster.world.guest_listeners
+        guest_listeners = session.cluster.world.guests.listeners
         for line in guest_listeners.lines() if guest_listeners is not None else ():
             report_line(line)
         for name in names or (None,):

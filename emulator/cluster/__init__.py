@@ -1,6 +1,6 @@
 """A running cluster: its hosts, the operator that begins and ends faults, and the effect of each kind of fault.
 
-May import `guest_views` and what is below it.
+May import `machine` and what is below it.
 """
 
 from emulator.cluster.cluster import Cluster, NodeCrashedError

@@ -14,10 +14,10 @@ from emulator.cluster.node_options import NodeOptions
 from emulator.cluster.plans import HostPlan, HostPlans, SlowBoot
 from emulator.cluster.pods import Pods
 from emulator.cluster.starting import PlannedStart, StartingHosts
+from emulator.guests.address_book import LOOPBACK
 from emulator.machine.host import EmulatedHost
 from emulator.machine.power import PowerState
 from emulator.machine.world import World
-from emulator.network.guests.address_book import LOOPBACK
 from emulator.spec import ConsumerGroupSpec, Scenario
 from emulator.spec.model.addresses import addresses, domain_addresses, newcomer_address, owners, translation_of
 from emulator.spec.model.scenario import CONSUMER, StatefulSetSpec
@@ -372,7 +372,7 @@ def proxy_namesrv_addr(cluster: Cluster, guest: str | None = None) -> str:
 
 
 def _dialable(cluster: Cluster, guest: str | None, ports: Mapping[str, int]) -> str:
-    guest_listeners = cluster.world.guest_listeners
+    guest_listeners = cluster.world.guests.listeners
     if guest_listeners is None:
         raise NoAddressError("guests live in real time: only a cluster in mode live has an address for them")
     host = guest_listeners.hosts.get(guest or GUEST)

@@ -10,8 +10,8 @@ from emulator.base.chance import named_stream
 from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import Effects, Scene
 from emulator.cluster.plans import SlowBoot
+from emulator.guests.client_names import guest_of
 from emulator.machine.power import PowerState
-from emulator.state.client_names import guest_of
 from emulator.state.present_owners import PresentOwners
 from faults.fault import Fault, Scope
 from faults.link import LinkFault

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 
 from emulator.base.rich_texts import TextTable
 from emulator.fidelity.ledger import shipped
-from emulator.network.guests.not_emulated import reason
+from emulator.guests.not_emulated import reason
 from nodes.protocol.exchange import AnswerDepth, NodeRole
 from nodes.protocol.registry import EXCHANGES
 

@@ -1,4 +1,4 @@
 """Emulated machines: processes with their power states, clock, CPU and disk, in a world that they share.
 
-May import `network` and what is below it.
+May import `guests` and what is below it.
 """

@@ -12,10 +12,10 @@ import trio
 
 from emulator.base.chance import named_stream
 from emulator.base.errors import unwrap_group
+from emulator.guests.acceptors import GuestAcceptors
 from emulator.machine.world import Stopwatch, World
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint, Listener
-from emulator.network.guests.acceptors import GuestAcceptors
 from emulator.network.hub import Arrival
 from emulator.time.timeline import GiveWaker, ScheduledCall, wait_until
 from emulator.trace.recorder import NodeIdentity
@@ -177,9 +177,9 @@ class HostProcess:
         listener = Listener(self, handler, fabric.carrier.listen(self.ip, port))
         fabric.listeners[self.ip, port] = listener
         self._ports[port] = listener
-        guest_listeners = self._world.guest_listeners
-        if guest_listeners is not None:
-            self._acceptors[port] = GuestAcceptors(fabric, guest_listeners, listener, self, self._world.nursery, port)
+        guests = self._world.guests
+        if guests.listeners is not None:
+            self._acceptors[port] = GuestAcceptors(guests, guests.listeners, listener, self, self._world.nursery, port)
 
     def close_listener(self, port: int) -> None:
         """Stop accepting on a port."""

@@ -15,11 +15,12 @@ import trio
 from emulator.base.errors import unwrap_group
 from emulator.base.frozen_objects import is_frozen
 from emulator.base.process_wide import ProcessWide, Undo
+from emulator.guests.access import GuestAccess
+from emulator.guests.guests import Guests
+from emulator.guests.listeners import GrpcGuestListeners, LoopbackGuestListeners
 from emulator.machine.domain_names import DomainNames
 from emulator.machine.garbage import Garbage
 from emulator.network.fabric import Fabric
-from emulator.network.guests.access import GuestAccess
-from emulator.network.guests.guest_listeners import GrpcGuestListeners, GuestListeners, LoopbackGuestListeners
 from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
 from emulator.time.clock import Drive, EmulatedClock
@@ -55,8 +56,8 @@ class World:
     failure: Failure
     """Gets the errors that end the emulation."""
     nursery: trio.Nursery
-    guest_listeners: GuestListeners | None
-    """Where guests come in; None: time is virtual."""
+    guests: Guests
+    """Who has joined from outside."""
     log: Logger
     domains: DomainNames = attrs.field(
         default=attrs.Factory(lambda world: DomainNames(world.seed), takes_self=True), init=False
@@ -190,7 +191,8 @@ def run_world(
     if guest_listeners is not None and guests.grpc_listeners is not None:
         guest_listeners = GrpcGuestListeners(guest_listeners, guests.grpc_listeners)
     recorder = Recorder(timeline, writer, level, listeners, failure.report, Garbage().collect_if_much)
-    fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms, guests, failure)
+    fabric = Fabric(timeline, carrier, recorder, seed, delay_ms, jitter_ms, failure)
+    joined = Guests(fabric, guests, guest_listeners)
     drive = Drive(
         turn=partial(Context().run, fabric.hub.turn),  # no cause may leak from one world into the next
         lingers=fabric.hub.lingers,
@@ -204,7 +206,7 @@ def run_world(
     async def body() -> T:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(failure.guard, name="guard")
-            world = World(seed, timeline, clock, fabric, recorder, failure, nursery, guest_listeners, log)
+            world = World(seed, timeline, clock, fabric, recorder, failure, nursery, joined, log)
             try:
                 result = await main(world)
             finally:

@@ -5,11 +5,6 @@ from typing import Protocol
 
 from emulator.base.hits import Hits
 from emulator.network.endpoint import BODY_BYTES_MAX, CLOSED, Endpoint, Listener, Peer, is_short
-from emulator.network.guests.access import GuestAccess
-from emulator.network.guests.budget import GuestBudget
-from emulator.network.guests.hosts import GuestPrograms
-from emulator.network.guests.turns import GuestTurns, HeavyTurns
-from emulator.network.guests.wide_work import WideWork
 from emulator.network.hub import Arrival, Carrier, Hub
 from emulator.network.link import Link, LinkRule
 from emulator.network.retransmission import Retransmission
@@ -44,7 +39,6 @@ class Fabric:
         seed: of the run; links draw their losses and jitter from it.
         delay_ms: latency of every link, one way.
         jitter_ms: upper bound of a uniform delay on top.
-        guests: how guests join it.
         failure: gets the errors that end the emulation.
     """
 
@@ -56,7 +50,6 @@ class Fabric:
         seed: int,
         delay_ms: int,
         jitter_ms: int,
-        guests: GuestAccess,
         failure: Failure,
     ) -> None:
         self.timeline = timeline
@@ -71,15 +64,6 @@ class Fabric:
         """Who reaches which address."""
         self.hits = Hits()
         """Hits of each fault, on links and on machines."""
-        self.guests = GuestPrograms()
-        """The programs of guests."""
-        self.guest_budget = GuestBudget(guests.limits)
-        """What guests may use, and have in use."""
-        self.guest_wide_work = WideWork(self.hub)
-        """What guests ask for that concerns all members of a group, or a whole table."""
-        self.guest_turns = GuestTurns()
-        self.guest_heavy_turns = HeavyTurns()
-        """When the calls of each connection are handled."""
         self._seed = seed
         self._delay_ms = delay_ms
         self._jitter_ms = jitter_ms
@@ -90,8 +74,6 @@ class Fabric:
             timeline, self._transmit, lambda ip: ip in self.powered, self._give_up_connection
         )
         self.backlogs = self._retransmission.backlogs
-        self.watch_guest = guests.make_watch(self)
-        """Makes the watch of a guest's connection."""
 
     def link(self, src: str, dst: str) -> Link:
         """The link from node `src` to node `dst`."""

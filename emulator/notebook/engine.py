@@ -17,7 +17,7 @@ import trio
 
 from emulator.cluster import NodeCrashedError
 from emulator.console.session import Session
-from emulator.network.guests.address_book import OWN_ADDRESSES, ListenAddresses
+from emulator.guests.address_book import OWN_ADDRESSES, ListenAddresses
 from emulator.run import RunResult, run_scenario
 from emulator.run.manifest import manifest_of
 from emulator.spec import Scenario

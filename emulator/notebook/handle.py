@@ -20,7 +20,7 @@ from emulator.console.session import Session
 from emulator.console.state_verbs import LOOKING
 from emulator.console.verb import Verb, VerbError
 from emulator.console.verbs import VERBS
-from emulator.network.guests.address_book import ListenAddresses
+from emulator.guests.address_book import ListenAddresses
 from emulator.notebook.engine import Engine, flushed
 from emulator.notebook.html import VerbOutput
 from emulator.notebook.owners import history_output, ownership_output

@@ -19,11 +19,11 @@ from emulator.console.by_hand import ByHand, scenario_by_hand
 from emulator.console.guest_acts import GuestActs
 from emulator.console.session import Session
 from emulator.console.verbs import VERBS
-from emulator.guest_views.views import GuestViews
+from emulator.guests.access import GuestAccess
+from emulator.guests.address_book import OWN_ADDRESSES, AddressBook, ListenAddresses, address_books
+from emulator.guests.listeners import SocketGuestListeners
+from emulator.guests.views.guest_views import GuestViews
 from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
-from emulator.network.guests.access import GuestAccess
-from emulator.network.guests.address_book import OWN_ADDRESSES, AddressBook, ListenAddresses, address_books
-from emulator.network.guests.guest_listeners import SocketGuestListeners
 from emulator.network.loopback import LoopbackError
 from emulator.run.log import RunLog
 from emulator.run.manifest import head_of, manifest_of

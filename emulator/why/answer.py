@@ -6,10 +6,10 @@ from typing import Any
 
 import attrs
 
+from emulator.guests.client_names import guest_of
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.spec import from_dict
 from emulator.spec.model.addresses import addresses, owners_of_shared
-from emulator.state.client_names import guest_of
 from emulator.state.event_lines import proxies_in
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP, PASSES, RPC

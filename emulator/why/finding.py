@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emulator.guests.client_names import guest_of
 from emulator.history.owners import OWNED
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, LIFECYCLE, OWNERSHIP
 from emulator.why.absence import absence
 from emulator.why.first_offset import first_offset_lines, missed_at_start_lines

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emulator.guests.remoting import body_kinds
 from nodes.broker.tables.clients.plain_access import (
     AccessRequest,
     AclError,
@@ -26,7 +27,6 @@ from nodes.config.accounts import PlainAccessConfig
 from nodes.fields import FieldError
 from nodes.protocol.acl_signature import SIGNATURE, TranslatedBody, signature, signed, signed_content
 from nodes.protocol.codes import RequestCode
-from nodes.wire import body_kinds
 from support.every_case import each_case
 
 WHITE = ("10.10.103.*", "192.168.0-3.*", "10.10.10.{7,9}")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from emulator.guests.remoting.body_json import decode_json_body
+from emulator.guests.remoting.message_binary import decode_messages
+from emulator.guests.remoting.remoting_command import LanguageCode, RemotingCommand, RemotingDecoder, encode_remoting
 from nodes.protocol.model import TopicRouteData
-from nodes.wire.body_json import decode_json_body
-from nodes.wire.message_binary import decode_messages
-from nodes.wire.remoting_command import LanguageCode, RemotingCommand, RemotingDecoder, encode_remoting
 from support.free_ports import free_ports
 from support.rmqemu_process import rmqemu, started
 

@@ -7,7 +7,7 @@ import pytest
 
 from emulator.analysis.judge import judge_run
 from emulator.analysis.rendering.shown_report import as_text
-from emulator.network.guests.not_emulated import FOREIGN_PROTOCOLS, foreign_protocol, request_text
+from emulator.guests.not_emulated import FOREIGN_PROTOCOLS, foreign_protocol, request_text
 from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import RPC
 from support.live_cluster import BROKER_PORT, LiveCluster

@@ -7,6 +7,7 @@ import yaml
 
 from conformance.auth_contexts_answers import auth_request
 from conformance.executing import Adapter
+from emulator.guests.remoting.body_json import decode_json_body
 from nodes.broker.tables.auth.acls import info_of
 from nodes.broker.tables.auth.auth_tables import auth_tables
 from nodes.broker.tables.auth.errors import AuthenticationError, AuthFaultError, AuthorizationError
@@ -16,7 +17,6 @@ from nodes.config.options import option_name
 from nodes.protocol.bodies_auth import AclInfo, UserInfo
 from nodes.protocol.json_text import to_json
 from nodes.secret import Secret
-from nodes.wire.body_json import decode_json_body
 
 FAULT = {"error": "fault"}
 """Exceptions of Java that are none of RocketMQ's: their texts are those of the virtual machine."""

@@ -2,12 +2,12 @@
 
 import base64
 
+from emulator.guests.remoting.body_kinds import request_from_wire
 from nodes.broker.tables.auth.contexts import AuthRequest, contexts_of
 from nodes.broker.tables.auth.errors import AuthorizationError
 from nodes.broker.tables.auth.users import subject_key
 from nodes.protocol.command import VERSION
 from nodes.protocol.errors import ProtocolError, UnreadableBody
-from nodes.wire.body_kinds import request_from_wire
 
 
 def auth_contexts(requested):

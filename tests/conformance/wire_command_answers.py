@@ -2,10 +2,7 @@
 
 import json
 
-from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import CommandFlag
-from nodes.rpc.codec import FrameError
-from nodes.wire.remoting_command import (
+from emulator.guests.remoting.remoting_command import (
     BadLengthError,
     EndsEarlyError,
     LanguageCode,
@@ -15,6 +12,9 @@ from nodes.wire.remoting_command import (
     decode_remoting,
     encode_remoting,
 )
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.command import CommandFlag
+from nodes.rpc.codec import FrameError
 
 TABLES = {"LanguageCode": LanguageCode, "RequestCode": RequestCode, "ResponseCode": ResponseCode}
 OURS_FROM = 400_001

@@ -197,7 +197,7 @@ def test_views_report_who_believes_what_and_diff_about_what_two_differ(tmp_path)
 
 def test_a_program_outside_stands_still_until_the_last_of_its_suspensions_ends(tmp_path):
     async def sitting(me: ConsoleUser) -> None:
-        program = me.session.cluster.world.fabric.guests.program("guest")
+        program = me.session.cluster.world.guests.program("guest")
         await me.at_ms(5_000)
         assert await me.say("suspend guest") == ("suspend-1: suspend guest",)
         assert program.suspended

@@ -18,13 +18,13 @@ import attrs
 from emulator.base.errors import UserError
 from emulator.console.control_client import say
 from emulator.console.control_socket import SOCKET_FILE
+from emulator.guests.remoting.remoting_command import encode_remoting
 from emulator.spec import loads
 from emulator.spec.model.addresses import addresses
 from fuzz.requests import EMULATOR, FRAMINGS, Framing, random_frame
 from fuzz.steps import Act, Step
 from network.hostile_requests import PULL, SEND_V2, heartbeat
 from nodes.config.controller import CONTROLLER_PORT
-from nodes.wire.remoting_command import encode_remoting
 from support.live_cluster import BROKER_PORT, NAMESERVER_PORT, LiveCluster
 from support.remoting_program import Caller, request
 

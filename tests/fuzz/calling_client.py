@@ -13,8 +13,8 @@ from typing import Any
 
 import grpc
 
+from emulator.guests.grpc.messages import message_class
 from fuzz.good_client import waits_of
-from nodes.grpc.messages import message_class
 from support.dialed_proxy import METADATA, OPTIONS, method
 
 _PAUSE_S = 0.02

@@ -22,9 +22,9 @@ import attrs
 import typer
 
 from emulator.cli.terminal import progress_bar, tables_console
+from emulator.guests.grpc.messages import service_methods
 from fuzz.good_client import Waits
 from fuzz.http2_frames import MARK, RandomClient, frames_in, unread_calls
-from nodes.grpc.messages import service_methods
 
 _TESTS = Path(__file__).parents[1]
 _GUESTS = 8

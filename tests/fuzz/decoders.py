@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, RemotingCodec
+from emulator.guests.remoting.codec import EmulatorCodec, GuestAddresses, RemotingCodec
 from nodes.protocol.command import Command
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_body, encode_header

@@ -8,8 +8,8 @@ from random import Random
 
 from hpack import Encoder
 
-from nodes.grpc.frame_heads import PREFACE, FrameKind
-from nodes.grpc.messages import ServiceMethod, message_class, service_methods
+from emulator.guests.grpc.frame_heads import PREFACE, FrameKind
+from emulator.guests.grpc.messages import ServiceMethod, message_class, service_methods
 
 _END_STREAM, _END_HEADERS = 0x1, 0x4
 _DAMAGED_SHARE = 0.002

@@ -9,14 +9,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 import attrs
 import msgpack
 
+from emulator.guests.remoting.body_json import encode_json_body
+from emulator.guests.remoting.remoting_command import LanguageCode, RemotingCommand, SerializeType, encode_remoting
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
 from nodes.protocol.registry import EXCHANGES, encode_body, encode_header
 from nodes.protocol.widths import Int32, without_none
 from nodes.protocol.wire_names import wire_name
 from nodes.rpc.codec import GREETING, encode
-from nodes.wire.body_json import encode_json_body
-from nodes.wire.remoting_command import LanguageCode, RemotingCommand, SerializeType, encode_remoting
 
 NAMES = ("T", "T2", "g", "g2", "c1", "c2", "%RETRY%g", "%DLQ%g", "TBW102", "bx", "DefaultCluster", "127.0.0.1:1", "*")
 """Names of what requests speak about; none of them belongs to a client that behaves well."""

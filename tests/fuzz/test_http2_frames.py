@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emulator.guests.grpc.events import CallStarted, ConnectionEnded, MessageReceived
+from emulator.guests.grpc.frame_heads import PREFACE
+from emulator.guests.grpc.limits import GrpcLimits
+from emulator.guests.grpc.server_connection import ServerConnection
+from emulator.guests.grpc.status import ConnectionLimitError, GrpcStatus
 from fuzz.http2_frames import RandomClient, frames_in
-from nodes.grpc.events import CallStarted, ConnectionEnded, MessageReceived
-from nodes.grpc.frame_heads import PREFACE
-from nodes.grpc.limits import GrpcLimits
-from nodes.grpc.server_connection import ServerConnection
-from nodes.grpc.status import ConnectionLimitError, GrpcStatus
 
 FRAMES = 2_000
 LIMITS = GrpcLimits(received_bytes=2_000_000, unsent_bytes=2_000_000)

@@ -6,10 +6,10 @@ import grpc
 import pytest
 import trio
 
+from emulator.guests.grpc.messages import message_class
 from emulator.testing import Stage, execute
 from emulator.time.mode import TimeMode
 from nodes.config.proxy import ProxyConfig
-from nodes.grpc.messages import message_class
 from support.dialed_proxy import METADATA, OPTIONS, in_thread, method
 from support.proxy_guest import PROXY, TOPIC, proxies
 from support.remoting_program import Program, request

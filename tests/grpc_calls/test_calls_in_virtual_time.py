@@ -3,9 +3,9 @@
 import pytest
 import trio
 
-from nodes.grpc.handlers import StreamMethod
-from nodes.grpc.limits import GrpcLimits
-from nodes.grpc.status import GrpcError, GrpcStatus
+from emulator.guests.grpc.handlers import StreamMethod
+from emulator.guests.grpc.limits import GrpcLimits
+from emulator.guests.grpc.status import GrpcError, GrpcStatus
 from support.grpc_world import BYTES, in_virtual_time
 
 MIB = 1024 * 1024

@@ -7,8 +7,8 @@ from h2.errors import ErrorCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.grpc.events import CallCancelled, CallStarted, ConnectionEnded, HalfClosed, MessageReceived
-from nodes.grpc.status import ConnectionLimitError, GrpcStatus
+from emulator.guests.grpc.events import CallCancelled, CallStarted, ConnectionEnded, HalfClosed, MessageReceived
+from emulator.guests.grpc.status import ConnectionLimitError, GrpcStatus
 from support.h2_peer import H2Peer, frame, framed
 
 MIB = 1024 * 1024

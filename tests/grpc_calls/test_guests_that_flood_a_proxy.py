@@ -10,8 +10,8 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes
 
-from nodes.grpc.messages import message_class
-from nodes.grpc.server import GrpcServer
+from emulator.guests.grpc.messages import message_class
+from emulator.guests.grpc.server import GrpcServer
 from nodes.protocol.v2.enums import Code
 from support.dialed_node import malformed
 from support.dialed_proxy import SERVICE, live_proxy, plain_channel
@@ -131,7 +131,7 @@ def test_guests_that_hold_unread_answers_together_lose_the_connection_with_the_m
         stage.received = 1
         async with await trio.open_tcp_stream(stage.physical, 8_081) as first:
             large = await _unread_answer(stage, first, 1_000_000)
-            while not stage.world.fabric.guest_budget.unsent.total_bytes:
+            while not stage.world.guests.budget.unsent.total_bytes:
                 await trio.lowlevel.checkpoint()
             async with await trio.open_tcp_stream(stage.physical, 8_081) as second:
                 await _unread_answer(stage, second, 700_000)

@@ -9,7 +9,7 @@ import grpc
 import pytest
 import trio
 
-from nodes.grpc.messages import message_class
+from emulator.guests.grpc.messages import message_class
 from nodes.protocol.v2 import definition, service
 from nodes.protocol.v2.enums import Code
 from support.dialed_node import malformed
@@ -237,7 +237,7 @@ def test_a_request_that_no_frame_of_the_network_carries_is_refused():
 @pytest.mark.parametrize("suspend", ["node", "guest"])
 def test_a_call_to_or_from_a_suspended_process_is_answered_when_it_is_resumed(suspend):
     async def scene(stage):
-        program = stage.world.fabric.guests.program("guest")
+        program = stage.world.guests.program("guest")
         with closing(plain_channel(stage)) as channel:
             await stage.call("QueryRoute", route_request(), channel=channel)
             await stage.node.suspend() if suspend == "node" else program.suspend()
@@ -349,7 +349,7 @@ def test_a_bug_of_ours_ends_one_connection_and_is_logged(monkeypatch):
         with closing(plain_channel(stage)) as good:
             await stage.call("QueryRoute", route_request(), channel=good)
             with monkeypatch.context() as patched:
-                patched.setattr("nodes.grpc.server_connection.read_call", broken)
+                patched.setattr("emulator.guests.grpc.server_connection.read_call", broken)
                 with closing(tls_channel(stage)) as bad:
                     status, _ = await _status_of(stage, "QueryRoute", route_request(), channel=bad, timeout_s=2)
             next_one = await stage.call("QueryRoute", route_request(), channel=good)

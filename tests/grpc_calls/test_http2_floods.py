@@ -8,10 +8,10 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from hpack import Encoder
 
-from nodes.grpc.events import CallCancelled, ConnectionEnded
-from nodes.grpc.limits import GrpcLimits
-from nodes.grpc.server_connection import ServerConnection
-from nodes.grpc.status import GrpcStatus
+from emulator.guests.grpc.events import CallCancelled, ConnectionEnded
+from emulator.guests.grpc.limits import GrpcLimits
+from emulator.guests.grpc.server_connection import ServerConnection
+from emulator.guests.grpc.status import GrpcStatus
 from support.every_case import each_case
 from support.h2_peer import H2Peer, frame, framed, headers
 

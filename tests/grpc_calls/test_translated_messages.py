@@ -12,9 +12,9 @@ from google.protobuf.descriptor_pool import Default
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.grpc.messages import message_class, pool, service_methods
-from nodes.grpc.status import GrpcError
-from nodes.grpc.translation import IllegalTimeError, receive_message_parts, received_message, translation
+from emulator.guests.grpc.messages import message_class, pool, service_methods
+from emulator.guests.grpc.status import GrpcError
+from emulator.guests.grpc.translation import IllegalTimeError, receive_message_parts, received_message, translation
 from nodes.protocol.v2 import definition, enums, service
 from support.every_case import each_case
 

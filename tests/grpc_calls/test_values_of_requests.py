@@ -8,9 +8,9 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.grpc.messages import message_class
-from nodes.grpc.request_cost import TooManyValuesError, require_few_values
-from nodes.grpc.translation import translation
+from emulator.guests.grpc.messages import message_class
+from emulator.guests.grpc.request_cost import TooManyValuesError, require_few_values
+from emulator.guests.grpc.translation import translation
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.enums import Code
 from support.dialed_proxy import live_proxy, plain_channel, telemetry

@@ -12,7 +12,7 @@ import time
 import msgpack
 import trio
 
-from emulator.network.guests.budget import GuestBudget
+from emulator.guests.budget import GuestBudget
 from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.refusals.targets import GUEST
 from emulator.testing.worlds import PORT, add_host, execute_world, process_of
@@ -177,7 +177,7 @@ async def until(heard, count):
 
 
 async def as_the_real_one(world, _node, heard):
-    program, seen = world.fabric.guests.program(GUEST), []
+    program, seen = world.guests.program(GUEST), []
 
     async def hear(count, patience_s=PATIENCE_S):
         with trio.move_on_after(patience_s):
@@ -224,7 +224,7 @@ def dialed(world, node):
 
 def test_nothing_passes_in_either_direction_until_it_goes_on():
     async def deeds(world, node, heard):
-        program = world.fabric.guests.program(GUEST)
+        program = world.guests.program(GUEST)
         await until(heard, 1)
         with dialed(world, node) as old:
             old.sendall(frames(40))
@@ -248,8 +248,8 @@ def test_nothing_passes_in_either_direction_until_it_goes_on():
 
 def test_who_dials_meanwhile_has_said_nothing_only_since_it_goes_on():
     async def deeds(world, node, heard):
-        world.fabric.guest_budget = GuestBudget(GuestLimits(silent_ms=1_000))
-        program = world.fabric.guests.program(GUEST)
+        world.guests.budget = GuestBudget(GuestLimits(silent_ms=1_000))
+        program = world.guests.program(GUEST)
         await until(heard, 1)
         program.suspend()
         with dialed(world, node) as new:
@@ -264,7 +264,7 @@ def test_who_dials_meanwhile_has_said_nothing_only_since_it_goes_on():
 
 def test_what_waits_to_be_written_to_one_that_reads_slowly_waits_longer():
     async def deeds(world, node, heard):
-        program = world.fabric.guests.program(GUEST)
+        program = world.guests.program(GUEST)
         await until(heard, 1)
         with dialed(world, node) as slow:
             slow.sendall(frames(40))
@@ -290,7 +290,7 @@ def test_what_waits_to_be_written_to_one_that_reads_slowly_waits_longer():
 
 def test_a_connection_that_the_node_closed_meanwhile_ends_when_it_goes_on_after_what_was_sent_before():
     async def deeds(world, _node, heard):
-        program = world.fabric.guests.program(GUEST)
+        program = world.guests.program(GUEST)
         await until(heard, 1)
         program.suspend()
         channel = heard.channels[0]

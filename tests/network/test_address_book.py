@@ -4,13 +4,13 @@ import errno
 
 import pytest
 
-from emulator.network.guests.address_book import AddressBook, ListenAddress, ListenError
-from emulator.network.guests.codec import GuestAddresses, RemotingCodec
+from emulator.guests.address_book import AddressBook, ListenAddress, ListenError
+from emulator.guests.remoting.codec import GuestAddresses, RemotingCodec
+from emulator.guests.remoting.remoting_command import RemotingDecoder
 from emulator.spec import loads
 from emulator.spec.model.addresses import NodePorts, node_ports
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
-from nodes.wire.remoting_command import RemotingDecoder
 from support.every_case import each_case
 
 NODES = (NodePorts("ns-1", "127.1.1.1", (9_876,)), NodePorts("broker-a", "127.1.2.1", (10_911, 10_909, 10_912)))

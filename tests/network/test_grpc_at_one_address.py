@@ -6,9 +6,9 @@ import grpc
 import pytest
 
 import emulator
-from emulator.network.guests.address_book import ListenError
+from emulator.guests.address_book import ListenError
+from emulator.guests.grpc.messages import message_class
 from emulator.spec import loads
-from nodes.grpc.messages import message_class
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.v2.enums import Code
 from support.dialed_proxy import METADATA, OPTIONS, method

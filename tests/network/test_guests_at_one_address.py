@@ -5,7 +5,8 @@ import socket
 import pytest
 
 import emulator
-from emulator.network.guests.address_book import ListenError
+from emulator.guests.address_book import ListenError
+from emulator.guests.remoting.body_json import decode_json_body
 from emulator.network.hub import MemoryCarrier
 from emulator.spec import loads
 from nodes.protocol import headers
@@ -14,7 +15,6 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.message_id import decode_message_id
 from nodes.protocol.model import TopicRouteData
 from nodes.protocol.registry import encode_header
-from nodes.wire.body_json import decode_json_body
 from support.free_ports import free_ports
 from support.remoting_program import Caller
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.guest_views.holds import PULL_AGAIN_MS
-from emulator.guest_views.views import BACK_MS, HEARTBEAT_MS, SCAN_EVERY_MS
+from emulator.guests.views.guest_views import BACK_MS, HEARTBEAT_MS, SCAN_EVERY_MS
+from emulator.guests.views.holds import PULL_AGAIN_MS
 from emulator.testing.worlds import process_of
 from support.watched_nodes import BROKER, NAMESERVER, consumer, executed, guest_rows, owned
 

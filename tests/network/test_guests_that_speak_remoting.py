@@ -8,6 +8,13 @@ import pytest
 import trio
 
 from emulator.cluster.effects.links import RefuseEffect
+from emulator.guests.remoting import body_kinds
+from emulator.guests.remoting.body_json import decode_json_body
+from emulator.guests.remoting.message_binary import decode_messages
+from emulator.guests.remoting.remoting_command import (
+    SerializeType,
+    encode_remoting,
+)
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.testing.worlds import MS, PORT
 from faults.catalogue import fault_of
@@ -17,13 +24,6 @@ from nodes.protocol.command import Command, CommandFlag
 from nodes.protocol.message_id import decode_message_id
 from nodes.protocol.model import Message
 from nodes.protocol.registry import encode_body
-from nodes.wire import body_kinds
-from nodes.wire.body_json import decode_json_body
-from nodes.wire.message_binary import decode_messages
-from nodes.wire.remoting_command import (
-    SerializeType,
-    encode_remoting,
-)
 from support.dialed_node import ECHO, HOLD, live, malformed
 from support.remoting_program import PATIENCE_S, request
 

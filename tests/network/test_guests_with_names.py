@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from emulator.network.guests.address_book import LOOPBACK
-from emulator.network.guests.guest_listeners import LoopbackGuestListeners
+from emulator.guests.address_book import LOOPBACK
+from emulator.guests.listeners import LoopbackGuestListeners
 from emulator.network.loopback import LoopbackCarrier
 from support.every_case import each_case
 

@@ -5,11 +5,11 @@ import os
 
 import trio
 
-from emulator.testing.worlds import MS, process_of
-from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.wire.remoting_command import (
+from emulator.guests.remoting.remoting_command import (
     encode_remoting,
 )
+from emulator.testing.worlds import MS, process_of
+from nodes.protocol.codes import RequestCode, ResponseCode
 from support.dialed_node import BURN, ECHO, HEARTBEAT, live, malformed
 from support.limited import limit
 from support.remoting_program import PATIENCE_S, request

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from emulator.guest_views.holds import (
+from emulator.guests.views.holds import (
     COMMIT_MS,
     FULL_FROM,
     LOCK_MS,

@@ -5,8 +5,8 @@ from collections import Counter
 
 import trio
 
-from emulator.network.guests.budget import ConnectionCpu, CpuAccount
-from emulator.network.guests.turns import GuestTurns, HeavyTurns
+from emulator.guests.budget import ConnectionCpu, CpuAccount
+from emulator.guests.turns import GuestTurns, HeavyTurns
 
 
 def handled(waits, *, cost_s=0.0):

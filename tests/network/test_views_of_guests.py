@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from emulator.guest_views.holds import PULL_AGAIN_MS, PULL_UNANSWERED_MS
-from emulator.guest_views.views import SCAN_EVERY_MS
-from emulator.network.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
+from emulator.guests.views.guest_views import SCAN_EVERY_MS
+from emulator.guests.views.holds import PULL_AGAIN_MS, PULL_UNANSWERED_MS
+from emulator.guests.watch import WATCHED_FRAMES, WATCHED_REQUESTS
 from nodes.cause import cause
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode

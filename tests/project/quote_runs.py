@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from emulator.network.guests.address_book import AddressBook, ListenAddress
+from emulator.guests.address_book import AddressBook, ListenAddress
 from emulator.spec import load
 from emulator.spec.model.addresses import node_ports
 from emulator.spec.reading.bundled import example

@@ -39,7 +39,10 @@ def test_a_trap_has_tests_or_a_reason_to_be_absent_and_never_both():
 
 
 WORDS = frozenset(
-    word for path in (TESTS.parent / "nodes").rglob("*.py") for word in re.findall(r"\w+", path.read_text("utf-8"))
+    word
+    for room in ("nodes", "emulator/guests")
+    for path in (TESTS.parent / room).rglob("*.py")
+    for word in re.findall(r"\w+", path.read_text("utf-8"))
 )
 
 
@@ -52,7 +55,7 @@ def test_a_trap_is_a_sentence_and_names_classes_of_rocketmq_that_ours_mirror(row
     assert row.mirrors
     for name in row.mirrors:
         assert re.fullmatch(r"[A-Z]\w+(\.\w+)?", name)
-        assert name.partition(".")[0] in WORDS, "no docstring of nodes names this class"
+        assert name.partition(".")[0] in WORDS, "no docstring of nodes or of guests names this class"
     assert others[-1].startswith("  see it" if row.tests else "  see it   no test shows it")
 
 

@@ -183,8 +183,9 @@ OF_THE_PACKAGE_OR_THE_SYSTEM = (
     "emulator/dataset/settings.py",  # in a folder of this process
     "emulator/dataset/spark.py",  # /dev/null
     "emulator/fidelity/ledger.py",
+    "emulator/guests/budget.py",  # /proc
+    "emulator/guests/grpc/messages.py",
     "emulator/lake/filesystems.py",  # a directory, to sync it
-    "emulator/network/guests/budget.py",  # /proc
     "emulator/run/log.py",
     "emulator/spec/reading/bundled.py",
     "emulator/spec/rocketmq/known_options.py",

@@ -6,6 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emulator.guests.remoting.body_json import decode_json_body, encode_json_body
+from emulator.guests.remoting.body_kinds import (
+    BODIES,
+    BodyKind,
+    request_from_wire,
+    request_to_wire,
+    response_from_wire,
+    response_to_wire,
+)
+from emulator.guests.remoting.message_binary import MAGIC_LONG_TOPIC, decode_messages, encode_messages
+from emulator.guests.remoting.register_broker_body import decode_register_broker_body, encode_register_broker_body
 from nodes.protocol.bodies import (
     ClusterInfo,
     LockBatchResponseBody,
@@ -29,17 +40,6 @@ from nodes.protocol.model import (
     TopicConfig,
     TopicQueueMappingInfo,
 )
-from nodes.wire.body_json import decode_json_body, encode_json_body
-from nodes.wire.body_kinds import (
-    BODIES,
-    BodyKind,
-    request_from_wire,
-    request_to_wire,
-    response_from_wire,
-    response_to_wire,
-)
-from nodes.wire.message_binary import MAGIC_LONG_TOPIC, decode_messages, encode_messages
-from nodes.wire.register_broker_body import decode_register_broker_body, encode_register_broker_body
 from support.every_case import each_case
 
 NO_FIELDS = {}

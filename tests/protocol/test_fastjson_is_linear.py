@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodes.wire.fastjson import LENIENT_BYTES_MAX, VALUES_MAX, JsonError, read_json, read_json_bytes
+from emulator.guests.remoting.fastjson import LENIENT_BYTES_MAX, VALUES_MAX, JsonError, read_json, read_json_bytes
 from support.every_case import each_case
 
 HOSTILE = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.wire.fastjson import JsonError, ObjectKey, read_json
+from emulator.guests.remoting.fastjson import JsonError, ObjectKey, read_json
 from support.every_case import each_case
 
 plain = st.recursive(

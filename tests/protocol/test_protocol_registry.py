@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emulator.guests.remoting.body_json import decode_json_body, encode_json_body
 from nodes.protocol import bodies, headers, model
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.properties import properties_to_text, text_to_properties
@@ -32,7 +33,6 @@ from nodes.protocol.widths import (
     without_width,
 )
 from nodes.protocol.wire_names import wire_name
-from nodes.wire.body_json import decode_json_body, encode_json_body
 from support.every_case import each_case, holds_for_each
 from support.wire_values import BODIES, HEADERS, TEXTS, values_of
 

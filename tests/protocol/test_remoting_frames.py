@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.protocol.codes import RequestCode
-from nodes.protocol.command import Command
-from nodes.protocol.header_codec import decode_header
-from nodes.protocol.headers import BrokerHeartbeatRequestHeader
-from nodes.protocol.headers_pop import PopMessageRequestHeader
-from nodes.protocol.properties import properties_to_text, text_to_properties
-from nodes.rpc.codec import FRAME_BYTES_MAX, FrameError
-from nodes.wire.remoting_command import (
+from emulator.guests.remoting.remoting_command import (
     FIRST_BYTE,
     HeaderError,
     LanguageCode,
@@ -25,6 +18,13 @@ from nodes.wire.remoting_command import (
     encode_remoting,
     from_command,
 )
+from nodes.protocol.codes import RequestCode
+from nodes.protocol.command import Command
+from nodes.protocol.header_codec import decode_header
+from nodes.protocol.headers import BrokerHeartbeatRequestHeader
+from nodes.protocol.headers_pop import PopMessageRequestHeader
+from nodes.protocol.properties import properties_to_text, text_to_properties
+from nodes.rpc.codec import FRAME_BYTES_MAX, FrameError
 from support.every_case import each_case
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)

@@ -7,7 +7,10 @@ import zlib
 import msgpack
 import pytest
 
-from emulator.network.guests.codec import EmulatorCodec, GuestAddresses, RemotingCodec
+from emulator.guests.remoting.codec import EmulatorCodec, GuestAddresses, RemotingCodec
+from emulator.guests.remoting.fastjson import VALUES_MAX
+from emulator.guests.remoting.message_binary import encode_messages
+from emulator.guests.remoting.remoting_command import HEADER_FIELDS_MAX, HeaderError, RemotingDecoder, encode_remoting
 from nodes.filter.filter_api import SubscriptionError, build
 from nodes.filter.sql_filter import SQL_CHARS_MAX, compile_sql
 from nodes.filter.sql_tokens import SqlError
@@ -24,9 +27,6 @@ from nodes.protocol.registry import decode_body
 from nodes.rpc.codec import FrameError, encode
 from nodes.rpc.msgpack_values import VALUES_MAX as MSGPACK_VALUES_MAX
 from nodes.rpc.msgpack_values import has_many_values
-from nodes.wire.fastjson import VALUES_MAX
-from nodes.wire.message_binary import encode_messages
-from nodes.wire.remoting_command import HEADER_FIELDS_MAX, HeaderError, RemotingDecoder, encode_remoting
 from support.every_case import each_case
 from support.remoting_program import request
 

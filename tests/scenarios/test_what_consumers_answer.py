@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
+from emulator.guests.remoting.fastjson import read_json
 from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.testing import GROUP, TOPIC, Stage, Trace, a_scenario, broker_groups, consumer_group, execute
 from faults.consume_mode import ConsumeMode
@@ -17,7 +18,6 @@ from nodes.protocol.command import Command
 from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.registry import decode_body
-from nodes.wire.fastjson import read_json
 from support.asking_guest import Guest, a_guest
 
 BROKER = "broker-a"

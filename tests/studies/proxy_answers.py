@@ -20,19 +20,19 @@ import grpc.aio
 
 from conformance.proxy_probe import TYPES, Probe
 from conformance.proxy_questions import QUESTIONS
-from nodes.grpc.messages import CallKind, ServiceMethod, service_methods
-from nodes.grpc.translation import received_message, translation
-from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.model import SubscriptionGroupConfig
-from nodes.protocol.registry import EXCHANGES
-from nodes.wire.body_json import encode_json_body
-from nodes.wire.remoting_command import (
+from emulator.guests.grpc.messages import CallKind, ServiceMethod, service_methods
+from emulator.guests.grpc.translation import received_message, translation
+from emulator.guests.remoting.body_json import encode_json_body
+from emulator.guests.remoting.remoting_command import (
     LanguageCode,
     RemotingCommand,
     RemotingDecoder,
     SerializeType,
     encode_remoting,
 )
+from nodes.protocol.codes import RequestCode, ResponseCode
+from nodes.protocol.model import SubscriptionGroupConfig
+from nodes.protocol.registry import EXCHANGES
 from support.proxy_guest import GrpcFailure
 
 _Fields = dict[str | None, str | None]

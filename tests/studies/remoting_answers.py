@@ -17,11 +17,11 @@ from typing import Any
 import attrs
 
 from conformance.remoting_questions import REMOTING_QUESTIONS, RemotingProbe
+from emulator.guests.remoting import body_kinds
+from emulator.guests.remoting.body_json import encode_json_body
+from emulator.guests.remoting.remoting_command import RemotingCommand
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
-from nodes.wire import body_kinds
-from nodes.wire.body_json import encode_json_body
-from nodes.wire.remoting_command import RemotingCommand
 from studies.proxy_answers import topic_request
 from support.remoting_program import Caller
 

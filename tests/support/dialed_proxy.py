@@ -7,9 +7,9 @@ from importlib.resources import files
 import grpc
 import trio
 
+from emulator.guests.grpc.messages import message_class
 from emulator.testing.worlds import add_host, execute_world, process_of
 from emulator.time.mode import TimeMode
-from nodes.grpc.messages import message_class
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
 from nodes.protocol.registry import decode_body, decode_header, encode_body, encode_header
@@ -22,7 +22,7 @@ GRPC_PORT = 8_081
 SERVICE = "/apache.rocketmq.v2.MessagingService/"
 METADATA = (("x-mq-client-id", "c@1"), ("x-mq-language", "PYTHON"), ("x-mq-client-version", "5.1.2"))
 OK = definition.Status(Code.OK, "OK")
-CERTIFICATE = (files("emulator.network.guests") / "tls" / "certificate.pem").read_bytes()
+CERTIFICATE = (files("emulator.guests") / "tls" / "certificate.pem").read_bytes()
 
 
 class DialedProxy:

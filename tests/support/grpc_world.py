@@ -3,13 +3,13 @@
 import trio
 from trio.testing import memory_stream_pair
 
+from emulator.guests.grpc.handlers import BidirectionalMethod, Serializer, StreamMethod, UnaryMethod
+from emulator.guests.grpc.limits import GrpcLimits
+from emulator.guests.grpc.server import GrpcServer
+from emulator.guests.grpc.status import GrpcError, GrpcStatus
 from emulator.testing.worlds import add_host, execute_world, process_of
-from nodes.grpc.client import GrpcClient
-from nodes.grpc.handlers import BidirectionalMethod, Serializer, StreamMethod, UnaryMethod
-from nodes.grpc.limits import GrpcLimits
-from nodes.grpc.server import GrpcServer
-from nodes.grpc.status import GrpcError, GrpcStatus
 from nodes.units import NS_PER_MS
+from support.grpc_client import GrpcClient
 
 BYTES = Serializer(bytes, bytes)
 ADDRESSES = ("127.0.0.1:50000", "127.0.0.1:8081")

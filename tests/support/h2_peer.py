@@ -6,8 +6,8 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import DataReceived, ResponseReceived, StreamEnded, StreamReset, TrailersReceived
 
-from nodes.grpc.limits import GrpcLimits
-from nodes.grpc.server_connection import ServerConnection
+from emulator.guests.grpc.limits import GrpcLimits
+from emulator.guests.grpc.server_connection import ServerConnection
 
 GOAWAY = 7
 HEADERS = {

@@ -1,9 +1,9 @@
 """Worlds whose guests may use less than usual."""
 
-from emulator.network.guests.budget import GuestBudget
+from emulator.guests.budget import GuestBudget
 from emulator.spec.model.guest_limits import GuestLimits
 
 
 def limit(stage, **limits):
     """Set limits for the guests that dial from now on."""
-    stage.world.fabric.guest_budget = GuestBudget(GuestLimits(**limits))
+    stage.world.guests.budget = GuestBudget(GuestLimits(**limits))

@@ -7,16 +7,16 @@ from typing import Any
 
 import trio
 
-from nodes.protocol.command import CommandFlag
-from nodes.protocol.registry import encode_header
-from nodes.wire.body_json import encode_json_body
-from nodes.wire.remoting_command import (
+from emulator.guests.remoting.body_json import encode_json_body
+from emulator.guests.remoting.remoting_command import (
     LanguageCode,
     RemotingCommand,
     RemotingDecoder,
     SerializeType,
     encode_remoting,
 )
+from nodes.protocol.command import CommandFlag
+from nodes.protocol.registry import encode_header
 
 PATIENCE_S = 10
 

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from emulator.guest_views.views import GuestViews
+from emulator.guests.views.guest_views import GuestViews
 from emulator.testing.worlds import execute_world, listening, until_ms
 from nodes.cause import cause
 from nodes.protocol import bodies, headers

@@ -1,7 +1,7 @@
 """A client that behaves well, with those that do not."""
 
+from emulator.guests.remoting.message_binary import decode_messages
 from network.hostile_requests import PULL, SEND_V2, heartbeat
-from nodes.wire.message_binary import decode_messages
 from support.live_cluster import BROKER_PORT
 from support.remoting_program import Caller
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import attrs
 
 from emulator.analysis.inputs.bounds import Bounds, bounds_of
+from emulator.guests.client_names import guest_of
 from emulator.spec import Scenario
 from emulator.spec.model.addresses import owners, owners_of_shared
-from emulator.state.client_names import guest_of
 from nodes.config import Exclusivity
 
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+(:\d+)?")

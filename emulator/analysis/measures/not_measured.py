@@ -9,9 +9,9 @@ import attrs
 from emulator.analysis.findings.symptom import SymptomKind
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.applications import DELIVERED_BY_PROXY
+from emulator.guests.client_names import guest_of
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import BeliefRow
-from emulator.state.client_names import guest_of
 from emulator.trace.schema import BELIEFS, TraceTable
 from nodes.beliefs import BeliefKind
 

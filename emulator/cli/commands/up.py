@@ -67,7 +67,7 @@ def up(
     """
     with one_line_errors():
         from emulator.cli.up import run_live
-        from emulator.network.guests.address_book import ListenAddresses
+        from emulator.guests.address_book import ListenAddresses
 
         require_here("--runs", runs)
         level = trace or TraceLevel.FULL

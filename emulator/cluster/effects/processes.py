@@ -135,7 +135,7 @@ class SuspendEffect(ProcessEffect):
         """Suspend processes, then guests."""
         await super().begin(fault_id, fault)
         for name in self._guests(fault):
-            program = self.scene.world.fabric.guests.program(name)
+            program = self.scene.world.guests.program(name)
             if not program.suspended:
                 self.scene.count(fault_id)
                 program.suspend()
@@ -143,11 +143,11 @@ class SuspendEffect(ProcessEffect):
     async def end(self, fault_id: str, fault: NodeFault) -> None:
         """Resume processes, then guests."""
         await super().end(fault_id, fault)
-        fabric = self.scene.world.fabric
+        world = self.scene.world
         for name in self._guests(fault):
             if not self.stays_down(name):
                 # Its handlers must not set the cause of this task.
-                copy_context().run(fabric.guests.program(name).resume, fabric)
+                copy_context().run(world.guests.program(name).resume, world.fabric)
 
     async def stop(self, host: EmulatedHost) -> None:
         """Suspend the process."""
@@ -166,7 +166,7 @@ class SuspendEffect(ProcessEffect):
 
     def states(self, fault: NodeFault) -> dict[str, PowerState]:
         """Mapping node or guest -> state, of all that the fault hits."""
-        guests = self.scene.world.fabric.guests
+        guests = self.scene.world.guests
         return super().states(fault) | {
             name: PowerState.SUSPENDED if guests.program(name).suspended else PowerState.RUNNING
             for name in self._guests(fault)

@@ -1,4 +1,4 @@
 """Rows of a trace: read once, for oracles, measures, `why`, comparisons and tests.
 
-May import `state` and what is below it.
+May import `trace` and what is below it.
 """

@@ -7,12 +7,13 @@ from itertools import count
 import trio
 from hpack import Encoder
 
+from emulator.guests.grpc.frame_heads import END_HEADERS, END_STREAM, PREFACE, FrameHeads, FrameKind
+from emulator.guests.grpc.messages import message_class
+from emulator.guests.remoting.remoting_command import LanguageCode, RemotingCommand, SerializeType, encode_remoting
 from emulator.machine.host import EmulatedHost
 from emulator.machine.world import World, run_world
 from emulator.network.loopback import LoopbackCarrier
 from emulator.time.mode import TimeMode
-from nodes.grpc.frame_heads import END_HEADERS, END_STREAM, PREFACE, FrameHeads, FrameKind
-from nodes.grpc.messages import message_class
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.command import Command
@@ -22,7 +23,6 @@ from nodes.protocol.v2.definition import Broker, MessageQueue, Resource, Status
 from nodes.protocol.v2.enums import Code
 from nodes.protocol.v2.service import QueryRouteResponse
 from nodes.rpc.server import RpcServer
-from nodes.wire.remoting_command import LanguageCode, RemotingCommand, SerializeType, encode_remoting
 from studies.bench.race import Race
 from studies.bench.rpc_trials import ServingNode, Untraced
 

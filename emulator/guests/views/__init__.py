@@ -1,0 +1,1 @@
+"""The beliefs and queues of guests, inferred from the frames that they send and receive."""

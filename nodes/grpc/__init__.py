@@ -1,5 +1,0 @@
-"""gRPC over HTTP/2: bytes to calls and back, and the messages of `apache.rocketmq.v2`.
-
-Only this package imports `h2` and `protobuf`, which the extra `proxy` installs; nothing else of `nodes` imports it.
-`connection` and what it is made of are synchronous; `server` and `client` are flows over one stream of bytes.
-"""
