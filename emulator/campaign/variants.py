@@ -35,6 +35,7 @@ from emulator.spec.reading.options import with_options
 from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.reading.user_functions import with_user_functions
 from emulator.spec.refusals.mistakes import require_known
+from emulator.spec.refusals.violations import fitting
 from faults.plan import Plan, PlanError
 from nodes.fields import NAMES, TEXT, quoted
 
@@ -163,7 +164,7 @@ def _with_options(section: Section, scenario: Scenario) -> Scenario:
         "producers": of(PRODUCER, scenario.producers),
         "statefulsets": of(STATEFULSET, scenario.statefulsets),
     }
-    return _made(lambda: with_user_functions(attrs.evolve(scenario, **parts)))
+    return _made(lambda: with_user_functions(fitting(attrs.evolve(scenario, **parts))))
 
 
 def _optioned(options: Section, role: str, name: str, spec: _Spec) -> _Spec:
@@ -192,7 +193,8 @@ def _with_faults(section: Section, scenario: Scenario) -> Scenario:
     except PlanError as error:
         raise SpecError(section.at("fault"), f"{error.field}: {error.expected}; leave_out frees an id") from None
     remaining = tuple(nemesis for nemesis in scenario.nemeses if nemesis.id not in left_out)
-    return _made(lambda: attrs.evolve(scenario, faults=plan, nemeses=(*remaining, *nemeses), acts=acts))
+    changed = attrs.evolve(scenario, faults=plan, nemeses=(*remaining, *nemeses), acts=acts)
+    return _made(lambda: fitting(changed))
 
 
 def _with_acts(section: Section, scenario: Scenario, left_out: tuple[str, ...]) -> tuple[TimedAct, ...]:

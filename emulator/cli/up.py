@@ -28,6 +28,7 @@ from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import Scenario, SpecError, load
 from emulator.spec.reading.sizes import size_of
+from emulator.spec.refusals.violations import fitting
 from emulator.state.event_lines import EventLines
 from emulator.time.mode import TimeMode
 from emulator.trace.batches import Row
@@ -160,7 +161,7 @@ def run_live(
     if store_max is not None:
         scenario = _with_limit(scenario, size_of("--store-max", store_max))
     try:
-        scenario = attrs.evolve(scenario, guests=(*scenario.guests, *guests))
+        scenario = fitting(attrs.evolve(scenario, guests=(*scenario.guests, *guests)))
     except FieldError as error:
         raise SpecError("--guest", error.problem) from None
     guest_command = None if command is None else GuestCommand(command)

@@ -1,9 +1,9 @@
 """A request of an operator to a node, from the node's own machine: no fault of the network keeps it away."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import copy_context
-from typing import TYPE_CHECKING
 
+from emulator.machine.host import EmulatedHost
 from emulator.machine.process import HostProcess
 from emulator.machine.world import World
 from emulator.spec.model.scenario import BrokerSpec
@@ -12,9 +12,6 @@ from nodes.cause import cause
 from nodes.host import NO_CONNECTION, ChannelHandler
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import Command
-
-if TYPE_CHECKING:
-    from emulator.cluster.cluster import Cluster
 
 
 class LocalSession:
@@ -61,9 +58,13 @@ def send(world: World, process: HostProcess, port: int, request: Command) -> Non
         copy_context().run(entry.fire)  # its handlers must not set the cause of this task
 
 
-def listening(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec]) -> list[BrokerSpec]:
-    """Those of the brokers that listen, suspended ones included."""
-    processes = ((spec, cluster.hosts[spec.name].process) for spec in brokers)
+def listening(world: World, hosts: Mapping[str, EmulatedHost], brokers: Sequence[BrokerSpec]) -> list[BrokerSpec]:
+    """Those of the brokers that listen, suspended ones included.
+
+    Args:
+        hosts: of the cluster, by name.
+    """
+    processes = ((spec, hosts[spec.name].process) for spec in brokers)
     return [
         spec
         for spec, process in processes
@@ -71,12 +72,14 @@ def listening(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec]) -
     ]
 
 
-async def send_to_brokers(world: World, cluster: "Cluster", brokers: Sequence[BrokerSpec], request: Command) -> int:
+async def send_to_brokers(
+    world: World, hosts: Mapping[str, EmulatedHost], brokers: Sequence[BrokerSpec], request: Command
+) -> int:
     """Send a request to each of the brokers that listens; returns how many were sent it."""
     await world.clock.idle()
-    found = listening(world, cluster, brokers)
+    found = listening(world, hosts, brokers)
     for spec in found:
-        process = cluster.hosts[spec.name].process
+        process = hosts[spec.name].process
         assert process is not None
         send(world, process, spec.config.listen_port, request)
     return len(found)

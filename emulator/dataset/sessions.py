@@ -60,7 +60,7 @@ def find_where(master: str | None = None, remote: str | None = None, note: Note 
     if server is not None and (differs := server.differs()):
         note(f"the warm server is not used: {differs}; rmqemu spark stop ends it")
         server = None
-    return where_to_run(None, None, os.environ, server)
+    return where_to_run(None, None, os.environ, None if server is None else server.remote)
 
 
 def open_session(

@@ -3,15 +3,11 @@
 import re
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 import attrs
 
 from emulator.dataset.masters import MasterError, require_master
 from nodes.fields import quoted
-
-if TYPE_CHECKING:
-    from emulator.dataset.server import Server
 
 WHERE = "RMQEMU_SPARK"
 """Environment variable: a master URL, or that of a Connect server."""
@@ -56,7 +52,7 @@ class Where:
 
 
 def where_to_run(
-    master: str | None, remote: str | None, environment: Mapping[str, str], server: "Server | None" = None
+    master: str | None, remote: str | None, environment: Mapping[str, str], warm: str | None = None
 ) -> Where:
     """Where Spark runs: the option decides, else the environment, else the warm server, else this process.
 
@@ -64,7 +60,7 @@ def where_to_run(
         master: of option `--master`.
         remote: of option `--remote`.
         environment: of this process.
-        server: the warm server, if one runs that fits.
+        warm: URL of the warm server, with its token, if one runs that fits.
 
     Raises:
         MasterError: a URL is none, or both options were given.
@@ -81,8 +77,8 @@ def where_to_run(
             return Where(Origin.ENVIRONMENT, remote=require_remote(name, configured))
         if configured:
             return Where(Origin.ENVIRONMENT, master=require_master(name, configured))
-    if server is not None:
-        return Where(Origin.SERVER, remote=server.remote)
+    if warm is not None:
+        return Where(Origin.SERVER, remote=warm)
     return Where(Origin.DEFAULT, master=LOCAL)
 
 

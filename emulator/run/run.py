@@ -32,6 +32,7 @@ from emulator.spec.model.addresses import grpc_ports, node_ports, owners
 from emulator.spec.reading.secrets import resolved
 from emulator.spec.reading.user_functions import sources
 from emulator.spec.refusals.targets import GUEST
+from emulator.spec.refusals.violations import fitting
 from emulator.state.live import LiveState
 from emulator.time.failure import Failure
 from emulator.time.mode import TimeMode
@@ -108,7 +109,7 @@ def run_scenario(
 
     Raises:
         ListenError: guests cannot be listened to there; nothing has begun.
-        SpecError: the value of a secret is missing; nothing has begun.
+        SpecError: parts of the scenario do not fit together, or the value of a secret is missing; nothing has begun.
         RunError: the run directory cannot be written.
         NodeCrashedError: a node's own code raised; the trace is whole.
         EmulatorBugError: other code of the emulator raised; the trace so far has been written.
@@ -118,7 +119,7 @@ def run_scenario(
         raise RunError(f"{scenario.name}: its guests live in real time: it runs in mode live only, not in {mode}")
     if listen != OWN_ADDRESSES and mode is not TimeMode.LIVE:
         raise RunError(f"{scenario.name}: it listens for guests in mode live only, not in {mode}")
-    scenario = resolved(scenario)
+    scenario = resolved(fitting(scenario))
     with _guest_listeners_at(listen, scenario) as (guest_listeners, grpc_listeners):
         path = create_run_directory(runs, f"{scenario.name}-{mode}-seed{scenario.seed}", files)
         try:

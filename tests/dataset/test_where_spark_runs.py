@@ -37,7 +37,7 @@ MASTERS = ["local", "local[3]", "local[*]", "local[4,2]", "local-cluster[2,1,102
     ],
 )
 def test_options_come_before_the_environment_and_that_before_the_warm_server(given, environment, server, origin, words):
-    where = where_to_run(*given, environment, server)
+    where = where_to_run(*given, environment, None if server is None else server.remote)
 
     assert (where.origin, where.words) == (origin, words)
     assert (where.master is None) != (where.remote is None)
@@ -71,7 +71,7 @@ def test_what_is_no_url_gets_one_line(given, environment, line):
 
 
 def test_a_token_is_in_no_message():
-    where = where_to_run(None, None, {}, WARM)
+    where = where_to_run(None, None, {}, WARM.remote)
     with pytest.raises(MasterError) as refused:
         where_to_run(None, "sc://a:0/;token=secret", {})
 

@@ -31,7 +31,7 @@ class ConsumeModeEffect(Effect[SetConsumeMode]):
             )
         if self._wanted(fault) == (fault.mode, fault.share):
             raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")
-        if not listening(self.scene.world, self.scene.cluster, self._masters(fault)):
+        if not listening(self.scene.world, self.scene.cluster.hosts, self._masters(fault)):
             raise ImpossibleError("no master runs: there is none to set it at")
 
     def _spec(self, fault: SetConsumeMode) -> ConsumerGroupSpec:
@@ -62,5 +62,5 @@ class ConsumeModeEffect(Effect[SetConsumeMode]):
         for topic in spec.topics:
             body = SetMessageRequestModeRequestBody(topic, spec.group, MessageRequestMode(mode.upper()), share)
             command = Command(int(RequestCode.SET_MESSAGE_REQUEST_MODE), body=encode_body(body))
-            reported = await send_to_brokers(scene.world, scene.cluster, brokers, command)
+            reported = await send_to_brokers(scene.world, scene.cluster.hosts, brokers, command)
         return reported

@@ -30,7 +30,7 @@ class RebalanceEffect(Effect[RebalanceFault]):
         if (mode, strategy) == (fault.by, fault.strategy or ""):
             raise ImpossibleError(f"{fault.describe()} already: there is nothing to set")
         cluster = self.scene.cluster
-        if not listening(cluster.world, cluster, cluster.scenario.brokers):
+        if not listening(cluster.world, cluster.hosts, cluster.scenario.brokers):
             raise ImpossibleError("no broker runs: there is none to set it at")
 
     def _wanted(self, group: str) -> tuple[RebalanceMode, str]:
@@ -53,4 +53,4 @@ class RebalanceEffect(Effect[RebalanceFault]):
         config = next(spec.config for spec in cluster.scenario.consumers if spec.group == group)
         body = encode_body(RebalanceSetting(group, mode, strategy, strategy_parameters(config), version_ms))
         command = Command(int(RequestCode.SET_REBALANCE_MODE), body=body)
-        return await send_to_brokers(world, cluster, cluster.scenario.brokers, command)
+        return await send_to_brokers(world, cluster.hosts, cluster.scenario.brokers, command)

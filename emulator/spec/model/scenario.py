@@ -23,7 +23,6 @@ from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ConsumerMode, ProxySpec
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.user_code import UserCode
-from emulator.spec.refusals.violations import violations
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.scale import MEMBERS_MAX
@@ -312,10 +311,6 @@ class Scenario:
     code: UserCode = attrs.field(default=UserCode(), eq=False, repr=False)
     """What it may run of the code that it names: a matter of this machine, which no file records."""
 
-    def __attrs_post_init__(self) -> None:
-        for mistake in violations(self):
-            raise mistake
-
     def plan(self) -> Plan:
         """All faults of a run: those of the scenario, and those that the seed draws for its nemeses."""
         drawn = timelines(self.nemeses, self.run_for_ms, lambda name: named_stream(self.seed, "nemesis", name))
@@ -427,14 +422,6 @@ class Scenario:
         statefulset = self.statefulset_of(group.group)
         grown = bool(group.names) and node.rpartition("+")[0] == group.group
         return node in group.names or grown or (statefulset is not None and statefulset.is_pod(node))
-
-
-@attrs.frozen(kw_only=True)
-class Draft(Scenario):
-    """What could be read of a scenario with mistakes: its parts need not fit together."""
-
-    def __attrs_post_init__(self) -> None:
-        """Accept what a scenario refuses, so that one can ask for all its violations."""
 
 
 def options_of_spec(

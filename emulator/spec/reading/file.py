@@ -21,7 +21,6 @@ from emulator.spec.model.scenario import (
     BrokerSpec,
     ConsumerGroupSpec,
     ControllerSpec,
-    Draft,
     NameserverSpec,
     Scenario,
     StatefulSetSpec,
@@ -264,18 +263,15 @@ def _scenario(tables: Mapping[str, Any], also: _Also, code: UserCode) -> Scenari
         root = Section.of("", tables, SCENARIO_TABLES, reading)
         parts, places = _read(root)
         parts["code"] = code
-        if not reading.mistakes:
-            with suppress(SpecError):
-                scenario = Scenario(**parts)
-                if next(iter(also(scenario)), None) is None:
-                    return scenario
-        draft = Draft(**parts)
-        unreliable_parts = UnreliableParts.of(reading, draft)
+        scenario = Scenario(**parts)
+        unreliable_parts = UnreliableParts.of(reading, scenario)
         place = partial(_place, places)
-        others = (SpecError(place(mistake.key), mistake.problem) for mistake in also(draft))
-        for mistake in chain(violations(draft, place), others):
+        others = (SpecError(place(mistake.key), mistake.problem) for mistake in also(scenario))
+        for mistake in chain(violations(scenario, place), others):
             if not unreliable_parts.cover(mistake):
                 reading.add(mistake)
+        if not reading.mistakes:
+            return scenario
     raise SpecError.of([in_own_keys(tables, mistake) for mistake in reading.mistakes])
 
 

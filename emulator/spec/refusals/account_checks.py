@@ -1,17 +1,14 @@
 """The accounts of a scenario: what does not fit together."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.mistakes import SpecError
 from nodes.config.client import ClientConfig
 from nodes.config.client5 import Client5Config
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import Scenario
 
-
-def violations_of_accounts(scenario: "Scenario") -> Iterator[SpecError]:
+def violations_of_accounts(scenario: Scenario) -> Iterator[SpecError]:
     """Two accounts of one access key, and keys of clients that lack the other half."""
     taken: dict[str, int] = {}
     for i, account in enumerate(scenario.accounts):

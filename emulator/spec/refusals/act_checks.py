@@ -1,17 +1,14 @@
 """Whether the acts of a scenario can be carried out: instants, places, and names that exist."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from emulator.acts.act import Act, Concerned, PlaceKind
 from emulator.spec.model.bounds import GROUP_NAME, TOPIC_NAME
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.mistakes import SpecError, require_known
 from emulator.spec.refusals.nameserver_lists import KnownServers, check_item, check_list
 from emulator.spec.refusals.start_checks import earliest_starts_ms
 from nodes.fields import Rule
-
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import Scenario
 
 _WORDS = {
     PlaceKind.BROKER: "broker",
@@ -21,7 +18,7 @@ _WORDS = {
 }
 
 
-def violations_of_acts(scenario: "Scenario") -> Iterator[SpecError]:
+def violations_of_acts(scenario: Scenario) -> Iterator[SpecError]:
     """All mistakes about acts of administrators."""
     starts_ms = earliest_starts_ms(scenario) if scenario.acts else {}
     topics, groups = known_topics(scenario), known_groups(scenario)
@@ -36,19 +33,19 @@ def violations_of_acts(scenario: "Scenario") -> Iterator[SpecError]:
         yield from _before_the_start(scenario, f"{key}.at_ms", timed.act, timed.at_ms, starts_ms)
 
 
-def known_topics(scenario: "Scenario") -> list[str]:
+def known_topics(scenario: Scenario) -> list[str]:
     """The topics of a scenario: those that it declares, and those that an act may create."""
     made = (timed.act.concerns().new_topic for timed in scenario.acts)
     return list(dict.fromkeys([*(topic.name for topic in scenario.topics), *filter(None, made)]))
 
 
-def known_groups(scenario: "Scenario") -> list[str]:
+def known_groups(scenario: Scenario) -> list[str]:
     """The consumer groups of a scenario: those with consumers, and those that an act may create."""
     made = (timed.act.concerns().new_group for timed in scenario.acts)
     return list(dict.fromkeys([*(group.group for group in scenario.consumers), *filter(None, made)]))
 
 
-def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], groups: Sequence[str]) -> None:
+def check_act(scenario: Scenario, key: str, act: Act, topics: Sequence[str], groups: Sequence[str]) -> None:
     """Refuse an act that names what does not exist.
 
     Args:
@@ -86,7 +83,7 @@ def check_act(scenario: "Scenario", key: str, act: Act, topics: Sequence[str], g
     _check_place(scenario, f"{key}.on", act)
 
 
-def _check_nameservers(scenario: "Scenario", key: str, act: Act) -> None:
+def _check_nameservers(scenario: Scenario, key: str, act: Act) -> None:
     """Refuse lists with nameservers that do not exist, and changes of lists that nothing has."""
     from emulator.acts.options import NAMESRV_ADDR, UpdateBrokerConfig  # noqa: PLC0415 - few scenarios have acts
 
@@ -103,7 +100,7 @@ def _check_nameservers(scenario: "Scenario", key: str, act: Act) -> None:
         check_item(f"{key}.nameservers", item, known)
 
 
-def _check_node(scenario: "Scenario", key: str, concerns: Concerned) -> None:
+def _check_node(scenario: Scenario, key: str, concerns: Concerned) -> None:
     """Refuse to start, to shut down, to add or to remove what cannot be."""
     contained = [spec.name for spec in scenario.brokers if spec.container is not None]
     brokers = [spec.name for spec in scenario.brokers if spec.container is None]
@@ -124,7 +121,7 @@ def _require_name(key: str, rule: Rule, name: str) -> None:
         raise SpecError(key, rule.problem(name))
 
 
-def _check_place(scenario: "Scenario", key: str, act: Act) -> None:
+def _check_place(scenario: Scenario, key: str, act: Act) -> None:
     places = _places(scenario, act.place_kind)
     if act.place is not None:
         subject = " or ".join(_WORDS[kind] for kind in act.place_kind)
@@ -135,7 +132,7 @@ def _check_place(scenario: "Scenario", key: str, act: Act) -> None:
         raise SpecError(key, "expected a scenario with controllers: there are none")
 
 
-def _places(scenario: "Scenario", kind: PlaceKind) -> list[str]:
+def _places(scenario: Scenario, kind: PlaceKind) -> list[str]:
     named = {
         PlaceKind.BROKER: [spec.name for spec in scenario.brokers],
         PlaceKind.CLUSTER: [spec.cluster for spec in scenario.brokers],
@@ -146,7 +143,7 @@ def _places(scenario: "Scenario", kind: PlaceKind) -> list[str]:
 
 
 def _before_the_start(
-    scenario: "Scenario", key: str, act: Act, at_ms: int, starts_ms: dict[str, int]
+    scenario: Scenario, key: str, act: Act, at_ms: int, starts_ms: dict[str, int]
 ) -> Iterator[SpecError]:
     """An act that can reach no node, since none of those that it may ask can have started."""
     nodes = _places(scenario, PlaceKind.BROKER if PlaceKind.BROKER in act.place_kind else act.place_kind)

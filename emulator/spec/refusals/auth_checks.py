@@ -1,16 +1,13 @@
 """ACL 2.0 in a scenario: what keeps a broker or a proxy from its start."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.mistakes import SpecError
 from nodes.config.auth import AUTHENTICATION_METADATA
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import Scenario
 
-
-def violations_of_auth(scenario: "Scenario") -> Iterator[SpecError]:
+def violations_of_auth(scenario: Scenario) -> Iterator[SpecError]:
     """What keeps a broker with ACL 2.0 from its start."""
     known = {account.access_key for account in scenario.accounts}
     for i, broker in enumerate(scenario.brokers):
@@ -32,7 +29,7 @@ def violations_of_auth(scenario: "Scenario") -> Iterator[SpecError]:
     yield from _violations_of_proxies(scenario, known)
 
 
-def _violations_of_proxies(scenario: "Scenario", known: "set[str]") -> Iterator[SpecError]:
+def _violations_of_proxies(scenario: Scenario, known: "set[str]") -> Iterator[SpecError]:
     for i, proxy in enumerate(scenario.proxies):
         access_key = proxy.config.inner_client_authentication_credentials
         if access_key and access_key not in known:

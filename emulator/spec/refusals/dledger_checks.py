@@ -1,15 +1,12 @@
 """Mistakes about groups of brokers with a DLedger log."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.mistakes import SpecError
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import Scenario
 
-
-def violations_of_dledger(scenario: "Scenario") -> Iterator[SpecError]:
+def violations_of_dledger(scenario: Scenario) -> Iterator[SpecError]:
     """A group of which only some brokers have such a log, and what RocketMQ or the emulator does not have with it."""
     for i, broker in enumerate(scenario.brokers):
         key = f"broker[{i}].options.enableDLegerCommitLog"

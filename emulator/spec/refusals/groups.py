@@ -1,27 +1,24 @@
 """What the consumer groups of a scenario must not be: groups of one process, pull consumers, groups that pop."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from emulator.spec.model.scenario import ConsumerGroupSpec
 from emulator.spec.refusals.mistakes import SpecError, require_known
 from nodes.protocol.model import MessageModel
 
 _POP = "pop"
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import ConsumerGroupSpec
-
-    Groups = Sequence[ConsumerGroupSpec]
+Groups = Sequence[ConsumerGroupSpec]
 
 
-def violations_of_groups(groups: "Groups") -> Iterator[SpecError]:
+def violations_of_groups(groups: Groups) -> Iterator[SpecError]:
     """Why groups cannot be, with the key of each mistake."""
     yield from _violations_of_shared_processes(groups)
     yield from _violations_of_pull_consumers(groups)
     yield from _violations_of_pops(groups)
 
 
-def _violations_of_shared_processes(groups: "Groups") -> Iterator[SpecError]:
+def _violations_of_shared_processes(groups: Groups) -> Iterator[SpecError]:
     with_processes: list[str] = []
     for i, consumers in enumerate(groups):
         other = consumers.share_process_with
@@ -44,7 +41,7 @@ def _violations_of_shared_processes(groups: "Groups") -> Iterator[SpecError]:
             yield SpecError(f"consumer[{i}].group", "expected another group: a process consumes once for each")
 
 
-def _violations_of_pull_consumers(groups: "Groups") -> Iterator[SpecError]:
+def _violations_of_pull_consumers(groups: Groups) -> Iterator[SpecError]:
     sharing = [consumers.share_process_with for consumers in groups]
     for i, consumers in enumerate(groups):
         if consumers.has_listener:
@@ -56,7 +53,7 @@ def _violations_of_pull_consumers(groups: "Groups") -> Iterator[SpecError]:
             yield SpecError(f"consumer[{i}].{key}", "expected false in a process that consumes for several groups")
 
 
-def _violations_of_pops(groups: "Groups") -> Iterator[SpecError]:
+def _violations_of_pops(groups: Groups) -> Iterator[SpecError]:
     for i, consumers in enumerate(groups):
         if consumers.mode.value != _POP:
             if consumers.pop_share_queue_num:

@@ -1,37 +1,15 @@
 """Whether the nameservers that options, the address server and domain names name exist."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Sequence
 
 import attrs
 
+from emulator.spec.model.scenario import BrokerSpec, Scenario
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
 from nodes.config import BrokerConfig, ClientConfig, Config
 from nodes.config.nameserver import WS_DOMAIN_NAME, is_domain_name, nameserver_addresses
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import BrokerSpec, Scenario
-
 _ADDR, _DNS, _FETCH = "namesrvAddr", "fetchNameSrvAddrByDnsLookup", "fetchNamesrvAddrByAddressServer"
-
-
-class NamedDomain(Protocol):
-    """A domain name."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
-
-
-class HasServers(Protocol):
-    """A scenario, as lists of nameservers need it."""
-
-    @property
-    def domains(self) -> Sequence[NamedDomain]:
-        """Domain names."""
-
-    def by_role(self) -> Mapping[str, tuple[str, ...]]:
-        """Mapping role -> names of its nodes."""
 
 
 @attrs.frozen
@@ -45,14 +23,14 @@ class KnownServers:
     has_address_server: bool
 
     @classmethod
-    def of(cls, scenario: HasServers) -> "KnownServers":
+    def of(cls, scenario: Scenario) -> "KnownServers":
         """Those of a scenario."""
         roles = scenario.by_role()
         domains = tuple(domain.name for domain in scenario.domains)
         return cls(roles["nameserver"], roles["proxy"], domains, bool(roles["address-server"]))
 
 
-def violations_of_nameserver_lists(scenario: "Scenario") -> Iterator[SpecError]:
+def violations_of_nameserver_lists(scenario: Scenario) -> Iterator[SpecError]:
     """Names that no nameserver has, and lists of brokers that have the connections of a container."""
     known = KnownServers.of(scenario)
     configs: list[tuple[str, Config]] = [
@@ -84,7 +62,7 @@ def _refused_items(key: str, items: Sequence[str], known: KnownServers) -> Itera
             yield error
 
 
-def _violations_in_container(key: str, broker: "BrokerSpec") -> Iterator[SpecError]:
+def _violations_in_container(key: str, broker: BrokerSpec) -> Iterator[SpecError]:
     config = broker.config
     given = {
         _ADDR: bool(config.namesrv_addr),
@@ -96,7 +74,7 @@ def _violations_in_container(key: str, broker: "BrokerSpec") -> Iterator[SpecErr
             yield SpecError(f"{key}.{option}", "expected none: the container has the connections")
 
 
-def _violations_of_domains(scenario: "Scenario", known: KnownServers) -> Iterator[SpecError]:
+def _violations_of_domains(scenario: Scenario, known: KnownServers) -> Iterator[SpecError]:
     taken = [WS_DOMAIN_NAME]
     for i, domain in enumerate(scenario.domains):
         if domain.name in taken:

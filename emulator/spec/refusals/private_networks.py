@@ -1,18 +1,14 @@
 """What private networks must not be: nodes in two of them, ports of nodes outside, two meanings of one address."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from emulator.spec.model.networks import EMULATED
+from emulator.spec.model.networks import EMULATED, PrivateNetworkSpec
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
 from nodes.fields import IP
 
-if TYPE_CHECKING:
-    from emulator.spec.model.networks import PrivateNetworkSpec
-    from emulator.spec.model.scenario import Scenario
 
-
-def violations_of_private_networks(scenario: "Scenario") -> Iterator[SpecError]:
+def violations_of_private_networks(scenario: Scenario) -> Iterator[SpecError]:
     """Why the private networks of a scenario cannot be, with the key of each mistake."""
     if scenario.private_networks and scenario.guests:
         problem = "expected none with a private_network: guests dial the addresses that the emulator gives them"
@@ -42,7 +38,7 @@ def violations_of_private_networks(scenario: "Scenario") -> Iterator[SpecError]:
         yield from _violations_of_ports(f"{key}.publish", network, taken)
 
 
-def _violations_of_ports(key: str, network: "PrivateNetworkSpec", taken: dict[str, str]) -> Iterator[SpecError]:
+def _violations_of_ports(key: str, network: PrivateNetworkSpec, taken: dict[str, str]) -> Iterator[SpecError]:
     for (ip, port), (node, _) in network.published():
         outside = f"{ip}:{port}"
         if not IP.holds(ip) or ip.startswith(EMULATED):

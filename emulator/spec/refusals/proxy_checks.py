@@ -1,18 +1,15 @@
 """What clients of RocketMQ 5 and proxies must not be: clients without proxies, keys that other clients have."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.spec.refusals.mistakes import SpecError, require_known
-
-if TYPE_CHECKING:
-    from emulator.spec.model.producers import ProducerSpec
-    from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 
 _NO_PROXY = "expected a [[proxy]] in the scenario: there is none"
 
 
-def violations_of_proxies(scenario: "Scenario") -> Iterator[SpecError]:
+def violations_of_proxies(scenario: Scenario) -> Iterator[SpecError]:
     """Why proxies and their clients cannot be, with the key of each mistake."""
     known = [spec.name for spec in scenario.proxies]
     for i, group in enumerate(scenario.consumers):
@@ -23,7 +20,7 @@ def violations_of_proxies(scenario: "Scenario") -> Iterator[SpecError]:
         yield from _violations_of_producers(f"producer[{i}]", producer, known)
 
 
-def _violations_of_consumers(key: str, group: "ConsumerGroupSpec", known: list[str]) -> Iterator[SpecError]:
+def _violations_of_consumers(key: str, group: ConsumerGroupSpec, known: list[str]) -> Iterator[SpecError]:
     if not group.mode.is_of_proxies:
         given = {"endpoints": bool(group.endpoints), "orderly": group.orderly}
         for name, is_given in given.items():
@@ -44,7 +41,7 @@ def _violations_of_consumers(key: str, group: "ConsumerGroupSpec", known: list[s
             yield SpecError(f"{key}.{name}", f"expected none with mode = {group.mode.value}")
 
 
-def _violations_of_producers(key: str, producer: "ProducerSpec", known: list[str]) -> Iterator[SpecError]:
+def _violations_of_producers(key: str, producer: ProducerSpec, known: list[str]) -> Iterator[SpecError]:
     if not producer.endpoints:
         if producer.fifo:
             yield SpecError(f"{key}.fifo", "expected endpoints with it: only clients of RocketMQ 5 have message groups")

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.reading.options import require_supported, with_options
 from emulator.spec.reading.section import Section
 from emulator.spec.refusals.mistakes import SpecError
-from emulator.spec.refusals.nameserver_lists import KnownServers, NamedDomain, check_nameservers
+from emulator.spec.refusals.nameserver_lists import KnownServers, check_nameservers
 from faults.fault import Fault
 from faults.reconfigure import Order
 from faults.target import ANY, ROLES, Lead, Leading, Names, NodePool, Target, group_of
@@ -24,37 +25,7 @@ _FIXED = {
 """Options that a restart cannot change, with the reason."""
 
 
-class _RestartedBroker(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def broker_name(self) -> str: ...
-    @property
-    def broker_id(self) -> int: ...
-
-
-class Configured(Protocol):
-    """A scenario, as restarts need it."""
-
-    @property
-    def brokers(self) -> Sequence[_RestartedBroker]:
-        """All brokers."""
-
-    @property
-    def domains(self) -> Sequence[NamedDomain]:
-        """Domain names."""
-
-    def by_role(self) -> Mapping[str, tuple[str, ...]]:
-        """Mapping role -> names of its nodes."""
-
-    def members_of(self, group: str) -> tuple[str, ...]:
-        """Names of the consumers of a group."""
-
-    def configs_of(self, node: str) -> tuple[tuple[str, Config], ...]:
-        """(group, options) of each part of a node; the group is empty where there is none."""
-
-
-def hit_by(scenario: Configured, target: Target) -> tuple[str, ...]:
+def hit_by(scenario: Scenario, target: Target) -> tuple[str, ...]:
     """The nodes that a target may hit; a share of a pool may hit each of them, an owner each consumer."""
     roles = scenario.by_role()
     match target:
@@ -78,7 +49,7 @@ def hit_by(scenario: Configured, target: Target) -> tuple[str, ...]:
             return slaves if target.lead is Lead.SLAVES else tuple(name for _, name in members if name not in slaves)
 
 
-def check_restart(scenario: Configured, key: str, fault: Fault) -> None:
+def check_restart(scenario: Scenario, key: str, fault: Fault) -> None:
     """Refuse options that a node does not have, or cannot have.
 
     Raises:
@@ -118,7 +89,7 @@ def changed_configs(
     return after
 
 
-def rolling_order(scenario: Configured, names: Sequence[str], order: Order) -> tuple[str, ...]:
+def rolling_order(scenario: Scenario, names: Sequence[str], order: Order) -> tuple[str, ...]:
     """The order in which a rolling restart takes nodes."""
     slaves = [broker.name for broker in scenario.brokers if broker.broker_id != MASTER_ID]
     first = {Order.BY_NAME: [], Order.SLAVES_FIRST: slaves}

@@ -4,8 +4,8 @@ Nodes start kind by kind; `emulator.cluster.starting` does it, and a test compar
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.refusals.restarts import hit_by
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
@@ -17,11 +17,8 @@ from faults.scale import GroupScope, Scale
 from faults.target import Lead, Leading, Target
 from nodes.protocol.model import MASTER_ID
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import Scenario
 
-
-def earliest_starts_ms(scenario: "Scenario") -> dict[str, int]:
+def earliest_starts_ms(scenario: Scenario) -> dict[str, int]:
     """Mapping node -> earliest instant of its planned start, whatever the seed, in ms since the run began.
 
     Each kind starts when the previous one is ready and its spread is over.
@@ -45,7 +42,7 @@ def earliest_starts_ms(scenario: "Scenario") -> dict[str, int]:
     return found | {name: clients_ms + late_ms.get(name, 0) for name in others}
 
 
-def _started_by_acts_ms(scenario: "Scenario") -> dict[str, int]:
+def _started_by_acts_ms(scenario: Scenario) -> dict[str, int]:
     """Mapping node that is added later -> instant of the first act that starts it."""
     later = scenario.added_later()
     acts = sorted(scenario.acts, key=lambda timed: -timed.at_ms)
@@ -53,7 +50,7 @@ def _started_by_acts_ms(scenario: "Scenario") -> dict[str, int]:
     return {name: timed.at_ms for timed, of in started if (name := of.process or of.contained) in later}
 
 
-def faults_before_the_start(scenario: "Scenario") -> Iterator[SpecError]:
+def faults_before_the_start(scenario: Scenario) -> Iterator[SpecError]:
     """The faults that can hit nothing, since nothing of what they need can have started when they begin."""
     starts_ms = earliest_starts_ms(scenario)
     for i, timed in enumerate(scenario.faults.faults):
@@ -68,7 +65,7 @@ def faults_before_the_start(scenario: "Scenario") -> Iterator[SpecError]:
                 break
 
 
-def faults_that_end_before_the_start(scenario: "Scenario") -> Iterator[HarmfulSetting]:
+def faults_that_end_before_the_start(scenario: Scenario) -> Iterator[HarmfulSetting]:
     """Warnings about faults that end before anything that they could hit has started."""
     starts_ms = earliest_starts_ms(scenario)
     for timed in scenario.faults.faults:
@@ -89,7 +86,7 @@ def _is_of_a_group(fault: Fault) -> bool:
     return isinstance(fault.scope, GroupScope)
 
 
-def _needed_at_begin(scenario: "Scenario", fault: Fault) -> Iterator[tuple[str, ...]]:
+def _needed_at_begin(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, ...]]:
     """Nodes of which one at least must have started when a fault begins, for each condition."""
     masters = [spec for spec in scenario.brokers if spec.broker_id == MASTER_ID]
     match fault:
@@ -106,7 +103,7 @@ def _needed_at_begin(scenario: "Scenario", fault: Fault) -> Iterator[tuple[str, 
                     yield _candidates(scenario, target)
 
 
-def _candidates(scenario: "Scenario", target: Target) -> tuple[str, ...]:
+def _candidates(scenario: Scenario, target: Target) -> tuple[str, ...]:
     if isinstance(target, Leading) and target.lead in (Lead.ACTING_MASTER, Lead.MASTER, Lead.SLAVES):
         return tuple(spec.name for spec in scenario.brokers if spec.broker_name == target.of)
     return hit_by(scenario, target)

@@ -1,12 +1,11 @@
 """Whether the StatefulSets of a scenario fit its consumer groups, and whether these can be exclusive."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario, StatefulSetSpec
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, suggestion
 from nodes.config import (
     AllocateStrategy,
-    ConsumerConfig,
     Exclusivity,
     LitePullConsumerConfig,
     LockServiceKind,
@@ -16,45 +15,7 @@ from nodes.fields import shown
 from nodes.protocol.model import MessageModel
 
 
-class _StatefulSetSpec(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def api(self) -> str: ...
-    @property
-    def scaler(self) -> str | None: ...
-    def pod_names(self) -> tuple[str, ...]: ...
-    def is_pod(self, node: str) -> bool: ...
-
-
-class _GroupOfPods(Protocol):
-    @property
-    def group(self) -> str: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    @property
-    def config(self) -> ConsumerConfig: ...
-    @property
-    def share_process_with(self) -> str | None: ...
-    @property
-    def one_address(self) -> bool: ...
-    @property
-    def start_after_ms(self) -> int: ...
-
-
-class _Scenario(Protocol):
-    @property
-    def consumers(self) -> Sequence[_GroupOfPods]: ...
-    @property
-    def statefulsets(self) -> Sequence[_StatefulSetSpec]: ...
-    def node_names(self) -> tuple[str, ...]: ...
-
-
-def violations_of_statefulsets(scenario: _Scenario) -> Iterator[SpecError]:
+def violations_of_statefulsets(scenario: Scenario) -> Iterator[SpecError]:
     """StatefulSets without a group, pods that are no push consumers, and exclusivity that cannot be."""
     by_group: dict[str, int] = {}
     by_name: dict[str, int] = {}
@@ -79,7 +40,7 @@ def violations_of_statefulsets(scenario: _Scenario) -> Iterator[SpecError]:
     yield from _violations_of_lock_services(scenario.consumers)
 
 
-def _violations_of_names(scenario: _Scenario, place: int) -> Iterator[SpecError]:
+def _violations_of_names(scenario: Scenario, place: int) -> Iterator[SpecError]:
     spec, key = scenario.statefulsets[place], f"statefulset[{place}]"
     taken = [name for name in scenario.node_names() if spec.is_pod(name) and name not in spec.pod_names()]
     if taken:
@@ -95,7 +56,7 @@ def _violations_of_names(scenario: _Scenario, place: int) -> Iterator[SpecError]
 
 
 def _violations_of_pods(
-    place: int, group: _GroupOfPods, spec: _StatefulSetSpec, groups: Sequence[_GroupOfPods]
+    place: int, group: ConsumerGroupSpec, spec: StatefulSetSpec, groups: Sequence[ConsumerGroupSpec]
 ) -> Iterator[SpecError]:
     key = f"consumer[{place}]"
     if group.share_process_with is not None or any(item.share_process_with == group.group for item in groups):
@@ -114,7 +75,7 @@ def _violations_of_pods(
         yield SpecError(f"{key}.one_address", "expected false in a StatefulSet: each pod has an address")
 
 
-def _violations_of_strategies(groups: Sequence[_GroupOfPods], by_group: Mapping[str, int]) -> Iterator[SpecError]:
+def _violations_of_strategies(groups: Sequence[ConsumerGroupSpec], by_group: Mapping[str, int]) -> Iterator[SpecError]:
     for place, group in enumerate(groups):
         key, config = f"consumer[{place}].options", group.config
         if config.allocate_message_queue_strategy is not AllocateStrategy.ORDINAL:
@@ -137,7 +98,7 @@ _BLOB_LEASE_MS = (15_000, 60_000)
 """What Azure Storage lends a blob for; endless leases are not emulated."""
 
 
-def _violations_of_lock_services(groups: Sequence[_GroupOfPods]) -> Iterator[SpecError]:
+def _violations_of_lock_services(groups: Sequence[ConsumerGroupSpec]) -> Iterator[SpecError]:
     leasing = [place for place, group in enumerate(groups) if group.config.exclusivity is Exclusivity.LEASE]
     for place in leasing:
         key, config, first = f"consumer[{place}].options", groups[place].config, groups[leasing[0]]
@@ -156,7 +117,7 @@ def _violations_of_lock_services(groups: Sequence[_GroupOfPods]) -> Iterator[Spe
             yield SpecError(f"consumer[{place}].options.fencing", problem)
 
 
-def _violations_of_exclusivity(groups: Sequence[_GroupOfPods]) -> Iterator[SpecError]:
+def _violations_of_exclusivity(groups: Sequence[ConsumerGroupSpec]) -> Iterator[SpecError]:
     shared = [group.share_process_with for group in groups]
     for place, group in enumerate(groups):
         key, config = f"consumer[{place}].options", group.config

@@ -1,11 +1,11 @@
 """Whether the targets of a scenario's faults exist in it."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
-from emulator.spec.refusals.restarts import Configured, check_restart
+from emulator.spec.refusals.restarts import check_restart
 from faults.fault import Fault, Needs
 from faults.scale import MEMBERS_MAX
 from faults.target import ANY, CONTROLLERS, Lead, Leading, Names, NodePool, Target, group_of
@@ -24,65 +24,7 @@ KEYS = {"src": "from", "dst": "to"}
 """Mapping field -> key of a file, where they differ: `from` is a keyword of Python."""
 
 
-class _BrokerTarget(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def broker_name(self) -> str: ...
-    @property
-    def broker_id(self) -> int: ...
-    @property
-    def address_of(self) -> str | None: ...
-
-
-class _TopicTarget(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-class _GroupTarget(Protocol):
-    @property
-    def group(self) -> str: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def one_address(self) -> bool: ...
-
-
-class _StatefulSetTarget(Protocol):
-    @property
-    def group(self) -> str: ...
-    def is_pod(self, node: str) -> bool: ...
-
-
-class Population(Configured, Protocol):
-    """The parts of a scenario that a fault can hit."""
-
-    @property
-    def brokers(self) -> Sequence[_BrokerTarget]:
-        """All brokers."""
-
-    @property
-    def topics(self) -> Sequence[_TopicTarget]:
-        """Topics that exist from the start."""
-
-    @property
-    def consumers(self) -> Sequence[_GroupTarget]:
-        """Consumer groups."""
-
-    @property
-    def statefulsets(self) -> Sequence[_StatefulSetTarget]:
-        """StatefulSets, whose pods are the consumers of a group."""
-
-    @property
-    def guests(self) -> tuple[str, ...]:
-        """Names of guests."""
-
-    def node_names(self) -> tuple[str, ...]:
-        """Names of all nodes."""
-
-
-def check_fault(scenario: Population, key: str, fault: Fault) -> None:
+def check_fault(scenario: Scenario, key: str, fault: Fault) -> None:
     """Refuse a fault whose targets do not exist.
 
     Args:
@@ -111,12 +53,12 @@ def is_of_administrator(subject: str) -> bool:
     return ADMINISTRATOR in (end.strip() for end in _ARROW.split(subject))
 
 
-def guest_names(scenario: Population) -> tuple[str, ...]:
+def guest_names(scenario: Scenario) -> tuple[str, ...]:
     """Names of guests, which faults of links and `suspend` can hit; their processes are not emulated."""
     return (GUEST, *scenario.guests)
 
 
-def _refuse_guests(scenario: Population, key: str, target: Target, fault: Fault) -> None:
+def _refuse_guests(scenario: Scenario, key: str, target: Target, fault: Fault) -> None:
     names = [name for name in target.names if name in guest_names(scenario)] if isinstance(target, Names) else []
     if names:
         kind = fault.kind.replace("_", " ")
@@ -125,7 +67,7 @@ def _refuse_guests(scenario: Population, key: str, target: Target, fault: Fault)
         )
 
 
-def _check_target(scenario: Population, key: str, target: Target) -> None:
+def _check_target(scenario: Scenario, key: str, target: Target) -> None:
     match target:
         case Names():
             for name in target.names:
@@ -145,7 +87,7 @@ def _check_target(scenario: Population, key: str, target: Target) -> None:
             require_known(key, "broker", target.of, [spec.broker_name for spec in scenario.brokers])
 
 
-def _newcomers(scenario: Population, name: str) -> tuple[str, ...]:
+def _newcomers(scenario: Scenario, name: str) -> tuple[str, ...]:
     """The name itself if it is that of a consumer that scaling can add; else empty."""
     if any(spec.is_pod(name) for spec in scenario.statefulsets):
         return (name,)
@@ -154,18 +96,18 @@ def _newcomers(scenario: Population, name: str) -> tuple[str, ...]:
     return (name,) if plus and _names_of(scenario, group) and is_number else ()
 
 
-def _names_of(scenario: Population, group: str) -> tuple[str, ...]:
+def _names_of(scenario: Scenario, group: str) -> tuple[str, ...]:
     return next((spec.names for spec in scenario.consumers if spec.group == group), ())
 
 
-def _check_group(scenario: Population, key: str, fault: Fault) -> None:
+def _check_group(scenario: Scenario, key: str, fault: Fault) -> None:
     has_pods = any(spec.group == fault.scope.group for spec in scenario.statefulsets)
     if not has_pods and not _names_of(scenario, fault.scope.group):
         problem = f"expected a group with processes of its own: {shown(fault.scope.group)} has none"
         raise NameMistakeError(f"{key}.group", problem, "group")
 
 
-def _check_queue(scenario: Population, key: str, text: str) -> None:
+def _check_queue(scenario: Scenario, key: str, text: str) -> None:
     queue, _, group = text.partition(" of ")
     parts = queue.split("/")
     if len(parts) != 3 or not is_whole(parts[2]):
@@ -177,14 +119,14 @@ def _check_queue(scenario: Population, key: str, text: str) -> None:
         require_known(key, "group", group, [spec.group for spec in scenario.consumers])
 
 
-def _check_leader(scenario: Population, key: str, of: str) -> None:
+def _check_leader(scenario: Scenario, key: str, of: str) -> None:
     has_controllers = bool(scenario.by_role().get("controller"))
     if of != CONTROLLERS or not has_controllers:
         lack = "" if has_controllers else "; there are no controllers"
         raise SpecError(key, f"expected leader of {CONTROLLERS}, not leader of {shown(of)}{lack}")
 
 
-def _check_brokers(scenario: Population, key: str, fault: Fault) -> None:
+def _check_brokers(scenario: Scenario, key: str, fault: Fault) -> None:
     topic, (_, target) = fault.parameters().get("topic"), fault.scope.targets()[0]
     if topic is not None and is_system_topic(topic):
         raise SpecError(f"{key}.topic", f"expected a topic that is not RocketMQ's own: no broker changes {topic}")
@@ -203,7 +145,7 @@ def _check_brokers(scenario: Population, key: str, fault: Fault) -> None:
         raise SpecError(f"{key}.node", f"expected masters, not {names}: slaves copy the topics of their master")
 
 
-def _check_addresses(scenario: Population, key: str, fault: Fault) -> None:
+def _check_addresses(scenario: Scenario, key: str, fault: Fault) -> None:
     owners = [spec.address_of for spec in scenario.brokers if spec.address_of is not None]
     shared = [spec.name for spec in scenario.brokers if spec.name in owners or spec.address_of is not None]
     shared += [name for spec in scenario.consumers if spec.one_address for name in spec.names]
@@ -214,7 +156,7 @@ def _check_addresses(scenario: Population, key: str, fault: Fault) -> None:
         raise SpecError(f"{key}.kind", "expected no loss of power where nodes share an address: use kill")
 
 
-_NEEDS: Mapping[Needs, Callable[[Population, str, Fault], None]] = {
+_NEEDS: Mapping[Needs, Callable[[Scenario, str, Fault], None]] = {
     Needs.GROUP_WITH_PROCESSES: _check_group,
     Needs.BROKERS: _check_brokers,
     Needs.ADDRESSES_OF_THEIR_OWN: _check_addresses,

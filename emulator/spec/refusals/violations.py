@@ -1,7 +1,7 @@
 """Whether the parts of a scenario fit together: names that exist, names taken once, ports, sizes, targets of faults."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.spec.model.bounds import (
     ACTS_MAX,
@@ -16,6 +16,8 @@ from emulator.spec.model.bounds import (
     QUEUES_IN_ALL_MAX,
     TOPICS_MAX,
 )
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.reading.options import require_supported
 from emulator.spec.refusals.account_checks import violations_of_accounts
 from emulator.spec.refusals.act_checks import violations_of_acts
@@ -37,10 +39,6 @@ from nodes.fields import quoted
 from nodes.filter.filter_api import SubscriptionError, build_subscription_data
 from nodes.protocol.model import MASTER_ID
 
-if TYPE_CHECKING:
-    from emulator.spec.model.producers import ProducerSpec
-    from emulator.spec.model.scenario import Scenario
-
 Place = Callable[[str], str]
 """From the path of a part in the scenario to that of its table in the file."""
 PORT = "port"
@@ -48,7 +46,18 @@ PORT = "port"
 _PORTS_OF_CONTAINER = dict.fromkeys((CONTAINER_PORT, CONTAINER_PORT - 2), "the container")
 
 
-def violations(scenario: "Scenario", place: Place = str) -> Iterator[SpecError]:
+def fitting(scenario: Scenario) -> Scenario:
+    """The scenario, if its parts fit together.
+
+    Raises:
+        SpecError: the first mistake.
+    """
+    for mistake in violations(scenario):
+        raise mistake
+    return scenario
+
+
+def violations(scenario: Scenario, place: Place = str) -> Iterator[SpecError]:
     """All mistakes of a scenario whose parts are fine alone; who takes the first pays for no others.
 
     Args:
@@ -63,7 +72,7 @@ def violations(scenario: "Scenario", place: Place = str) -> Iterator[SpecError]:
             yield SpecError(key, mistake.problem)
 
 
-def _all(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
+def _all(scenario: Scenario, place: Place) -> Iterator[SpecError]:
     yield from _violations_of_sizes(scenario)
     yield from _violations_of_names(scenario, place)
     yield from _violations_of_roles(scenario)
@@ -94,7 +103,7 @@ def refusals(check: Callable[..., object], *arguments: Any) -> Iterator[SpecErro
         yield error
 
 
-def _violations_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
+def _violations_of_sizes(scenario: Scenario) -> Iterator[SpecError]:
     sizes = {
         "nameserver": (len(scenario.nameservers), NAMESERVERS_MAX),
         "controller": (len(scenario.controller_names()), CONTROLLERS_MAX),
@@ -118,7 +127,7 @@ def _violations_of_sizes(scenario: "Scenario") -> Iterator[SpecError]:
         yield SpecError("nemesis", f"expected {FAULTS_MAX} faults at most, not {begins}")
 
 
-def _violations_of_names(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
+def _violations_of_names(scenario: Scenario, place: Place) -> Iterator[SpecError]:
     for key, specs in (("nameserver", scenario.nameservers), ("broker", scenario.brokers)):
         if not specs:
             yield SpecError(key, "expected at least one")
@@ -149,7 +158,7 @@ def _taken_twice(keyed_names: Iterator[tuple[str, str]], subject: str, place: Pl
             taken[name] = key
 
 
-def _violations_of_roles(scenario: "Scenario") -> Iterator[SpecError]:
+def _violations_of_roles(scenario: Scenario) -> Iterator[SpecError]:
     """A master that calls itself a slave; controllers decide for themselves what a broker is."""
     for i, broker in enumerate(scenario.brokers):
         is_slave = broker.config.broker_role is BrokerRole.SLAVE and not broker.config.is_elected
@@ -157,7 +166,7 @@ def _violations_of_roles(scenario: "Scenario") -> Iterator[SpecError]:
             yield SpecError(f"broker[{i}].options.brokerRole", "expected an id greater than 0 of a SLAVE")
 
 
-def _violations_of_addresses(scenario: "Scenario") -> Iterator[SpecError]:
+def _violations_of_addresses(scenario: Scenario) -> Iterator[SpecError]:
     ports: dict[tuple[bool, str], dict[int, str]] = {}
     for i, broker in enumerate(scenario.brokers):
         if broker.address_of is not None:
@@ -180,7 +189,7 @@ def _violations_of_addresses(scenario: "Scenario") -> Iterator[SpecError]:
             taken[port] = broker.name
 
 
-def _violations_of_topics(scenario: "Scenario") -> Iterator[SpecError]:
+def _violations_of_topics(scenario: Scenario) -> Iterator[SpecError]:
     broker_names = list(dict.fromkeys(broker.broker_name for broker in scenario.brokers))
     known = dict.fromkeys(broker_names)
     for i, topic in enumerate(scenario.topics):
@@ -189,7 +198,7 @@ def _violations_of_topics(scenario: "Scenario") -> Iterator[SpecError]:
                 yield from refusals(require_known, f"topic[{i}].brokers[{j}]", "broker", broker_name, broker_names)
 
 
-def _violations_of_subscriptions(scenario: "Scenario") -> Iterator[SpecError]:
+def _violations_of_subscriptions(scenario: Scenario) -> Iterator[SpecError]:
     topic_names = [topic.name for topic in scenario.topics]
     for i, consumers in enumerate(scenario.consumers):
         for j, topic_name in enumerate(consumers.topics):
@@ -209,7 +218,7 @@ def _require_expression(key: str, topic: str, expression: str) -> None:
         raise SpecError(key, f'expected tags such as "a || b", or "*", not {quoted(expression)}') from None
 
 
-def _violations_of_producers(scenario: "Scenario") -> Iterator[SpecError]:
+def _violations_of_producers(scenario: Scenario) -> Iterator[SpecError]:
     topic_names = [topic.name for topic in scenario.topics]
     for i, producer in enumerate(scenario.producers):
         yield from _violations_of_sending(f"producer[{i}]", producer, topic_names)
@@ -219,7 +228,7 @@ def _violations_of_producers(scenario: "Scenario") -> Iterator[SpecError]:
             yield SpecError(f"producer[{i}].select", "expected none: RocketMQ selects no queue for a transaction")
 
 
-def _violations_of_sending(key: str, producer: "ProducerSpec", topic_names: list[str]) -> Iterator[SpecError]:
+def _violations_of_sending(key: str, producer: ProducerSpec, topic_names: list[str]) -> Iterator[SpecError]:
     """What is wrong with the topics of a producer; of partitions that are unknown the first is named."""
     if producer.partitions is None:
         for topic in producer.topics:
@@ -236,7 +245,7 @@ def _violations_of_sending(key: str, producer: "ProducerSpec", topic_names: list
         yield from refusals(require_known, f"{key}.partitions", "topic", topic, topic_names)
 
 
-def _violations_of_late_clients(scenario: "Scenario") -> Iterator[SpecError]:
+def _violations_of_late_clients(scenario: Scenario) -> Iterator[SpecError]:
     after_ms = {f"consumer[{i}]": group.start_after_ms for i, group in enumerate(scenario.consumers)}
     after_ms |= {f"producer[{i}]": producer.start_after_ms for i, producer in enumerate(scenario.producers)}
     for key, late_ms in after_ms.items():
@@ -245,7 +254,7 @@ def _violations_of_late_clients(scenario: "Scenario") -> Iterator[SpecError]:
             yield SpecError(f"{key}.start_after_ms", problem)
 
 
-def _violations_of_faults(scenario: "Scenario", place: Place) -> Iterator[SpecError]:
+def _violations_of_faults(scenario: Scenario, place: Place) -> Iterator[SpecError]:
     for i, timed in enumerate(scenario.faults.faults):
         yield from refusals(check_fault, scenario, f"fault[{i}]", timed.fault)
         if timed.at_ms >= scenario.run_for_ms:

@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from emulator.acts.access import CreateAcl, CreateUser, DeleteAcl, DeleteUser, UpdateUser
 from emulator.acts.act import Act
+from emulator.spec.model.scenario import BrokerSpec, Scenario
 from nodes.broker.tables.auth.auth_tables import AuthTables, auth_tables
 from nodes.broker.tables.auth.errors import AuthError
 from nodes.secret import Secret
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import BrokerSpec, Scenario
 
-
-def tables_at(broker: "BrokerSpec", scenario: "Scenario", at_ms: int) -> AuthTables:
+def tables_at(broker: BrokerSpec, scenario: Scenario, at_ms: int) -> AuthTables:
     """The tables of a broker at an instant, if all acts before have succeeded.
 
     Args:

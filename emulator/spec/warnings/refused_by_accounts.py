@@ -1,10 +1,12 @@
 """Emulated nodes that brokers with `aclEnable` will refuse, as far as a scenario shows it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import attrs
 
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.broker.tables.auth.errors import AclError, AuthError
 from nodes.broker.tables.clients.plain_access import AccessRequest, PlainPermissionManager
@@ -15,16 +17,12 @@ from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.protocol.names import INNER_PRODUCER_GROUP, TRACE_TOPIC
 from nodes.secret import Secret
 
-if TYPE_CHECKING:
-    from emulator.spec.model.producers import ProducerSpec
-    from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
-
-_Client = TypeVar("_Client", "ConsumerGroupSpec", "ProducerSpec")
+_Client = TypeVar("_Client", ConsumerGroupSpec, ProducerSpec)
 _UNKNOWN = "not known yet"
 Validate = Callable[[str, int, Mapping[str, str], int], None]
 
 
-def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+def refused_by_accounts(scenario: Scenario, ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
     """Warnings about clients and slaves that brokers with `aclEnable` refuse.
 
     Args:
@@ -58,7 +56,7 @@ def refused_by_accounts(scenario: "Scenario", ips: Mapping[str, str]) -> Iterato
             )
 
 
-def with_known_secrets(scenario: "Scenario") -> "Scenario":
+def with_known_secrets(scenario: Scenario) -> Scenario:
     """The scenario in which each secret has a value; what is not known yet counts as the key of the account."""
     keys = {
         account.access_key: account.secret_key if account.secret_key.is_known else Secret(_UNKNOWN)
@@ -82,7 +80,7 @@ def with_known_secrets(scenario: "Scenario") -> "Scenario":
 
 
 def refused_clients(
-    scenario: "Scenario", ips: Mapping[str, str], validate: Validate, by: str
+    scenario: Scenario, ips: Mapping[str, str], validate: Validate, by: str
 ) -> Iterator[HarmfulSetting]:
     """Warnings about clients whose requests are refused: pulls, sends, what they send back, and their traces.
 
@@ -111,7 +109,7 @@ def refused_clients(
             yield from _refused(validate, names, ips, code, fields, producer.config, producer.start_after_ms, by)
 
 
-def _sent_back(group: "ConsumerGroupSpec") -> Iterator[tuple[RequestCode, Mapping[str, str]]]:
+def _sent_back(group: ConsumerGroupSpec) -> Iterator[tuple[RequestCode, Mapping[str, str]]]:
     """What consumers send whose listeners fail: in order by their inner producer, else to the broker of the message."""
     if not group.fail_times or not group.has_listener:
         return

@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
+from emulator.spec.model.scenario import BrokerSpec, Scenario
 from emulator.spec.warnings.auth_at_start import tables_at
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from emulator.spec.warnings.refused_by_accounts import refused_clients, with_known_secrets
 from nodes.broker.tables.auth.contexts import AuthRequest
 from nodes.protocol.command import VERSION
 
-if TYPE_CHECKING:
-    from emulator.spec.model.scenario import BrokerSpec, Scenario
 
-
-def _without_effect(scenario: "Scenario") -> Iterator[HarmfulSetting]:
+def _without_effect(scenario: Scenario) -> Iterator[HarmfulSetting]:
     """Options of ACL that their brokers ignore."""
     ignoring = [b.name for b in scenario.brokers if b.config.acl_enable and not b.config.knows_plain_acl]
     if ignoring:
@@ -45,7 +42,7 @@ def _without_effect(scenario: "Scenario") -> Iterator[HarmfulSetting]:
         )
 
 
-def _refused_proxies(broker: "BrokerSpec", scenario: "Scenario") -> Iterator[HarmfulSetting]:
+def _refused_proxies(broker: BrokerSpec, scenario: Scenario) -> Iterator[HarmfulSetting]:
     """The warning if a broker refuses what proxies send it, since they do not sign."""
     unsigned = [
         proxy.name
@@ -64,7 +61,7 @@ def _refused_proxies(broker: "BrokerSpec", scenario: "Scenario") -> Iterator[Har
         )
 
 
-def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+def refused_by_auth(scenario: Scenario, ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
     """Warnings about clients and brokers that brokers with ACL 2.0 refuse, and about options without effect.
 
     Users and policies are those that a client finds when it starts: others may be created later.
@@ -79,7 +76,7 @@ def refused_by_auth(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[Ha
             yield from _refused_by(broker, scenario, ips)
 
 
-def _refused_by(broker: "BrokerSpec", scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+def _refused_by(broker: BrokerSpec, scenario: Scenario, ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
     tables = cache(partial(tables_at, broker, scenario))
 
     def validate(ip: str, code: int, fields: Mapping[str, str], at_ms: int) -> None:

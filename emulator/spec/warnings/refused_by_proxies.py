@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from emulator.spec.model.proxies import has_endpoint
+from emulator.spec.model.proxies import ProxySpec, has_endpoint
+from emulator.spec.model.scenario import Scenario
 from emulator.spec.warnings.auth_at_start import tables_at
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from emulator.spec.warnings.refused_by_accounts import with_known_secrets
@@ -21,16 +22,12 @@ from nodes.protocol.v2.definition import Message, MessageQueue, Resource
 from nodes.proxy.tables.authentication import CallAuthentication, authentication_of
 from nodes.proxy.tables.authorization import contexts_of_call
 
-if TYPE_CHECKING:
-    from emulator.spec.model.proxies import ProxySpec
-    from emulator.spec.model.scenario import Scenario
-
 _INSTANT = "20250101T000000Z"
 _NO_USERS = "The authenticationMetadataProvider is not configured"
 _NO_POLICIES = "The authorizationMetadataProvider is not configured"
 
 
-def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
+def refused_by_proxies(scenario: Scenario, ips: Mapping[str, str]) -> Iterator[HarmfulSetting]:
     """Warnings about clients whose receives or sends a proxy refuses, by the users of the first broker of its cluster.
 
     Users and policies are those that a client finds when it starts: others may be created later.
@@ -49,7 +46,7 @@ def refused_by_proxies(scenario: "Scenario", ips: Mapping[str, str]) -> Iterator
             yield from _refused(proxy, tables(at_ms), {name: ips[name] for name in names}, client, request)
 
 
-def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], int, Client5Config, Any]]:
+def _calls(scenario: Scenario, proxy: str) -> Iterator[tuple[tuple[str, ...], int, Client5Config, Any]]:
     """Names of the clients that know a proxy, when they start, their options, and what they call it for."""
     for group in scenario.consumers:
         if group.config5 is not None and has_endpoint(group.endpoints, proxy):
@@ -69,7 +66,7 @@ def _calls(scenario: "Scenario", proxy: str) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _refused(
-    proxy: "ProxySpec", tables: AuthTables, ips: Mapping[str, str], client: Client5Config, request: Any
+    proxy: ProxySpec, tables: AuthTables, ips: Mapping[str, str], client: Client5Config, request: Any
 ) -> Iterator[HarmfulSetting]:
     """The warning if a call of clients is refused."""
     why: dict[str, list[str]] = {}
@@ -84,7 +81,7 @@ def _refused(
         yield HarmfulSetting("clients-refused-by-accounts", ", ".join(refused), text)
 
 
-def _check(proxy: "ProxySpec", tables: AuthTables, ip: str, client: Client5Config, request: Any) -> None:
+def _check(proxy: ProxySpec, tables: AuthTables, ip: str, client: Client5Config, request: Any) -> None:
     """Check a call as the proxy does.
 
     Raises:
