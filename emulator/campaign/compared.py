@@ -13,7 +13,7 @@ from emulator.campaign.headline import Counts, counts_of, headline_of, pairs_of
 from emulator.campaign.measured import by_variant, frame_of
 from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.variant_runs import VariantRuns
-from emulator.spec.model.differences import ScenarioDifference
+from emulator.spec.reading.differences import ScenarioDifference
 from emulator.statistics import Comparison, PairVerdict, compare
 
 _ORDER = (PairVerdict.BETTER, PairVerdict.WORSE, PairVerdict.UNKNOWN, PairVerdict.SAME)

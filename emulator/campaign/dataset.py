@@ -20,7 +20,7 @@ from emulator.campaign.variant_runs import GoldRuns
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, Gold, gold_of
 from emulator.lake.snapshot import Snapshot, read_snapshot
-from emulator.spec.model.differences import ScenarioDifference, differences
+from emulator.spec.reading.differences import ScenarioDifference, differences
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.run_directory import RunDirectory, open_run
 

@@ -33,7 +33,7 @@ from emulator.campaign.scenario_files import SCENARIOS, scenario_file, scenario_
 from emulator.campaign.seeds import read_seeds, seeds_text
 from emulator.lake.filesystems import located
 from emulator.spec import Scenario, UserCode, from_dict, to_dict
-from emulator.spec.reading.permission_of_code import ALLOW_CODE
+from emulator.spec.code.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.secrets import marks_of_references, with_stand_ins
 from emulator.spec.reading.user_functions import named_code, sources
 from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place

@@ -17,14 +17,14 @@ from emulator.campaign.campaign import BASELINE, TIMEOUT_MS, Campaign, Keep, Var
 from emulator.campaign.seeds import read_seeds
 from emulator.campaign.variants import CONDITION_KEYS, VARIANT_KEYS, read_variant, under_condition
 from emulator.spec import Scenario, SpecError
-from emulator.spec.model.bounds import SCENARIO_NAME
+from emulator.spec.bundled import campaign_path
+from emulator.spec.code.user_code import UserCode
 from emulator.spec.model.service_limits import ServiceLimits
-from emulator.spec.reading.bundled import campaign_path
 from emulator.spec.reading.file import SCENARIO_TABLES, playable
-from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.reading.toml_file import TomlFile
-from emulator.spec.reading.user_code import UserCode
-from emulator.spec.refusals.mistakes import EnoughMistakesError, Reading, require_known
+from emulator.spec.tables.bounds import SCENARIO_NAME
+from emulator.spec.tables.mistakes import EnoughMistakesError, Reading, require_known
+from emulator.spec.tables.section import Section, keys_of
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TEXT, quoted, whole_rule
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.base.text import listed
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 from nodes.fields import LONG_MAX, quoted, shown
 
 SEEDS_MAX = 1_000_000

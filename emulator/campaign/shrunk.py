@@ -27,7 +27,7 @@ from emulator.history.rows.lookup import UnreadableTraceError
 from emulator.lake.sources import is_run
 from emulator.shrinking import RUNS_MAX, ShrinkingInterrupted, ShrinkRun, Shrunk, shrink
 from emulator.spec import Scenario, to_dict
-from emulator.spec.reading.permission_of_code import ALLOW_CODE
+from emulator.spec.code.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.secrets import resolved, stood_in
 from emulator.spec.reading.user_functions import named_code
 from emulator.trace.files import OWNER_ALONE, RunFiles, put_in_place

@@ -17,7 +17,7 @@ from emulator.campaign.directory import CampaignError
 from emulator.campaign.results import CaseResult, Outcome
 from emulator.lake.gold import Gold
 from emulator.lake.snapshot import Dataset
-from emulator.spec.model.differences import ScenarioDifference
+from emulator.spec.reading.differences import ScenarioDifference
 from emulator.trace.run_directory import RunEnd
 from nodes.units import NS_PER_S
 

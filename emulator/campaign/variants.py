@@ -12,7 +12,6 @@ import attrs
 from emulator.acts.act import TimedAct
 from emulator.campaign.campaign import BETWEEN, Variant
 from emulator.spec import Network, Scenario, SpecError, from_dict
-from emulator.spec.model.bounds import SCENARIO_NAME
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
@@ -31,11 +30,12 @@ from emulator.spec.model.scenario import (
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.acts import read_acts
 from emulator.spec.reading.faults import read_nemeses, read_plan
-from emulator.spec.reading.options import with_options
-from emulator.spec.reading.section import Section, keys_of
 from emulator.spec.reading.user_functions import with_user_functions
-from emulator.spec.refusals.mistakes import require_known
 from emulator.spec.refusals.violations import fitting
+from emulator.spec.tables.bounds import SCENARIO_NAME
+from emulator.spec.tables.mistakes import require_known
+from emulator.spec.tables.options import with_options
+from emulator.spec.tables.section import Section, keys_of
 from faults.plan import Plan, PlanError
 from nodes.fields import NAMES, TEXT, quoted
 

@@ -8,7 +8,7 @@ import typer
 
 from emulator.base.errors import UserError
 from emulator.dataset.engine import EngineChoice
-from emulator.spec.reading.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
+from emulator.spec.code.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.trace.schema import TraceLevel
 from nodes.fields import quoted

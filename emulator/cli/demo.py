@@ -27,7 +27,7 @@ from emulator.cli.terminal import first_screen_console, progress_bar
 from emulator.run import run_scenario
 from emulator.run.run import Progress
 from emulator.spec import load
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from emulator.trace.run_directory import open_run
 from emulator.why.worst import causes_of_symptoms
 from nodes.beliefs import BeliefKind

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from emulator.base.files import DOCUMENT_BYTES_MAX, read_text
 from emulator.base.printing import print_json, print_line
-from emulator.spec.reading.bundled import (
+from emulator.spec.bundled import (
     BundledFile,
     bundled_campaigns,
     bundled_path,

@@ -19,8 +19,8 @@ from emulator.importing.scenario_text import scenario_text
 from emulator.importing.settings import ConfigurationError
 from emulator.importing.verdicts import Fate, Verdict
 from emulator.spec import SpecError, loads
-from emulator.spec.model.bounds import FILE_BYTES_MAX
 from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.tables.bounds import FILE_BYTES_MAX
 from emulator.trace.files import RunFiles, put_in_place
 
 FILES_MAX = 1_000

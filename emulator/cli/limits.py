@@ -8,7 +8,7 @@ from emulator.analysis.report import Report
 from emulator.base.text import nearest
 from emulator.spec import SpecError
 from emulator.spec.model.service_limits import ServiceLimits
-from emulator.spec.reading.section import keys_of
+from emulator.spec.tables.section import keys_of
 from nodes.fields import rule_of, shown
 
 _OPTION = "--limit"

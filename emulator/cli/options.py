@@ -11,9 +11,9 @@ from emulator.base.printing import print_cells, print_json
 from emulator.base.rich_texts import Text, TextTable
 from emulator.cli.terminal import tables_console
 from emulator.spec.reading.reference import ROLES, ReferenceEntry, options_of
-from emulator.spec.refusals.mistakes import require_known
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import KnownOption, known_options
+from emulator.spec.tables.mistakes import require_known
 
 _DEFAULT_MAX = 24
 """Most characters of a default in a line; a longer one is folded."""

@@ -27,8 +27,8 @@ from emulator.machine.power import PowerState
 from emulator.run import RunInterrupted, run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.spec import Scenario, SpecError, load
-from emulator.spec.reading.sizes import size_of
 from emulator.spec.refusals.violations import fitting
+from emulator.spec.tables.sizes import size_of
 from emulator.state.event_lines import EventLines
 from emulator.time.mode import TimeMode
 from emulator.trace.batches import Row

@@ -10,7 +10,7 @@ from emulator.machine.process import HostProcess
 from emulator.machine.world import World
 from emulator.spec import Scenario
 from emulator.spec.model.addresses import ADMINISTRATOR_ADDRESS, places
-from emulator.spec.refusals.targets import ADMINISTRATOR
+from emulator.spec.model.scenario import ADMINISTRATOR
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.cause import cause
 from nodes.client.producer.default_producer import ClientError

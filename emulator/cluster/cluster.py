@@ -20,9 +20,8 @@ from emulator.machine.power import PowerState
 from emulator.machine.world import World
 from emulator.spec import ConsumerGroupSpec, Scenario
 from emulator.spec.model.addresses import addresses, domain_addresses, newcomer_address, owners, translation_of
-from emulator.spec.model.scenario import CONSUMER, StatefulSetSpec
+from emulator.spec.model.scenario import CONSUMER, GUEST, StatefulSetSpec
 from emulator.spec.reading.user_functions import with_user_functions
-from emulator.spec.refusals.targets import GUEST
 from faults.reconfigure import Value
 from nodes.broker.broker import Broker
 from nodes.container.tables.broker_file import write_broker_file

@@ -33,7 +33,7 @@ from emulator.spec.model.scenario import (
     StatefulSetSpec,
     TopicSpec,
 )
-from emulator.spec.rocketmq.printed_fields import printed_fields
+from emulator.spec.rocketmq.known_options import defaults_not_emulated
 from nodes.address_server.address_server import AddressServer
 from nodes.broker.broker import Broker
 from nodes.broker.broker_setup import NO_PEERS, BrokerSetup
@@ -496,4 +496,5 @@ def attributes_of(topic: TopicSpec) -> Mapping[str, str]:
 
 def _printing(config: BrokerConfig, spec: BrokerSpec | None) -> BrokerConfig:
     """The options of a broker, with all that it prints as its configuration; None: an administrator has added it."""
-    return attrs.evolve(config, other_fields=printed_fields({} if spec is None else spec.not_emulated))
+    given = {} if spec is None else spec.not_emulated
+    return attrs.evolve(config, other_fields={**defaults_not_emulated(), **given})

@@ -9,7 +9,7 @@ from emulator.base.errors import UserError
 from emulator.comparison.beliefs import OWNERS, HeldDifference, held_differences
 from emulator.comparison.rows import READING, RowDifference, first_difference
 from emulator.spec import from_dict
-from emulator.spec.model.differences import ScenarioDifference, differences
+from emulator.spec.reading.differences import ScenarioDifference, differences
 from emulator.trace.run_directory import RunDirectory
 from emulator.trace.schema import MESSAGES, RPC, TABLES, TraceTable
 from emulator.trace.stored import StoredTrace

@@ -14,7 +14,7 @@ from emulator.analysis.run_measures import IMPACT_ORDER, MEASURES, is_notable
 from emulator.base.amounts import Amounts, counted, unit_of
 from emulator.comparison.compare import RunComparison
 from emulator.comparison.judged_pair import JudgedPair
-from emulator.spec.model.differences import ScenarioDifference
+from emulator.spec.reading.differences import ScenarioDifference
 
 _SIMILAR_TIMES = 1.5
 """A symptom that is so many times as severe in one run as in the other matters; less is of no interest here."""

@@ -8,9 +8,9 @@ import tomli_w
 from emulator.acts.act import TimedAct
 from emulator.console.guest_acts import UnrepeatedAct
 from emulator.spec import Scenario, to_dict
-from emulator.spec.model.bounds import ACTS_MAX, by_hand_name
 from emulator.spec.refusals.act_checks import check_act, known_groups, known_topics
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.bounds import ACTS_MAX, by_hand_name
+from emulator.spec.tables.mistakes import SpecError
 from faults.plan import Plan
 
 _HEAD = """\

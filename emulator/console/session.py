@@ -19,10 +19,11 @@ from emulator.console.by_hand import ByHand
 from emulator.console.guest_acts import GuestActs
 from emulator.console.verb import Lines, Verb, VerbError, execute, split
 from emulator.machine.host import EmulatedHost
-from emulator.spec.model.bounds import ACTS_MAX, FAULTS_MAX
+from emulator.spec.model.scenario import ADMINISTRATOR
 from emulator.spec.refusals.act_checks import check_act, known_groups, known_topics
-from emulator.spec.refusals.mistakes import SpecError
-from emulator.spec.refusals.targets import ADMINISTRATOR, check_fault, guest_names
+from emulator.spec.refusals.targets import check_fault, guest_names
+from emulator.spec.tables.bounds import ACTS_MAX, FAULTS_MAX
+from emulator.spec.tables.mistakes import SpecError
 from emulator.state.event_lines import EventLines
 from emulator.state.live import LiveState
 from faults.fault import Fault

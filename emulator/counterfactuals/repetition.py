@@ -11,10 +11,10 @@ from emulator.base.errors import UserError
 from emulator.base.files import DOCUMENT_BYTES_MAX, read_text
 from emulator.spec import Scenario, SpecError, UserCode, from_dict, load, to_dict
 from emulator.spec.model.addresses import owners
+from emulator.spec.model.scenario import ADMINISTRATOR
 from emulator.spec.reading.faults import write_plan
 from emulator.spec.reading.secrets import with_stand_ins
 from emulator.spec.reading.user_functions import with_user_functions
-from emulator.spec.refusals.targets import ADMINISTRATOR
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import BY_HAND_FILE, MANIFEST, RunDirectory, RunEnd
 from emulator.trace.schema import TraceLevel

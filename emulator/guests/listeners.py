@@ -10,7 +10,7 @@ from emulator.guests.address_book import LOOPBACK, AddressBook, ListenError
 from emulator.guests.hosts import GuestHost
 from emulator.network.endpoint import Listener
 from emulator.network.loopback import GUESTS_BLOCK, LoopbackCarrier, TakeGuest
-from emulator.spec.refusals.targets import GUEST
+from emulator.spec.model.scenario import GUEST
 
 GUEST_IP = LOOPBACK
 _PLACES_MAX = 254

@@ -13,8 +13,8 @@ import attrs
 
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import AdminRow, FaultRow, LifeRow, Span
-from emulator.spec.model.scenario import APISERVER
-from emulator.spec.refusals.targets import ADMINISTRATOR, is_of_administrator
+from emulator.spec.model.scenario import ADMINISTRATOR, APISERVER
+from emulator.spec.refusals.targets import is_of_administrator
 from emulator.trace.schema import ADMIN, FAULTS, LIFECYCLE, TraceTable
 from faults.catalogue import FAULTS as KINDS
 from faults.catalogue import scope_of

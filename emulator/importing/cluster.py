@@ -21,8 +21,8 @@ from emulator.importing.published import (
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
 from emulator.importing.statefulsets import ImportedStatefulSet
 from emulator.importing.verdicts import Fate, Verdict, has_controller, verdicts_of
-from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX, NODE_NAME, PROXIES_MAX
 from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.tables.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX, NODE_NAME, PROXIES_MAX
 from nodes.config.controller import CONTROLLER_PORT
 from nodes.config.java_values import UnreadValueError, read_whole
 from nodes.fields import INT_MAX, LONG_MAX, TEXT, shown

@@ -17,7 +17,7 @@ from emulator.importing.startup import (
     startup_of,
 )
 from emulator.importing.yaml_files import YamlValue
-from emulator.spec.model.bounds import BROKERS_MAX
+from emulator.spec.tables.bounds import BROKERS_MAX
 
 ReadFile = Callable[[str], bytes | None]
 """From a path next to the compose file to its content; None: there is none that may be read."""

@@ -23,8 +23,8 @@ from emulator.importing.startup import (
     with_variables,
 )
 from emulator.importing.yaml_files import YamlValue
-from emulator.spec.model.bounds import BROKERS_MAX
 from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.tables.bounds import BROKERS_MAX
 
 _WITH_PODS = ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Pod")
 _NAMED_BY_NUMBER = ("StatefulSet",)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from emulator.importing.property_files import settings_of_properties
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting
 from emulator.importing.yaml_files import YamlValue
-from emulator.spec.model.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX
 from emulator.spec.rocketmq.file_kinds import FileKind
+from emulator.spec.tables.bounds import BROKERS_MAX, CONTROLLERS_MAX, NAMESERVERS_MAX
 
 OPERATOR_KINDS = ("NameService", "Broker", "Controller")
 _FILE = "broker-common.conf"

@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting, refuse_template
-from emulator.spec.model.bounds import FILE_BYTES_MAX
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import options_by_name
 from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
+from emulator.spec.tables.bounds import FILE_BYTES_MAX
 from nodes.fields import shown
 
 OPTIONS_MAX = 10_000

@@ -13,7 +13,7 @@ import attrs
 from emulator.importing.manifests import environment_of, name_of
 from emulator.importing.settings import ConfigurationError
 from emulator.importing.yaml_files import YamlValue
-from emulator.spec.model.bounds import NODE_NAME
+from emulator.spec.tables.bounds import NODE_NAME
 from faults.scale import MEMBERS_MAX
 from nodes.client.producer.partitions import PARTITIONS_MAX, TopicPartitions
 from nodes.client.tables.queue_selectors import KeyHash

@@ -26,6 +26,7 @@ from emulator.notebook.html import VerbOutput
 from emulator.notebook.owners import history_output, ownership_output
 from emulator.notebook.shown import SHOWN
 from emulator.spec import Scenario, load
+from emulator.spec.refusals.violations import fitting
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TIME_MAX_MS, quoted
@@ -376,12 +377,12 @@ def launch(
         The handle of the cluster; several clusters may run at a time.
 
     Raises:
-        SpecError: the scenario file cannot be read, or is invalid.
+        SpecError: the scenario file cannot be read, or the scenario is invalid.
         ValueError: the mode or the level of the trace is unknown.
         RunError: the run directory cannot be written.
         ListenError: guests cannot be listened to there.
     """
-    scenario = spec if isinstance(spec, Scenario) else load(spec, allow_code=allow_code)
+    scenario = fitting(spec) if isinstance(spec, Scenario) else load(spec, allow_code=allow_code)
     if seed is not None:
         scenario = attrs.evolve(scenario, seed=seed)
     try:

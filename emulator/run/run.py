@@ -29,9 +29,9 @@ from emulator.run.log import RunLog
 from emulator.run.manifest import head_of, manifest_of
 from emulator.spec import Scenario
 from emulator.spec.model.addresses import grpc_ports, node_ports, owners
+from emulator.spec.model.scenario import GUEST
 from emulator.spec.reading.secrets import resolved
 from emulator.spec.reading.user_functions import sources
-from emulator.spec.refusals.targets import GUEST
 from emulator.spec.refusals.violations import fitting
 from emulator.state.live import LiveState
 from emulator.time.failure import Failure

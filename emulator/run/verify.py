@@ -13,7 +13,7 @@ from emulator.base.errors import UserError
 from emulator.comparison.rows import RowDifference, first_difference
 from emulator.run.run import run_scenario
 from emulator.spec import Scenario, SpecError, UserCode, from_dict
-from emulator.spec.reading.permission_of_code import ALLOW_CODE
+from emulator.spec.code.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.secrets import with_stand_ins
 from emulator.spec.reading.user_functions import with_user_functions
 from emulator.time.mode import TimeMode

@@ -10,7 +10,7 @@ import attrs
 from emulator.shrinking.ddmin import minimised
 from emulator.shrinking.search import OutOfRunsError, Search, ShrinkRun, Tables
 from emulator.spec import Scenario, to_dict
-from emulator.spec.model.differences import ScenarioDifference, differences
+from emulator.spec.reading.differences import ScenarioDifference, differences
 from emulator.spec.reading.faults import write_plan
 from nodes.units import MS_PER_S
 

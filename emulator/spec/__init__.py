@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from emulator.base.on_demand import attribute_of
 
 if TYPE_CHECKING:
+    from emulator.spec.code.user_code import UserCode as UserCode
     from emulator.spec.model.networks import Network as Network
     from emulator.spec.model.presets import Preset as Preset
     from emulator.spec.model.producers import ProducerSpec as ProducerSpec
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from emulator.spec.reading.file import loads as loads
     from emulator.spec.reading.file import read as read
     from emulator.spec.reading.file import to_dict as to_dict
-    from emulator.spec.reading.user_code import UserCode as UserCode
-    from emulator.spec.refusals.mistakes import SpecError as SpecError
+    from emulator.spec.tables.mistakes import SpecError as SpecError
 
 _MODULES = {
     "BrokerSpec": "model.scenario",
@@ -32,9 +32,9 @@ _MODULES = {
     "Preset": "model.presets",
     "ProducerSpec": "model.producers",
     "Scenario": "model.scenario",
-    "SpecError": "refusals.mistakes",
+    "SpecError": "tables.mistakes",
     "TopicSpec": "model.scenario",
-    "UserCode": "reading.user_code",
+    "UserCode": "code.user_code",
     "from_dict": "reading.file",
     "load": "reading.file",
     "loads": "reading.file",

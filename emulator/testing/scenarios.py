@@ -9,7 +9,6 @@ from emulator.spec.model.scenario import (
     Scenario,
     TopicSpec,
 )
-from emulator.spec.refusals.violations import fitting
 from nodes.config import BrokerConfig, ConsumerConfig
 
 GROUP, TOPIC = "g", "orders"
@@ -87,7 +86,7 @@ def a_scenario(
         topics = (TopicSpec(TOPIC, tuple(dict.fromkeys(spec.broker_name for spec in specs)), queues),)
     if isinstance(consumers, int):
         consumers = consumer_group(consumers, topics=tuple(topic.name for topic in topics))
-    made = Scenario(
+    return Scenario(
         name="test",
         seed=seed,
         run_for_ms=run_for_ms,
@@ -99,4 +98,3 @@ def a_scenario(
         consumers=consumers,
         producers=(ProducerSpec("p1", "pg", TOPIC, rate_per_s),) if rate_per_s else (),
     )
-    return fitting(made)

@@ -13,6 +13,7 @@ from emulator.machine.world import World
 from emulator.network.link import LinkEffect, LinkRule
 from emulator.spec.model.addresses import node_ports
 from emulator.spec.model.scenario import Scenario
+from emulator.spec.refusals.violations import fitting
 from emulator.state.present_owners import PresentOwners
 from emulator.testing.trace import Trace
 from emulator.testing.worlds import run_traced
@@ -246,9 +247,11 @@ def execute(
         The trace.
 
     Raises:
+        SpecError: the parts of the scenario do not fit together.
         NodeCrashedError: a node's own code raised.
         AssertionError: a node answered a request with the text of a Python error.
     """
+    fitting(scenario)
     trace = Trace()
 
     async def main(world: World) -> None:

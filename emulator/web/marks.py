@@ -1,7 +1,7 @@
 """The marks of the time line: faults, acts, request storms, and what happened to processes."""
 
 from emulator.analysis.live.storms import StormChange
-from emulator.spec.refusals.targets import ADMINISTRATOR
+from emulator.spec.model.scenario import ADMINISTRATOR
 from emulator.trace.batches import Row
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from emulator.web.sections import Entries

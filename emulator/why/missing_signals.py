@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from emulator.history.rows.lookup import TraceRow, TraceRows
-from emulator.spec.refusals.targets import ADMINISTRATOR, is_of_administrator
+from emulator.spec.model.scenario import ADMINISTRATOR
+from emulator.spec.refusals.targets import is_of_administrator
 from emulator.trace.schema import FAULTS, LIFECYCLE, RPC
 from emulator.why.words import NodeNames, fault_words, request_words, seconds
 from nodes.beliefs import LifecycleEvent

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.own_values import ForeignValueError, unpickled
-from emulator.spec.reading.user_code import UserCode
+from emulator.spec.code.user_code import UserCode
 from nodes.beliefs import MessageEvent
 
 PACKAGES = ("emulator.analysis.live", "emulator.history", "nodes.beliefs")

@@ -1,7 +1,7 @@
 """The campaigns among the examples are what they say."""
 
 from emulator.campaign.file import load_campaign
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 
 
 def test_the_campaign_of_the_silent_member_compares_three_choices():

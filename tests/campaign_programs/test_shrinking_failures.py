@@ -15,7 +15,7 @@ from emulator.campaign.measured import broken_in
 from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.shrunk import FailureKind, failure_of, first_of_each_kind
 from emulator.spec import load
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from support import planted
 from support.campaigns import SHORT, measured_run
 from support.rmqemu_process import manifest_of, rmqemu, started, write_small

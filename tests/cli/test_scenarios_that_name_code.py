@@ -16,7 +16,7 @@ from emulator.console.verb import VerbError
 from emulator.notebook.handle import launch
 from emulator.run import run_scenario
 from emulator.spec import SpecError, load, loads
-from emulator.spec.reading.permission_of_code import ALLOW_CODE
+from emulator.spec.code.permission_of_code import ALLOW_CODE
 from emulator.trace.run_directory import open_run, write_manifest
 
 SCENARIO = """

@@ -18,7 +18,7 @@ from emulator.comparison.judged_pair import JudgedPair, judge_both
 from emulator.history.rows.queues import GroupQueue
 from emulator.run import run_scenario
 from emulator.spec import loads
-from emulator.spec.model.differences import ScenarioDifference
+from emulator.spec.reading.differences import ScenarioDifference
 from emulator.trace.run_directory import open_run
 from support.campaigns import SHORT
 from support.rmqemu_process import SMALL

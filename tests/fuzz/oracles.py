@@ -8,7 +8,7 @@ import attrs
 
 from emulator.cluster import Cluster
 from emulator.spec import Scenario
-from emulator.spec.refusals.targets import ADMINISTRATOR
+from emulator.spec.model.scenario import ADMINISTRATOR
 from faults.plan import TimedFault
 from fuzz.timeouts import invented_timeouts
 from nodes.beliefs import LifecycleEvent

@@ -14,7 +14,7 @@ import trio
 
 from emulator.guests.budget import GuestBudget
 from emulator.spec.model.guest_limits import GuestLimits
-from emulator.spec.refusals.targets import GUEST
+from emulator.spec.model.scenario import GUEST
 from emulator.testing.worlds import PORT, add_host, execute_world, process_of
 from emulator.time.mode import TimeMode
 from nodes.host import ChannelHandler

@@ -30,7 +30,7 @@ from emulator.pipeline.disagreements import KINDS
 from emulator.pipeline.gold import DIVERGENCES
 from emulator.run import run_scenario
 from emulator.spec import load
-from emulator.spec.reading.bundled import bundled_scenarios, example
+from emulator.spec.bundled import bundled_scenarios, example
 from emulator.trace.run_directory import open_run
 from nodes.beliefs import BeliefKind
 

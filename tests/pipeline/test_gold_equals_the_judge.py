@@ -26,7 +26,7 @@ from emulator.pipeline.sweep_tasks import found, swept
 from emulator.pipeline.sweep_tasks import written as written_by_tasks
 from emulator.run import run_scenario
 from emulator.spec import load
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from emulator.trace.run_directory import open_run
 
 RANDOM = 12

@@ -24,7 +24,7 @@ from emulator.dataset.settings import PACKAGE_PARENT
 from emulator.lake.landing import land
 from emulator.run import run_scenario
 from emulator.spec import load
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from emulator.trace.run_directory import open_run
 from support.gold_in_a_process import rows_of
 from support.object_store import BUCKET, object_store

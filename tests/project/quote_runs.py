@@ -11,8 +11,8 @@ import attrs
 
 from emulator.guests.address_book import AddressBook, ListenAddress
 from emulator.spec import load
+from emulator.spec.bundled import example
 from emulator.spec.model.addresses import node_ports
-from emulator.spec.reading.bundled import example
 from support.forked_command import forked
 from support.rmqemu_process import SMALL
 from why.why_runs import busy, requested, switch_off

@@ -60,7 +60,7 @@ def test_a_package_that_must_stay_pure_imports_only_what_is_listed(package):
 def test_one_module_runs_the_code_that_a_scenario_names():
     running = [where(path) for path in modules(*PACKAGES) if any(map(_runs_code, ast.walk(parsed(path))))]
 
-    assert running == ["emulator/spec/reading/user_code.py"]
+    assert running == ["emulator/spec/code/user_code.py"]
 
 
 def test_pickles_are_read_where_a_task_of_the_same_query_has_made_them_and_else_in_one_module():
@@ -187,7 +187,7 @@ OF_THE_PACKAGE_OR_THE_SYSTEM = (
     "emulator/guests/grpc/messages.py",
     "emulator/lake/filesystems.py",  # a directory, to sync it
     "emulator/run/log.py",
-    "emulator/spec/reading/bundled.py",
+    "emulator/spec/bundled.py",
     "emulator/spec/rocketmq/known_options.py",
     "emulator/web/dashboard.py",
 )

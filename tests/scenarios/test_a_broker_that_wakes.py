@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from emulator.spec import load
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from emulator.testing import execute
 from nodes.config import BrokerConfig
 

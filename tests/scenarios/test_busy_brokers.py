@@ -12,7 +12,7 @@ import trio
 from analysis.executed_rows import found_in_executed
 from emulator.analysis.judge import broken
 from emulator.spec import load, loads
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from emulator.testing import Stage, Trace, execute
 from nodes.protocol.codes import RequestCode, ResponseCode
 from support.popping_guest import popping_guest

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from emulator.spec import load
+from emulator.spec.bundled import example
 from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
-from emulator.spec.reading.bundled import example
 from emulator.testing import GROUP, TOPIC, Stage, a_scenario, execute
 from nodes.config import PullApplication, PullConsumerConfig
 from nodes.protocol.codes import RequestCode

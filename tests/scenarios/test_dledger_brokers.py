@@ -8,7 +8,7 @@ import pytest
 from analysis.executed_rows import found_in_executed
 from emulator.analysis.judge import broken
 from emulator.spec import loads
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 from emulator.testing import Stage, Trace, execute
 from nodes.broker.group.dledger_replica import dledger_port
 from nodes.protocol.codes import RequestCode, ResponseCode

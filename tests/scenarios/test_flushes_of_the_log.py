@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import loads
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 from emulator.testing import Stage, a_scenario, broker_groups, execute
 from nodes.config import BrokerConfig, FlushDiskType
 from nodes.protocol.bodies import KvTable

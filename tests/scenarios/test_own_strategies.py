@@ -10,8 +10,8 @@ import pytest
 
 from emulator.run import run_scenario
 from emulator.spec import load
+from emulator.spec.bundled import example
 from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
-from emulator.spec.reading.bundled import example
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, consumer_group, execute
 from nodes.config import ConsumerConfig

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from emulator.cli.main import app
 from emulator.spec import SpecError, from_dict, loads
-from emulator.spec.refusals.mistakes import MISTAKES_MAX
+from emulator.spec.tables.mistakes import MISTAKES_MAX
 from support.every_case import each_case
 
 GOOD = """\

@@ -8,7 +8,7 @@ import pytest
 import emulator
 from emulator.campaign.file import load_campaign
 from emulator.spec import SpecError, load
-from emulator.spec.reading.bundled import bundled_campaigns, bundled_scenarios, campaign_path, example, scenario_path
+from emulator.spec.bundled import bundled_campaigns, bundled_scenarios, campaign_path, example, scenario_path
 from support.every_case import each_case
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.spec import from_dict, loads
-from emulator.spec.model.differences import differences
+from emulator.spec.reading.differences import differences
 from fuzz.random_scenario import random_tables
 from support.every_case import each_case
 

@@ -5,7 +5,7 @@ import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
 from emulator.spec.model.addresses import translation_of
-from emulator.spec.model.differences import differences
+from emulator.spec.reading.differences import differences
 from emulator.spec.warnings.harmful_settings import check
 from support.every_case import each_case
 from support.mistakes import only_mistake

@@ -5,7 +5,7 @@ import pytest
 from emulator.spec import loads
 from emulator.spec.reading.file import from_dict, to_dict
 from emulator.spec.reading.secrets import marked, resolved
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 from nodes.config.client5 import Producer5Config, PushConsumer5Config, SimpleConsumer5Config
 from support.every_case import each_case
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emulator import launch
+from emulator.run.run import run_scenario
 from emulator.spec import (
     BrokerSpec,
     ConsumerGroupSpec,
@@ -21,6 +23,7 @@ from emulator.spec import (
     loads,
     to_dict,
 )
+from emulator.testing import execute
 from faults.link import Cut, Delay, Loss
 from faults.plan import Plan, TimedFault
 from faults.process import Kill, PowerOff, Restart, Suspend
@@ -194,15 +197,21 @@ at_ms = 40
     )
 
 
-def test_a_scenario_built_in_python_is_held_to_the_same_rules():
+@pytest.mark.parametrize("begin", [launch, execute, run_scenario])
+def test_a_scenario_built_in_python_is_held_to_the_same_rules(begin, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scenario = Scenario(
+        name="python",
+        run_for_ms=1_000,
+        brokers=(BrokerSpec("broker-a"),),
+        topics=(TopicSpec("orders", ("broker-a",)),),
+        producers=(ProducerSpec("producer-1", "p", "order"),),
+    )
+
     with pytest.raises(SpecError, match=r'^producer\[0\].topic: unknown topic "order"; did you mean "orders"\?$'):
-        Scenario(
-            name="python",
-            run_for_ms=1_000,
-            brokers=(BrokerSpec("broker-a"),),
-            topics=(TopicSpec("orders", ("broker-a",)),),
-            producers=(ProducerSpec("producer-1", "p", "order"),),
-        )
+        begin(scenario)
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_plain_values_hold_only_the_options_that_differ():

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from emulator.spec import SpecError, load, loads
-from emulator.spec.model.bounds import SCENARIO_NAME
+from emulator.spec.tables.bounds import SCENARIO_NAME
 from support.mistakes import only_mistake
 
 HEAD = """

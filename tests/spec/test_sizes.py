@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError
-from emulator.spec.reading.sizes import size_of
+from emulator.spec.tables.sizes import size_of
 from support.every_case import each_case
 
 

@@ -12,7 +12,7 @@ import pytest
 from emulator.campaign.file import load_campaign
 from emulator.cluster import Cluster
 from emulator.spec import SpecError, UserCode, from_dict, load, loads, to_dict
-from emulator.spec.reading.permission_of_code import TRUSTED_FOLDERS
+from emulator.spec.code.permission_of_code import TRUSTED_FOLDERS
 from emulator.spec.reading.user_functions import named_code
 from emulator.testing import a_scenario, consumer_group
 from nodes.allocation.strategies import strategy_name, strategy_of

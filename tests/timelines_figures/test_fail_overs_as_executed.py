@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from emulator.spec import load
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from faults.process import Kill, Restart, Suspend
 from nodes.config import BrokerConfig, NameserverConfig
 from studies.timelines.__main__ import timelines

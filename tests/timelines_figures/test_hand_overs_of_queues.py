@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.spec import load
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from faults.process import Kill, Restart, Suspend
 from nodes.config import BrokerConfig, ConsumerConfig
 from studies.timelines.hand_over import ConsumedRow, HoldRow, MemberChange, hand_over

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from studies.timelines.real import InstantMatch, RealRun, Span, beyond_by_chance, judge, real_runs
 from studies.timelines.seeds import FOLDERS, spans
 

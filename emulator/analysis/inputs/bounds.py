@@ -11,8 +11,8 @@ import attrs
 
 from emulator.analysis.findings.finding import Cause
 from emulator.spec import Scenario
-from emulator.spec.model.changes import changes
 from emulator.spec.model.scenario import ConsumerGroupSpec
+from emulator.spec.refusals.changes import changes
 from nodes.config import BrokerConfig, BrokerRole, ConsumerConfig
 from nodes.config.client5 import PushConsumer5Config, SimpleConsumer5Config
 

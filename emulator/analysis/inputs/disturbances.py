@@ -7,7 +7,7 @@ import attrs
 
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import FaultRow, LifeRow
-from emulator.spec.refusals.targets import ADMINISTRATOR
+from emulator.spec.model.scenario import ADMINISTRATOR
 from emulator.trace.schema import FAULTS, LIFECYCLE, TraceTable
 from faults.catalogue import FAULTS as KINDS
 from faults.disturbance import IN_LIVES, Disturbance

@@ -26,7 +26,7 @@ from emulator.history.proxy_routes import ProxyRoutes
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.shares import WHOLE, RunShare
 from emulator.history.unreachable import UnreachableAddresses
-from emulator.spec.refusals.targets import ADMINISTRATOR
+from emulator.spec.model.scenario import ADMINISTRATOR
 from nodes.beliefs import BeliefKind
 
 MEMBERSHIP = (BeliefKind.LIVE_BROKERS, BeliefKind.MIN_BROKER, BeliefKind.MEMBER_GROUP, BeliefKind.MASTER_ADDR)

@@ -5,8 +5,8 @@ import trio
 from emulator.cluster.effects.effect import Effect, ImpossibleError
 from emulator.machine.host import EmulatedHost
 from emulator.machine.power import PowerState
-from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.refusals.restarts import rolling_order
+from emulator.spec.tables.mistakes import SpecError
 from faults.reconfigure import Reconfigure, Upgrade
 from nodes.units import NS_PER_MS
 

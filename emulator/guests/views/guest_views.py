@@ -11,7 +11,7 @@ from emulator.guests.views.client import GuestClient
 from emulator.guests.views.connection import WatchedConnection
 from emulator.network.endpoint import Listener
 from emulator.network.fabric import Fabric
-from emulator.spec.refusals.targets import GUEST
+from emulator.spec.model.scenario import GUEST
 from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Event, Lifecycle, LifecycleEvent
 from nodes.cause import NO_CAUSE, cause

@@ -6,8 +6,7 @@ import attrs
 
 from emulator.acts.act import ContainedBroker, Places
 from emulator.spec.model.networks import AddressTranslation
-from emulator.spec.model.scenario import ADDRESS_SERVER, PROXY, Scenario
-from emulator.spec.refusals.targets import ADMINISTRATOR
+from emulator.spec.model.scenario import ADDRESS_SERVER, ADMINISTRATOR, PROXY, Scenario
 from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import attrs
 
-from emulator.spec.model.bounds import NODE_NAME, NODE_NAMES
+from emulator.spec.tables.bounds import NODE_NAME, NODE_NAMES
 from nodes.fields import TEXT_MAP, TIME_MAX_MS, Rule, Usual, checked, whole
 
 NOTHING_PUBLISHED: Mapping[str, str] = {}

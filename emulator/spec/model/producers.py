@@ -2,7 +2,7 @@
 
 import attrs
 
-from emulator.spec.model.bounds import DELAY_LEVEL_MAX, GROUP_NAME, NODE_NAME, RATE_MAX
+from emulator.spec.tables.bounds import DELAY_LEVEL_MAX, GROUP_NAME, NODE_NAME, RATE_MAX
 from nodes.client.producer.keys import MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions
 from nodes.client.producer.partitions import TopicPartitions

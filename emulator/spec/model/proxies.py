@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import attrs
 
-from emulator.spec.model.bounds import NODE_NAME
+from emulator.spec.tables.bounds import NODE_NAME
 from nodes.config.proxy import ProxyConfig
 from nodes.fields import checked
 

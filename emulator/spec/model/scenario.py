@@ -7,7 +7,13 @@ import attrs
 
 from emulator.acts.act import TimedAct
 from emulator.base.chance import named_stream
-from emulator.spec.model.bounds import (
+from emulator.spec.code.user_code import UserCode
+from emulator.spec.model.guest_limits import GuestLimits
+from emulator.spec.model.networks import Network, PrivateNetworkSpec
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.proxies import ConsumerMode, ProxySpec
+from emulator.spec.model.service_limits import ServiceLimits
+from emulator.spec.tables.bounds import (
     DOMAIN_NAME,
     GROUP_NAME,
     NODE_NAME,
@@ -17,12 +23,6 @@ from emulator.spec.model.bounds import (
     SEED,
     TOPIC_NAME,
 )
-from emulator.spec.model.guest_limits import GuestLimits
-from emulator.spec.model.networks import Network, PrivateNetworkSpec
-from emulator.spec.model.producers import ProducerSpec
-from emulator.spec.model.proxies import ConsumerMode, ProxySpec
-from emulator.spec.model.service_limits import ServiceLimits
-from emulator.spec.reading.user_code import UserCode
 from faults.nemesis import Nemesis, timelines
 from faults.plan import Plan
 from faults.scale import MEMBERS_MAX
@@ -53,6 +53,10 @@ CONTAINER, CONTROLLER = "container", "controller"
 APISERVER, SCALER, LEASE_SERVICE, ADDRESS_SERVER = "apiserver", "scaler", "lease-service", "address-server"
 PROXY = "proxy"
 """The roles of nodes."""
+GUEST = "guest"
+"""Node name of every guest without a name."""
+ADMINISTRATOR = "administrator"
+"""Node name, and role, of the machine on which acts are carried out; a run has it from the first act on."""
 LEASES = "leases"
 """Name of the node with the lock service, which every scenario has in which a group takes leases."""
 REDLOCK_NODES = 5

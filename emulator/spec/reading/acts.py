@@ -9,8 +9,8 @@ import attrs
 
 from emulator.acts.act import Act, TimedAct, keys_of_act
 from emulator.acts.catalogue import ACTS, act_of
-from emulator.spec.reading.section import Section, written
-from emulator.spec.refusals.mistakes import SpecError, require_known
+from emulator.spec.tables.mistakes import SpecError, require_known
+from emulator.spec.tables.section import Section, written
 from faults.words import WordsError
 from nodes.fields import TEXT, FieldError, Rule, checked, span, text
 

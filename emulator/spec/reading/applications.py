@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import attrs
 
 from emulator.spec.model.producers import ProducerSpec
-from emulator.spec.reading.section import Section, keys_of, written
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
+from emulator.spec.tables.section import Section, keys_of, written
 from faults.words import WordsError, duration_ms
 from nodes.client.producer.keys import KeyDistribution, MessageKeys
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from emulator.acts.act import TimedAct
+from emulator.spec.bundled import bundled_campaigns, bundled_scenarios, campaign_advice, scenario_path
+from emulator.spec.code.user_code import UserCode
 from emulator.spec.model.guest_limits import GuestLimits
 from emulator.spec.model.networks import Network
 from emulator.spec.model.producers import ProducerSpec
@@ -28,7 +30,6 @@ from emulator.spec.model.scenario import (
 )
 from emulator.spec.model.service_limits import ServiceLimits
 from emulator.spec.reading.applications import write_application
-from emulator.spec.reading.bundled import bundled_campaigns, bundled_scenarios, campaign_advice, scenario_path
 from emulator.spec.reading.faults import read_nemeses, read_plan, write_nemeses, write_plan
 from emulator.spec.reading.node_tables import (
     ScenarioKeys,
@@ -46,15 +47,14 @@ from emulator.spec.reading.node_tables import (
     read_statefulsets,
     read_topics,
 )
-from emulator.spec.reading.options import write_options
 from emulator.spec.reading.secrets import marked
-from emulator.spec.reading.section import Section, keys_of, written
 from emulator.spec.reading.toml_file import TomlFile, in_own_keys
-from emulator.spec.reading.user_code import UserCode
 from emulator.spec.reading.user_functions import violations_of_functions
-from emulator.spec.refusals.mistakes import EnoughMistakesError, Reading, SpecError
 from emulator.spec.refusals.unreliable_parts import UnreliableParts
 from emulator.spec.refusals.violations import violations
+from emulator.spec.tables.mistakes import EnoughMistakesError, Reading, SpecError
+from emulator.spec.tables.options import write_options
+from emulator.spec.tables.section import Section, keys_of, written
 
 _ARRAYS = (
     "private_network",

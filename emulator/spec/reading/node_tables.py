@@ -8,15 +8,6 @@ from typing import Any
 import attrs
 
 from emulator.base.text import alike
-from emulator.spec.model.bounds import (
-    BROKERS_MAX,
-    CONSUMERS_MAX,
-    CONTROLLERS_MAX,
-    GROUP_NAME,
-    NAMESERVERS_MAX,
-    NODE_NAME,
-    NODE_NAMES,
-)
 from emulator.spec.model.networks import PrivateNetworkSpec
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.producers import ProducerSpec
@@ -34,11 +25,20 @@ from emulator.spec.model.scenario import (
 )
 from emulator.spec.reading.applications import APPLICATION_KEYS, read_application
 from emulator.spec.reading.namespaces import consumers_in_namespace, producer_in_namespace
-from emulator.spec.reading.options import read_options
-from emulator.spec.reading.section import Section, keys_of
-from emulator.spec.refusals.mistakes import SpecError, require_known
 from emulator.spec.rocketmq.known_options import is_emulated_at_brokers
 from emulator.spec.rocketmq.secret_names import is_secret_name
+from emulator.spec.tables.bounds import (
+    BROKERS_MAX,
+    CONSUMERS_MAX,
+    CONTROLLERS_MAX,
+    GROUP_NAME,
+    NAMESERVERS_MAX,
+    NODE_NAME,
+    NODE_NAMES,
+)
+from emulator.spec.tables.mistakes import SpecError, require_known
+from emulator.spec.tables.options import read_options
+from emulator.spec.tables.section import Section, keys_of
 from nodes.config import (
     BrokerConfig,
     ConsumerConfig,

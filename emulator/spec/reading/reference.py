@@ -15,7 +15,6 @@ from emulator.spec.model.networks import Network, PrivateNetworkSpec
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.proxies import ProxySpec
-from emulator.spec.model.releases import RELEASE, Release, set_by_release
 from emulator.spec.model.scenario import (
     AddressServerSpec,
     BrokerSpec,
@@ -39,8 +38,9 @@ from emulator.spec.reading.node_tables import (
     OptionsKeys,
     ScenarioKeys,
 )
-from emulator.spec.refusals.mistakes import require_known
 from emulator.spec.refusals.targets import KEYS
+from emulator.spec.tables.mistakes import require_known
+from emulator.spec.tables.releases import RELEASE, Release, set_by_release
 from faults.catalogue import FAULTS, fields_of, scope_of
 from nodes.client.producer.keys import KeyDistribution, MessageKeys
 from nodes.client.producer.partitions import TopicPartitions

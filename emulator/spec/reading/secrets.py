@@ -14,7 +14,7 @@ import attrs
 
 from emulator.base.files import UnreadableError, read_text
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault
 from nodes.fields import FieldError, key_of, rule_of

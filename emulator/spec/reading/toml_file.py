@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 
 from emulator.base.files import UnreadableError, read_text
-from emulator.spec.model.bounds import FILE_BYTES_MAX
 from emulator.spec.reading.toml_lines import key_lines
-from emulator.spec.refusals.mistakes import SpecError, paths_to
+from emulator.spec.tables.bounds import FILE_BYTES_MAX
+from emulator.spec.tables.mistakes import SpecError, paths_to
 from nodes.config import option_name
 from nodes.fields import shown
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
+from emulator.spec.code.user_code import UserCode
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.reading.user_code import UserCode
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 from nodes.config import Config, options
 from nodes.config.user_functions import FunctionKind, FunctionRule, UserFunctionError, named_functions
 from nodes.fields import key_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 from nodes.config.client import ClientConfig
 from nodes.config.client5 import Client5Config
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from emulator.acts.act import Act, Concerned, PlaceKind
-from emulator.spec.model.bounds import GROUP_NAME, TOPIC_NAME
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.refusals.mistakes import SpecError, require_known
 from emulator.spec.refusals.nameserver_lists import KnownServers, check_item, check_list
 from emulator.spec.refusals.start_checks import earliest_starts_ms
+from emulator.spec.tables.bounds import GROUP_NAME, TOPIC_NAME
+from emulator.spec.tables.mistakes import SpecError, require_known
 from nodes.fields import Rule
 
 _WORDS = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 
 
 def violations_of_dledger(scenario: Scenario) -> Iterator[SpecError]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from emulator.spec.model.scenario import ConsumerGroupSpec
-from emulator.spec.refusals.mistakes import SpecError, require_known
+from emulator.spec.tables.mistakes import SpecError, require_known
 from nodes.protocol.model import MessageModel
 
 _POP = "pop"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from emulator.spec.model.scenario import BrokerSpec, Scenario
-from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
+from emulator.spec.tables.mistakes import NameMistakeError, SpecError, require_known
 from nodes.config import BrokerConfig, ClientConfig, Config
 from nodes.config.nameserver import WS_DOMAIN_NAME, is_domain_name, nameserver_addresses
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from emulator.spec.model.networks import EMULATED, PrivateNetworkSpec
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
+from emulator.spec.tables.mistakes import NameMistakeError, SpecError, require_known
 from nodes.fields import IP
 
 

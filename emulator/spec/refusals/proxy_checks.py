@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario
-from emulator.spec.refusals.mistakes import SpecError, require_known
+from emulator.spec.tables.mistakes import SpecError, require_known
 
 _NO_PROXY = "expected a [[proxy]] in the scenario: there is none"
 

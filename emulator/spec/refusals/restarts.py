@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.reading.options import require_supported, with_options
-from emulator.spec.reading.section import Section
-from emulator.spec.refusals.mistakes import SpecError
 from emulator.spec.refusals.nameserver_lists import KnownServers, check_nameservers
+from emulator.spec.tables.mistakes import SpecError
+from emulator.spec.tables.options import require_supported, with_options
+from emulator.spec.tables.section import Section
 from faults.fault import Fault
 from faults.reconfigure import Order
 from faults.target import ANY, ROLES, Lead, Leading, Names, NodePool, Target, group_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from emulator.spec.model.scenario import ConsumerGroupSpec, Scenario, StatefulSetSpec
-from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, suggestion
+from emulator.spec.tables.mistakes import NameMistakeError, SpecError, suggestion
 from nodes.config import (
     AllocateStrategy,
     Exclusivity,

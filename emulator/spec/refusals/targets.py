@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 
-from emulator.spec.model.scenario import Scenario
-from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
+from emulator.spec.model.scenario import ADMINISTRATOR, GUEST, Scenario
 from emulator.spec.refusals.restarts import check_restart
+from emulator.spec.tables.mistakes import NameMistakeError, SpecError, require_known
 from faults.fault import Fault, Needs
 from faults.scale import MEMBERS_MAX
 from faults.target import ANY, CONTROLLERS, Lead, Leading, Names, NodePool, Target, group_of
@@ -15,10 +15,6 @@ from nodes.protocol.model import MASTER_ID
 from nodes.protocol.names import is_system_topic
 
 _WITH_BROKERS = ("nodes", "servers", "brokers")
-GUEST = "guest"
-"""Node name of every guest without a name."""
-ADMINISTRATOR = "administrator"
-"""Node name, and role, of the machine on which acts are carried out; a run has it from the first act on."""
 _ARROW = re.compile(r"<->|->")
 KEYS = {"src": "from", "dst": "to"}
 """Mapping field -> key of a file, where they differ: `from` is a keyword of Python."""

@@ -7,8 +7,8 @@ from types import MappingProxyType
 import attrs
 
 from emulator.spec.model.scenario import Scenario
-from emulator.spec.refusals.mistakes import NameMistakeError, Reading, SpecError, UnknownKeyError, paths_to
 from emulator.spec.refusals.violations import PORT
+from emulator.spec.tables.mistakes import NameMistakeError, Reading, SpecError, UnknownKeyError, paths_to
 
 _NODES = ("nameserver", "controller", "broker", "consumer", "producer", "statefulset", "scenario", "address_server")
 _NAMED_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -3,7 +3,20 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from emulator.spec.model.bounds import (
+from emulator.spec.model.producers import ProducerSpec
+from emulator.spec.model.scenario import ADMINISTRATOR, GUEST, Scenario
+from emulator.spec.refusals.account_checks import violations_of_accounts
+from emulator.spec.refusals.act_checks import violations_of_acts
+from emulator.spec.refusals.auth_checks import violations_of_auth
+from emulator.spec.refusals.dledger_checks import violations_of_dledger
+from emulator.spec.refusals.groups import violations_of_groups
+from emulator.spec.refusals.nameserver_lists import violations_of_nameserver_lists
+from emulator.spec.refusals.private_networks import violations_of_private_networks
+from emulator.spec.refusals.proxy_checks import violations_of_proxies
+from emulator.spec.refusals.start_checks import faults_before_the_start
+from emulator.spec.refusals.statefulsets import violations_of_statefulsets
+from emulator.spec.refusals.targets import check_fault
+from emulator.spec.tables.bounds import (
     ACTS_MAX,
     BROKERS_MAX,
     CONSUMERS_MAX,
@@ -16,21 +29,8 @@ from emulator.spec.model.bounds import (
     QUEUES_IN_ALL_MAX,
     TOPICS_MAX,
 )
-from emulator.spec.model.producers import ProducerSpec
-from emulator.spec.model.scenario import Scenario
-from emulator.spec.reading.options import require_supported
-from emulator.spec.refusals.account_checks import violations_of_accounts
-from emulator.spec.refusals.act_checks import violations_of_acts
-from emulator.spec.refusals.auth_checks import violations_of_auth
-from emulator.spec.refusals.dledger_checks import violations_of_dledger
-from emulator.spec.refusals.groups import violations_of_groups
-from emulator.spec.refusals.mistakes import NameMistakeError, SpecError, require_known
-from emulator.spec.refusals.nameserver_lists import violations_of_nameserver_lists
-from emulator.spec.refusals.private_networks import violations_of_private_networks
-from emulator.spec.refusals.proxy_checks import violations_of_proxies
-from emulator.spec.refusals.start_checks import faults_before_the_start
-from emulator.spec.refusals.statefulsets import violations_of_statefulsets
-from emulator.spec.refusals.targets import ADMINISTRATOR, GUEST, check_fault
+from emulator.spec.tables.mistakes import NameMistakeError, SpecError, require_known
+from emulator.spec.tables.options import require_supported
 from faults.target import ANY
 from nodes.client.tables.queue_selectors import BY_KEY
 from nodes.config import BrokerRole

@@ -141,6 +141,21 @@ def fields_of(of: str) -> tuple[Mapping[str, str], ...]:
 
 
 @cache
+def defaults_not_emulated() -> Mapping[str, str]:
+    """Mapping field -> default, of all fields of a broker that are not emulated and have one of their own.
+
+    Those whose default depends on the machine are left out.
+    """
+    fields = (field for of in CLASSES_OF[FileKind.BROKER] if of != "AuthConfig" for field in fields_of(of))
+    return {
+        field["field"]: field["default"]
+        for field in fields
+        if field["type"] and not field["depends_on"] and field["default"] != "null"
+        if field["field"] not in options(BrokerConfig)
+    }
+
+
+@cache
 def options_by_name(kind: FileKind) -> Mapping[str, tuple[KnownOption, ...]]:
     """Mapping name -> the options of that name that RocketMQ reads from a file of a kind."""
     found: dict[str, tuple[KnownOption, ...]] = {}

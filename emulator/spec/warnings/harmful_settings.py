@@ -5,13 +5,13 @@ A scenario with such settings runs, and does what the real system would do.
 
 from collections.abc import Callable, Iterator
 
+from emulator.spec.code.permission_of_code import ALLOW_CODE
 from emulator.spec.model.addresses import addresses
 from emulator.spec.model.scenario import BrokerSpec, Scenario
-from emulator.spec.reading.permission_of_code import ALLOW_CODE
 from emulator.spec.reading.user_functions import named_code
-from emulator.spec.refusals.start_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.address_checks import unreachable_addresses
 from emulator.spec.warnings.controller_checks import harmful_controllers
+from emulator.spec.warnings.fault_checks import faults_that_end_before_the_start
 from emulator.spec.warnings.first_offset_checks import late_groups
 from emulator.spec.warnings.group_checks import unsuited_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged

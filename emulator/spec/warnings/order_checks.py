@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from emulator.spec.model.changes import RestartChange, changes
 from emulator.spec.model.scenario import BrokerSpec, Scenario
+from emulator.spec.refusals.changes import RestartChange, changes
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.allocation.strategies import strategy_name
 from nodes.config import BrokerConfig, Config, ConsumerConfig, NameserverConfig

@@ -5,8 +5,8 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.model.changes import changes
 from emulator.spec.model.scenario import Scenario
+from emulator.spec.refusals.changes import changes
 from emulator.spec.warnings.harmful_setting import HarmfulSetting
 from nodes.fields import key_of, unit_of, usual_of
 

@@ -2,6 +2,7 @@
 
 import attrs
 
+from nodes.broker.admin.printed_configuration import as_started
 from nodes.broker.admin.runtime_info import RuntimeInfo
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.service import HaService
@@ -115,7 +116,7 @@ class AdminBroker(Part):
             **({"brokerRole": _SLAVE} if broker.broker_id != MASTER_ID else {}),
         }
         values = {name: value for name, value in self._config.values().items() if _AUTH_DEFAULTS.get(name) != value}
-        printed = {**values, **broker.config.other_fields, **identity}
+        printed = {**values, **as_started(broker.config.other_fields), **identity}
         return success(request, version, to_lines(printed).encode())
 
     def _apply(self, config: BrokerConfig) -> None:

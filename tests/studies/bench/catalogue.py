@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 
 from emulator.cli.demo import SCENARIO
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 from nodes.config import STATEFUL, AllocateStrategy

@@ -54,7 +54,7 @@ def emulated_s_per_s(
 def demo_emulation_s() -> list[float]:
     """Wall seconds from the demonstration's scenario to its finished run directory."""
     from emulator.cli.demo import SCENARIO
-    from emulator.spec.reading.bundled import example
+    from emulator.spec.bundled import example
 
     scenario = load(example(SCENARIO))
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from emulator.campaign.file import load_campaign
 from emulator.cli.terminal import progress_bar
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from studies.special_messages.executing import Executed, execute_seed
 from studies.special_messages.impacts import KindReported
 

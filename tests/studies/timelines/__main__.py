@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator.cli.terminal import progress_bar
-from emulator.spec.reading.bundled import example
+from emulator.spec.bundled import example
 from studies.timelines.real import InstantMatch, Judged, RealRun, Span, beyond_by_chance, judge, real_runs
 from studies.timelines.seeds import FOLDERS, execute_all, spans
 

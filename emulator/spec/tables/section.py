@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from emulator.spec.refusals.mistakes import Reading, SpecError, UnknownKeyError
+from emulator.spec.tables.mistakes import Reading, SpecError, UnknownKeyError
 from faults.words import MS_ROUNDING
 from nodes.fields import TIME_MAX_MS, FieldError, Rule, key_of, quoted, rule_of, shown, whole_rule
 from nodes.secret import without_secrets

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from emulator.base.text import alike
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
 
 _CAMPAIGNS = "campaigns"
 _NEAR_MAX = 3

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import attrs
 
-from emulator.spec.model.releases import RELEASE, with_release
-from emulator.spec.reading.section import Section
-from emulator.spec.refusals.mistakes import SpecError, UnknownKeyError
 from emulator.spec.rocketmq.explained import explained
+from emulator.spec.tables.mistakes import SpecError, UnknownKeyError
+from emulator.spec.tables.releases import RELEASE, with_release
+from emulator.spec.tables.section import Section
 from nodes.config import STATEFUL, Config, ConsumerConfig, options
 from nodes.fields import FieldError, check_value, quoted
 from nodes.secret import without_secrets

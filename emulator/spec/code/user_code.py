@@ -17,9 +17,9 @@ from typing import Any
 import attrs
 
 from emulator.base.files import UnreadableError, read_text
-from emulator.spec.model.bounds import FILE_BYTES_MAX
-from emulator.spec.reading.bundled import example
-from emulator.spec.reading.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
+from emulator.spec.bundled import example
+from emulator.spec.code.permission_of_code import ALLOW_CODE, TRUSTED_FOLDERS
+from emulator.spec.tables.bounds import FILE_BYTES_MAX
 from nodes.config.user_functions import FunctionKind, UserFunctionError, register_user_function
 from nodes.fields import shown
 

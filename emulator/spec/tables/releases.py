@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from emulator.spec.reading.section import Section
-from emulator.spec.refusals.mistakes import SpecError
+from emulator.spec.tables.mistakes import SpecError
+from emulator.spec.tables.section import Section
 from nodes.config import BrokerConfig, Config, NameserverConfig, option_name
 from nodes.config.proxy import ProxyConfig
 from nodes.fields import quoted
