@@ -10,7 +10,7 @@ _LIVES = (PowerState.RUNNING, PowerState.SUSPENDED)
 
 
 class Pods:
-    """Starts and ends pods by name; implements `nodes.statefulset.container_runtime.ContainerRuntime`.
+    """Starts and ends pods by name; implements `nodes.statefulset.kubernetes.ContainerRuntime`.
 
     Args:
         hosts: of the cluster, by name.

@@ -5,6 +5,8 @@ Imported where a guest speaks gRPC to a proxy: it needs the extra `proxy`.
 
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib.resources import as_file, files
 from time import perf_counter
 from traceback import format_exc
 from typing import Protocol
@@ -16,12 +18,25 @@ from emulator.guests.budget import CpuAccount, GuestBudget, Holder
 from emulator.guests.call_bridge import CallBridge
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.server import GrpcServer
-from emulator.guests.server_tls import server_tls
 from emulator.spec.model.guest_limits import GuestLimits
 from emulator.time.timeline import Owner, ScheduledCall, Timeline
 from nodes.host import Logger
 from nodes.protocol.command import Command
 from nodes.units import NS_PER_MS
+
+_PROTOCOL = "h2"
+
+
+@cache
+def _server_tls() -> ssl.SSLContext:
+    """What a proxy needs to accept TLS; clients may speak HTTP/2 alone."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.set_alpn_protocols([_PROTOCOL])
+    folder = files("emulator.guests") / "tls"
+    with as_file(folder / "certificate.pem") as certificate, as_file(folder / "key.pem") as key:
+        context.load_cert_chain(certificate, key)
+    return context
+
 
 TLS_RECORD = b"\x16"
 """The first byte of TLS."""
@@ -158,7 +173,7 @@ async def behind_tls(stream: trio.abc.Stream) -> trio.abc.Stream:
     Raises:
         TlsError: the handshake has failed; the text says why.
     """
-    tls = trio.SSLStream(stream, server_tls(), server_side=True, https_compatible=True)
+    tls = trio.SSLStream(stream, _server_tls(), server_side=True, https_compatible=True)
     try:
         await tls.do_handshake()
     except trio.BrokenResourceError as error:

@@ -7,9 +7,34 @@ from collections.abc import Sequence
 from emulator.importing.settings import ConfigurationError, ConfiguredNode, Setting, refuse_template
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import options_by_name
-from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
 from emulator.spec.tables.bounds import FILE_BYTES_MAX
+from nodes.config.java_properties import MalformedPropertiesError, Property, read_pairs
 from nodes.fields import shown
+
+
+class BadPropertiesError(ValueError):
+    """A text is no properties file."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
+        """From 1."""
+
+
+def read_properties(content: bytes) -> tuple[Property, ...]:
+    r"""All pairs of a file in its order; of equal names the last one counts.
+
+    Args:
+        content: of the file; Java takes each byte for a character of ISO 8859-1.
+
+    Raises:
+        BadPropertiesError: Java refuses it: a `\u` has no four hexadecimal digits behind it.
+    """
+    try:
+        return tuple(read_pairs(content.decode("iso-8859-1")))
+    except MalformedPropertiesError as error:
+        raise BadPropertiesError(error.line, "expected four hexadecimal digits behind \\u") from None
+
 
 OPTIONS_MAX = 10_000
 """Most options of one file."""

@@ -1,6 +1,5 @@
 """A world: one timeline, one network, one trace, in one of the three time modes."""
 
-import gc
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context
@@ -13,13 +12,11 @@ import structlog
 import trio
 
 from emulator.base.errors import unwrap_group
-from emulator.base.frozen_objects import is_frozen
-from emulator.base.process_wide import ProcessWide, Undo
 from emulator.guests.access import GuestAccess
 from emulator.guests.guests import Guests
 from emulator.guests.listeners import GrpcGuestListeners, LoopbackGuestListeners
 from emulator.machine.domain_names import DomainNames
-from emulator.machine.garbage import Garbage
+from emulator.machine.garbage import Garbage, rare_garbage_collection
 from emulator.network.fabric import Fabric
 from emulator.network.hub import MemoryCarrier
 from emulator.network.loopback import LoopbackCarrier
@@ -36,12 +33,7 @@ from nodes.units import NS_PER_MS
 T = TypeVar("T")
 Stamp = Callable[[], tuple[int, int]]
 """Returns the emulated ns, and the seq of the last row."""
-_GARBAGE_THRESHOLD = 2_000_000
-"""Net allocations between collections; Python's default takes a third of the start of 300 consumers, and with 100,000
-a run takes a tenth more. What a world leaves while it is under way is collected by `Garbage`."""
 _NO_GUESTS = GuestAccess()
-_OBJECTS_LEFT_MAX = 10_000
-"""Objects left by ended worlds, about 1 kB each, after which they are collected."""
 
 
 @attrs.frozen
@@ -95,55 +87,6 @@ class Stopwatch:
 
 class DeadlockError(Exception):
     """Every task waits and no timer is set, so time cannot advance; the text names the tasks."""
-
-
-class _RareGarbageCollection:
-    """Makes garbage collection rare: a big cluster has many long-lived objects and few cycles.
-
-    A world that has ended is one of those cycles. It is collected while everything older is still frozen, so the
-    collection visits nothing but what the run has left. Most processes run one scenario and end, so the first world is
-    collected when a second run begins, as is what an error or a result has retained of a world.
-
-    A process may freeze by itself what it has before its runs. That stays frozen, so no collection ever visits it.
-    """
-
-    def __init__(self) -> None:
-        self._is_first = True
-        self._left = 0
-        """Objects that the runs since the last whole collection have left."""
-        self._collections = 0
-        """Whole collections of this process at the end of the last run."""
-
-    def begin(self) -> Undo:
-        before = gc.get_threshold()
-        freezes = not is_frozen()
-        if self._left > _OBJECTS_LEFT_MAX:
-            if _whole_collections() == self._collections:  # no one has collected meanwhile
-                gc.collect()
-            self._left = 0
-        if freezes:
-            gc.freeze()
-        gc.set_threshold(_GARBAGE_THRESHOLD, *before[1:])
-
-        def undo() -> None:
-            if not self._is_first:
-                gc.collect()
-            self._is_first = False
-            gc.set_threshold(*before)
-            if freezes:
-                self._left += len(gc.get_objects())  # without the frozen ones
-                gc.unfreeze()
-            self._collections = _whole_collections()
-
-        return undo
-
-
-def _whole_collections() -> int:
-    return int(gc.get_stats()[-1]["collections"])
-
-
-rare_garbage_collection = ProcessWide(_RareGarbageCollection().begin).held
-"""Decorates what runs a world; when it returns, nothing should hold the world any more."""
 
 
 @rare_garbage_collection()

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from emulator.analysis.findings.cause_share import CauseShare
+from emulator.analysis.findings.cause_words import what_and_when
 from emulator.analysis.findings.questions import Words, about_queue, inside
 from emulator.analysis.findings.symptom import Symptom
+from emulator.analysis.findings.words import amount_words
 from emulator.analysis.inputs.queue_owners import Orphan, Overlap
 from emulator.analysis.measures.phases import AGREEMENT, FAULTS
 from emulator.analysis.measures.traffic import STORMS
@@ -18,10 +20,12 @@ from emulator.analysis.rendering.shown_report import as_text
 from emulator.analysis.rendering.story import Chapter, story
 from emulator.analysis.report import Report, RulesVerdict, Service, judgements, symptoms, symptoms_by_kind
 from emulator.base.commit import UNKNOWN
+from emulator.counterfactuals.left_out import Confirmation, LeftOutOutcome
+from emulator.counterfactuals.remedies import HarmRemedies, Remedies
 from emulator.counterfactuals.repeated_run import RepeatedRun
+from emulator.counterfactuals.words import price_words
 from emulator.history.rows.lookup import TraceRows
 from emulator.report.document import CALM, document, folded, made_by, panel, section, table, verbatim
-from emulator.report.repeated_run import repeated_run
 from emulator.time.mode import TimeMode
 from emulator.trace.run_directory import BY_HAND_FILE, COMMIT, RELEASE, RunDirectory
 from emulator.why.answer import answer, names_of_run
@@ -69,7 +73,7 @@ def run_page(report: Report, run: RunDirectory, *, top: int | None = TOP, repeat
             section("Faults", _faults(report)),
             section("Invariants", _invariants(report)),
             section("Why", *_why(report, run, top)),
-            section("Repeated", *(() if repeated is None else repeated_run(repeated))),
+            section("Repeated", *(() if repeated is None else _repeated_run(repeated))),
             section("All tables", folded("as rmqemu analyze prints them", verbatim(as_text(report)))),
             section("What next", _next(run), _made_by(run)),
             panel(shlex.quote(str(run.path)), dict(_answers(report, run))),
@@ -231,3 +235,51 @@ def _made_by(run: RunDirectory) -> str:
     """What names the run, besides its scenario and seed."""
     release = run.manifest.get("versions", {}).get(RELEASE, UNKNOWN)
     return made_by(f"Run with {RELEASE} {release}, commit {run.manifest.get(COMMIT, UNKNOWN)}")
+
+
+_LEFT_OUT = ("harm", "with all disturbances", "left out", "without it", "with it alone", "the harm is")
+_REMEDIES = ("harm", "in this run", "tried", "with it", "its price")
+_NUMBERS = ("with all disturbances", "without it", "with it alone", "in this run", "with it")
+
+
+def _repeated_run(repeated: RepeatedRun) -> Iterator[str]:
+    """The parts of the section."""
+    yield "".join(f"<p>{escape(line)}</p>" for line in repeated.head())
+    if repeated.confirmation is not None:
+        yield table(_LEFT_OUT, _left_out_rows(repeated.confirmation), numbers=_NUMBERS)
+    if repeated.remedies is not None:
+        yield table(_REMEDIES, _remedy_rows(repeated.remedies), numbers=_NUMBERS)
+        yield folded("what was tried and does not help", _useless(repeated.remedies))
+
+
+def _left_out_rows(confirmation: Confirmation) -> Iterator[tuple[str, ...]]:
+    for item in confirmation.harms:
+        title, whole = escape(item.named.title), escape(amount_words(item.repeated, item.named.unit))
+        for left_out in item.left_out:
+            cause = escape(what_and_when(left_out.cause))
+            if left_out.outcome is LeftOutOutcome.NOT_TRIED:
+                yield title, whole, cause, "", "", escape(left_out.problem)
+            else:
+                without, alone = amount_words(left_out.without), amount_words(left_out.alone)
+                yield title, whole, cause, without, alone, left_out.outcome
+            title = whole = ""
+
+
+def _remedy_rows(remedies: Remedies) -> Iterator[tuple[str, ...]]:
+    for item in remedies.harms:
+        title, before = escape(item.named.title), escape(amount_words(item.before, item.named.unit))
+        for tried in item.helping:
+            price = escape(price_words(tried)) or "nothing else gets worse"
+            yield title, before, escape(tried.candidate.title), amount_words(tried.amount), price
+            title = before = ""
+        if not item.helping:
+            yield title, before, "nothing that was tried helps" if item.useless else "no candidate is known", "", ""
+
+
+def _useless(remedies: Remedies) -> str:
+    return "".join(f"<p>{escape(item.named.title)}: {_listed(item)}</p>" for item in remedies.harms if item.useless)
+
+
+def _listed(item: HarmRemedies) -> str:
+    found = (f"{tried.candidate.title} ({tried.problem or amount_words(tried.amount)})" for tried in item.useless)
+    return escape("; ".join(found))

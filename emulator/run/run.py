@@ -23,7 +23,8 @@ from emulator.guests.access import GuestAccess
 from emulator.guests.address_book import OWN_ADDRESSES, AddressBook, ListenAddresses, address_books
 from emulator.guests.listeners import SocketGuestListeners
 from emulator.guests.views.guest_views import GuestViews
-from emulator.machine.world import DeadlockError, World, rare_garbage_collection, run_world
+from emulator.machine.garbage import rare_garbage_collection
+from emulator.machine.world import DeadlockError, World, run_world
 from emulator.network.loopback import LoopbackError
 from emulator.run.log import RunLog
 from emulator.run.manifest import head_of, manifest_of

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from typing import Protocol
 
 import attrs
 import trio
@@ -26,12 +27,37 @@ from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError
 from nodes.rpc.server import Handlers, RpcServer
 from nodes.rpc.typed import invoke, success
-from nodes.statefulset.container_runtime import ContainerRuntime
 from nodes.statefulset.tables.controller import CreatePod, DeletePod, Revisions, Wanted, is_updated, next_step
 from nodes.statefulset.tables.pod import Pod, PodAction, ProbeKind
 from nodes.threads import ScheduledThread
 from nodes.units import MS_PER_S, NS_PER_MS, NS_PER_S
 from nodes.values import frozen
+
+
+class ContainerRuntime(Protocol):
+    """Starts and ends the processes of pods, by name; no call waits."""
+
+    def running(self) -> tuple[str, ...]:
+        """Pods whose process lives, suspended ones included."""
+
+    def address(self, pod: str) -> str:
+        """IP address of a pod that was started."""
+
+    def revision(self, pod: str) -> int:
+        """The revision of the template from which a pod was started last."""
+
+    def start(self, pod: str, revision: int) -> bool:
+        """Start the process of a pod on its machine; returns whether there is a machine that can run it now."""
+
+    def terminate(self, pod: str) -> None:
+        """SIGTERM; a suspended process receives it when it runs again."""
+
+    def kill(self, pod: str) -> None:
+        """SIGKILL."""
+
+    def remove(self, pod: str) -> None:
+        """The pod does not exist any more; its process has ended."""
+
 
 _RELIST_MS = 1_000
 """Time between two looks of the kubelet at the processes of its pods."""

@@ -1,7 +1,7 @@
 """Reads of a broker's log, counted by the second."""
 
 from nodes.broker.admin.runtime_info import human_readable_bytes
-from nodes.broker.tables.store.store_stats import StoreStats
+from nodes.broker.tables.store.broker_stats import StoreStats
 
 
 def test_a_rate_is_that_of_the_whole_seconds_before_the_present_one():

@@ -3,10 +3,10 @@
 import math
 
 from conformance.java_errors import throwing
+from emulator.importing.property_files import BadPropertiesError, read_properties
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import known_options
 from emulator.spec.rocketmq.option_values import read_value
-from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
 from nodes.config.java_values import UnreadValueError
 
 JAVA_KINDS = {BadPropertiesError: "IllegalArgumentException"}

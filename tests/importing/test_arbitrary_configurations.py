@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emulator.importing.files import ConfigurationFile, read_configuration, verdicts_of_cluster
+from emulator.importing.property_files import BadPropertiesError, read_properties
 from emulator.importing.scenario_text import scenario_text
 from emulator.importing.settings import ConfigurationError
 from emulator.spec import loads
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import options_by_name
-from emulator.spec.rocketmq.properties import BadPropertiesError, read_properties
 
 QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = [*sorted(options_by_name(FileKind.BROKER)), "noSuchOption", "secretKey", "[x]", "a b", '"']

@@ -4,9 +4,8 @@ import gc
 
 import pytest
 
-from emulator.machine.garbage import Garbage
+from emulator.machine.garbage import Garbage, rare_garbage_collection
 from emulator.machine.process import HostProcess
-from emulator.machine.world import rare_garbage_collection
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.trace import recorder as recorder_module

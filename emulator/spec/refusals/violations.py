@@ -5,10 +5,8 @@ from typing import Any
 
 from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.model.scenario import ADMINISTRATOR, GUEST, Scenario
-from emulator.spec.refusals.account_checks import violations_of_accounts
+from emulator.spec.refusals.access_checks import violations_of_accounts, violations_of_auth
 from emulator.spec.refusals.act_checks import violations_of_acts
-from emulator.spec.refusals.auth_checks import violations_of_auth
-from emulator.spec.refusals.dledger_checks import violations_of_dledger
 from emulator.spec.refusals.groups import violations_of_groups
 from emulator.spec.refusals.nameserver_lists import violations_of_nameserver_lists
 from emulator.spec.refusals.private_networks import violations_of_private_networks
@@ -76,7 +74,7 @@ def _all(scenario: Scenario, place: Place) -> Iterator[SpecError]:
     yield from _violations_of_sizes(scenario)
     yield from _violations_of_names(scenario, place)
     yield from _violations_of_roles(scenario)
-    yield from violations_of_dledger(scenario)
+    yield from _violations_of_dledger(scenario)
     yield from _violations_of_addresses(scenario)
     yield from violations_of_private_networks(scenario)
     yield from _violations_of_topics(scenario)
@@ -269,3 +267,17 @@ def _violations_of_faults(scenario: Scenario, place: Place) -> Iterator[SpecErro
                 yield SpecError(f"nemesis[{i}].id", problem)
                 break
         taken[nemesis.id] = f"nemesis[{i}].id"
+
+
+def _violations_of_dledger(scenario: Scenario) -> Iterator[SpecError]:
+    """A group of which only some brokers have such a log, and what RocketMQ or the emulator does not have with it."""
+    for i, broker in enumerate(scenario.brokers):
+        key = f"broker[{i}].options.enableDLegerCommitLog"
+        group = [other.config for other in scenario.brokers if other.broker_name == broker.broker_name]
+        if not broker.config.enable_d_leger_commit_log:
+            if any(config.enable_d_leger_commit_log for config in group):
+                yield SpecError(key, f"expected true, as at another broker of {broker.broker_name}")
+        elif broker.config.enable_controller_mode:
+            yield SpecError(key, "expected false with enableControllerMode: RocketMQ does not start with both")
+        elif broker.container is not None:
+            yield SpecError(key, "expected false in a container: DLedger is emulated outside of containers")

@@ -12,8 +12,7 @@ from emulator.spec.reading.user_functions import named_code
 from emulator.spec.warnings.address_checks import unreachable_addresses
 from emulator.spec.warnings.controller_checks import harmful_controllers
 from emulator.spec.warnings.fault_checks import faults_that_end_before_the_start
-from emulator.spec.warnings.first_offset_checks import late_groups
-from emulator.spec.warnings.group_checks import unsuited_groups
+from emulator.spec.warnings.group_checks import late_groups, unsuited_groups
 from emulator.spec.warnings.harmful_setting import HarmfulSetting, merged
 from emulator.spec.warnings.nameserver_list_checks import harmful_nameserver_lists
 from emulator.spec.warnings.order_checks import harmful_orders

@@ -1,8 +1,10 @@
 """Requests of operators about the broker itself: runtime information, options, replication, statistics."""
 
+import math
+from collections.abc import Mapping
+
 import attrs
 
-from nodes.broker.admin.printed_configuration import as_started
 from nodes.broker.admin.runtime_info import RuntimeInfo
 from nodes.broker.context import BrokerContext
 from nodes.broker.ha.service import HaService
@@ -179,3 +181,29 @@ def ha_runtime_info(broker: BrokerContext, ha: HaService, master_flushed_offset:
     )
     in_sync = sum(link.in_sync for link in links)
     return HARuntimeInfo(True, end, in_sync, links, HAClientRuntimeInfo())
+
+
+_CONSUMERS, _ERROR_PERCENT = "expectConsumerNumUseFilter", "maxErrorRateOfBloomFilter"
+_BITS = "bitMapLengthConsumeQueueExt"
+_DIGITS = 10
+"""Of the largest int."""
+
+
+def as_started(fields: Mapping[str, str]) -> Mapping[str, str]:
+    """The fields with what a broker computes when it starts: the bits of the filter of each message.
+
+    Args:
+        fields: Mapping field -> value, of the fields of RocketMQ's classes that are not emulated, and of what the
+            broker's file sets in addition.
+
+    Mirrors:
+        `org.apache.rocketmq.broker.filter.ConsumerFilterManager`, `org.apache.rocketmq.filter.util.BloomFilter`.
+    """
+    texts = fields.get(_CONSUMERS, ""), fields.get(_ERROR_PERCENT, "")
+    if not all(text.isascii() and text.isdigit() and len(text) < _DIGITS for text in texts):
+        return fields
+    consumers, error_percent = map(int, texts)
+    if consumers < 1 or not 1 <= error_percent < 100:
+        return fields  # the broker does not start
+    bits = math.ceil(consumers * math.log2(100 / error_percent) * math.log2(math.e))
+    return {**fields, _BITS: str(8 * math.ceil(bits / 8))}
