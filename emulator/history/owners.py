@@ -23,6 +23,8 @@ OWNED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.DROPPED.value)
 """Events by which a process owns a queue, or no longer."""
 POPPED = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
 """Events by which it shares one, or no longer."""
+GAINED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
+"""Events from which on it receives messages of a queue."""
 
 
 @attrs.frozen

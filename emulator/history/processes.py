@@ -15,6 +15,10 @@ ENDS = tuple(event.value for event in PROCESS_ENDS)
 NEVER = (1 << 63) - 1
 """An instant, or a seq, that no run reaches."""
 BEGINS = (LifecycleEvent.STARTED.value, LifecycleEvent.READY.value)
+AWAY = (*ENDS, LifecycleEvent.SUSPENDED.value)
+"""Events from which on a process does nothing."""
+BACK = (LifecycleEvent.STARTED.value, LifecycleEvent.RESUMED.value)
+"""Events from which on the process of a node does something again."""
 
 
 @attrs.define

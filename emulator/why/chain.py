@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import attrs
 
+from emulator.history.processes import ENDS
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, CAUSES, FAULTS, LIFECYCLE, RPC
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
+from nodes.beliefs import BeliefKind, LifecycleEvent
 
-_ENDS = tuple(event.value for event in PROCESS_ENDS)
-_LEAVING = (*_ENDS, LifecycleEvent.STOPPING.value)
+_LEAVING = (*ENDS, LifecycleEvent.STOPPING.value)
 _CLOSING_TIMERS = ("allIdle", "scanNotActiveBroker", "scanExceptionChannel")
 """Timers that close connections, by which a close at the same instant is explained."""
 LINKS_MAX = 2_000

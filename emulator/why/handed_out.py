@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import attrs
 
+from emulator.history.processes import AWAY, BACK
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import FAULTS, LIFECYCLE, MESSAGES, RPC
 from emulator.why.words import fault_words, request_words, seconds
-from nodes.beliefs import PROCESS_ENDS, LifecycleEvent, MessageEvent
+from nodes.beliefs import MessageEvent
 from nodes.protocol.exchange import Movement
 from nodes.protocol.extra_info import parse_extra_info
 from nodes.protocol.registry import codes_where
@@ -21,8 +22,6 @@ from nodes.units import NS_PER_MS
 _RECEIVES = tuple(sorted(codes_where(lambda exchange: exchange.movement is Movement.RECEIVE)))
 _HOPS_MAX = 3
 """Answers on the way from a broker to a client: through a proxy there are two."""
-_AWAY = (*(event.value for event in PROCESS_ENDS), LifecycleEvent.SUSPENDED.value)
-_BACK = (LifecycleEvent.STARTED.value, LifecycleEvent.RESUMED.value)
 
 
 @attrs.frozen
@@ -71,8 +70,8 @@ def lost_answer_lines(trace: TraceRows, lost: LostAnswer) -> Iterator[str]:
     frame, client = lost.frame, lost.client
     subject = f"the answer of {frame.text('src')} to {request_words(frame.number('code'))} of {client}"
     yield f"{subject} was lost at {seconds(frame.t_ns)}: {_why(trace, frame)}"
-    away = trace.newest(LIFECYCLE, node=client, event=_AWAY, until_ns=frame.t_ns)
-    back = trace.newest(LIFECYCLE, node=client, event=_BACK, until_ns=frame.t_ns)
+    away = trace.newest(LIFECYCLE, node=client, event=AWAY, until_ns=frame.t_ns)
+    back = trace.newest(LIFECYCLE, node=client, event=BACK, until_ns=frame.t_ns)
     if away is not None and (back is None or back.seq < away.seq):
         word = away.text("event").replace("_", " ")
         yield f"{client} was {word} at {seconds(away.t_ns)}: the call was that of a dead client"

@@ -6,8 +6,8 @@ from operator import attrgetter
 import attrs
 
 from emulator.base.text import alike
-from emulator.history.owners import OWNED, POPPED, Owners
-from emulator.history.processes import Processes
+from emulator.history.owners import GAINED, OWNED, POPPED, Owners
+from emulator.history.processes import ENDS, Processes
 from emulator.history.rows.feed import feed_all
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.rows.queues import GroupQueue
@@ -17,9 +17,8 @@ from emulator.why.missing_signals import Silence
 from emulator.why.question import BeliefQuestion, QueueQuestion, WhyError, no_such
 from emulator.why.words import seconds
 from nodes.allocation.for_pop import ALL_QUEUES
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent, OwnershipEvent
+from nodes.beliefs import BeliefKind, LifecycleEvent, MessageEvent
 
-ENDS = tuple(event.value for event in PROCESS_ENDS)
 STAGES = tuple(event.value for event in LifecycleEvent if event is not LifecycleEvent.NOT_EMULATED)
 """What happens to a process; the other event is about what it asked."""
 
@@ -86,7 +85,6 @@ def why_no_belief(trace: TraceRows, requested: BeliefQuestion, kind: BeliefKind)
     )
 
 
-GAINED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
 CHANGES = (*OWNED, *POPPED)
 """Events after which a consumer holds a queue, or does not hold it any more."""
 

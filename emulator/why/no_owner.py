@@ -5,19 +5,19 @@ from collections.abc import Iterable
 
 import attrs
 
+from emulator.history.processes import AWAY
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, PASSES, RPC
 from emulator.why.holders import STAGES, end_of
 from emulator.why.question import QueueQuestion
 from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_words, listed_nodes, request_words, seconds, value_of
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, PassOutcome
+from nodes.beliefs import BeliefKind, LifecycleEvent, PassOutcome
 from nodes.protocol.codes import RequestCode
 
 _MEMBERS_MAX = 5
 _LISTS = (int(RequestCode.GET_CONSUMER_LIST_BY_GROUP), int(RequestCode.QUERY_ASSIGNMENT))
 _FAILED = ("timed_out", "refused", "dropped", "lost", "broken")
-_ABSENT = (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)
 
 
 def subscribed_groups(trace: TraceRows, topic: str) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ class _Members:
 
     def _absent(self, node: str) -> str:
         stage = self._stage(node)
-        if stage is not None and stage.text("event") in _ABSENT:
+        if stage is not None and stage.text("event") in AWAY:
             return f"{node} ({stage.text('event').replace('_', ' ')} at {seconds(stage.t_ns)})"
         subscribed = any(row.text("node") == node for row in self._subscriptions())
         return "" if subscribed else f"{node} (which does not consume {self._requested.topic})"

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import attrs
 
 from emulator.analysis.measures.traffic import send_of
+from emulator.history.processes import AWAY, BACK
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.unreachable import DIALS
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, RPC
@@ -20,7 +21,7 @@ from emulator.why.stalls import brokers_of
 from emulator.why.storm import frame_counts
 from emulator.why.unreachable import unreachable
 from emulator.why.words import NodeNames, answer_name, fault_words, request_words, seconds
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent, MessageEvent
+from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.protocol.codes import ResponseCode
 from nodes.units import NS_PER_S
 
@@ -30,8 +31,6 @@ _REMARKS_MAX = 2
 _UNANSWERED = -1
 _TIMEOUT_NS = 5 * NS_PER_S
 """A producer gives an attempt up so long after it has sent it, or sooner."""
-_AWAY = (*(event.value for event in PROCESS_ENDS), LifecycleEvent.SUSPENDED.value)
-_BACK = (LifecycleEvent.STARTED.value, LifecycleEvent.RESUMED.value)
 _MEANS: Mapping[int, str] = MappingProxyType(
     {
         ResponseCode.FLUSH_DISK_TIMEOUT: "the message is stored, but not on disk within syncFlushTimeout",
@@ -255,7 +254,7 @@ class _Sends:
             if dials:
                 word, first = dials[0].text("event").replace("_", " "), seconds(dials[0].t_ns)
                 yield f"  {len(dials):,} x {server} could not be connected ({word}), the first at {first}"
-                for row in self._trace.select(LIFECYCLE, node=server, event=_AWAY, until_ns=dials[-1].t_ns)[-1:]:
+                for row in self._trace.select(LIFECYCLE, node=server, event=AWAY, until_ns=dials[-1].t_ns)[-1:]:
                     yield f"    {server} was away: {row.text('event').replace('_', ' ')} at {seconds(row.t_ns)}"
 
     def _fault(self, fault_id: str) -> str:
@@ -265,8 +264,8 @@ class _Sends:
     def _away(self, node: str, amount: _Amount) -> TraceRow | None:
         """The row with which a node went, if it was away while sends failed."""
         until_ns = min(self._until_ns, (amount.last_s + 1) * NS_PER_S)
-        ends = self._trace.newest(LIFECYCLE, node=node, event=_AWAY, until_ns=until_ns)
+        ends = self._trace.newest(LIFECYCLE, node=node, event=AWAY, until_ns=until_ns)
         if ends is None:
             return None
-        back = self._trace.select(LIFECYCLE, node=node, event=_BACK, after_ns=ends.t_ns)
+        back = self._trace.select(LIFECYCLE, node=node, event=BACK, after_ns=ends.t_ns)
         return ends if not back or back[0].t_ns >= amount.first_s * NS_PER_S - _TIMEOUT_NS else None

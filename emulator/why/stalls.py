@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from emulator.history.processes import AWAY
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, RPC
 from emulator.why.answered_pulls import Refusals, failed_calls, refusals
@@ -17,7 +18,7 @@ from emulator.why.missing_signals import Silence
 from emulator.why.no_owner import no_owner_lines
 from emulator.why.question import QueueQuestion
 from emulator.why.words import NodeNames, listed_nodes, request_words, seconds, value_of
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, ConsumptionResult, LifecycleEvent, MessageEvent, OwnershipEvent
+from nodes.beliefs import BeliefKind, ConsumptionResult, LifecycleEvent, MessageEvent, OwnershipEvent
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.names import retry_topic
 from nodes.units import NS_PER_S
@@ -155,7 +156,7 @@ def _no_proxy(about: _WaitingQueue) -> Iterator[StallCause]:
 
 def _none_runs(about: _WaitingQueue, nodes: tuple[str, ...], text: str) -> Iterator[StallCause]:
     stages = [stage for node in nodes if (stage := about.stage(node)) is not None]
-    away = [stage for stage in stages if stage.text("event") in (*PROCESS_ENDS, LifecycleEvent.SUSPENDED)]
+    away = [stage for stage in stages if stage.text("event") in AWAY]
     if stages and len(away) == len(stages):
         named = listed_nodes([_stage_words(item) for item in away])
         yield StallCause(1, f"{text}: {named}", rows=tuple(away[-1:]))

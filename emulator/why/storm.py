@@ -9,6 +9,7 @@ from types import MappingProxyType
 import attrs
 
 from emulator.analysis.measures.traffic import HeldQueues, StormRequest, exchange_of, storm_spans
+from emulator.history.processes import AWAY, BACK
 from emulator.history.rows.lookup import TraceRow, TraceRows
 from emulator.history.rows.row_classes import FrameCount, OwnershipRow
 from emulator.trace.schema import BELIEFS, COUNTS, FAULTS, LIFECYCLE, OWNERSHIP, RPC
@@ -16,7 +17,7 @@ from emulator.why.holders import Finding
 from emulator.why.question import StormQuestion, no_question_about
 from emulator.why.stalls import brokers_of
 from emulator.why.words import NodeNames, fault_words, seconds, value_of
-from nodes.beliefs import PROCESS_ENDS, BeliefKind, LifecycleEvent
+from nodes.beliefs import BeliefKind
 from nodes.protocol.model import RETRY_TOPIC_PREFIX
 from nodes.units import NS_PER_S
 
@@ -173,8 +174,8 @@ def _before(trace: TraceRows, worst: _Storm, names: NodeNames) -> Iterator[str]:
     name = _broker_name(trace, worst.server)
     peers = brokers_of(trace, name) if name else ()
     for node in dict.fromkeys((*peers, worst.server)):
-        ends = trace.newest(LIFECYCLE, node=node, event=_AWAY, until_ns=worst.start_ns + NS_PER_S)
-        back = trace.newest(LIFECYCLE, node=node, event=_BACK, until_ns=worst.start_ns + NS_PER_S)
+        ends = trace.newest(LIFECYCLE, node=node, event=AWAY, until_ns=worst.start_ns + NS_PER_S)
+        back = trace.newest(LIFECYCLE, node=node, event=BACK, until_ns=worst.start_ns + NS_PER_S)
         if ends is not None and (back is None or back.seq < ends.seq):
             yield f"{node} is away: {ends.text('event').replace('_', ' ')} at {seconds(ends.t_ns)}"
     if name:
@@ -213,7 +214,3 @@ def _broker_name(trace: TraceRows, node: str) -> str:
     kinds = (BeliefKind.MEMBER_GROUP.value, BeliefKind.MIN_BROKER.value, BeliefKind.SPECIAL_SERVICE.value)
     row = trace.newest(BELIEFS, kind=kinds, node=node)
     return "" if row is None else row.text("subject")
-
-
-_AWAY = (*(event.value for event in PROCESS_ENDS), LifecycleEvent.SUSPENDED.value)
-_BACK = (LifecycleEvent.STARTED.value, LifecycleEvent.RESUMED.value)

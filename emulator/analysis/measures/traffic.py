@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
+from emulator.history.owners import GAINED, OWNED, POPPED
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import FrameCount, OwnershipRow, Process
 from emulator.trace.schema import OWNERSHIP, TraceTable
-from nodes.beliefs import OwnershipEvent
 from nodes.broker.tables.ha.ha_frames import HaFrame
 from nodes.protocol.answer_codes import answer_code_name
 from nodes.protocol.codes import RequestCode
@@ -190,10 +190,10 @@ class HeldQueues:
         """A queue has another owner."""
         held = self._held.setdefault((row.node, row.incarnation), {})
         queue = (row.group, row.topic, row.broker_name, str(row.queue_id))
-        if row.event in (OwnershipEvent.ACQUIRED, OwnershipEvent.POP_ACQUIRED):
+        if row.event in GAINED:
             held[queue] = None
             self._maximum[row.node] = max(len(held), self._maximum.get(row.node, 0))
-        elif row.event in (OwnershipEvent.DROPPED, OwnershipEvent.POP_DROPPED):
+        elif row.event in (*OWNED, *POPPED):
             held.pop(queue, None)
 
     def healthy_per_s(self, client: str) -> float:
