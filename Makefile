@@ -129,7 +129,7 @@ recipes: setup ## run the code of notebooks/ANALYSE_DATA.md and RECIPES.md, and 
 session: setup ## sit at a live console for ten minutes, and keep what the tests run again
 	PYTHONPATH=tests $(BIN)/python -m sessions.record_console_session tests/sessions/recorded
 
-rooms: setup ## draw the picture of the packages, emulator/rooms.svg, again
+rooms: setup ## draw the pictures of the packages, rooms.svg of emulator and of nodes/broker, again
 	PYTHONPATH=tests $(BIN)/python -m project.rooms
 
 tables: setup ## write the reference of all tables, notebooks/TABLES.md, again

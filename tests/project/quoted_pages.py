@@ -254,6 +254,7 @@ GENERATED = (
         "tests/dataset/test_the_recipes_of_the_chapter.py",
     ),
     Generated("emulator/rooms.svg", "the picture", "make rooms", "tests/project/test_the_rooms_in_the_readme.py"),
+    Generated("nodes/broker/rooms.svg", "the picture", "make rooms", "tests/project/test_the_rooms_in_the_readme.py"),
     Generated(
         "emulator/fidelity/ledger.json", "the whole file", "make ledger", "tests/project/test_fidelity_ledger.py"
     ),

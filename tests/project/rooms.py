@@ -1,9 +1,8 @@
-"""Draws the packages from top to bottom, as the import contracts order them: `python -m project.rooms FILE`."""
+"""Draws packages from top to bottom, as the import contracts order them: `python -m project.rooms`."""
 
 import ast
-import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -11,8 +10,11 @@ import attrs
 import grimp
 
 ROOT = Path(__file__).parents[2]
-PICTURE = ROOT / "emulator" / "rooms.svg"
-_HOUSES = ("emulator", "faults", "nodes")
+PICTURES = {
+    ROOT / "emulator" / "rooms.svg": ("emulator", "faults", "nodes"),
+    ROOT / "nodes" / "broker" / "rooms.svg": ("nodes.broker", "nodes.broker.tables"),
+}
+"""Mapping picture -> the packages whose rooms it shows."""
 _WIDTH, _MARGIN, _ROW, _HEAD, _GAP = 1150, 16, 26, 40, 14
 _SERVICE_X, _ARCS_X = 190, 950
 SERVICE_CHARS_MAX = 112
@@ -33,10 +35,16 @@ text { font-family: system-ui, sans-serif; font-size: 13px; fill: #1f2933; }
 
 @attrs.frozen
 class Room:
-    """A package or module, and the height at which it stands."""
+    """A package or module of a house, and the height at which it stands."""
 
+    house: str
     module: str
     y: int
+
+    @property
+    def name(self) -> str:
+        """Its name in the house."""
+        return self.module.removeprefix(f"{self.house}.")
 
     @property
     def service(self) -> str:
@@ -58,10 +66,10 @@ def floors(house: str) -> list[list[str]]:
     return [[house]]
 
 
-def picture() -> str:
+def picture(houses: Sequence[str]) -> str:
     """The whole picture as SVG."""
     y, body, rooms = _MARGIN, list[str](), list[Room]()
-    for house in _HOUSES:
+    for house in houses:
         drawn, y = _house(house, y, rooms)
         body += [*drawn]
         y += _GAP
@@ -86,18 +94,18 @@ def _house(house: str, top: int, rooms: list[Room]) -> tuple[list[str], int]:
     bottom = top + _HEAD + (0 if alone else sum(map(len, levels)) * _ROW + 6)
     width, height = _WIDTH - 2 * _MARGIN, bottom - top
     drawn = [
-        f'<rect class="{house}" x="{_MARGIN}" y="{top}" width="{width}" height="{height}" rx="6"/>',
+        f'<rect class="{house.partition(".")[0]}" x="{_MARGIN}" y="{top}" width="{width}" height="{height}" rx="6"/>',
         f'<text class="house" x="{2 * _MARGIN}" y="{top + 26}">{house}</text>',
-        f'<text class="duty" x="{_SERVICE_X}" y="{top + 26}">{escape(Room(house, top).service)}</text>',
+        f'<text class="duty" x="{_SERVICE_X}" y="{top + 26}">{escape(Room(house, house, top).service)}</text>',
     ]
     y = top + _HEAD
     for level in () if alone else levels:
         drawn.append(f'<line class="floor" x1="{2 * _MARGIN}" x2="{_ARCS_X}" y1="{y}" y2="{y}"/>')
         for module in level:
-            room = Room(module, y + _ROW // 2)
+            room = Room(house, module, y + _ROW // 2)
             rooms.append(room)
             drawn += [
-                f'<text class="room" x="{3 * _MARGIN}" y="{y + 18}">{module.partition(".")[2]}</text>',
+                f'<text class="room" x="{3 * _MARGIN}" y="{y + 18}">{room.name}</text>',
                 f'<text class="duty" x="{_SERVICE_X}" y="{y + 18}">{escape(room.service)}</text>',
             ]
             y += _ROW
@@ -105,10 +113,10 @@ def _house(house: str, top: int, rooms: list[Room]) -> tuple[list[str], int]:
 
 
 def _arcs(rooms: list[Room]) -> Iterator[str]:
-    graph = grimp.build_graph(*_HOUSES)
+    graph = grimp.build_graph(*dict.fromkeys(room.house.partition(".")[0] for room in rooms))
     for upper in rooms:
         for lower in rooms:
-            if upper is lower or upper.module.partition(".")[0] != lower.module.partition(".")[0]:
+            if upper is lower or upper.house != lower.house:
                 continue
             if graph.direct_import_exists(importer=upper.module, imported=lower.module, as_packages=True):
                 reach = min(150, 12 + abs(lower.y - upper.y) // 3)
@@ -119,4 +127,5 @@ def _arcs(rooms: list[Room]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1] if len(sys.argv) > 1 else PICTURE).write_text(picture(), encoding="utf-8")
+    for path, shown in PICTURES.items():
+        path.write_text(picture(shown), encoding="utf-8")
