@@ -1,14 +1,13 @@
 """Faults of machines: clocks and disks."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import attrs
 
 from faults.disturbance import BLOCKING_MS, IN_LIVES, UNHEARD, WRONG_CLOCK, Disturbance, Frame
 from faults.process import NodeFault
-from faults.scope import NodeScope
-from faults.words import Wording, Words, number
+from faults.words import Wording
 from nodes.fields import Rule, checked, whole, whole_rule
 from nodes.protocol.codes import RequestCode
 
@@ -37,11 +36,6 @@ class ClockSkew(NodeFault):
     offset_ms: int = _other_than_zero(whole_rule("milliseconds"))
     """Positive: the clock is ahead."""
 
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`skew NODES MS`."""
-        return cls(NodeScope(" ".join(words[:-1])), number("milliseconds", words[-1]))
-
     def describe(self) -> str:
         """For people: `clock of broker-a wrong by +5000 ms`."""
         return f"clock of {self.scope.describe()} wrong by {self.offset_ms:+d} ms"
@@ -57,11 +51,6 @@ class ClockDrift(NodeFault):
     wording: ClassVar[Wording] = Wording("drift", "NODES PPM", "let a wall clock gain or lose microseconds a second", 2)
     ppm: int = _other_than_zero(whole_rule("parts per million", -_PPM_MAX, _PPM_MAX))
     """Microseconds per second; positive: the clock gains."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`drift NODES PPM`."""
-        return cls(NodeScope(" ".join(words[:-1])), number("parts per million", words[-1]))
 
     def describe(self) -> str:
         """For people: `clock of broker-a drifts by +200 ppm`."""
@@ -81,11 +70,6 @@ class ClockJump(NodeFault):
     wording: ClassVar[Wording] = Wording("jump", "NODES MS", "let a wall clock jump; healed, it is slewed back", 2)
     by_ms: int = _other_than_zero(whole_rule("milliseconds"))
     """Positive: forward."""
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`jump NODES MS`."""
-        return cls(NodeScope(" ".join(words[:-1])), number("milliseconds", words[-1]))
 
     def describe(self) -> str:
         """For people: `clock of broker-a jumps by +5000 ms`."""
@@ -108,11 +92,6 @@ class SlowDisk(NodeFault):
         """A second or more passes before a flush is done, for which the answers to sends wait."""
         is_slow = int(parameters.get("flush_ms", BLOCKING_MS)) >= BLOCKING_MS
         return is_slow and frame.code in _FLUSHED and super().blocks(scope, parameters, frame)
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`slow-disk NODES MS`."""
-        return cls(NodeScope(" ".join(words[:-1])), number("milliseconds", words[-1]))
 
     def describe(self) -> str:
         """For people: `slow disk of broker-a: 50 ms a flush`."""

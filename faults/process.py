@@ -11,17 +11,24 @@ from faults.scope import NodeScope
 from faults.words import Wording, Words, number
 from nodes.fields import whole
 
+_UNITS = {"ms": "milliseconds", "ppm": "parts per million"}
+"""Mapping last part of a parameter's name -> its unit in words."""
+
 
 @attrs.frozen
 class NodeFault(Fault):
-    """A fault of nodes; without further parameters its words are only the nodes."""
+    """A fault of nodes; its words are the nodes, and a number if it has a parameter."""
 
     scope: NodeScope
 
     @classmethod
     def from_words(cls, words: Words) -> Self:
-        """`VERB NODES`."""
-        return cls(NodeScope(" ".join(words)))
+        """`VERB NODES`, or `VERB NODES NUMBER`."""
+        parameter = next((field.name for field in attrs.fields(cls) if field.name != "scope"), None)
+        if parameter is None:
+            return cls(NodeScope(" ".join(words)))
+        value: Any = number(_UNITS[parameter.rpartition("_")[2]], words[-1])
+        return cls(NodeScope(" ".join(words[:-1])), **{parameter: value})
 
     @classmethod
     def blocks(cls, scope: Any, parameters: Mapping[str, Any], frame: Frame) -> bool:  # noqa: ARG003
@@ -106,11 +113,6 @@ class SlowCpu(NodeFault):
         """A second or more passes between two turns."""
         is_slow = int(parameters.get("turn_ms", BLOCKING_MS)) >= BLOCKING_MS
         return is_slow and super().blocks(scope, parameters, frame)
-
-    @classmethod
-    def from_words(cls, words: Words) -> Self:
-        """`slow-cpu NODES MS`."""
-        return cls(NodeScope(" ".join(words[:-1])), number("milliseconds", words[-1]))
 
     def describe(self) -> str:
         """For people: `slow CPU of broker-a: a turn every 100 ms`."""
