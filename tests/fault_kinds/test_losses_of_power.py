@@ -4,6 +4,7 @@ import attrs
 import pytest
 
 from emulator.spec import SpecError
+from emulator.spec.refusals.violations import fitting
 from fault_kinds.at_work import busy_cluster
 from fault_kinds.by_script import broken
 from faults.catalogue import fault_of
@@ -31,5 +32,5 @@ def test_consumers_that_share_a_machine_do_not_lose_its_power_one_by_one(line):
     shared = attrs.evolve(scenario, consumers=(attrs.evolve(group, one_address=True),))
 
     with pytest.raises(SpecError) as error:
-        attrs.evolve(shared, faults=Plan((TimedFault("it", fault_of(line), 1_000, 1_000),)))
+        fitting(attrs.evolve(shared, faults=Plan((TimedFault("it", fault_of(line), 1_000, 1_000),))))
     assert str(error.value) == "fault[0].kind: expected no loss of power where nodes share an address: use kill"
