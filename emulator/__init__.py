@@ -36,9 +36,6 @@ def __getattr__(name: str) -> Any:
 
         return traces
     if name == "watch":
-        from emulator.base.extra import require_extra  # noqa: PLC0415
-
-        require_extra("emulator.watch")
         from emulator.notebook.watching import watch  # noqa: PLC0415
 
         return watch

@@ -10,12 +10,11 @@ from types import FrameType
 from typing import Self
 
 from emulator.analysis.live.changes import DifferenceChange
+from emulator.analysis.live.checkpoint import Checkpoint
+from emulator.analysis.live.following import Following, open_watched
 from emulator.analysis.live.grouped import GroupedLines
 from emulator.base.printing import print_line
 from emulator.cli.terminal import NAME
-from emulator.dataset.checkpoint import Checkpoint
-from emulator.dataset.following import Following, open_watched
-from emulator.dataset.spark import command_session
 from emulator.trace.run_directory import RunEnd
 from nodes.units import NS_PER_S
 
@@ -50,7 +49,6 @@ def watch_run(path: Path, checkpoint: Path | None, *, every: bool = False) -> No
                 print_line(line)
 
         following = Following(run, Checkpoint(checkpoint or Path(scratch), run), print_changes)
-        following.start(command_session)
         with _Interrupt() as interrupt:
             while following.goes_on():
                 if interrupt.came:

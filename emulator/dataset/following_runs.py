@@ -6,6 +6,7 @@ written down after its changes were handed on, so changes that come once more ar
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.changes import DifferenceChange, WatchedDifference
+from emulator.analysis.live.checkpoint import CheckpointError
+from emulator.analysis.live.following import recorded_names
 from emulator.base.errors import UserError
 from emulator.base.files import read_bytes, require_own_tree
-from emulator.dataset.checkpoint import CheckpointError
 from emulator.dataset.differences import PROVIDER, ROCKS_DB, differences
-from emulator.dataset.following import recorded_names, stop_between_batches
 from emulator.dataset.source.columns import ROWS
 from emulator.dataset.source.data_source import FORMAT, reason, register
 from emulator.dataset.source.run_paths import runs_of
@@ -34,6 +35,7 @@ from emulator.trace.seals import BrokenSealError, sealed, unsealed
 REACHED = "reached.json"
 _SPARK = "spark"
 _TRIGGER = "500 milliseconds"
+_LOOK_EVERY_S, _STOP_S = 0.1, 10.0
 _SHARES = 2
 """A notebook has a few cores, and each share costs some milliseconds per batch."""
 _COLUMNS = tuple(field.name for field in attrs.fields(DifferenceChange))
@@ -122,7 +124,7 @@ class FollowingRuns:
         """Stop reading when the batch that is under way has been handed on; the checkpoint can be used again."""
         query, self._query = self._query, None
         if query is not None:
-            stop_between_batches(query)
+            _stop_between_batches(query)
 
     # --- batches --------------------------------------------------------------------------
 
@@ -201,3 +203,11 @@ def _merged_broker_names(runs: Mapping[str, Path]) -> dict[str, str]:
             if found.setdefault(node, broker_name) != broker_name:
                 raise UserError(f"{name}: {node} belongs to {broker_name}, in another run to {found[node]}")
     return found
+
+
+def _stop_between_batches(query: StreamingQuery) -> None:
+    """Stop a query when the batch that is under way is over, so that nothing of it comes once more."""
+    give_up_s = time.monotonic() + _STOP_S
+    while query.status["isTriggerActive"] and query.isActive and time.monotonic() < give_up_s:
+        time.sleep(_LOOK_EVERY_S)
+    query.stop()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
@@ -17,7 +16,6 @@ from pyspark.sql import SparkSession
 from emulator.dataset.archive import archive_options
 from emulator.dataset.guarding import guarded_environment, guarding_settings, secret_settings
 from emulator.dataset.java import ensure_java
-from emulator.dataset.masters import settings_of
 from emulator.dataset.settings import (
     LOG,
     PACKAGE_PARENT,
@@ -105,24 +103,6 @@ def running_session() -> SparkSession | None:
     """The first classic session of this process, unless it was stopped."""
     session = SparkSession._instantiatedSession  # noqa: SLF001 - there is no public access
     return session if session is not None and SparkContext._active_spark_context is not None else None  # noqa: SLF001
-
-
-def command_session(master: str | None = None) -> SparkSession:
-    """The session of a command; Ctrl-C ends it together with its JVM.
-
-    Args:
-        master: Spark's master URL; None: `local[2]`.
-
-    Raises:
-        MasterError: the master is none, or cannot be reached.
-    """
-    url = master or "local[2]"
-    settings = settings_of(url)
-    end_on_interrupt()
-    import_nothing_from_here()
-    # On the main thread Spark would install its own handler, which cancels jobs and prints errors.
-    with ThreadPoolExecutor(1) as starter:
-        return starter.submit(lambda: spark_session(url, settings=settings)).result()
 
 
 def end_on_interrupt() -> None:

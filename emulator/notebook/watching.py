@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from emulator.analysis.live.changes import DifferenceChange
+from emulator.analysis.live.checkpoint import Checkpoint
+from emulator.analysis.live.following import Following, open_watched
 from emulator.base.errors import UserError
 from emulator.notebook.handle import ClusterHandle
 from emulator.notebook.html import ALARM, QUIET, VerbOutput, block, chip, table, text
@@ -43,10 +45,6 @@ class WatchedRun:
     """A run that is followed; `emulator.watch` makes one. A notebook shows it, and it stays up to date there."""
 
     def __init__(self, path: Path, checkpoint: Path | None) -> None:
-        from emulator.dataset.checkpoint import Checkpoint  # noqa: PLC0415 - Spark takes seconds to import
-        from emulator.dataset.following import Following, open_watched  # noqa: PLC0415 - as above
-        from emulator.dataset.spark import spark_session  # noqa: PLC0415 - as above
-
         self._lines: list[str] = []
         self._display: Any = None
         """The output of the cell that shows it; None: no cell does."""
@@ -55,7 +53,6 @@ class WatchedRun:
         self._scratch = tempfile.TemporaryDirectory(prefix="rmqemu-watch-")
         run = open_watched(path)
         self._following = Following(run, Checkpoint(checkpoint or Path(self._scratch.name), run), self._on_changes)
-        self._following.start(spark_session)
         self._thread = threading.Thread(target=self._follow, name=f"watch {run.run}", daemon=True)
         self._thread.start()
 
@@ -148,7 +145,6 @@ def watch(run: ClusterHandle | Path | str, *, checkpoint: Path | str | None = No
         NotARunError: no run begins there within 5 s.
         WatchError: the run has ended, or the level of its trace is `counts`.
         CheckpointError: the checkpoint is that of another run, or in use.
-        JavaNotFoundError: there is no Java for Spark.
     """
     path = run.path if isinstance(run, ClusterHandle) else Path(run)
     return WatchedRun(path, None if checkpoint is None else Path(checkpoint))

@@ -13,9 +13,9 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from emulator.analysis.live.checkpoint import Checkpoint
 from emulator.base.files import UnexpectedFileError
 from emulator.cli.main import app
-from emulator.dataset.checkpoint import Checkpoint
 from emulator.lake.landing import land
 from emulator.lake.sources import RunSource
 from emulator.trace.run_directory import open_run

@@ -10,7 +10,6 @@ from support.growing import executed, growing
 from support.rmqemu_process import manifest_of, rmqemu, started, write_small
 from support.waiting import until
 
-pytestmark = pytest.mark.spark
 CALM = {"run_for_s = 70": "run_for_s = 5_000", "at_s = 20": "at_s = 2_000", "at_s = 40": "at_s = 4_000"}
 """The faults of the scenario begin after the test has ended."""
 LINE = re.compile(r" *\d+\.\d{3}  (divergence|overlap|orphan|lag) +\S.*")

@@ -43,7 +43,6 @@ REPORT = (
     "report campaigns/small",
 )
 NEED = (
-    "watch runs/small-sim-seed1-1",
     "analyze --engine spark runs/small-sim-seed1-1",
     "analyze --master local[2] runs/small-sim-seed1-1",
     "campaign --engine spark campaign.toml",
@@ -115,6 +114,19 @@ def test_a_cluster_launched_from_python_needs_no_extra(place):
     assert (done.stdout, done.stderr) == ("valid\n", "")
 
 
+def test_a_run_is_followed_without_an_extra(place):
+    code = (
+        "import emulator\n"
+        "cluster = emulator.launch('small.toml'); watched = emulator.watch(cluster)\n"
+        "cluster.advance(5_000); cluster.close()\n"
+        "while not watched.ended: pass\n"
+        "watched.stop(); print(len(watched.lines) > 0, watched.rows['messages'] > 0)\n"
+    )
+    done = python(WITHOUT + code, cwd=place)
+
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
 @pytest.mark.parametrize("line", NEED)
 def test_what_needs_the_extra_says_the_line_to_type_and_does_nothing_else(reported, line):
     status, stdout, stderr = reported[0][line]
@@ -126,7 +138,7 @@ def test_what_needs_the_extra_says_the_line_to_type_and_does_nothing_else(report
     assert reported[1] == reported[2]
 
 
-@pytest.mark.parametrize("call", ["traces('runs')", "watch('runs/small-sim-seed1-1')"])
+@pytest.mark.parametrize("call", ["traces('runs')", "watch_runs('runs')"])
 def test_what_needs_the_extra_in_a_notebook_raises_the_line_to_type(place, call):
     done = python(f"{WITHOUT}import emulator; emulator.{call}", cwd=place)
 

@@ -4,8 +4,8 @@ import pytest
 
 import emulator
 from emulator.analysis.live.changes import READS, LiveWatch
+from emulator.analysis.live.checkpoint import CheckpointError
 from emulator.base.errors import UserError
-from emulator.dataset.checkpoint import CheckpointError
 from support.growing import executed, growing
 from support.waiting import until
 

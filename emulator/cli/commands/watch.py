@@ -27,9 +27,6 @@ def watch(
     queues within half a second is one line, with their number and an example; repeats are counted.
     """
     with one_line_errors():
-        from emulator.base.extra import require_extra
-
-        require_extra("watch")
         from emulator.cli.watch import watch_run
 
         require_here("--checkpoint", checkpoint or Path())

@@ -1,38 +1,24 @@
-"""Following a run that is under way: a query of Spark's Structured Streaming feeds the watchers of the oracles.
+"""Following a run that is under way: the rows that are new on disk feed the watchers of the oracles, each row once.
 
-Each batch has the rows that are new on disk, in order, and each row is read once: batches go on where the checkpoint
-ends, and what a batch repeats after a kill is skipped. The state of the watchers follows from the rows, which the run
-directory has: it is stored every ten seconds, and a restart reads the rows behind it again.
+The place behind the last row that was reported is in the checkpoint, so another process goes on there. The state of
+the watchers follows from the rows, which the run directory has: it is stored every ten seconds, and a restart reads the
+rows behind it again.
 
-One run is not followed by the query `differences`, as several runs are (`following_runs`), for three reasons:
-
-* An instant is over when no row comes for a while, which only this process sees. A quiet cluster writes no row for
-  seconds, and an emulator whose time stands still none at all; `differences` waits for a later row.
-* Its state is reached by tasks, so a watch begins later. On two cores that were busy otherwise, the first batch was
-  done 30 to 36 s after the query was started, in place of 15 to 21 s; later batches of 60 rows took 0.5 to 0.9 s, in
-  place of 0.2 to 0.4 s.
-* It would need the state store of RocksDB and protobuf.
+One run needs no Spark: this process reads its rows as fast as an emulator writes them. Several runs are followed by a
+query of Spark (`emulator.dataset.following_runs`).
 """
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
 
 from emulator.analysis.inputs.facts import facts_of
 from emulator.analysis.live.changes import READS, DifferenceChange, LiveWatch
+from emulator.analysis.live.checkpoint import Checkpoint, RunProgress, StoredWatch
 from emulator.base.errors import UserError
 from emulator.base.files import LISTING_BYTES_MAX, read_bytes
-from emulator.dataset.checkpoint import Checkpoint, CheckpointError, RunProgress, StoredWatch
-from emulator.dataset.source.columns import ROWS, TABLE
-from emulator.dataset.source.data_source import FORMAT, ROWS_PER_BATCH, reason, register
-from emulator.dataset.source.row_stream import columns_of_row
 from emulator.spec import from_dict
 from emulator.spec.model.addresses import owners
 from emulator.time.mode import TimeMode
@@ -45,9 +31,8 @@ from emulator.trace.tail import TracePlace, TraceTail
 BEGINS_WITHIN_S = 5.0
 """Wall seconds that a run may take to begin."""
 _LOOK_EVERY_S = 0.1
-_TRIGGER = "250 milliseconds"
-"""How often Spark asks for rows; an emulator writes them once a second."""
-_STOP_S = 10.0
+_ROWS_MAX = 20_000
+"""Most rows that are read at a time."""
 _STORE_EVERY_S = 10.0
 """How often the watchers are stored, in wall seconds."""
 _RESTS_AFTER_S, _STANDS_AFTER_S = 1.2, 3.0
@@ -100,21 +85,13 @@ def recorded_names(run: Path) -> Mapping[str, str]:
     return names
 
 
-def stop_between_batches(query: StreamingQuery) -> None:
-    """Stop a query when the batch that is under way is over, so that nothing of it comes once more."""
-    give_up_s = time.monotonic() + _STOP_S
-    while query.status["isTriggerActive"] and query.isActive and time.monotonic() < give_up_s:
-        time.sleep(_LOOK_EVERY_S)
-    query.stop()
-
-
 class Following:
     """Follows one run.
 
     Args:
         run: from `open_watched`.
         checkpoint: of the run.
-        report: called with changes, in order, from a thread of Spark's query.
+        print_changes: called with changes, in order.
 
     Raises:
         WatchError: the run had ended before anybody followed it.
@@ -134,13 +111,9 @@ class Following:
         self._place = TracePlace()
         self._tail = TraceTail(run.path)
         self._rebuild(checkpoint.progress)
-        self._query: StreamingQuery | None = None
-        self._reading = threading.Lock()
-        """Held while the watchers read a batch, or rest."""
         self._read_at_s = time.monotonic()
         self._store_at_s = self._read_at_s
         """When the watchers are stored next."""
-        self._error: Exception | None = None
         self.end: RunDirectory | None = None
         """The run when it has ended; None: it is under way."""
 
@@ -168,47 +141,26 @@ class Following:
 
     # --- following ------------------------------------------------------------------------
 
-    def start(self, session: Callable[[], SparkSession]) -> None:
-        """Begin to read.
-
-        Args:
-            session: gives a session of Spark; not called if all rows of an ended run have been read.
-        """
-        if not self._goes_on():
-            return
-        spark = session()
-        register(spark)
-        rows = spark.readStream.format(FORMAT).option(TABLE, ROWS).load(str(self._run.path))
-        # Of rows that no one reads, only the time and the table are wanted.
-        wanted = F.when(F.col("table").isin(*READS), F.col("row"))
-        query = rows.withColumn("row", wanted).writeStream.foreachBatch(self._take)
-        query = query.option("checkpointLocation", str(self._checkpoint.spark)).trigger(processingTime=_TRIGGER)
-        self._query = query.start()
-
     def goes_on(self) -> bool:
-        """Whether more may come; at the end of the run, the changes of its last instant are reported.
+        """Read what is new, and return whether more may come.
+
+        When no row comes for a while, and at the end of the run, the changes of its last instant are reported.
 
         Raises:
             DamagedRunError: the trace was damaged meanwhile.
             OSError: it cannot be read, what is reported cannot be printed, or the checkpoint cannot be written.
         """
-        if self._error is not None:
-            raise self._error
-        if self._query is not None and (failure := self._query.exception()) is not None:
-            open_run(self._run.path)  # says in one line what the query has run into
-            raise WatchError(f"{self._run.path} cannot be followed: {reason(failure)}")
+        has_read = self._read()
         if self._goes_on():
-            self._rest()
+            if not has_read:
+                self._rest()
             return True
         self.stop()
         self._report_the_last(time_passes=False)
         return False
 
     def stop(self) -> None:
-        """Stop reading when the batch that is under way has been reported; the checkpoint can be used again."""
-        query, self._query = self._query, None
-        if query is not None:
-            stop_between_batches(query)
+        """Stop reading; the checkpoint can be used again."""
         self._tail.close()
         self._checkpoint.release()
 
@@ -218,15 +170,11 @@ class Following:
         return self.end is None or self._place.rows < sum(self.end.trace.counts().values())
 
     def _rest(self) -> None:
-        """Notify the last instant if the emulator has written no row for a while, whatever Spark still has to read."""
-        with self._reading:
-            silent_s = time.monotonic() - self._read_at_s
-            if self._checkpoint.progress.rested or silent_s < (_RESTS_AFTER_S if self._is_live else _STANDS_AFTER_S):
-                return
-            if self._tail.read(self._place, 1)[0]:
-                self._read_at_s = time.monotonic()
-            elif self._place.rows:
-                self._report_the_last(time_passes=self._is_live)
+        """Report the last instant if the emulator has written no row for a while."""
+        silent_s = time.monotonic() - self._read_at_s
+        is_over = silent_s >= (_RESTS_AFTER_S if self._is_live else _STANDS_AFTER_S)
+        if is_over and self._place.rows and not self._checkpoint.progress.rested:
+            self._report_the_last(time_passes=self._is_live)
 
     def _report_the_last(self, *, time_passes: bool) -> None:
         if not self._checkpoint.progress.rested:
@@ -241,7 +189,7 @@ class Following:
         """Read the rows before the checkpoint, which have been reported, without those before the stored watchers."""
         t_ns, place = self._restore(until), until.place
         while self._place.rows < place.rows:
-            found, self._place = self._tail.read(self._place, min(ROWS_PER_BATCH, place.rows - self._place.rows))
+            found, self._place = self._tail.read(self._place, min(_ROWS_MAX, place.rows - self._place.rows))
             if not found:
                 break
             for _, table, row in found:
@@ -266,34 +214,23 @@ class Following:
         self._watch, self._place = stored.watch, place
         return int(found[0].row[1])
 
-    def _take(self, batch: DataFrame, _number: int) -> None:
-        """Read a batch; Spark's query calls it."""
-        try:
-            rows = batch.toArrow().sort_by("number")
-            with self._reading:
-                self._read(rows)
-                self._read_at_s = time.monotonic()
-        except Exception as error:
-            self._error = error
-            raise
-
-    def _read(self, batch: Any) -> None:
+    def _read(self) -> bool:
+        """Read the rows that are new, report what they change, and remember that; returns whether there were any."""
+        found, place = self._tail.read(self._place, _ROWS_MAX)
+        if not found:
+            return False
         changes: list[DifferenceChange] = []
-        before = place = self._place
-        last_ns = 0
-        columns = (batch[name].to_pylist() for name in ("number", "table", "seq", "t_ns", "row"))
-        for number, table, seq, t_ns, row in zip(*columns, strict=True):
-            if number <= place.rows:
-                continue  # it was reported before the query was killed
-            if number != place.rows + 1:
-                raise CheckpointError(f"{self._checkpoint.folder} is damaged: Spark goes on behind row {number - 1}")
-            before, place, last_ns = place, place.after(table, seq), t_ns
-            changes += self._watch.take(table, t_ns, None if row is None else columns_of_row(row))
+        for _, table, row in found:
+            changes += self._watch.take(table.name, int(row[1]), row if table.name in READS else None)
         if changes:
             self._print_changes(changes)
-        if place.rows > self._place.rows:
-            self._checkpoint.save(RunProgress(place, last_ns))
-            self._place = place
-            if time.monotonic() >= self._store_at_s:
-                self._checkpoint.save_watch(StoredWatch(before, place, self._watch))
-                self._store_at_s = time.monotonic() + _STORE_EVERY_S
+        self._checkpoint.save(RunProgress(place, int(found[-1].row[1])))
+        self._read_at_s = time.monotonic()
+        if self._read_at_s >= self._store_at_s:
+            before = self._place
+            for _, table, row in found[:-1]:
+                before = before.after(table.name, int(row[0]))
+            self._checkpoint.save_watch(StoredWatch(before, place, self._watch))
+            self._store_at_s = self._read_at_s + _STORE_EVERY_S
+        self._place = place
+        return True

@@ -4,8 +4,8 @@ import pytest
 
 import emulator
 from emulator.analysis.live.changes import WatchedDifference
+from emulator.analysis.live.following import WatchError
 from emulator.base.errors import UserError
-from emulator.dataset.following import WatchError
 from emulator.trace.journal import JOURNAL
 from support.growing import executed, growing
 from support.waiting import until
@@ -16,7 +16,7 @@ def source(tmp_path_factory):
     return executed(tmp_path_factory.mktemp("source"))
 
 
-def test_a_run_is_followed_to_its_end(spark, tmp_path, source):
+def test_a_run_is_followed_to_its_end(tmp_path, source):
     with growing(tmp_path / "run", source) as run:
         run.grow(300)
         watched = emulator.watch(run.path)
@@ -40,7 +40,7 @@ def test_a_run_is_followed_to_its_end(spark, tmp_path, source):
         emulator.watch(run.path)
 
 
-def test_who_stops_goes_on_from_his_checkpoint(spark, tmp_path, source):
+def test_who_stops_goes_on_from_his_checkpoint(tmp_path, source):
     with growing(tmp_path / "run", source) as run:
         run.grow(300)
         watched = emulator.watch(run.path, checkpoint=tmp_path / "kept")
@@ -57,7 +57,7 @@ def test_who_stops_goes_on_from_his_checkpoint(spark, tmp_path, source):
     assert again.lines[0] not in watched.lines
 
 
-def test_a_run_that_is_damaged_is_reported_where_it_is_shown_and_when_it_is_stopped(spark, tmp_path, source):
+def test_a_run_that_is_damaged_is_reported_where_it_is_shown_and_when_it_is_stopped(tmp_path, source):
     with growing(tmp_path / "run", source) as run:
         run.grow(50)
         watched = emulator.watch(run.path)

@@ -1,7 +1,6 @@
-"""The checkpoint of somebody who follows a run: a folder with Spark's own, and how far the rows have been reported.
+"""The checkpoint of somebody who follows a run: how far its rows have been reported.
 
-Spark delivers a batch once more if it was killed between the end of the batch and its commit. So the place behind the
-last row that was reported is written after each batch, and rows before it are not read twice.
+The place behind the last row that was reported is written after each look, and rows before it are not reported again.
 
 The state of the watchers is stored now and then, so that a restart reads few rows again. One that is damaged, or of
 another release or of another user, is left out: then the rows are read from the first one on.
@@ -18,7 +17,7 @@ import attrs
 
 from emulator.analysis.live.changes import LiveWatch
 from emulator.base.errors import UserError
-from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes, require_own_tree
+from emulator.base.files import DATA_BYTES_MAX, open_regular, open_to_write, read_bytes
 from emulator.base.own_values import ForeignValueError
 from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
@@ -29,7 +28,6 @@ from emulator.trace.tail import TracePlace
 
 PROGRESS = "watch.json"
 WATCH = "watch.state"
-_SPARK = "spark"
 _LOCK = "lock"
 _RELEASE = "rocketmq-emulator"
 
@@ -78,11 +76,6 @@ class Checkpoint:
         self.progress = self._read()
         """How far the run has been reported."""
 
-    @property
-    def spark(self) -> Path:
-        """The folder that is Spark's."""
-        return self.folder / _SPARK
-
     def claim(self) -> None:
         """Create the folder if there is none, and keep others out until this process ends.
 
@@ -91,7 +84,6 @@ class Checkpoint:
             OSError: it cannot be created.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        require_own_tree(self.spark)
         self._lock = os.fdopen(open_to_write(self.folder / _LOCK, os.O_CREAT), "wb")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,14 +1,13 @@
-"""Following a run under way with Spark: each row once, also over restarts; what cannot be followed is reported."""
+"""Following a run under way: each row once, also over restarts; what cannot be followed is reported."""
 
-import shutil
 from contextlib import contextmanager
 
 import pytest
 
+from emulator.analysis.live import following
 from emulator.analysis.live.changes import READS, LiveWatch
-from emulator.dataset import following
-from emulator.dataset.checkpoint import Checkpoint, CheckpointError, RunProgress
-from emulator.dataset.following import Following, WatchError, open_watched
+from emulator.analysis.live.checkpoint import Checkpoint, CheckpointError, RunProgress
+from emulator.analysis.live.following import Following, WatchError, open_watched
 from emulator.trace import segments
 from emulator.trace.journal import JOURNAL
 from emulator.trace.run_directory import DamagedRunError, NotARunError
@@ -58,69 +57,63 @@ class Follower:
 
 
 @contextmanager
-def followed(spark, path, checkpoint, lines):
+def followed(path, checkpoint, lines):
     """A follower inside the `with` block."""
     item = Follower(path, checkpoint, lines)
-    item.following.start(lambda: spark)
     try:
         yield item
     finally:
         item.following.stop()
 
 
-def no_spark():
-    raise AssertionError("Spark was asked for")
-
-
-@pytest.mark.slow
-def test_each_row_is_read_once_and_each_change_reported_once_over_any_number_of_restarts(
-    spark, tmp_path, source, expected
-):
+def test_each_row_is_read_once_and_each_change_reported_once_over_any_number_of_restarts(tmp_path, source, expected):
     lines = []
     with growing(tmp_path / "run", source) as run:
         for step in (0, 700, 1_500):
             run.grow(step)
-            with followed(spark, run.path, tmp_path / "checkpoint", lines) as item:
+            with followed(run.path, tmp_path / "checkpoint", lines) as item:
                 until(lambda: item.has_read(run.written))
                 run.grow(300)  # it grows, and segments close, under its eyes
                 until(lambda: item.has_read(run.written))
             run.grow(40)  # and while no one looks
         run.end()
-        with followed(spark, run.path, tmp_path / "checkpoint", lines) as item:
+        with followed(run.path, tmp_path / "checkpoint", lines) as item:
             until(lambda: not item.following.goes_on())
 
     assert lines == expected
     assert item.following.rows == source.manifest["rows"]
     assert item.following.end.end_ns == source.end_ns
     again = Follower(run.path, tmp_path / "checkpoint", lines)
-    again.following.start(no_spark)
     assert not again.following.goes_on()
     assert lines == expected, "the end is not reported twice"
     assert again.following.rows == source.manifest["rows"]
 
 
-@pytest.mark.slow
-def test_a_batch_that_spark_delivers_again_after_a_kill_is_not_counted_twice(spark, tmp_path, source, expected):
+class Killed(BaseException):
+    """The process ends in the middle of its work."""
+
+
+def test_rows_behind_the_checkpoint_are_reported_again_after_a_kill_and_counted_once(
+    tmp_path, source, expected, monkeypatch
+):
     lines = []
     checkpoint = tmp_path / "checkpoint"
     with growing(tmp_path / "run", source) as run:
         run.grow(900)
-        with followed(spark, run.path, checkpoint, lines) as item:
+        with followed(run.path, checkpoint, lines) as item:
             until(lambda: item.has_read(run.written))
-        commits = sorted((checkpoint / "spark" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
-        commits[-1].unlink()  # as if it had been killed before it reported Spark that the batch was read
-        (commits[-1].parent / f".{commits[-1].name}.crc").unlink()
         run.end()
-        with followed(spark, run.path, checkpoint, lines) as item:
+        reported = len(lines)
+        with monkeypatch.context() as patched, followed(run.path, checkpoint, lines) as item:
+            patched.setattr(Checkpoint, "save", lambda *_: (_ for _ in ()).throw(Killed))
+            with pytest.raises(Killed):
+                until(lambda: not item.following.goes_on())
+        assert len(lines) > reported
+        del lines[reported:]
+        with followed(run.path, checkpoint, lines) as item:
             until(lambda: not item.following.goes_on())
-        assert item.following.rows == source.manifest["rows"]
-        assert lines == expected
 
-        shutil.rmtree(checkpoint / "spark")  # Spark begins again, and delivers everything once more
-        again = Follower(run.path, checkpoint, lines)
-        again.following.start(lambda: spark)
-        assert not again.following.goes_on()
-        assert again.following.rows == source.manifest["rows"]
+    assert item.following.rows == source.manifest["rows"]
     assert lines == expected
 
 
@@ -141,9 +134,8 @@ class CountingTail(TraceTail):
         return found
 
 
-@pytest.mark.slow
 def test_a_restart_goes_on_with_the_stored_watchers_unless_they_are_of_another_release_or_damaged(
-    spark, tmp_path, source, expected, monkeypatch
+    tmp_path, source, expected, monkeypatch
 ):
     lines = []
     checkpoint = tmp_path / "checkpoint"
@@ -151,7 +143,7 @@ def test_a_restart_goes_on_with_the_stored_watchers_unless_they_are_of_another_r
     monkeypatch.setattr(following, "TraceTail", CountingTail)
     with growing(tmp_path / "run", source) as run:
         run.grow(2_000)
-        with followed(spark, run.path, checkpoint, lines) as item:
+        with followed(run.path, checkpoint, lines) as item:
             until(lambda: item.has_read(run.written))
         stored = (checkpoint / "watch.state").read_bytes()
         differing = item.following.differences
@@ -171,17 +163,16 @@ def test_a_restart_goes_on_with_the_stored_watchers_unless_they_are_of_another_r
         assert rows_read_again(b"") == run.written
         (checkpoint / "watch.state").write_bytes(stored)
         run.end()
-        with followed(spark, run.path, checkpoint, lines) as item:
+        with followed(run.path, checkpoint, lines) as item:
             until(lambda: not item.following.goes_on())
     assert lines == expected
 
 
-@pytest.mark.slow
-def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
+def test_rows_that_the_level_leaves_out_are_no_gap(tmp_path):
     source = executed(tmp_path / "executed", TraceLevel.FINDINGS)
     with growing(tmp_path / "run", source) as run:
         run.grow(500)
-        with followed(spark, run.path, tmp_path / "checkpoint", []) as item:
+        with followed(run.path, tmp_path / "checkpoint", []) as item:
             until(lambda: item.has_read(run.written))
             run.end()
             until(lambda: not item.following.goes_on())
@@ -190,13 +181,12 @@ def test_rows_that_the_level_leaves_out_are_no_gap(spark, tmp_path):
     assert item.following.rows["counts"] > 0
 
 
-@pytest.mark.slow
-def test_the_last_instant_is_reported_when_time_stands_still(spark, tmp_path, source, expected):
+def test_the_last_instant_is_reported_when_time_stands_still(tmp_path, source, expected):
     lines = []
     with growing(tmp_path / "run", source) as run:
         first = next(place for place, (_, table, _) in enumerate(run.rows) if table.name == "ownership")
         run.grow(first)
-        with followed(spark, run.path, tmp_path / "checkpoint", lines) as item:
+        with followed(run.path, tmp_path / "checkpoint", lines) as item:
             until(lambda: item.has_read(run.written))
             run.grow(1)
             until(lambda: item.has_read(run.written) and lines and lines[-1].endswith("now consumer-1"))
@@ -204,9 +194,9 @@ def test_the_last_instant_is_reported_when_time_stands_still(spark, tmp_path, so
     assert lines == expected[: len(lines)]
 
 
-@pytest.mark.slow
-def test_rows_that_spark_has_yet_to_read_are_no_silence(spark, tmp_path, source, expected, monkeypatch):
+def test_rows_that_are_yet_to_be_read_are_no_silence(tmp_path, source, expected, monkeypatch):
     monkeypatch.setattr(following, "_RESTS_AFTER_S", 0.0)
+    monkeypatch.setattr(following, "_ROWS_MAX", 10)
     lines = []
     with growing(tmp_path / "run", source, mode="live") as run:
         stored = [number for number, row in enumerate(run.rows, 1) if "stored" in row.row and row.row[1] > 5e9]
@@ -219,18 +209,17 @@ def test_rows_that_spark_has_yet_to_read_are_no_silence(spark, tmp_path, source,
         item = Follower(run.path, tmp_path / "checkpoint", lines)
         assert item.following.goes_on(), "the rest of the rows is there"
         run.end()
-        item.following.start(lambda: spark)
         until(lambda: not item.following.goes_on())
 
     assert lines == expected[-len(lines) :]
     assert float(lines[0].split()[0]) > 5
 
 
-def test_a_run_that_is_damaged_meanwhile_ends_the_watch_with_what_is_damaged(spark, tmp_path, source):
+def test_a_run_that_is_damaged_meanwhile_ends_the_watch_with_what_is_damaged(tmp_path, source):
     with growing(tmp_path / "run", source) as run:
         run.grow(100)
         journal = run.path / "trace" / JOURNAL
-        with followed(spark, run.path, tmp_path / "checkpoint", []) as item:
+        with followed(run.path, tmp_path / "checkpoint", []) as item:
             until(lambda: item.has_read(run.written))
             at = journal.stat().st_size
             run.grow(100)
@@ -264,7 +253,7 @@ def test_a_run_that_begins_a_little_later_is_waited_for(tmp_path, source):
         assert open_watched(run.path, patience_s=0).path == run.path
 
 
-def test_a_checkpoint_that_is_not_that_of_the_run_is_refused_and_left_as_it_was(spark, tmp_path, source):
+def test_a_checkpoint_that_is_not_that_of_the_run_is_refused_and_left_as_it_was(tmp_path, source):
     checkpoint = tmp_path / "checkpoint"
 
     def refused(run, why):
@@ -274,12 +263,11 @@ def test_a_checkpoint_that_is_not_that_of_the_run_is_refused_and_left_as_it_was(
         assert contents() == before
 
     def contents():
-        """What is not Spark's, which may be at work."""
         return {path.name: path.read_bytes() for path in checkpoint.iterdir() if path.is_file()}
 
     with growing(tmp_path / "run", source) as run:
         run.grow(300)
-        with followed(spark, run.path, checkpoint, []) as item:
+        with followed(run.path, checkpoint, []) as item:
             until(lambda: item.has_read(run.written))
             refused(run, "is the checkpoint of a watch that is under way$")
         with growing(tmp_path / "other", source, run_id="other") as other:
