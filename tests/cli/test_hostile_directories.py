@@ -220,7 +220,7 @@ def there(whole, tmp_path, request):
 @pytest.fixture(autouse=True)
 def _no_run_is_about_to_begin(monkeypatch):
     """`watch` gives a directory that is no run some seconds to become one."""
-    monkeypatch.setattr("emulator.dataset.following.open_watched.__defaults__", (0.0,))
+    monkeypatch.setattr("emulator.analysis.live.following.open_watched.__defaults__", (0.0,))
 
 
 def needed(arguments):

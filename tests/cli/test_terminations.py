@@ -65,12 +65,20 @@ def test_verify_that_is_terminated_leaves_no_scratch_folder(tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("prefix", [pytest.param("rmqemu-watch-", marks=pytest.mark.slow), "rmqemu-spark-"])
-def test_watch_that_is_terminated_leaves_no_scratch_folder(tmp_path, prefix):
+def test_an_analysis_on_spark_that_is_terminated_leaves_no_scratch_folder(tmp_path):
+    run = executed(tmp_path / "runs").path
+    words = ("analyze", "--engine", "spark", run)
+    status, stdout, stderr, left = terminated(words, tmp_path, begun("rmqemu-spark-"))
+
+    assert (status, stdout, left) == (130, "", [])
+    assert "Traceback" not in stderr
+
+
+def test_watch_that_is_terminated_leaves_no_scratch_folder(tmp_path):
     run = executed(tmp_path / "runs", TraceLevel.FULL)
     with growing(tmp_path / "growing", run) as under_way:
         under_way.grow(500)
-        status, _, stderr, left = terminated(("watch", under_way.path), tmp_path, begun(prefix))
+        status, _, stderr, left = terminated(("watch", under_way.path), tmp_path, begun("rmqemu-watch-"))
 
     assert (status, left) == (130, [])
     assert stderr.splitlines()[-1].startswith("rmqemu: interrupted")
