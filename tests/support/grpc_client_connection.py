@@ -1,10 +1,12 @@
 """The client's end of a connection."""
 
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 from h2.exceptions import ProtocolError
+from hpack import HeaderTuple
 
-from emulator.guests.grpc.call_head import CallHead, Headers, call_headers, read_trailers
+from emulator.guests.grpc.call_head import CONTENT_TYPE, CallHead, Headers
 from emulator.guests.grpc.connection import CallState, GrpcConnection
 from emulator.guests.grpc.events import CallEnded, Event
 from emulator.guests.grpc.limits import GrpcLimits
@@ -73,3 +75,38 @@ class ClientConnection(GrpcConnection):
     def _forget(self, call: int) -> bool:
         self._trailers.pop(call, None)
         return super()._forget(call)
+
+
+def call_headers(head: CallHead) -> list[HeaderTuple]:
+    """What a client sends before its messages."""
+    timeout = [] if head.timeout_ns is None else [("grpc-timeout", _timeout_text(head.timeout_ns))]
+    pairs = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", f"/{head.path}"),
+        (":authority", head.authority),
+        ("te", "trailers"),
+        ("content-type", CONTENT_TYPE),
+        *timeout,
+        *head.metadata.items(),
+    ]
+    return [HeaderTuple(name, value) for name, value in pairs]
+
+
+def read_trailers(headers: Headers) -> tuple[GrpcStatus, str]:
+    """How a call has ended, as its client reads it."""
+    texts = {name.decode("ascii", "replace"): value.decode("ascii", "replace") for name, value in headers}
+    code = texts.get("grpc-status", "")
+    known = code.isascii() and code.isdecimal() and int(code) in tuple(GrpcStatus)
+    return GrpcStatus(int(code)) if known else GrpcStatus.UNKNOWN, unquote(texts.get("grpc-message", ""))
+
+
+_UNIT_NS = {"H": 3_600_000_000_000, "M": 60_000_000_000, "S": 1_000_000_000, "m": 1_000_000, "u": 1_000, "n": 1}
+
+
+def _timeout_text(timeout_ns: int) -> str:
+    """In the finest unit that leaves 8 digits."""
+    for unit, unit_ns in reversed(_UNIT_NS.items()):
+        if timeout_ns < unit_ns * 100_000_000:
+            return f"{timeout_ns // unit_ns}{unit}"
+    return "99999999H"

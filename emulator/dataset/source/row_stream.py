@@ -198,8 +198,3 @@ def _spark_rows(between: _Between, columns: "pa.Schema") -> "pa.RecordBatch":
         **{name: [row[place] for row in rows] for place, name in enumerate(("table", "seq", "t_ns", "row"))},
     }
     return pa.RecordBatch.from_arrays([pa.array(values[field.name], field.type) for field in columns], schema=columns)
-
-
-def columns_of_row(row: str) -> Row:
-    """The columns of a row from the column `row` of the stream."""
-    return tuple(orjson.loads(row))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from hpack import HeaderTuple, NeverIndexedHeaderTuple
 
@@ -94,22 +94,6 @@ def metadata_bytes(headers: Headers) -> int:
     return sum(len(name) + len(value) + 32 for name, value in headers)
 
 
-def call_headers(head: CallHead) -> list[HeaderTuple]:
-    """What a client sends before its messages."""
-    timeout = [] if head.timeout_ns is None else [("grpc-timeout", _timeout_text(head.timeout_ns))]
-    pairs = [
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":path", f"/{head.path}"),
-        (":authority", head.authority),
-        ("te", "trailers"),
-        ("content-type", CONTENT_TYPE),
-        *timeout,
-        *head.metadata.items(),
-    ]
-    return [HeaderTuple(name, value) for name, value in pairs]
-
-
 def response_headers() -> tuple[HeaderTuple, ...]:
     """What a server sends before its messages."""
     return _RESPONSE
@@ -136,14 +120,6 @@ def refusal_headers(refused: CallRefusedError) -> list[HeaderTuple]:
     ]
 
 
-def read_trailers(headers: Headers) -> tuple[GrpcStatus, str]:
-    """How a call has ended, as its client reads it."""
-    texts = {_ascii(name): _ascii(value) for name, value in headers}
-    code = texts.get("grpc-status", "")
-    known = code.isascii() and code.isdecimal() and int(code) in tuple(GrpcStatus)
-    return GrpcStatus(int(code)) if known else GrpcStatus.UNKNOWN, unquote(texts.get("grpc-message", ""))
-
-
 def too_much_metadata() -> tuple[HeaderTuple, ...]:
     """The answer to a call with more metadata than allowed."""
     return (HeaderTuple(":status", "431"),)
@@ -156,14 +132,6 @@ def _timeout_ns(text: str | None) -> int | None:
     if found is None:
         raise CallRefusedError(None, GrpcStatus.INTERNAL, f"not a timeout: {text}")
     return int(found[1]) * _UNIT_NS[found[2]]
-
-
-def _timeout_text(timeout_ns: int) -> str:
-    """In the finest unit that leaves 8 digits."""
-    for unit, unit_ns in reversed(_UNIT_NS.items()):
-        if timeout_ns < unit_ns * 100_000_000:
-            return f"{timeout_ns // unit_ns}{unit}"
-    return "99999999H"
 
 
 def _ascii(text: bytes) -> str:
