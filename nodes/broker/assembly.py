@@ -49,7 +49,7 @@ from nodes.broker.registration.registration import NameserverRegistration
 from nodes.broker.registration.topic_routes import TopicRouteInfoManager
 from nodes.broker.requests.request_executors import RequestExecutors
 from nodes.broker.shared import Log, Shared
-from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE, MemberGroup
+from nodes.broker.tables.group.member_group import MemberGroup
 from nodes.broker.tables.store.transaction_messages import HALF_TOPIC
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.broker.tables.timer.timer_messages import TIMER_TOPIC
@@ -57,7 +57,7 @@ from nodes.broker.timer.recall_message import RecallMessage
 from nodes.broker.timer.timer_message_store import TimerMessageStore
 from nodes.broker.transactions.transactions import Transactions
 from nodes.protocol.acl_signature import signed
-from nodes.protocol.names import SCHEDULE_TOPIC
+from nodes.protocol.names import SCHEDULE_TOPIC, VIP_PORT_DISTANCE
 from nodes.rpc.client import RpcClient, Sign
 from nodes.rpc.nameservers import Nameservers
 from nodes.rpc.server import RpcServer, Wake

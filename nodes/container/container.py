@@ -20,6 +20,7 @@ from nodes.protocol.command import Command
 from nodes.protocol.headers_admin import GetBrokerConfigResponseHeader
 from nodes.protocol.headers_container import AddBrokerRequestHeader, RemoveBrokerRequestHeader
 from nodes.protocol.json_text import to_json
+from nodes.protocol.names import VIP_PORT_DISTANCE
 from nodes.protocol.registry import decode_header
 from nodes.rpc.client import RpcClient
 from nodes.rpc.nameservers import Nameservers
@@ -27,7 +28,6 @@ from nodes.rpc.server import Handlers, InTask, RpcServer
 from nodes.rpc.typed import success
 from nodes.values import frozen
 
-_VIP_PORT_DISTANCE = 2
 BLACK_LIST = ("brokerConfigPaths", "rocketmqHome", "configBlackList", "brokerConfigPath", "listenPort")
 """RocketMQ's own list with what its option `configBlackList` adds, and the port, which is bound already."""
 MakeBroker = Callable[[Host, BrokerFile, Shared], Broker]
@@ -114,7 +114,7 @@ class BrokerContainer:
 
     def _ports(self) -> tuple[int, ...]:
         port = self._config.listen_port
-        return (port, port - _VIP_PORT_DISTANCE)
+        return (port, port - VIP_PORT_DISTANCE)
 
     def _handlers(self) -> Handlers:
         return {

@@ -116,12 +116,16 @@ def is_sys_consumer_group(group: str) -> bool:
     return group.startswith(SYSTEM_GROUP_PREFIX)
 
 
+VIP_PORT_DISTANCE = 2
+"""How far below its port a broker listens for what is urgent."""
+
+
 def broker_vip_channel(address: str, *, is_change: bool) -> str:
     """The VIP address of a broker, or its normal one if the VIP channel is disabled."""
     if not is_change:
         return address
     ip, port = address.rsplit(":", 1)
-    return f"{ip}:{int(port) - 2}"
+    return f"{ip}:{int(port) - VIP_PORT_DISTANCE}"
 
 
 def validate_topic(topic: str | None) -> ValidateTopicResult:

@@ -25,7 +25,8 @@ from nodes.proxy.broker_calls import DEFAULT_TIMEOUT_MS, MQClientAPIFactory, bro
 from nodes.proxy.metadata_service import MetadataService
 from nodes.proxy.tables.errors import OK, CallError, ProxyExceptionError
 from nodes.proxy.tables.route_view import AddressableQueue
-from nodes.proxy.tables.topic_types import TopicMessageType, require_type, type_of_message
+from nodes.proxy.tables.topic_types import TopicMessageType, type_of_message
+from nodes.proxy.tables.validation import require_type
 from nodes.proxy.topic_route_service import TopicRouteService
 from nodes.proxy.transaction_service import TransactionService
 from nodes.values import frozen

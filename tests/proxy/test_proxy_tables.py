@@ -11,8 +11,8 @@ from nodes.protocol.v2.enums import Code, MessageType
 from nodes.proxy.tables.cache import RefreshingCache
 from nodes.proxy.tables.errors import CallError, status_of_all
 from nodes.proxy.tables.receipt_handle import decode_receipt_handle
-from nodes.proxy.tables.topic_types import TopicMessageType, require_type, type_of_message
-from nodes.proxy.tables.validation import message_properties, validate_consumer_group, validate_topic
+from nodes.proxy.tables.topic_types import TopicMessageType, type_of_message
+from nodes.proxy.tables.validation import message_properties, require_type, validate_consumer_group, validate_topic
 from support.every_case import each_case, holds_for_each
 
 CONFIG = ProxyConfig()

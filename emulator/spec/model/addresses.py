@@ -7,7 +7,6 @@ import attrs
 from emulator.acts.act import ContainedBroker, Places
 from emulator.spec.model.networks import AddressTranslation
 from emulator.spec.model.scenario import ADDRESS_SERVER, ADMINISTRATOR, PROXY, Scenario
-from nodes.broker.tables.group.member_group import VIP_PORT_DISTANCE
 from nodes.config import NameserverConfig
 from nodes.config.container import CONTAINER_PORT
 from nodes.config.controller import CONTROLLER_PORT
@@ -15,6 +14,7 @@ from nodes.config.nameserver import ADDRESS_SERVER_PORT, WS_DOMAIN_NAME
 from nodes.config.statefulset import API_PORT
 from nodes.protocol.acl_signature import SessionCredentials
 from nodes.protocol.headers_container import RemoveBrokerRequestHeader
+from nodes.protocol.names import VIP_PORT_DISTANCE
 
 _NAMESERVERS, _BROKERS, _CONSUMERS, _PRODUCERS, _APIS, _LEASES, _SCALERS, _NEWCOMERS = 1, 2, 10, 100, 190, 191, 192, 200
 _ADMINISTRATORS, _ADDRESS_SERVERS = 193, 194

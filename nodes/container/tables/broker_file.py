@@ -7,12 +7,12 @@ from nodes.config.text import from_lines, to_lines, updated, values_of
 from nodes.container.tables.brokers import BrokerOfContainer
 from nodes.fields import FieldError
 from nodes.protocol.model import MASTER_ID
+from nodes.protocol.names import VIP_PORT_DISTANCE
 from nodes.values import frozen
 
 SLAVE = "SLAVE"
 _LISTEN_PORT = 6_888
 """RocketMQ's default, of files that name no port."""
-_VIP_PORT_DISTANCE = 2
 
 
 class RefusedBrokerError(Exception):
@@ -40,7 +40,7 @@ class BrokerFile:
 
     def ports(self) -> tuple[int, ...]:
         """Its port, the VIP port, and the one for replication."""
-        return (self.config.listen_port, self.config.listen_port - _VIP_PORT_DISTANCE, self.ha_listen_port)
+        return (self.config.listen_port, self.config.listen_port - VIP_PORT_DISTANCE, self.ha_listen_port)
 
 
 def read_broker_file(text: str, host_name: str) -> BrokerFile:

@@ -1,8 +1,7 @@
 """Types of topics and of messages: a topic takes messages of its type.
 
 Mirrors:
-    `org.apache.rocketmq.common.attribute.TopicMessageType`,
-    `org.apache.rocketmq.proxy.processor.validator.DefaultTopicMessageTypeValidator`.
+    `org.apache.rocketmq.common.attribute.TopicMessageType`.
 """
 
 from collections.abc import Mapping
@@ -16,8 +15,7 @@ from nodes.protocol.properties import (
     TIMER_DELIVER_MS,
     TRANSACTION_PREPARED,
 )
-from nodes.protocol.v2.enums import Code, MessageType
-from nodes.proxy.tables.errors import ProxyExceptionError
+from nodes.protocol.v2.enums import MessageType
 
 MESSAGE_TYPE_ATTRIBUTE = "message.type"
 _TIMED = (DELAY_TIME_LEVEL, TIMER_DELIVER_MS, TIMER_DELAY_SEC, TIMER_DELAY_MS)
@@ -57,16 +55,3 @@ def type_of_message(properties: Mapping[str, str]) -> TopicMessageType:
     if any(name in properties for name in _TIMED):
         return TopicMessageType.DELAY
     return TopicMessageType.FIFO if SHARDING_KEY in properties else TopicMessageType.NORMAL
-
-
-def require_type(expected: TopicMessageType, actual: TopicMessageType) -> None:
-    """Refuse a message of another type than its topic's.
-
-    Raises:
-        CallError: it is.
-    """
-    if expected not in (actual, TopicMessageType.MIXED):
-        raise ProxyExceptionError(
-            Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
-            f"TopicMessageType validate failed, the expected type is {expected}, but actual type is {actual}",
-        )

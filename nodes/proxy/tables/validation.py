@@ -29,7 +29,8 @@ from nodes.protocol.properties import (
 )
 from nodes.protocol.v2.definition import Message, Resource, SystemProperties
 from nodes.protocol.v2.enums import Code, MessageType
-from nodes.proxy.tables.errors import CallError
+from nodes.proxy.tables.errors import CallError, ProxyExceptionError
+from nodes.proxy.tables.topic_types import TopicMessageType
 
 _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
 _ALLOWED = "^[%|a-zA-Z0-9_-]+$"
@@ -131,6 +132,22 @@ def message_properties(
         properties[BORN_HOST] = born_host
     properties[BORN_TIMESTAMP] = str(system.born_timestamp_ms)
     return properties
+
+
+def require_type(expected: TopicMessageType, actual: TopicMessageType) -> None:
+    """Refuse a message of another type than its topic's.
+
+    Raises:
+        ProxyExceptionError: it is.
+
+    Mirrors:
+        `org.apache.rocketmq.proxy.processor.validator.DefaultTopicMessageTypeValidator`.
+    """
+    if expected not in (actual, TopicMessageType.MIXED):
+        raise ProxyExceptionError(
+            Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
+            f"TopicMessageType validate failed, the expected type is {expected}, but actual type is {actual}",
+        )
 
 
 def _delay_level(levels: str, delay_ms: int) -> int:

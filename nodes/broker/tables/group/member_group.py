@@ -15,9 +15,9 @@ from nodes.protocol.headers import (
     RegisterBrokerResponseHeader,
 )
 from nodes.protocol.model import MASTER_ID
+from nodes.protocol.names import VIP_PORT_DISTANCE
 from nodes.values import frozen
 
-VIP_PORT_DISTANCE = 2
 """Distance from a broker's port down to its VIP port."""
 
 # Effects, carried out by a flow
