@@ -13,6 +13,7 @@ import trio
 from emulator.base.chance import named_stream
 from emulator.base.errors import unwrap_group
 from emulator.guests.acceptors import GuestAcceptors
+from emulator.machine.flow_tasks import FlowTasks
 from emulator.machine.world import Stopwatch, World
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint, Listener
@@ -119,7 +120,7 @@ class HostProcess:
         self._ports: dict[int, Listener] = {}
         self._acceptors: dict[int, GuestAcceptors] = {}
         self._cancel = trio.CancelScope()
-        self._nursery: trio.Nursery | None = None
+        self._tasks: FlowTasks | None = None
         self._not_yet_begun: list[tuple[Callable[[], Awaitable[object]], str]] = []
         """(flow, name) to start once the main task runs."""
         self._source = NodeIdentity(machine.name, machine.role, incarnation)
@@ -157,11 +158,10 @@ class HostProcess:
         """Run a flow as a task of this process."""
         if not self.alive:
             return
-        begin = partial(flow, *args)
-        if self._nursery is None:
-            self._not_yet_begun.append((begin, name))
+        if self._tasks is None:
+            self._not_yet_begun.append((partial(flow, *args), name))
         else:
-            self._nursery.start_soon(begin, name=f"{self.name}/{name}")
+            self._tasks.start_soon(flow, args, f"{self.name}/{name}")
 
     def listen(self, port: int, handler: ChannelHandler) -> None:
         """Accept connections on a port.
@@ -310,7 +310,7 @@ class HostProcess:
         try:
             with self._cancel:
                 async with trio.open_nursery() as nursery:
-                    self._nursery = nursery
+                    self._tasks = FlowTasks(nursery)
                     for begin, name in self._not_yet_begun:
                         self.start_soon(begin, name=name)
                     self._not_yet_begun.clear()

@@ -21,6 +21,7 @@ _BUSY_NS_MAX = 100_000_000
 """How long, of the wall's time, tasks wait for idleness while guests keep the cluster busy, in `live`."""
 _BUSY_NS_MIN = 1_000_000
 """How long the next ones wait if it has been as busy as that already."""
+_PASSES_PER_LOOK = 16
 _TURNS_PER_PASS = 64
 """Turns of the hub in a row before trio looks at the machine again, where Ctrl-C arrives."""
 
@@ -34,8 +35,9 @@ class Drive:
     lingers: Callable[[], bool] = lambda: False
     """Whether to look outside again at once, in place of sleeping until the next instant."""
     keep_up: Callable[[], float] = lambda: math.inf
-    """Called in every pass of trio, for what has to happen in wall time and is nothing to the emulation; returns after
-    how many wall seconds it must be called again, even if no task can run."""
+    """Called as trio goes on, in every pass in `live` and in every sixteenth in virtual time, for what has to happen in
+    wall time and is nothing to the emulation; returns after how many wall seconds it must be called again, even if no
+    task can run."""
     on_deadlock: Callable[[], None] = lambda: None
     """Called in virtual time when no task can run and no timer is set."""
 
@@ -55,6 +57,7 @@ class EmulatedClock(trio.abc.Clock):
         self._drive = drive
         self._turn = drive.turn if rate is None else self._turn_once
         self._keep_up = drive.keep_up
+        self._passes = 0
         self._turning = False
         """Whether a turn goes on, in `live`; in virtual time no turn begins while another one goes on."""
         self._rate = rate
@@ -105,7 +108,9 @@ class EmulatedClock(trio.abc.Clock):
         elif self._rate is not None:
             self._follow_wall(self._rate)
             self._turn()
-        self._keep_up()
+        self._passes += 1
+        if self._rate is not None or not self._passes % _PASSES_PER_LOOK:
+            self._keep_up()
         return self._timeline.now_ns / NS_PER_S
 
     def deadline_to_sleep_time(self, deadline: float) -> float:

@@ -31,9 +31,7 @@ _PASSES_PER_LOOK = 16
 class _CreationOrder:
     """Replaces trio's random source: trio has sorted the batch and pops it from its end."""
 
-    @staticmethod
-    def shuffle(batch: list[Any]) -> None:
-        batch.reverse()
+    shuffle = staticmethod(list.reverse)  # no function of ours: each pass would call it
 
     @staticmethod
     def random() -> float:
@@ -71,14 +69,15 @@ class _RareLooks:
     def __init__(self, manager: Any) -> None:
         self._manager = manager
         self._skipped = 0
-        self.process_events = manager.process_events  # the other one of each pass, so not by `__getattr__`
+        self.process_events = bool  # what was seen is processed at once, and no function of ours is called in each pass
 
     def get_events(self, timeout_s: float) -> Any:
         if timeout_s <= 0 and self._skipped < _PASSES_PER_LOOK - 1:
             self._skipped += 1
-            return ()
-        self._skipped = 0
-        return self._manager.get_events(timeout_s)
+        else:
+            self._skipped = 0
+            self._manager.process_events(self._manager.get_events(timeout_s))
+        return ()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._manager, name)
