@@ -18,10 +18,10 @@ from nodes.protocol.call_signature import authorization_of, date_time_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
-from nodes.protocol.registry import EXCHANGES, decode_body, decode_header
+from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_header
+from nodes.protocol.v2.service import encode_message
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import RemotingError, RemotingTimeoutError
-from nodes.rpc.typed import invoke
 from nodes.units import NS_PER_MS
 
 UNAVAILABLE, DEADLINE_EXCEEDED = 14, 4
@@ -86,10 +86,13 @@ class GrpcChannel:
         Raises:
             CallFailedError: there is no connection, no answer in time, or the answer is a status of gRPC.
         """
-        address = await self._connected()
+        address = self.address
+        if address is None or self._rpc.channel(address) is None:
+            address = await self._connected()
         header = CallMetadataHeader(self._client_id, "JAVA", "5.0.8", timeout_ms, *self._signature())
         try:
-            answer = await invoke(self._rpc, address, code, header, request, timeout_ms=timeout_ms)  # type: ignore[arg-type]
+            body = encode_message(request)
+            answer = await self._rpc.call(address, int(code), encode_header(header), body, timeout_ms=timeout_ms)
         except RemotingTimeoutError:
             text = f"deadline exceeded after {timeout_ms} ms"
             raise CallFailedError(DEADLINE_EXCEEDED, text) from None
@@ -116,13 +119,11 @@ class GrpcChannel:
         return authorization_of(self._credentials, date_time), date_time
 
     async def _connected(self) -> str:
-        """The proxy with an open connection; connects if there is none.
+        """Connect with a proxy, unless another call has done so meanwhile.
 
         Raises:
             CallFailedError: no proxy can be reached, or the pause after the last attempt is not over.
         """
-        if self.address is not None and self._rpc.channel(self.address) is not None:
-            return self.address
         async with self._connecting:
             if self.address is not None and self._rpc.channel(self.address) is not None:
                 return self.address

@@ -11,12 +11,12 @@ from typing import Any
 from nodes.broker.tables.auth.errors import AuthError
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import Command
+from nodes.protocol.command import NO_FIELDS, Command
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
-from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_body, encode_header
+from nodes.protocol.registry import EXCHANGES, decode_body, decode_header, encode_header
 from nodes.protocol.v2.definition import Status
 from nodes.protocol.v2.enums import Code
-from nodes.protocol.v2.service import TelemetryCommand
+from nodes.protocol.v2.service import TelemetryCommand, encode_message
 from nodes.proxy.ack_message_activity import AckMessageActivity
 from nodes.proxy.auth_pipelines import RequestPipeline
 from nodes.proxy.call_pools import CallPools
@@ -80,7 +80,10 @@ class GrpcMessagingApplication:
         sent: Any = decode_body(exchange.request_body, request.body)
         try:
             context = await self._checked(channel, code, request, sent)
-            response = await self._pools.run(code, partial(method, context, sent))
+            if self._pools.is_off:
+                response = await method(context, sent)
+            else:
+                response = await self._pools.run(code, partial(method, context, sent))
         except CallError as error:
             response = exchange.response_body(error.status)
         return _answer(request, response)
@@ -118,8 +121,8 @@ def _answer(request: Command, response: Any) -> Command:
     """The answer of a call; one that is refused has the code and the message of its status, as the trace shows it."""
     status: Status = response.status
     if status.code in _SERVED:
-        return success(request, body=response)
-    return request.answer(int(status.code), status.message, body=encode_body(response))
+        return request.answer(0, None, NO_FIELDS, encode_message(response))
+    return request.answer(int(status.code), status.message, body=encode_message(response))
 
 
 def grpc_error(request: Command, grpc_status: int, description: str) -> Command:

@@ -144,7 +144,7 @@ class ClientActivity:
         if settings.publishing is None and settings.subscription is not None:
             name = "" if settings.subscription.group is None else settings.subscription.group.name
             group = await self._metadata.subscription_group_config(name)
-        return self._clients.settings.merged(settings, group)
+        return self._clients.settings.merged_of(client_id, settings, group)
 
     # --- the end -----------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ Mirrors:
     `org.apache.rocketmq.client.java.impl.consumer.SubscriptionLoadBalancer`.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 
 from nodes.protocol.java import as_long
 from nodes.protocol.v2.definition import Endpoints, MessageQueue
@@ -36,7 +36,7 @@ def take_message_queue_by_message_group(queues: tuple[MessageQueue, ...], group:
 
 
 def take_message_queues(
-    queues: tuple[MessageQueue, ...], first: int, excluded: Container[Endpoints], maximum: int
+    queues: tuple[MessageQueue, ...], first: int, excluded: Collection[Endpoints], maximum: int
 ) -> tuple[MessageQueue, ...]:
     """The queues of a send's attempts: of brokers with different names, from an index on.
 
@@ -46,8 +46,10 @@ def take_message_queues(
         excluded: endpoints that have failed; if there are no others, these are taken.
         maximum: how many at most.
     """
-    ring = [queues[(first + step) % len(queues)] for step in range(len(queues))]
-    for candidates in ([queue for queue in ring if queue.broker.endpoints not in excluded], ring):
+    begin = first % len(queues)
+    ring = (*queues[begin:], *queues[:begin])
+    usable = [queue for queue in ring if queue.broker.endpoints not in excluded] if excluded else ring
+    for candidates in (usable, ring):
         by_name: dict[str, MessageQueue] = {}
         for queue in candidates:
             if len(by_name) < maximum:

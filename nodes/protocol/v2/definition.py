@@ -57,7 +57,7 @@ class Address:
     port: int = 0
 
 
-@frozen
+@frozen(cache_hash=True)
 class Endpoints:
     """The addresses of proxies."""
 

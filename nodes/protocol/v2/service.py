@@ -3,6 +3,7 @@
 An answer to ReceiveMessage is a stream of one status, messages and an instant; here it is one value.
 """
 
+from nodes.protocol.body_codec import encode_shared_body
 from nodes.protocol.v2.definition import (
     Assignment,
     Endpoints,
@@ -284,3 +285,20 @@ class TelemetryCommand:
     recover_orphaned_transaction_command: RecoverOrphanedTransactionCommand | None = None
     print_thread_stack_trace_command: PrintThreadStackTraceCommand | None = None
     verify_message_command: VerifyMessageCommand | None = None
+
+
+_SHORT_BYTES_MAX = 1024 * 1024
+_SHORT = (AckMessageRequest, AckMessageResponse, ReceiveMessageRequest, SendMessageResponse)
+
+
+def encode_message(value: object) -> bytes:
+    """A request or an answer as the body of a frame, for `decode_body`; no one may change it afterwards.
+
+    Bytes are made of it where a carrier wants bytes, and where it may be too long for a frame.
+    """
+    match value:
+        case SendMessageRequest() | ReceiveMessageResponse():
+            is_short = sum([len(message.body) for message in value.messages]) <= _SHORT_BYTES_MAX
+        case _:
+            is_short = value.__class__ in _SHORT
+    return encode_shared_body(value, is_short=is_short)

@@ -5,6 +5,7 @@ Mirrors:
 """
 
 from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
 
 import attrs
 
@@ -18,6 +19,8 @@ from nodes.values import frozen
 _SEPARATOR = " "
 _WORDS_MIN = 8
 NO_COMMIT_LOG_OFFSET = -1
+_HANDLES_MAX = 1_024
+"""Handles that need not be read again: a proxy reads each when it hands the message out, and when that is answered."""
 
 
 @frozen
@@ -67,6 +70,7 @@ class ReceiptHandle:
         return self.broker_name, self.queue_id, self.offset
 
 
+@lru_cache(maxsize=_HANDLES_MAX)
 def decode_receipt_handle(text: str) -> ReceiptHandle:
     """Read a handle.
 

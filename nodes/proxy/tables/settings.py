@@ -26,6 +26,7 @@ RETRY_BACKOFF_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600
 CONSUMERS = (ClientType.PUSH_CONSUMER, ClientType.SIMPLE_CONSUMER)
 _METRIC_OFF = Metric(on=False)
 _MS_PER_S = 1_000
+_RETRY_BACKOFF = CustomizedBackoff(tuple(delay_s * _MS_PER_S for delay_s in RETRY_BACKOFF_S))
 
 
 class ClientSettings:
@@ -34,6 +35,8 @@ class ClientSettings:
     def __init__(self, config: ProxyConfig) -> None:
         self._config = config
         self._raw: dict[str, Settings] = {}
+        self._merged: dict[str, tuple[Settings, SubscriptionGroupConfig | None, Settings]] = {}
+        """Client id -> what was merged last, and the result: each call of a consumer asks for it."""
 
     @property
     def raw(self) -> Mapping[str, Settings]:
@@ -48,7 +51,17 @@ class ClientSettings:
 
     def remove(self, client_id: str) -> Settings | None:
         """Forget a client; returns what it had reported."""
+        self._merged.pop(client_id, None)
         return self._raw.pop(client_id, None)
+
+    def merged_of(self, client_id: str, settings: Settings, group: SubscriptionGroupConfig | None) -> Settings:
+        """As `merged`, for a client that has reported these settings."""
+        known = self._merged.get(client_id)
+        if known is not None and known[0] is settings and known[1] is group:
+            return known[2]
+        merged = self.merged(settings, group)
+        self._merged[client_id] = settings, group, merged
+        return merged
 
     def merged(self, settings: Settings, group: SubscriptionGroupConfig | None) -> Settings:
         """The settings that a client gets.
@@ -107,7 +120,6 @@ def _with_defaults(settings: Settings, subscription: Subscription, config: Proxy
 
 def _with_group(settings: Settings, group: SubscriptionGroupConfig, config: ProxyConfig) -> Settings:
     """The settings of a consumer with those of its group."""
-    backoff = CustomizedBackoff(tuple(delay_s * _MS_PER_S for delay_s in RETRY_BACKOFF_S))
     return attrs.evolve(
         settings,
         subscription=attrs.evolve(
@@ -116,5 +128,5 @@ def _with_group(settings: Settings, group: SubscriptionGroupConfig, config: Prox
             long_polling_timeout_ms=config.grpc_client_consumer_max_long_polling_timeout_millis,
             fifo=group.consume_message_orderly,
         ),
-        backoff_policy=RetryPolicy(group.retry_max_times + 1, customized_backoff=backoff),
+        backoff_policy=RetryPolicy(group.retry_max_times + 1, customized_backoff=_RETRY_BACKOFF),
     )
