@@ -19,6 +19,7 @@ from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.pop.consumer_records import PopConsumerStore, decode_pop_records, encode_pop_records
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, encode_delay_offsets
+from nodes.broker.tables.timer.timer_log import encode_timer_metrics
 from nodes.broker.tables.timer.timer_store import TimerStore
 from nodes.protocol.bodies import DelayOffsetSerializeWrapper
 from nodes.protocol.model import Message
@@ -103,7 +104,7 @@ def persist_timer(broker: BrokerContext, wheel: TimerStore) -> None:
 
 def persist_timer_metrics(broker: BrokerContext, wheel: TimerStore) -> None:
     """Write how many timed messages each topic has."""
-    broker.host.disk.write(TIMER_METRICS_FILE, wheel.metrics.encode())
+    broker.host.disk.write(TIMER_METRICS_FILE, partial(encode_timer_metrics, wheel.metrics.wrapper()))
 
 
 def persist_pop_records(broker: BrokerContext, table: PopConsumerStore) -> None:

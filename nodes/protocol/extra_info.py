@@ -9,6 +9,7 @@ Mirrors:
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from nodes.protocol.java import java_split
@@ -22,6 +23,8 @@ POP_ORDER_REVIVE_QUEUE = 999
 _WORD = " "
 _ENTRY = ";"
 _OFFSET = ","
+_HANDLES_MAX = 1_024
+"""Handles that need not be read again: client and broker look into each one several times, soon after the pop."""
 T = TypeVar("T")
 
 
@@ -43,52 +46,52 @@ class RetryMark(StrEnum):
 
 @frozen
 class ExtraInfo:
-    """The handle of one message, or of all messages that one pop took from a queue."""
+    """The handle of one message, or of all messages that one pop took from a queue; each number is read once."""
 
     words: tuple[str, ...]
     """Start offset, pop time, invisible time, revive queue, mark of retry, broker name, queue id, offset."""
 
-    @property
+    @cached_property
     def ck_queue_offset(self) -> int:
         """The offset that the check point begins with."""
-        return _number(self._word(0, "getCkQueueOffset"), int64_of)
+        return self._read(0, "getCkQueueOffset", int64_of)
 
-    @property
+    @cached_property
     def pop_time_ms(self) -> int:
         """When the message was popped, on the clock of the broker."""
-        return _number(self._word(1, "getPopTime"), int64_of)
+        return self._read(1, "getPopTime", int64_of)
 
-    @property
+    @cached_property
     def invisible_time_ms(self) -> int:
         """How long no one else gets it."""
-        return _number(self._word(2, "getInvisibleTime"), int64_of)
+        return self._read(2, "getInvisibleTime", int64_of)
 
-    @property
+    @cached_property
     def revive_qid(self) -> int:
         """The queue of the revive topic in which the check point stands."""
-        return _number(self._word(3, "getReviveQid"), int32_of)
+        return self._read(3, "getReviveQid", int32_of)
 
-    @property
+    @cached_property
     def retry(self) -> str:
         """The mark of retry."""
         return self._word(4, "getRetry")
 
-    @property
+    @cached_property
     def broker_name(self) -> str:
         """The owner of the message."""
         return self._word(5, "getBrokerName")
 
-    @property
+    @cached_property
     def queue_id(self) -> int:
         """The queue of the message."""
-        return _number(self._word(6, "getQueueId"), int32_of)
+        return self._read(6, "getQueueId", int32_of)
 
-    @property
+    @cached_property
     def queue_offset(self) -> int:
         """The offset of the message."""
-        return _number(self._word(7, "getQueueOffset"), int64_of)
+        return self._read(7, "getQueueOffset", int64_of)
 
-    @property
+    @cached_property
     def is_order(self) -> bool:
         """Whether it was popped in order, and so has no check point."""
         return self.revive_qid == POP_ORDER_REVIVE_QUEUE
@@ -101,12 +104,20 @@ class ExtraInfo:
             case _:
                 return topic
 
+    def _read(self, place: int, requested: str, number_of: Callable[[str], int]) -> int:
+        word = self.words[place] if place < len(self.words) else self._word(place, requested)
+        try:
+            return number_of(word)
+        except ValueError as error:
+            raise _no_number(word) from error
+
     def _word(self, place: int, requested: str) -> str:
         if place >= len(self.words):
             raise ExtraInfoError(f"{requested} fail, extraInfoStrs length {len(self.words)}")
         return self.words[place]
 
 
+@lru_cache(maxsize=_HANDLES_MAX)
 def parse_extra_info(text: str | None) -> ExtraInfo:
     """A handle from its text; nothing is checked yet.
 
@@ -134,15 +145,16 @@ def build_extra_info(
         topic: that was popped from, with the prefix of retry if it has one.
         queue_offset: of the message; None: for all messages of the pop.
     """
-    words = (ck_queue_offset, pop_time_ms, invisible_time_ms, revive_qid, retry_mark(topic), broker_name, queue_id)
-    return _WORD.join(str(word) for word in (*words, *(() if queue_offset is None else (queue_offset,))))
+    mark = retry_mark(topic)
+    words = f"{ck_queue_offset} {pop_time_ms} {invisible_time_ms} {revive_qid} {mark} {broker_name} {queue_id}"
+    return words if queue_offset is None else f"{words} {queue_offset}"
 
 
 def retry_mark(topic: str) -> RetryMark:
     """What kind of topic it is, as far as its name reports: a retry topic with a plus anywhere counts as V2."""
-    if is_pop_retry_topic_v2(topic):
-        return RetryMark.V2
-    return RetryMark.V1 if topic.startswith(RETRY_TOPIC_PREFIX) else RetryMark.NORMAL
+    if not topic.startswith(RETRY_TOPIC_PREFIX):
+        return RetryMark.NORMAL
+    return RetryMark.V2 if is_pop_retry_topic_v2(topic) else RetryMark.V1
 
 
 def real_topic(topic: str, group: str, retry: str) -> str:
@@ -256,4 +268,8 @@ def _number(word: str, number_of: Callable[[str], int]) -> int:
     try:
         return number_of(word)
     except ValueError as error:
-        raise NumberFormatError(f'For input string: "{word}"') from error
+        raise _no_number(word) from error
+
+
+def _no_number(word: str) -> NumberFormatError:
+    return NumberFormatError(f'For input string: "{word}"')

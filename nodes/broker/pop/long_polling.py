@@ -133,11 +133,15 @@ class PopLongPollingService:
 
     def on_message_arrived(self, topic: str, queue_id: int) -> None:
         """Carry out requests because of the messages that a queue has got, one after the other."""
+        if not self._table.is_waited_for(topic):
+            return
         store, queue = self._broker.store, (topic, queue_id)
         begin, end = self._checked.get(queue, 0), store.max_offset(topic, queue_id)
         self._checked[queue] = end
         for message in store.messages(topic, queue_id, begin, end - begin):
-            self._wake_all(list(self._table.message_arriving(topic, queue_id, message.queue_offset, message)))
+            woken = list(self._table.message_arriving(topic, queue_id, message.queue_offset, message))
+            if woken:
+                self._wake_all(woken)
 
     def _watch(self, topic: str, group: str) -> None:
         """From now on look at the messages of a topic and of its retry topic."""

@@ -1,5 +1,7 @@
 """Pops: messages of the retry topic and of the normal one, or a request that is held."""
 
+from functools import lru_cache
+
 import attrs
 
 from nodes.broker.clients.denied_beliefs import Denial, DeniedBeliefs
@@ -13,6 +15,7 @@ from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.pop.polling import PollingResult
 from nodes.broker.tables.store.message_filter import filter_refusal, matcher
+from nodes.broker.tables.store.message_store import PULL_BYTES_MAX
 from nodes.filter.filter_api import SUB_ALL, TAG, build
 from nodes.host import Channel
 from nodes.protocol import headers_pop as headers
@@ -134,21 +137,17 @@ class PopMessage:
             RequestRefusedError: the expression cannot be read.
         """
         broker, group = self._broker, header.consumer_group
-        kind = header.exp_type if header.exp else TAG
-        try:
-            built = build(header.topic, header.exp or SUB_ALL, kind)
-            refusal = filter_refusal(built, enable_property_filter=True)
-            retry = build_pop_retry_topic(header.topic, group, v2=broker.config.enable_retry_topic_v2)
-            of_retry = build(retry, SUB_ALL, kind)
-        except ValueError:
-            refusal = ResponseCode.SUBSCRIPTION_PARSE_FAILED, ""
-        if refusal is not None:
+        retry = build_pop_retry_topic(header.topic, group, v2=broker.config.enable_retry_topic_v2)
+        subscriptions = _subscriptions(header.topic, retry, header.exp, header.exp_type)
+        if subscriptions is None:
             remark = "parse the consumer's subscription failed"
             raise RequestRefusedError(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
         now_ms = broker.host.clock.now_ms()
-        for noted in (built, of_retry):
-            self._consumers.compensate_subscribe_data(group, attrs.evolve(noted, sub_version=now_ms))
-        return built if header.exp else None
+        for each in subscriptions:
+            expression = (each.topic, each.sub_string, each.tags_set, each.code_set)
+            noted = SubscriptionData(*expression, now_ms, each.expression_type)
+            self._consumers.compensate_subscribe_data(group, noted)
+        return subscriptions[0] if header.exp else None
 
     def _next_revive_qid(self, *, is_order: bool) -> int:
         """The queue of the revive topic for a pop; each pop counts, also an empty one."""
@@ -186,7 +185,8 @@ class PopMessage:
         if pop.messages:
             if pop.rest_num > 0:
                 self.polling.notify(header.topic, pop.group, header.queue_id)
-            body = encode_shared_body(PullMessageResponseBody(tuple(pop.messages)))
+            is_short = pop.found_bytes <= PULL_BYTES_MAX
+            body = encode_shared_body(PullMessageResponseBody(tuple(pop.messages)), is_short=is_short)
         else:
             result = self.polling.hold(held, pop.matches)
             if result is PollingResult.POLLING_SUC:
@@ -206,3 +206,17 @@ class PopMessage:
             join_infos(pop.order_count_infos) if pop.is_order else None,
         )
         return held.request.answer(int(code), remark, encode_header(reported), body)
+
+
+@lru_cache(maxsize=256)
+def _subscriptions(
+    topic: str, retry: str, expression: str | None, expression_type: str | None
+) -> tuple[SubscriptionData, SubscriptionData] | None:
+    """The subscriptions of a pop to its topic and to its retry topic; None: the expression cannot be read."""
+    kind = expression_type if expression else TAG
+    try:
+        built, of_retry = build(topic, expression or SUB_ALL, kind), build(retry, SUB_ALL, kind)
+        refusal = filter_refusal(built, enable_property_filter=True)
+    except ValueError:
+        return None
+    return (built, of_retry) if refusal is None else None

@@ -25,18 +25,23 @@ class PopOffset:
         self._offsets = offsets
         self._orders = orders
 
-    def begin(self, topic: str, group: str, queue_id: int, init_mode: int) -> int:
-        """Where a pop begins; a group without offset gets one, and a reset that waits is carried out."""
-        offset = self._offsets.table.query_offset(group, topic, queue_id)
+    def begin(self, topic: str, group: str, queue_id: int, init_mode: int, key: str) -> int:
+        """Where a pop begins; a group without offset gets one, and a reset that waits is carried out.
+
+        Args:
+            key: of topic, group and queue id, `build_polling_key`.
+        """
+        table = self._offsets.table
+        offset = table.query_offset(group, topic, queue_id)
         if offset < 0:
             offset = self.init(topic, group, queue_id, init_mode)
-        reset = self._offsets.table.query_then_erase_reset_offset(group, topic, queue_id)
+        reset = table.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is not None:
             self._orders.clear_block(topic, group, queue_id)
-            self._buffer.clear_offset_queue(build_polling_key(topic, group, queue_id))
+            self._buffer.clear_offset_queue(key)
             self._offsets.commit(group, topic, queue_id, reset, "")
             return reset
-        return max(offset, self._in_memory(topic, group, queue_id))
+        return max(offset, self._buffer.get_latest_offset(key))
 
     def pulled(self, topic: str, group: str, queue_id: int) -> int:
         """The next offset in memory of a group whose pops are kept as records; below 0: there is none."""

@@ -7,7 +7,7 @@ from nodes.broker.tables.pop.queue_locks import UNUSED_EXPIRE_MS, PopQueueLocks,
 from nodes.protocol.names import build_polling_key
 from nodes.units import NS_PER_MS
 
-_CLEAN_INTERVAL_MS = 60_000
+_CLEAN_INTERVAL_NS = 60_000 * NS_PER_MS
 _SPIN_MS = 1
 GROUP_LOCK_TIMEOUT_MS = 120_000
 """A lock of a group and topic that was taken longer ago is forgotten; so long ago the group has gone offline."""
@@ -39,21 +39,22 @@ class QueueLocks:
         self._table = table
         self._key_of = key_of
         self._expire_ms = expire_ms
-        self._started_ns = broker.host.clock.monotonic_ns()
-        self._cleaned = 0
+        self._next_clean_ns = broker.host.clock.monotonic_ns() + _CLEAN_INTERVAL_NS
+        """When the thread looks next."""
 
     def start(self) -> None:
         """Begin to count minutes."""
-        self._started_ns = self._broker.host.clock.monotonic_ns()
+        self._next_clean_ns = self._broker.host.clock.monotonic_ns() + _CLEAN_INTERVAL_NS
 
     def try_lock(self, key: str) -> bool:
         """Take the lock of a queue, unless it is held."""
-        clock, period_ns = self._broker.host.clock, _CLEAN_INTERVAL_MS * NS_PER_MS
-        minutes, since_ns = divmod(clock.monotonic_ns() - self._started_ns, period_ns)
-        if minutes > self._cleaned:
-            self._cleaned = minutes
-            self._table.clean_unused_lock(clock.now_ms() - since_ns // NS_PER_MS, self._expire_ms)
-        return self._table.try_lock(key, clock.now_ms())
+        clock = self._broker.host.clock
+        now_ns, now_ms = clock.monotonic_ns(), clock.now_ms()
+        if now_ns >= self._next_clean_ns:
+            since_ns = (now_ns - self._next_clean_ns) % _CLEAN_INTERVAL_NS
+            self._next_clean_ns = now_ns - since_ns + _CLEAN_INTERVAL_NS
+            self._table.clean_unused_lock(now_ms - since_ns // NS_PER_MS, self._expire_ms)
+        return self._table.try_lock(key, now_ms)
 
     def unlock(self, key: str) -> None:
         """Give a lock back."""

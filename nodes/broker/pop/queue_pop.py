@@ -28,6 +28,14 @@ from nodes.protocol.properties import POP_CK
 _CORRECTED = (GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY)
 
 
+def _group_of(pop: "Pop") -> str:
+    return pop.header.consumer_group
+
+
+def _is_order(pop: "Pop") -> bool:
+    return bool(pop.header.order)
+
+
 @attrs.define(eq=False)
 class Pop:
     """A pop while its queues are read."""
@@ -39,21 +47,17 @@ class Pop:
     revive_qid: int
     matches: Callable[[Message], bool] | None
     messages: list[Message] = attrs.field(factory=list)
+    found_bytes: int = 0
+    """Size of these messages, as the log counts it."""
     rest_num: int = 0
     """Messages that wait behind those, in all queues that were visited."""
     start_offset_infos: list[str] = attrs.field(factory=list)
     msg_offset_infos: list[str] = attrs.field(factory=list)
     order_count_infos: list[str] = attrs.field(factory=list)
-
-    @property
-    def group(self) -> str:
-        """The group that pops."""
-        return self.header.consumer_group
-
-    @property
-    def is_order(self) -> bool:
-        """Whether queues are popped in order."""
-        return bool(self.header.order)
+    group: str = attrs.field(default=attrs.Factory(_group_of, takes_self=True), init=False)
+    """The group that pops."""
+    is_order: bool = attrs.field(default=attrs.Factory(_is_order, takes_self=True), init=False)
+    """Whether queues are popped in order."""
 
     @property
     def wanted(self) -> int:
@@ -92,28 +96,31 @@ class QueuePop:
     async def take(self, pop: Pop, topic: str, queue_id: int, *, is_retry: bool) -> None:
         """Take what the pop has room for; a queue that another pop reads is skipped."""
         lock_key = build_polling_key(topic, pop.group, queue_id)
-        offset = self._begin.look(topic, pop.group, queue_id, pop.header.init_mode)
         if not self._locks.try_lock(lock_key):
             if not pop.is_order:
-                pop.rest_num += self._behind(topic, queue_id, offset)
+                pop.rest_num += self._behind_look(pop, topic, queue_id)
             return
         try:
-            if self._has_too_many_in_flight(pop, topic, queue_id):
-                pop.rest_num += self._behind(topic, queue_id, offset)
+            if self._broker.config.enable_pop_message_threshold and self._has_too_many_in_flight(pop, topic, queue_id):
+                pop.rest_num += self._behind_look(pop, topic, queue_id)
             else:
-                await self._take_locked(pop, topic, queue_id, is_retry=is_retry)
+                await self._take_locked(pop, topic, queue_id, lock_key, is_retry=is_retry)
         finally:
             self._locks.unlock(lock_key)
 
-    async def _take_locked(self, pop: Pop, topic: str, queue_id: int, *, is_retry: bool) -> None:
+    async def _take_locked(self, pop: Pop, topic: str, queue_id: int, key: str, *, is_retry: bool) -> None:
         broker, header = self._broker, pop.header
-        offset = self._begin.begin(topic, pop.group, queue_id, header.init_mode)
+        offset = self._begin.begin(topic, pop.group, queue_id, header.init_mode, key)
         if pop.is_order:
             if self._orders.check_block(header.attempt_id, topic, pop.group, queue_id, header.invisible_time):
                 return
             self._in_flight.clear_queue(topic, pop.group, queue_id)
+        behind = broker.store.max_offset(topic, queue_id) - offset
         if pop.wanted <= 0:
-            pop.rest_num += self._behind(topic, queue_id, offset)
+            pop.rest_num += behind
+            return
+        if offset and not behind:  # most queues, most of the time: a read would find as much, at ten times the cost
+            broker.stats.store.missed(broker.host.clock.now_ms())
             return
         read = read_queue(broker, self._offsets, pop, topic, queue_id, offset)
         if not read.messages:
@@ -178,15 +185,14 @@ class QueuePop:
     def _commit(self, pop: Pop, topic: str, queue_id: int, offset: int) -> None:
         self._offsets.commit(pop.group, topic, queue_id, offset, pop.client)
 
-    def _behind(self, topic: str, queue_id: int, offset: int) -> int:
+    def _behind_look(self, pop: Pop, topic: str, queue_id: int) -> int:
+        """Messages from where a pop would begin, which changes nothing."""
+        offset = self._begin.look(topic, pop.group, queue_id, pop.header.init_mode)
         return self._broker.store.max_offset(topic, queue_id) - offset
 
     def _has_too_many_in_flight(self, pop: Pop, topic: str, queue_id: int) -> bool:
-        config = self._broker.config
-        if not config.enable_pop_message_threshold:
-            return False
         in_flight = self._in_flight.get(topic, pop.group, queue_id)
-        return in_flight > config.pop_inflight_message_threshold
+        return in_flight > self._broker.config.pop_inflight_message_threshold
 
 
 def read_queue(
@@ -203,6 +209,7 @@ def read_queue(
     if read.status in _CORRECTED:
         offsets.commit(pop.group, topic, queue_id, read.next_begin_offset, pop.client)
         read = ask(read.next_begin_offset, pop.wanted)
+    pop.found_bytes += read.found_bytes
     for message in read.filtered:
         broker.host.record(filtered_record(message, pop.group, broker.broker_name, pop.client))
     return read

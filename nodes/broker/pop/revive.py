@@ -155,18 +155,23 @@ class PopReviveService:
 
     def _look_for_use(self) -> None:
         """See whether the next pass may do something."""
-        self._seen, self._is_of_use = self._next_offset, False
+        committed = self._committed
+        self._seen, self._is_of_use = max(self.revive_offset, committed) + 1, False
         low, high = self._bounds
-        if high and not low <= self._seen <= high and self._committed != high - 1:
+        if high and not low <= self._seen <= high and committed != high - 1:
             self._is_of_use = True
         self._look_at_new_records()
 
     def _look_at_new_records(self) -> None:
         skips = self._options.enable_skip_long_awaiting_ack
-        records = self._broker.store.messages(self._topic, self._queue_id, self._seen, self._bounds[1] - self._seen)
-        self._seen = max(self._seen, self._bounds[1])
-        if any(is_of_use(record.properties.get(TAGS), enable_skip_long_awaiting_ack=skips) for record in records):
-            self._is_of_use = True
+        store, seen = self._broker.store, self._seen
+        high = store.max_offset(self._topic, self._queue_id)
+        if high <= seen:
+            return
+        self._seen = high
+        for record in store.messages(self._topic, self._queue_id, seen, high - seen):
+            if is_of_use(record.properties.get(TAGS), enable_skip_long_awaiting_ack=skips):
+                self._is_of_use = True
 
     @property
     def _bounds(self) -> tuple[int, int]:
@@ -214,6 +219,8 @@ class PopReviveService:
 
     def _records(self, offset: int) -> list[ReviveRecord]:
         """Up to 32 records; an offset outside the queue is corrected for a later pass."""
+        if offset == self._broker.store.max_offset(self._topic, self._queue_id):
+            return []
         low, high = self._bounds
         if high and not low <= offset <= high:
             follows = self._broker.broker_id != MASTER_ID and not self._broker.config.offset_check_in_slave

@@ -140,8 +140,8 @@ class TimerMessageStore(Part):
         """Put messages into the wheel; one that is due is delivered, and until then the present stands still."""
         timer = self._timer
         while True:
-            put = (timer.put_into_wheel(request, self._now_ms()) for request in group)
-            due = [request for request in put if request is not None]
+            now_ms, put = self._now_ms(), timer.put_into_wheel
+            due = [late for request in group if (late := put(request, now_ms)) is not None]
             if not due or await self._deliver_all(due):
                 break
             await self._broker.host.sleep_ms(_HOLD_MS)

@@ -9,6 +9,7 @@ Mirrors:
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import attrs
 
@@ -49,27 +50,28 @@ class PopCheckPointWrapper:
     """Whether the last put of its check point was refused."""
     merge_key: str = attrs.field(init=False)
     lock_key: str = attrs.field(init=False)
-    _bucket: int = attrs.field(init=False)
+    _all_bits: int = attrs.field(init=False)
+    """A bit for each message."""
+    _bucket: int = attrs.field(init=False, default=-1)
+    """-1: not asked for yet, as where a scan finds no other pop."""
 
     def __attrs_post_init__(self) -> None:
         self.merge_key = self.ck.merge_key
         self.lock_key = build_polling_key(self.ck.topic, self.ck.cid, self.ck.queue_id)
-        self._bucket = bucket_of(java_hash(self.merge_key), _BUCKETS)
+        self._all_bits = (1 << self.ck.num) - 1
 
     @property
     def bucket(self) -> int:
         """Its place in a scan."""
+        if self._bucket < 0:
+            self._bucket = bucket_of(java_hash(self.merge_key), _BUCKETS)
         return self._bucket
-
-    @property
-    def is_acked(self) -> bool:
-        """Whether all messages are acknowledged."""
-        return all(get_bit(self.bits, index) for index in range(self.ck.num))
 
     @property
     def is_finished(self) -> bool:
         """Whether nothing is left to do with its check point; with its offset alone it has no acknowledgements."""
-        return self.is_acked or (self.ck_stored and not self.acks_to_store())
+        bits, every = self.bits, self._all_bits
+        return bits & every == every or (self.ck_stored and not (bits ^ self.to_store_bits) & every)
 
     def acks_to_store(self) -> tuple[int, ...]:
         """The messages whose acknowledgement is here and not in the log, by their place in the pop."""
@@ -195,7 +197,8 @@ class PopBufferMerge:
 
     def scan(self) -> Iterator[PopCheckPointWrapper]:
         """The pops that are not finished, one after the other; finished ones are dropped on the way."""
-        for found in sorted(self._buffer.values(), key=lambda wrapper: wrapper.bucket):
+        pops = list(self._buffer.values())
+        for found in sorted(pops, key=attrgetter("bucket")) if len(pops) > 1 else pops:
             if found.is_finished:
                 self.drop(found)
             else:
@@ -245,7 +248,7 @@ class PopBufferMerge:
     @property
     def offset_total_size(self) -> int:
         """How many offsets wait."""
-        return sum(len(queue.pops) for queue in self._offset_queues.values())
+        return sum([len(queue.pops) for queue in self._offset_queues.values()])
 
     def scanned(self, took_ms: int) -> None:
         """A scan has ended; after a slow one nothing is merged until all is finished."""
@@ -258,8 +261,11 @@ class PopBufferMerge:
 
     def next_scan_ms(self, now_ms: int) -> int | None:
         """When a scan finds something to do: now, or when the next pop leaves memory; None: never, as things are."""
-        if not self.serving or any(queue.pops and queue.pops[0].is_finished for queue in self._offset_queues.values()):
+        if not self.serving:
             return now_ms
+        for queue in self._offset_queues.values():
+            if queue.pops and queue.pops[0].is_finished:
+                return now_ms
         options, leaving_ms = self._options, None
         for found in self._buffer.values():
             if found.just_offset:

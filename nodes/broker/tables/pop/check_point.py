@@ -10,10 +10,12 @@ Mirrors:
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from nodes.protocol.java import as_int
-from nodes.protocol.json_text import from_json, to_json
+from nodes.protocol.json_text import from_json
 from nodes.protocol.names import SYSTEM_GROUP_PREFIX, SYSTEM_TOPIC_PREFIX
 from nodes.protocol.widths import int32_of
 from nodes.values import frozen
@@ -27,6 +29,8 @@ BATCH_ACK_TAG = "bAck"
 UNREADABLE_RE_PUT_TIMES = 127
 REVIVE_TOPIC_PREFIX = f"{SYSTEM_TOPIC_PREFIX}REVIVE_LOG_"
 _SPLIT = "@"
+_RECORDS_MAX = 1_024
+"""Records that need not be read again: a scan of a revive queue begins with those for which the last one waits."""
 
 
 class PopOutcome(StrEnum):
@@ -70,7 +74,8 @@ def merge_key(
 
     So queue 1 from offset 10 and queue 11 from offset 0 have the same key if they were popped at the same instant.
     """
-    return f"{topic}{group}{queue_id}{start_offset}{pop_time_ms}{_text(broker_name)}"
+    owner = "null" if broker_name is None else broker_name
+    return f"{topic}{group}{queue_id}{start_offset}{pop_time_ms}{owner}"
 
 
 @frozen
@@ -111,8 +116,8 @@ class PopCheckPoint:
     @property
     def unique_id(self) -> str:
         """The key of the record."""
-        parts = (self.topic, self.queue_id, self.start_offset, self.cid, self.pop_time_ms, _text(self.broker_name))
-        return _SPLIT.join(map(str, (*parts, CK_TAG)))
+        owner = "null" if self.broker_name is None else self.broker_name
+        return f"{self.topic}@{self.queue_id}@{self.start_offset}@{self.cid}@{self.pop_time_ms}@{owner}@{CK_TAG}"
 
     def index_of_ack(self, ack_offset: int) -> int:
         """The place of an offset in the pop; -1 if it was not popped."""
@@ -140,6 +145,12 @@ class PopCheckPoint:
         """Whether the message at a place is acknowledged."""
         return get_bit(self.bit_map, index)
 
+    def changed(self, bit_map: int, revive_offset: int) -> "PopCheckPoint":
+        """The same pop with other messages acknowledged, or its record at another place."""
+        place = (self.topic, self.cid, self.queue_id, self.start_offset)
+        handed_out = (self.pop_time_ms, self.invisible_time_ms, self.num, self.broker_name, self.queue_offset_diff)
+        return PopCheckPoint(*place, *handed_out, bit_map, revive_offset, self.re_put_times)
+
     def parse_re_put_times(self) -> int:
         """How often it was rewritten; 127 if that cannot be read."""
         if self.re_put_times is None:
@@ -150,25 +161,20 @@ class PopCheckPoint:
             return UNREADABLE_RE_PUT_TIMES
 
     def to_json(self) -> str:
-        """The body of the record."""
-        fields = {
-            "bm": self.bit_map,
-            "bn": self.broker_name,
-            "c": self.cid,
-            "d": self.queue_offset_diff,
-            "it": self.invisible_time_ms,
-            "n": self.num,
-            "pt": self.pop_time_ms,
-            "q": self.queue_id,
-            "reviveTime": self.revive_time_ms,
-            "ro": self.revive_offset,
-            "rp": self.re_put_times,
-            "so": self.start_offset,
-            "t": self.topic,
-        }
-        return to_json({name: value for name, value in fields.items() if value is not None})
+        """The body of the record: short names in the order of the alphabet, and nothing for what there is not."""
+        owner, diff, times = self.broker_name, self.queue_offset_diff, self.re_put_times
+        named = "" if owner is None else f'"bn":{_quoted(owner)},'
+        listed = "" if diff is None else f'"d":[{",".join(map(str, diff))}],'
+        counted = "" if times is None else f'"rp":{_quoted(times)},'
+        return (
+            f'{{"bm":{self.bit_map},{named}"c":{_quoted(self.cid)},{listed}"it":{self.invisible_time_ms},'
+            f'"n":{self.num},"pt":{self.pop_time_ms},"q":{self.queue_id},'
+            f'"reviveTime":{self.pop_time_ms + self.invisible_time_ms},"ro":{self.revive_offset},{counted}'
+            f'"so":{self.start_offset},"t":{_quoted(self.topic)}}}'
+        )
 
 
+@lru_cache(maxsize=_RECORDS_MAX)
 def check_point_from_json(text: str) -> PopCheckPoint:
     """A check point from the body of its record; only the short names are read.
 
@@ -208,8 +214,9 @@ class AckMsg:
     @property
     def unique_id(self) -> str:
         """The key of the record."""
-        parts = (self.topic, self.queue_id, self.ack_offset, self.consumer_group, self.pop_time_ms)
-        return _SPLIT.join(map(str, (*parts, _text(self.broker_name), ACK_TAG)))
+        owner = "null" if self.broker_name is None else self.broker_name
+        named = f"{self.topic}@{self.queue_id}@{self.ack_offset}@{self.consumer_group}"
+        return f"{named}@{self.pop_time_ms}@{owner}@{ACK_TAG}"
 
     @property
     def ack_offsets(self) -> tuple[int, ...]:
@@ -227,18 +234,15 @@ class AckMsg:
 
     def to_json(self) -> str:
         """The body of the record."""
-        return to_json({name: value for name, value in self._fields().items() if value is not None})
+        return self._json("")
 
-    def _fields(self) -> dict[str, Any]:
-        return {
-            "ao": self.ack_offset,
-            "bn": self.broker_name,
-            "c": self.consumer_group,
-            "pt": self.pop_time_ms,
-            "q": self.queue_id,
-            "so": self.start_offset,
-            "t": self.topic,
-        }
+    def _json(self, listed: str) -> str:
+        owner = self.broker_name
+        named = "" if owner is None else f'"bn":{_quoted(owner)},'
+        return (
+            f'{{"ao":{self.ack_offset},{listed}{named}"c":{_quoted(self.consumer_group)},"pt":{self.pop_time_ms},'
+            f'"q":{self.queue_id},"so":{self.start_offset},"t":{_quoted(self.topic)}}}'
+        )
 
 
 @frozen
@@ -259,11 +263,12 @@ class BatchAckMsg(AckMsg):
         """What is acknowledged."""
         return self.ack_offset_list
 
-    def _fields(self) -> dict[str, Any]:
-        fields = super()._fields()
-        return {"ao": fields.pop("ao"), "aol": self.ack_offset_list} | fields
+    def to_json(self) -> str:
+        """The body of the record."""
+        return self._json(f'"aol":[{",".join(map(str, self.ack_offset_list))}],')
 
 
+@lru_cache(maxsize=_RECORDS_MAX)
 def ack_from_json(text: str) -> AckMsg:
     """An acknowledgement of one message from the body of its record; long names are read, too.
 
@@ -280,24 +285,17 @@ def batch_ack_from_json(text: str) -> BatchAckMsg:
         ValueError: it is no JSON.
     """
     read = from_json(text)
-    return BatchAckMsg(**_ack_fields(read), ack_offset_list=tuple(_either(read, "aol", "ackOffsetList", ())))
+    return BatchAckMsg(**_ack_fields(read), ack_offset_list=tuple(read.get("aol", read.get("ackOffsetList", ()))))
 
 
 def _ack_fields(read: Mapping[str, Any]) -> dict[str, Any]:
+    get = read.get
     return {
-        "ack_offset": _either(read, "ao", "ackOffset", 0),
-        "start_offset": _either(read, "so", "startOffset", 0),
-        "consumer_group": _either(read, "c", "consumerGroup", ""),
-        "topic": _either(read, "t", "topic", ""),
-        "queue_id": _either(read, "q", "queueId", 0),
-        "pop_time_ms": _either(read, "pt", "popTime", 0),
-        "broker_name": _either(read, "bn", "brokerName", None),
+        "ack_offset": get("ao", get("ackOffset", 0)),
+        "start_offset": get("so", get("startOffset", 0)),
+        "consumer_group": get("c", get("consumerGroup", "")),
+        "topic": get("t", get("topic", "")),
+        "queue_id": get("q", get("queueId", 0)),
+        "pop_time_ms": get("pt", get("popTime", 0)),
+        "broker_name": get("bn", get("brokerName")),
     }
-
-
-def _either(read: Mapping[str, Any], short: str, long: str, default: Any) -> Any:
-    return read.get(short, read.get(long, default))
-
-
-def _text(name: str | None) -> str:
-    return "null" if name is None else name

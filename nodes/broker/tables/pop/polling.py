@@ -124,6 +124,10 @@ class PopLongPolling(Generic[R, A]):
         self.total += 1
         return PollingResult.POLLING_SUC
 
+    def is_waited_for(self, topic: str) -> bool:
+        """Whether any group ever waited for a topic, or for the one of which it is the retry topic."""
+        return topic in self._groups or (is_pop_retry_topic_v2(topic) and parse_normal_topic(topic) in self._groups)
+
     def message_arriving(self, topic: str, queue_id: int, offset: int, arrived: A | None) -> Iterator[R]:
         """The requests to carry out again because of a message.
 

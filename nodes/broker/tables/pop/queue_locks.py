@@ -7,13 +7,13 @@ Mirrors:
 
 from collections.abc import Mapping
 
-from nodes.values import frozen
+import attrs
 
 UNUSED_EXPIRE_MS = 60_000
 """A lock that was taken longer ago is forgotten, also while it is held."""
 
 
-@frozen
+@attrs.define
 class TimedLock:
     """One lock."""
 
@@ -36,16 +36,19 @@ class PopQueueLocks:
     def try_lock(self, key: str, now_ms: int) -> bool:
         """Take a lock, unless it is held."""
         found = self._locks.get(key)
-        if found is not None and found.held:
+        if found is None:
+            self._locks[key] = TimedLock(True, now_ms)
+            return True
+        if found.held:
             return False
-        self._locks[key] = TimedLock(True, now_ms)
+        found.held, found.lock_time_ms = True, now_ms
         return True
 
     def unlock(self, key: str) -> None:
         """Give a lock back, whichever pop holds it: one that was forgotten meanwhile may be another pop's now."""
         found = self._locks.get(key)
         if found is not None:
-            self._locks[key] = TimedLock(False, found.lock_time_ms)
+            found.held = False
 
     def is_timeout(self, key: str, now_ms: int, timeout_ms: int) -> bool:
         """Whether a lock was not taken for a while."""

@@ -143,7 +143,7 @@ class ReviveScan:
         read = check_point_from_json(record.body)
         if not read.topic or not read.cid:
             return False
-        self._found[read.merge_key] = attrs.evolve(read, revive_offset=record.queue_offset)
+        self._found[read.merge_key] = read.changed(read.bit_map, record.queue_offset)
         self._first_revive_ms = self._first_revive_ms or read.revive_time_ms
         return True
 
@@ -155,7 +155,7 @@ class ReviveScan:
         for offset in ack.ack_offsets:
             index = found.index_of_ack(offset)
             if index >= 0:
-                found = attrs.evolve(found, bit_map=set_bit(found.bit_map, index))
+                found = found.changed(set_bit(found.bit_map, index), found.revive_offset)
         self._found[key] = found
         return True
 
@@ -269,7 +269,7 @@ class InflightRevives:
         """
         found = self._entries.get(ck.start_offset)
         if found is not None:
-            self._entries[ck.start_offset] = attrs.evolve(found, done=True)
+            self._entries[ck.start_offset] = _Unfinished(found.ck, found.begun_ms, done=True)
         commits = []
         for start_offset in sorted(self._entries):
             if not self._entries[start_offset].done:

@@ -54,6 +54,8 @@ _ID_DIGITS = 32
 """Hexadecimal digits of the ids that clients and brokers give to messages."""
 _COMMIT_LOG_OFFSET = 3
 """Place of the offset in a record."""
+_NEWEST_MAX = 64
+"""Messages that need not be made again."""
 _LOADED_BYTES = 1 << 16
 """Size of the pieces in which a file is read."""
 _pack = msgpack.Packer().pack
@@ -236,8 +238,8 @@ class CommitLog:
         self._bases: list[int] = []
         self._next_base = 0
         """From this offset on a message begins a file."""
-        self._newest: tuple[int, Message] | None = None
-        """Row and message of the last append: who waits for a message reads it at once."""
+        self._newest: dict[int, Message] = {}
+        """Row -> message of the last appends: who waits for a message reads it at once, the timer soon after."""
 
     def load(self) -> list[QueueEnd]:
         """Find the files of an earlier process; returns what the queues were when the oldest one was begun."""
@@ -277,14 +279,14 @@ class CommitLog:
         if message.commit_log_offset >= self._next_base or not self.files:
             self._begin_file(message.commit_log_offset, queues)
         row = self.files[-1].append(message)
-        self._newest = row, message
+        self._newest[row] = message
+        self._newest.pop(row - _NEWEST_MAX, None)
         return row
 
     def message(self, row: int) -> Message:
         """The message of a row, deleted or not."""
-        if self._newest is not None and self._newest[0] == row:
-            return self._newest[1]
-        return self.file_of(row).message(row)
+        newest = self._newest.get(row)
+        return self.file_of(row).message(row) if newest is None else newest
 
     def file_of(self, row: int) -> MappedFile:
         """The file with a row."""

@@ -158,10 +158,6 @@ class TimerMetrics:
         """All counts with their version."""
         return TimerMetricsSerializeWrapper(dict(self._timing_count), self.data_version)
 
-    def encode(self) -> bytes:
-        """The file `timermetrics`."""
-        return to_json(self.wrapper(), standard=True).encode()
-
     def decode(self, content: bytes, *, now_ms: int) -> None:
         """Read the file `timermetrics`.
 
@@ -172,3 +168,8 @@ class TimerMetrics:
         for topic, found in loaded.get("timingCount", {}).items():
             self._timing_count[topic] = TimerMetric(int(found["count"]), int(found["timeStamp"]))
         self.data_version = data_version_of(loaded.get("dataVersion") or {}, now_ms=now_ms)
+
+
+def encode_timer_metrics(metrics: TimerMetricsSerializeWrapper) -> bytes:
+    """The file `timermetrics`."""
+    return to_json(metrics, standard=True).encode()

@@ -25,7 +25,7 @@ from nodes.broker.tables.timer.timer_messages import (
     is_congested,
     place_in_wheel,
 )
-from nodes.broker.tables.timer.timer_wheel import DAY_SLOTS, NO_POSITION, TimerWheel
+from nodes.broker.tables.timer.timer_wheel import DAY_SLOTS, NO_POSITION, Slot, TimerWheel
 from nodes.config.timer import TimerConfig
 from nodes.protocol.model import Message
 from nodes.protocol.properties import (
@@ -38,7 +38,7 @@ from nodes.protocol.properties import (
     TIMER_ROLL_TIMES,
     UNIQ_KEY,
 )
-from nodes.protocol.widths import int64_of
+from nodes.protocol.widths import INT64_MAX, int64_of
 from nodes.values import frozen
 
 _BLANK_SLOTS = 60
@@ -130,7 +130,7 @@ class TimerStore:
         A longer time than the wheel covers is skipped, with the messages in it.
         """
         for position, record in self._log.load():
-            self._link(record, position)
+            self._link(record, position, self.wheel.get_slot(record.slot_ms))
         point = self.progress.check_point
         newest = None if self._log.last_pos is None else self._log.record(self._log.last_pos)
         message = None if newest is None else self._store.look_message(newest.offset)
@@ -182,7 +182,7 @@ class TimerStore:
             self.commit(self.curr_queue_offset, now_ms)
         if not self.progress.should_running_dequeue:
             self.sync_last_read_time()
-        elif not self.config.timer_stop_dequeue:
+        elif self.curr_read_time_ms < self.curr_write_time_ms and not self._options().timer_stop_dequeue:
             next_ms = self.wheel.next_time(self.curr_read_time_ms)
             end_ms = self.curr_write_time_ms if next_ms is None else min(next_ms, self.curr_write_time_ms)
             self.curr_read_time_ms = max(self.curr_read_time_ms, end_ms)
@@ -239,21 +239,22 @@ class TimerStore:
         Args:
             draw: random number from 0 to below its argument.
         """
-        num, maximum = self.wheel.get_num(slot_ms), self.config.timer_congest_num_each_slot
+        num, maximum = self.wheel.get_num(slot_ms), self._options().timer_congest_num_each_slot
         return num > maximum and is_congested(num, maximum, draw(_REJECT_PARTS))
 
     @property
     def may_enqueue(self) -> bool:
         """Whether there is a message that the wheel may take."""
         behind = self.curr_queue_offset < self._store.max_offset(TIMER_TOPIC, 0)
-        return behind and self._is_running_enqueue()
+        return behind and self.curr_queue_offset < self._enqueue_end()
 
     def enqueue(self, now_ms: int, count_max: int) -> tuple[TimerRequest, ...]:
         """Take messages from the timer's topic, which are to be put into the wheel.
 
         A follower takes one message more than its master has, and does not count it: so it takes that one twice.
         """
-        if self.config.timer_stop_enqueue or not self._is_running_enqueue():
+        options, end = self._options(), self._enqueue_end()
+        if options.timer_stop_enqueue or self.curr_queue_offset >= end:
             return ()
         self.curr_queue_offset = max(self.curr_queue_offset, self._store.min_offset(TIMER_TOPIC, 0))
         taken: list[TimerRequest] = []
@@ -261,9 +262,9 @@ class TimerStore:
             try:
                 taken.append(_request(message, now_ms))
             except (KeyError, ValueError):
-                if not self.config.timer_skip_unknown_error:
+                if not options.timer_skip_unknown_error:
                     break  # it is in the way of all others
-            if not self._is_running_enqueue():
+            if self.curr_queue_offset >= end:
                 break
             self.curr_queue_offset = message.queue_offset + 1
         return tuple(taken)
@@ -280,18 +281,18 @@ class TimerStore:
             roll_window_slots=self._roll_window_slots,
             precision_ms=self.precision_ms,
         )
-        before = self.wheel.get_slot(place.slot_ms).last_pos
-        record = TimerRecord(
-            before, place.magic, self.curr_write_time_ms, place.slot_ms, message.commit_log_offset, size_bytes(message)
-        )
-        self._link(record, self._log.append(record))
+        slot = self.wheel.get_slot(place.slot_ms)
+        written = (self.curr_write_time_ms, place.slot_ms, message.commit_log_offset, size_bytes(message))
+        record = TimerRecord(slot.last_pos, place.magic, *written)
+        self._link(record, self._log.append(record), slot)
         self._count(message, place.delta, now_ms)
         return None
 
     def commit(self, offset: int, now_ms: int) -> None:
         """Note that all messages before an offset are in the wheel or delivered, and move the present on."""
         self.commit_queue_offset = offset
-        self.move_write_time(now_ms)
+        if now_ms - self.curr_write_time_ms >= self.precision_ms:
+            self.move_write_time(now_ms)
 
     # --- out of the wheel -----------------------------------------------------------
 
@@ -307,7 +308,7 @@ class TimerStore:
             None: no slot is due.
         """
         self.catch_up(now_ms)
-        if self.config.timer_stop_dequeue or not self.progress.should_running_dequeue:
+        if self._options().timer_stop_dequeue or not self.progress.should_running_dequeue:
             return None
         slot = self.wheel.get_slot(self.curr_read_time_ms)
         if self.curr_read_time_ms >= self.curr_write_time_ms or slot.time_ms == NO_POSITION:
@@ -353,31 +354,31 @@ class TimerStore:
 
     @property
     def _roll_window_slots(self) -> int:
-        maximum, window = DAY_SLOTS - _BLANK_SLOTS, self.config.timer_roll_window_slot
+        maximum, window = DAY_SLOTS - _BLANK_SLOTS, self._options().timer_roll_window_slot
         return window if _ROLL_WINDOW_MIN <= window <= maximum else maximum
 
     def _format_time(self, time_ms: int) -> int:
         return time_ms // self.precision_ms * self.precision_ms
 
-    def _is_running_enqueue(self) -> bool:
-        self._check_broker_role()
-        follows = not self.progress.should_running_dequeue and not self._was_master
-        return not follows or self.curr_queue_offset < self.progress.check_point.master_timer_queue_offset
+    def _enqueue_end(self) -> int:
+        """The first offset of the timer's topic that is not taken: a follower takes what its master has taken."""
+        is_master = self._is_master()
+        if self._was_master is not is_master:
+            self._change_role(is_master=is_master)
+        follows = not self.progress.should_running_dequeue and not is_master
+        return self.progress.check_point.master_timer_queue_offset if follows else INT64_MAX
 
-    def _check_broker_role(self) -> None:
+    def _change_role(self, *, is_master: bool) -> None:
         """A slave that has become a master takes what its master had not yet, and reads on from the check point."""
-        if self._was_master == self._is_master():
-            return
-        self._was_master = self._is_master()
-        if self._was_master:
+        self._was_master = is_master
+        if is_master:
             masters = self.progress.check_point.master_timer_queue_offset
             self.curr_queue_offset = self.commit_queue_offset = min(self.curr_queue_offset, masters)
             self.prepare_check_point(self._prepared_ms)
             self.sync_last_read_time()
 
-    def _link(self, record: TimerRecord, position: int) -> None:
+    def _link(self, record: TimerRecord, position: int, slot: Slot) -> None:
         """Make a record the newest one of its slot."""
-        slot = self.wheel.get_slot(record.slot_ms)
         first = position if slot.first_pos == NO_POSITION else slot.first_pos
         delta = -1 if record.magic & MAGIC_DELETE else 1
         self.wheel.put_slot(record.slot_ms, first, position, slot.num + delta, slot.magic)
@@ -417,7 +418,8 @@ def _request(message: Message, now_ms: int) -> TimerRequest:
     """
     properties = message.properties
     int64_of(properties[REAL_QUEUE_ID])
-    int64_of(properties.get(TIMER_ROLL_TIMES, "0"))
+    if TIMER_ROLL_TIMES in properties:
+        int64_of(properties[TIMER_ROLL_TIMES])
     if REAL_TOPIC not in properties:
         raise KeyError(REAL_TOPIC)
     return TimerRequest(message, int64_of(properties[TIMER_OUT_MS]), now_ms)

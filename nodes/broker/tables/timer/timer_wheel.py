@@ -36,6 +36,9 @@ class Slot:
     magic: int = 0
 
 
+_NO_SLOT = Slot()
+
+
 class TimerWheel:
     """The slots of one broker."""
 
@@ -52,12 +55,15 @@ class TimerWheel:
 
     def get_slot(self, time_ms: int) -> Slot:
         """The slot of an instant; an empty one if the place belongs to another round."""
-        slot = self._slots.get(self.get_slot_index(time_ms))
-        return slot if slot is not None and slot.time_ms == self._begin(time_ms) else Slot()
+        unit = time_ms // self.precision_ms
+        slot = self._slots.get(unit % (self.slots_total * 2))
+        return _NO_SLOT if slot is None or slot.time_ms != unit * self.precision_ms else slot
 
     def put_slot(self, time_ms: int, first_pos: int, last_pos: int, num: int, magic: int) -> None:
         """Write a slot, whatever round its place belonged to."""
-        self._set(self.get_slot_index(time_ms), Slot(self._begin(time_ms), first_pos, last_pos, num, magic))
+        unit = time_ms // self.precision_ms
+        slot = Slot(unit * self.precision_ms, first_pos, last_pos, num, magic)
+        self._set(unit % (self.slots_total * 2), slot)
 
     def next_time(self, time_ms: int) -> int | None:
         """The beginning of the first slot from an instant on that was written; None: there is none."""
@@ -95,7 +101,7 @@ class TimerWheel:
 
     def get_num(self, time_ms: int) -> int:
         """How many messages a slot has."""
-        return self.get_slot(time_ms).num
+        return self.get_slot(time_ms).num if self._times else 0
 
     def get_all_num(self, time_start_ms: int) -> int:
         """How many messages all slots of the round from an instant on have."""
