@@ -117,18 +117,25 @@ class EmulatedClock(trio.abc.Clock):
         """No task can run: do what is due, else wake a task that waits for idleness, else go to the next instant."""
         if self._stands:
             return min(self._stand_still(), self._keep_up())
+        timeline = self._timeline
+        heap = timeline.heap
         for _ in range(_TURNS_PER_PASS):
             if not self._turn() or self._runnable:
                 return 0
-            self._idle_ns = self._timeline.now_ns
+            self._idle_ns = timeline.now_ns
             if self._idle:
                 self._wake_from_idle(next(iter(self._idle)))
                 self._idle_woken = True
                 return 0
+            if heap and deadline == math.inf and self._rate is None:  # as nearly always in virtual time
+                due_ns, _, entry = heap[0]
+                if entry.callback is not None and due_ns < self._limit_ns:
+                    timeline.now_ns = max(timeline.now_ns, due_ns)
+                    continue
             sleep_s = self._go_to_next_instant(deadline)
             if sleep_s > 0:
                 return 0 if self._drive.lingers() else min(sleep_s, self._keep_up())
-            if self._runnable or self._timeline.now_ns / NS_PER_S >= deadline:
+            if self._runnable or timeline.now_ns / NS_PER_S >= deadline:
                 return sleep_s
         return 0
 

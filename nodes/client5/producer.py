@@ -206,7 +206,8 @@ class Producer5:
         return take_message_queues(queues, first, self._client.isolated, most)
 
     async def _attempt(self, message: Message, queue: MessageQueue) -> str:
-        sent = attrs.evolve(message, system_properties=attrs.evolve(message.system_properties, queue_id=queue.id))
+        system = attrs.evolve(message.system_properties, queue_id=queue.id)
+        sent = Message(message.topic, message.user_properties, system, message.body)
         answer = await self._client.call(
             queue.broker.endpoints, RequestCode.V2_SEND_MESSAGE, SendMessageRequest((sent,)), SendMessageResponse
         )

@@ -138,7 +138,7 @@ def properties_to_text(properties: Mapping[str, str]) -> str:
     Mirrors:
         `org.apache.rocketmq.common.message.MessageDecoder#messageProperties2String`.
     """
-    return "".join(f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items())
+    return "".join([f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items()])
 
 
 def properties_length(properties: Mapping[str, str]) -> int:

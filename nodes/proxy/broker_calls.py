@@ -107,7 +107,7 @@ class MQClientAPIFactory:
         try:
             target = address or client.nameservers.choose()
             until_ms = self._until_scan_ms(timeout_ms)
-            return await client.rpc.call(target, int(code), fields, content, timeout_ms=until_ms, until_scan=True)
+            return await client.rpc.call(target, int(code), fields, content, timeout_ms=until_ms)
         except RemotingError as error:
             raise _no_answer(error, address, timeout_ms) from error
 
@@ -136,8 +136,7 @@ class MQClientAPIFactory:
         try:
             target = address or client.nameservers.choose()
             until_ms = self._until_scan_ms(timeout_ms)
-            sent = request.code, request.ext_fields, request.body
-            return await client.rpc.call(target, *sent, timeout_ms=until_ms, until_scan=True)
+            return await client.rpc.call(target, request.code, request.ext_fields, request.body, timeout_ms=until_ms)
         except RemotingError as error:
             raise _no_answer(error, address, timeout_ms) from error
 

@@ -106,8 +106,6 @@ class RpcClient:
         self._pending: dict[int, _Pending] = {}
         self._handler = _ClientHandler(self, self._pending, on_request)
         self._deadlines: dict[int, _Deadlines] = {}
-        self._scans: dict[int, list[int]] = {}
-        """Instant of a scan -> calls that it ends if they have no answer by then."""
         self._opaque = count(1)
 
     def channel(self, address: str) -> Channel | None:
@@ -123,12 +121,8 @@ class RpcClient:
         body: bytes | None = None,
         *,
         timeout_ms: int,
-        until_scan: bool = False,
     ) -> Command:
         """Send a request and wait for the answer (`invokeSync`).
-
-        Args:
-            until_scan: whether the time ends at a scan, at which many calls end that have begun at different times.
 
         Raises:
             RemotingConnectError: no channel could be opened.
@@ -139,7 +133,7 @@ class RpcClient:
         opaque = next(self._opaque)
         pending = _Pending(address, code, None, self._config.client_close_socket_if_timeout)
         pending.task = trio.lowlevel.current_task()
-        self._begin(opaque, pending, ext_fields, body, timeout_ms, until_scan=until_scan)
+        self._begin(opaque, pending, ext_fields, body, timeout_ms)
 
         def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             pending.task = None
@@ -210,26 +204,16 @@ class RpcClient:
             self.close(address)
 
     def _begin(
-        self,
-        opaque: int,
-        pending: _Pending,
-        ext_fields: Mapping[str, str],
-        body: bytes | None,
-        timeout_ms: int,
-        *,
-        until_scan: bool = False,
+        self, opaque: int, pending: _Pending, ext_fields: Mapping[str, str], body: bytes | None, timeout_ms: int
     ) -> None:
         self._pending[opaque] = pending
+        deadlines = self._deadlines.get(timeout_ms)
+        if deadlines is None:
+            deadlines = self._deadlines[timeout_ms] = _Deadlines()
         pending.deadline_ns = deadline_ns = self._now_ns() + timeout_ms * NS_PER_MS
-        if until_scan:
-            self._expire_at(deadline_ns, opaque, timeout_ms)
-        else:
-            deadlines = self._deadlines.get(timeout_ms)
-            if deadlines is None:
-                deadlines = self._deadlines[timeout_ms] = _Deadlines()
-            deadlines.queue.append((deadline_ns, opaque))
-            if not deadlines.armed:
-                self._sweep_later(deadlines, timeout_ms)
+        deadlines.queue.append((deadline_ns, opaque))
+        if not deadlines.armed:
+            self._sweep_later(deadlines, timeout_ms)
         if self._sign is not None:
             ext_fields = self._sign(ext_fields, body)
         fields = (pending.code, 0, opaque, VERSION, LANGUAGE, None, ext_fields, body, pending.cause, 0)
@@ -290,18 +274,6 @@ class RpcClient:
         for use in self._connecting.pop(address):
             use(got)
 
-    def _expire_at(self, scan_ns: int, opaque: int, delay_ms: int) -> None:
-        expiring = self._scans.get(scan_ns)
-        if expiring is None:
-            expiring = self._scans[scan_ns] = []
-            self._host.call_later_ms(delay_ms, partial(self._scan, scan_ns))
-        expiring.append(opaque)
-
-    def _scan(self, scan_ns: int) -> None:
-        for opaque in self._scans.pop(scan_ns):
-            if opaque in self._pending:
-                self._expire(opaque)
-
     def _sweep_later(self, deadlines: _Deadlines, delay_ms: float) -> None:
         deadlines.armed = True
         self._host.call_later_ms(delay_ms, lambda: self._sweep(deadlines))
@@ -311,17 +283,13 @@ class RpcClient:
         queue = deadlines.queue
         while queue and (queue[0][0] <= now_ns or queue[0][1] not in self._pending):
             opaque = queue.popleft()[1]
-            if opaque in self._pending:
-                self._expire(opaque)
+            pending = self._pending.get(opaque)
+            if pending is not None and pending.channel is not None:  # else `_send` sees that it is too late
+                del self._pending[opaque]
+                self._time_out(opaque, pending)
         deadlines.armed = False
         if queue:
             self._sweep_later(deadlines, (queue[0][0] - now_ns) / NS_PER_MS)
-
-    def _expire(self, opaque: int) -> None:
-        pending = self._pending[opaque]
-        if pending.channel is not None:  # else `_send` sees that it is too late
-            del self._pending[opaque]
-            self._time_out(opaque, pending)
 
     def settle_async(self, opaque: int, pending: _Pending, callback: ReplyCallback, answer: Command) -> None:
         """Call the callback; a process that was frozen handles expired calls before frames that arrived meanwhile."""

@@ -174,8 +174,13 @@ class RpcServer:
             if not is_oneway:
                 channel.send(refused)
         elif (handler := self._handlers.get(command.code)) is None:
-            if self._dispatch_rare(channel, command, done):
+            in_task = self._handlers_in_tasks.get(command.code)
+            if in_task is not None:
+                self._start(in_task, channel, command, done)
                 return
+            if self._answers_unknown and not is_oneway:
+                remark = f"request type {command.code} not supported"
+                channel.send(command.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark))
         else:
             try:
                 answer = handler(channel, command)
@@ -199,17 +204,6 @@ class RpcServer:
         channel.close()
         self.on_close(channel)
 
-    def _dispatch_rare(self, channel: Channel, command: Command, done: Callable[[], None] | None) -> bool:
-        """Handle a request that has no handler without a task; returns whether a task handles it."""
-        handler = self._handlers_in_tasks.get(command.code)
-        if handler is not None:
-            self._start(handler, channel, command, done)
-            return True
-        if self._answers_unknown and not command.is_oneway:
-            remark = f"request type {command.code} not supported"
-            channel.send(command.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark))
-        return False
-
     def _start(self, handler: InTask, channel: Channel, command: Command, done: Callable[[], None] | None) -> None:
         self._host.start_soon(self._run_in_task, handler, channel, command, done, name=f"request {command.code}")
 
@@ -220,7 +214,7 @@ class RpcServer:
             answer = await handler.handle(channel, command)
         except Exception as error:  # noqa: BLE001 - as above
             answer = self._failed(command, error)
-        if answer is not None and not command.is_oneway:
+        if answer is not None and not command.flag & CommandFlag.ONEWAY:
             channel.send(answer)
         if done is not None:
             done()

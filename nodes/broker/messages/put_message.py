@@ -133,8 +133,8 @@ class PutMessage:
         self, messages: Sequence[Message], put_aside: Callable[[Message], Message], *, in_batch: bool = False
     ) -> tuple[PutMessageResult, ...]:
         broker = self._broker
-        role, is_elected = broker.config.broker_role, broker.config.is_elected
-        is_named_slave = role is BrokerRole.SLAVE and not is_elected
+        config = broker.config
+        is_named_slave = config.broker_role is BrokerRole.SLAVE and not config.is_elected
         if broker.broker_id != MASTER_ID or broker.is_fenced or is_named_slave:
             return tuple(PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE) for _ in messages)
         refusal = None if self._room is None else self._room.before_append()

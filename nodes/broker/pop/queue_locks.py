@@ -48,8 +48,11 @@ class QueueLocks:
 
     def try_lock(self, key: str) -> bool:
         """Take the lock of a queue, unless it is held."""
-        clock = self._broker.host.clock
-        now_ns, now_ms = clock.monotonic_ns(), clock.now_ms()
+        return self.try_lock_at(key, self._broker.host.clock.now_ms())
+
+    def try_lock_at(self, key: str, now_ms: int) -> bool:
+        """As `try_lock`, for a caller that knows what the wall clock shows."""
+        now_ns = self._broker.host.clock.monotonic_ns()
         if now_ns >= self._next_clean_ns:
             since_ns = (now_ns - self._next_clean_ns) % _CLEAN_INTERVAL_NS
             self._next_clean_ns = now_ns - since_ns + _CLEAN_INTERVAL_NS

@@ -95,8 +95,8 @@ class QueuePop:
 
     async def take(self, pop: Pop, topic: str, queue_id: int, *, is_retry: bool) -> None:
         """Take what the pop has room for; a queue that another pop reads is skipped."""
-        lock_key = build_polling_key(topic, pop.group, queue_id)
-        if not self._locks.try_lock(lock_key):
+        lock_key, now_ms = build_polling_key(topic, pop.group, queue_id), self._broker.host.clock.now_ms()
+        if not self._locks.try_lock_at(lock_key, now_ms):
             if not pop.is_order:
                 pop.rest_num += self._behind_look(pop, topic, queue_id)
             return
@@ -104,11 +104,11 @@ class QueuePop:
             if self._broker.config.enable_pop_message_threshold and self._has_too_many_in_flight(pop, topic, queue_id):
                 pop.rest_num += self._behind_look(pop, topic, queue_id)
             else:
-                await self._take_locked(pop, topic, queue_id, lock_key, is_retry=is_retry)
+                await self._take_locked(pop, topic, queue_id, lock_key, now_ms, is_retry=is_retry)
         finally:
             self._locks.unlock(lock_key)
 
-    async def _take_locked(self, pop: Pop, topic: str, queue_id: int, key: str, *, is_retry: bool) -> None:
+    async def _take_locked(self, pop: Pop, topic: str, queue_id: int, key: str, now_ms: int, *, is_retry: bool) -> None:
         broker, header = self._broker, pop.header
         offset = self._begin.begin(topic, pop.group, queue_id, header.init_mode, key)
         if pop.is_order:
@@ -116,15 +116,15 @@ class QueuePop:
                 return
             self._in_flight.clear_queue(topic, pop.group, queue_id)
         behind = broker.store.max_offset(topic, queue_id) - offset
-        if pop.wanted <= 0:
+        if len(pop.messages) >= header.max_msg_nums:
             pop.rest_num += behind
             return
         if offset and not behind:  # most queues, most of the time: a read would find as much, at ten times the cost
-            broker.stats.store.missed(broker.host.clock.now_ms())
+            broker.stats.store.missed(now_ms)
             return
         read = read_queue(broker, self._offsets, pop, topic, queue_id, offset)
         if not read.messages:
-            broker.stats.store.missed(broker.host.clock.now_ms())
+            broker.stats.store.missed(now_ms)
             self._pass_over(pop, topic, queue_id, offset, read)
         elif not await self._record(pop, topic, queue_id, offset, read):
             pop.rest_num += len(read.messages)

@@ -3,7 +3,7 @@
 An answer to ReceiveMessage is a stream of one status, messages and an instant; here it is one value.
 """
 
-from nodes.protocol.body_codec import encode_shared_body
+from nodes.protocol.body_codec import SharedBody
 from nodes.protocol.v2.definition import (
     Assignment,
     Endpoints,
@@ -301,4 +301,4 @@ def encode_message(value: object) -> bytes:
             is_short = sum([len(message.body) for message in value.messages]) <= _SHORT_BYTES_MAX
         case _:
             is_short = value.__class__ in _SHORT
-    return encode_shared_body(value, is_short=is_short)
+    return SharedBody(value, is_short=is_short)  # type: ignore[return-value]

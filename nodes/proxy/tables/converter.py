@@ -30,7 +30,7 @@ from nodes.protocol.sys_flags import MessageSysFlag
 from nodes.protocol.v2.definition import DeadLetterQueue, Digest, Message, Resource, SystemProperties
 from nodes.protocol.v2.enums import DigestType, Encoding, MessageType
 
-_TIMED = (DELAY_TIME_LEVEL, TIMER_DELIVER_MS, TIMER_DELAY_SEC)
+_TIMED = frozenset((DELAY_TIME_LEVEL, TIMER_DELIVER_MS, TIMER_DELAY_SEC))
 
 
 def build_message(stored: model.Message, now_ms: int) -> Message:
@@ -83,7 +83,7 @@ def _message_type(stored: model.Message) -> MessageType:
     properties = stored.properties
     if properties.get(TRANSACTION_PREPARED) == "true":
         return MessageType.TRANSACTION
-    if any(name in properties for name in _TIMED):
+    if not _TIMED.isdisjoint(properties):
         return MessageType.DELAY
     return MessageType.FIFO if SHARDING_KEY in properties else MessageType.NORMAL
 

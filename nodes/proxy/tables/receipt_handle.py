@@ -80,11 +80,10 @@ def decode_receipt_handle(text: str) -> ReceiptHandle:
     words = java_split(text, _SEPARATOR) or [""]
     if len(words) < _WORDS_MIN:
         raise JavaExceptionError("IllegalArgumentException", f"Parse failed, dataList size {len(words)}")
-    start_offset, retrieve_ms, invisible_ms = (_number(word, int64_of) for word in words[:3])
     return ReceiptHandle(
-        start_offset,
-        retrieve_ms,
-        invisible_ms,
+        _number(words[0], int64_of),
+        _number(words[1], int64_of),
+        _number(words[2], int64_of),
         _number(words[3], int32_of),
         words[4],
         words[5],

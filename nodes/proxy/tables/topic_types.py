@@ -18,7 +18,7 @@ from nodes.protocol.properties import (
 from nodes.protocol.v2.enums import MessageType
 
 MESSAGE_TYPE_ATTRIBUTE = "message.type"
-_TIMED = (DELAY_TIME_LEVEL, TIMER_DELIVER_MS, TIMER_DELAY_SEC, TIMER_DELAY_MS)
+_TIMED = frozenset((DELAY_TIME_LEVEL, TIMER_DELIVER_MS, TIMER_DELAY_SEC, TIMER_DELAY_MS))
 
 
 class TopicMessageType(StrEnum):
@@ -52,6 +52,6 @@ def type_of_message(properties: Mapping[str, str]) -> TopicMessageType:
     """The type of a message, by its properties: what its producer has declared is not looked at."""
     if properties.get(TRANSACTION_PREPARED) == "true":
         return TopicMessageType.TRANSACTION
-    if any(name in properties for name in _TIMED):
+    if not _TIMED.isdisjoint(properties):
         return TopicMessageType.DELAY
     return TopicMessageType.FIFO if SHARDING_KEY in properties else TopicMessageType.NORMAL

@@ -6,6 +6,7 @@ Mirrors:
 """
 
 import re
+from functools import lru_cache
 
 from nodes.broker.tables.timer.delay_levels import parse_delay_level
 from nodes.config.proxy import ProxyConfig
@@ -36,6 +37,8 @@ _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
 _ALLOWED = "^[%|a-zA-Z0-9_-]+$"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MS_PER_S = 1_000
+_NAMES_MAX = 1_024
+"""Names that need not be looked at again: each call has one or two."""
 
 
 def validate_topic(topic: Resource) -> None:
@@ -44,16 +47,20 @@ def validate_topic(topic: Resource) -> None:
     Raises:
         CallError: it is blank, too long, has a character that is not allowed, or is RocketMQ's own.
     """
-    name = topic.name
+    problem = _problem_of_topic(topic.name)
+    if problem:
+        raise CallError(Code.ILLEGAL_TOPIC, problem)
+
+
+@lru_cache(maxsize=_NAMES_MAX)
+def _problem_of_topic(name: str) -> str:
     if _is_blank(name):
-        raise CallError(Code.ILLEGAL_TOPIC, "The specified topic is blank")
+        return "The specified topic is blank"
     if len(name) > TOPIC_MAX_LENGTH:
-        raise CallError(Code.ILLEGAL_TOPIC, f"The specified topic is longer than topic max length {TOPIC_MAX_LENGTH}.")
+        return f"The specified topic is longer than topic max length {TOPIC_MAX_LENGTH}."
     if not _LEGAL.fullmatch(name):
-        text = f"The specified topic[{name}] contains illegal characters, allowing only {_ALLOWED}"
-        raise CallError(Code.ILLEGAL_TOPIC, text)
-    if is_system_topic(name):
-        raise CallError(Code.ILLEGAL_TOPIC, "cannot access system topic")
+        return f"The specified topic[{name}] contains illegal characters, allowing only {_ALLOWED}"
+    return "cannot access system topic" if is_system_topic(name) else ""
 
 
 def validate_consumer_group(group: Resource | None) -> None:
@@ -62,17 +69,20 @@ def validate_consumer_group(group: Resource | None) -> None:
     Raises:
         CallError: as of `validate_topic`.
     """
-    name = "" if group is None else group.name
+    problem = _problem_of_group("" if group is None else group.name)
+    if problem:
+        raise CallError(Code.ILLEGAL_CONSUMER_GROUP, problem)
+
+
+@lru_cache(maxsize=_NAMES_MAX)
+def _problem_of_group(name: str) -> str:
     if _is_blank(name):
-        raise CallError(Code.ILLEGAL_CONSUMER_GROUP, "the specified group is blank")
+        return "the specified group is blank"
     if len(name) > GROUP_MAX_LENGTH:
-        text = f"the specified group is longer than group max length {GROUP_MAX_LENGTH}."
-        raise CallError(Code.ILLEGAL_CONSUMER_GROUP, text)
+        return f"the specified group is longer than group max length {GROUP_MAX_LENGTH}."
     if not _LEGAL.fullmatch(name):
-        text = f"the specified group[{name}] contains illegal characters, allowing only {_ALLOWED}"
-        raise CallError(Code.ILLEGAL_CONSUMER_GROUP, text)
-    if is_sys_consumer_group(name):
-        raise CallError(Code.ILLEGAL_CONSUMER_GROUP, "cannot use system consumer group")
+        return f"the specified group[{name}] contains illegal characters, allowing only {_ALLOWED}"
+    return "cannot use system consumer group" if is_sys_consumer_group(name) else ""
 
 
 def validate_invisible_time(invisible_ms: int, config: ProxyConfig, minimum_ms: int = 0) -> None:

@@ -148,8 +148,9 @@ class PopCheckPoint:
     def changed(self, bit_map: int, revive_offset: int) -> "PopCheckPoint":
         """The same pop with other messages acknowledged, or its record at another place."""
         place = (self.topic, self.cid, self.queue_id, self.start_offset)
-        handed_out = (self.pop_time_ms, self.invisible_time_ms, self.num, self.broker_name, self.queue_offset_diff)
-        return PopCheckPoint(*place, *handed_out, bit_map, revive_offset, self.re_put_times)
+        numbers = (self.pop_time_ms, self.invisible_time_ms, self.num)
+        owner, diff = self.broker_name, self.queue_offset_diff
+        return PopCheckPoint(*place, *numbers, owner, diff, bit_map, revive_offset, self.re_put_times)
 
     def parse_re_put_times(self) -> int:
         """How often it was rewritten; 127 if that cannot be read."""

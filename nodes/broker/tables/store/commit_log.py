@@ -103,7 +103,7 @@ class _RecordShape:
     def properties(self, own: list[str | bytes]) -> Mapping[str, str]:
         if not self.has_own:
             return self.values  # type: ignore[return-value]
-        texts = list(map(_unpacked_value, own))
+        texts = [_unpacked_id(value) if value.__class__ is bytes else value for value in own]
         return {name: texts[value] if value.__class__ is int else value for name, value in self.values.items()}  # type: ignore[misc]
 
 
@@ -178,7 +178,7 @@ class MappedFile:
                 times,
                 sys_flag,
                 flag,
-                *map(_packed_value, own),
+                *[_packed_id(value) if len(value) == _ID_DIGITS else value for value in own],
             )
         )
         if number is None:
@@ -351,16 +351,14 @@ def _to_shape(key: tuple[Any, ...]) -> _RecordShape:
     return _RecordShape(topic, born_host, store_host, dict(zip(names, values, strict=True)) or NO_TEXTS, has_own)
 
 
-def _packed_value(value: str) -> str | bytes:
-    """A value as it is written: an id as the bytes that its digits stand for."""
-    if len(value) != _ID_DIGITS:
-        return value
+def _packed_id(value: str) -> str | bytes:
+    """A value as long as an id, as it is written: an id as the bytes that its digits stand for."""
     try:
         packed = bytes.fromhex(value)
     except ValueError:
         return value
-    return packed if _unpacked_value(packed) == value else value
+    return packed if _unpacked_id(packed) == value else value
 
 
-def _unpacked_value(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.hex().upper()
+def _unpacked_id(packed: bytes) -> str:
+    return packed.hex().upper()

@@ -36,7 +36,8 @@ class MessageIndex:
         """Add a stored message under its unique key and each of its keys."""
         if UNIQ_KEY not in message.properties and KEYS not in message.properties:
             return
-        if MessageSysFlag.transaction_value(message.sys_flag) == MessageSysFlag.TRANSACTION_ROLLBACK_TYPE:
+        flag = message.sys_flag
+        if flag and MessageSysFlag.transaction_value(flag) == MessageSysFlag.TRANSACTION_ROLLBACK_TYPE:
             return
         index = self._log.file_of(row).index
         for key in _keys(message):

@@ -35,7 +35,7 @@ class DelayLevels:
 
     def put_aside(self, message: Message) -> Message:
         """The message as it is stored in its level; a message without level is unchanged."""
-        level = delay_level(message)
+        level = delay_level(message) if DELAY_TIME_LEVEL in message.properties else 0
         if level <= 0:
             return message
         level = min(level, self.max_level)

@@ -16,6 +16,7 @@ from nodes.protocol.java import as_long
 from nodes.protocol.model import Message
 from nodes.protocol.names import SYSTEM_TOPIC_PREFIX
 from nodes.protocol.properties import (
+    DELAY_TIME_LEVEL,
     REAL_QUEUE_ID,
     REAL_TOPIC,
     TIMER_DEL_UNIQKEY,
@@ -51,9 +52,10 @@ def admit_timer_message(
     Returns:
         The message, or the reason for a refusal.
     """
-    if MessageSysFlag.transaction_value(message.sys_flag) not in _VISIBLE or message.topic == TIMER_TOPIC:
+    flag = message.sys_flag
+    if message.topic == TIMER_TOPIC or (flag and MessageSysFlag.transaction_value(flag) not in _VISIBLE):
         return message
-    if delay_level(message) > 0:
+    if DELAY_TIME_LEVEL in message.properties and delay_level(message) > 0:
         retained = {name: value for name, value in message.properties.items() if name not in ASKING}
         return message._replace(properties=retained)
     if TIMER_OUT_MS in message.properties or ASKING.isdisjoint(message.properties):
