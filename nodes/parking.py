@@ -9,14 +9,10 @@ from collections.abc import Callable, Generator
 from types import coroutine
 from typing import Any
 
-import attrs
 import trio
 from outcome import Outcome, Value
 from trio._core._traps import WaitTaskRescheduled
 
-_task_fields: Any = attrs.fields(trio.lowlevel.Task)
-_next_number = _task_fields._counter.default.factory  # noqa: SLF001 - see above
-"""What numbers tasks as they are created."""
 _WOKEN = Value(None)
 """What each task is woken with; no one unwraps it, which would be possible once."""
 
@@ -57,10 +53,3 @@ async def park_among(waiting: dict[trio.lowlevel.Task, None]) -> None:
 def unpark(task: trio.lowlevel.Task) -> None:
     """Wake a task that waits in `park`; once for each wait."""
     task._runner.reschedule(task, _WOKEN)  # noqa: SLF001 - see above
-
-
-def unpark_as_new(task: trio.lowlevel.Task, name: str) -> None:
-    """Wake a task that waits in `park`; it gets the name, and among the tasks that can run the place, of a new one."""
-    task.name = name
-    task._counter = _next_number()  # noqa: SLF001
-    task._runner.reschedule(task, _WOKEN)  # noqa: SLF001

@@ -13,7 +13,6 @@ import trio
 from emulator.base.chance import named_stream
 from emulator.base.errors import unwrap_group
 from emulator.guests.acceptors import GuestAcceptors
-from emulator.machine.flow_tasks import FlowTasks
 from emulator.machine.world import Stopwatch, World
 from emulator.network.dial import Dial
 from emulator.network.endpoint import Endpoint, Listener
@@ -120,7 +119,7 @@ class HostProcess:
         self._ports: dict[int, Listener] = {}
         self._acceptors: dict[int, GuestAcceptors] = {}
         self._cancel = trio.CancelScope()
-        self._tasks: FlowTasks | None = None
+        self._nursery: trio.Nursery | None = None
         self._not_yet_begun: list[tuple[Callable[[], Awaitable[object]], str]] = []
         """(flow, name) to start once the main task runs."""
         self._source = NodeIdentity(machine.name, machine.role, incarnation)
@@ -158,10 +157,11 @@ class HostProcess:
         """Run a flow as a task of this process."""
         if not self.alive:
             return
-        if self._tasks is None:
-            self._not_yet_begun.append((partial(flow, *args), name))
+        begin = partial(flow, *args)
+        if self._nursery is None:
+            self._not_yet_begun.append((begin, name))
         else:
-            self._tasks.start_soon(flow, args, f"{self.name}/{name}")
+            self._nursery.start_soon(begin, name=f"{self.name}/{name}")
 
     def listen(self, port: int, handler: ChannelHandler) -> None:
         """Accept connections on a port.
@@ -310,7 +310,7 @@ class HostProcess:
         try:
             with self._cancel:
                 async with trio.open_nursery() as nursery:
-                    self._tasks = FlowTasks(nursery)
+                    self._nursery = nursery
                     for begin, name in self._not_yet_begun:
                         self.start_soon(begin, name=name)
                     self._not_yet_begun.clear()

@@ -16,7 +16,6 @@ from emulator.guests.access import GuestAccess
 from emulator.guests.guests import Guests
 from emulator.guests.listeners import GrpcGuestListeners, LoopbackGuestListeners
 from emulator.machine.domain_names import DomainNames
-from emulator.machine.flow_tasks import IDLE
 from emulator.machine.garbage import Garbage, rare_garbage_collection
 from emulator.network.fabric import Fabric
 from emulator.network.hub import MemoryCarrier
@@ -175,7 +174,6 @@ def _waiting_tasks() -> str:
     tasks = [root] if root is not None else []
     while tasks:
         task = tasks.pop()
-        if task.name != IDLE:
-            names.append(task.name)
+        names.append(task.name)
         tasks += [child for nursery in task.child_nurseries for child in nursery.child_tasks]
     return "deadlock: no timer is set, and these tasks wait: " + ", ".join(sorted(names))
