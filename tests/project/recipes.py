@@ -26,13 +26,18 @@ def recipes(page: str) -> list[str]:
     return [found.group(1) for found in _BLOCK.finditer(page)]
 
 
-def outputs(codes: list[str]) -> Iterator[str]:
+def outputs(codes: list[str], names: dict[str, Any] | None = None) -> Iterator[str]:
     """Run blocks one after the other, as cells of one notebook.
+
+    Args:
+        codes: the blocks.
+        names: what earlier blocks have left, and these leave.
 
     Returns:
         What each prints, without spaces at the ends of lines.
     """
-    names: dict[str, Any] = {"__name__": "recipes"}
+    names = {} if names is None else names
+    names["__name__"] = "recipes"
     for code in codes:
         printed = io.StringIO()
         with redirect_stdout(printed):
