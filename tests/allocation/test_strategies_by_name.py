@@ -18,6 +18,7 @@ from nodes.config.user_functions import FunctionKind
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.registry import decode_body, encode_body
 from nodes.protocol.strategy_parameters import StrategyParameters
+from support.every_case import each_case
 from support.own_code import OWN, OWN_CODE
 
 QUEUES = [MessageQueue("t", "r1@b", queue_id) for queue_id in range(8)]
@@ -64,7 +65,7 @@ def test_a_function_of_the_users_own_is_found_by_name_if_a_scenario_names_it():
     assert strategy_named(strategy_name(config), strategy_parameters(config)) == strategy_of(config)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "parameters"),
     [
         ("BEST", {}),

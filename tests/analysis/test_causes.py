@@ -8,6 +8,7 @@ from analysis.trace_rows import GROUP, SECOND, HandMadeTrace, found_in
 from emulator.analysis.findings.finding import Cause
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.inputs.causes import CauseWindow, Windows
+from support.every_case import each_case
 
 INSTANTS = st.integers(0, 40)
 SPANS = st.tuples(INSTANTS, INSTANTS).filter(lambda span: span[0] < span[1])
@@ -80,7 +81,7 @@ CAUSES = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in CAUSES if name != "a member is suspended"])
+@each_case("name", [name for name in CAUSES if name != "a member is suspended"])
 def test_an_interval_is_baseline_up_to_the_bound_of_its_cause_and_no_longer(name):
     begin, cause, bound_s = CAUSES[name]
     within, beyond = (overlap_after(begin, 300, bound_s + more_s) for more_s in (0, 0.1))

@@ -1,12 +1,12 @@
 """Lag, latency and topics without a writable queue: by hand, and lag against a count of each instant."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trace_rows import HandMadeTrace, found_in
 from emulator.analysis.measures.lag import LagSeries
 from nodes.protocol.extra_info import build_extra_info
+from support.every_case import each_case
 
 ROUTE = {"broker-a": {"addrs": {"0": "127.1.2.1:10911"}, "queues": [4, 4, 6]}}
 HANDLE = build_extra_info(0, 1_000, 60_000, 0, "t", "broker-a", 0, 0)
@@ -115,7 +115,7 @@ def pop(trace, *offsets):
     return trace.commit("p", max(offsets) + 1)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "tags", "waiting"),
     [
         *(("consumed", "", 1), ("consumed", "later", 1)),

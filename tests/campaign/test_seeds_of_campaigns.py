@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from emulator.campaign.seeds import read_seeds, seeds_text
 from emulator.spec import SpecError
 from nodes.fields import LONG_MAX
+from support.every_case import each_case
 
 SEEDS = st.sets(st.integers(0, 60) | st.integers(LONG_MAX - 40, LONG_MAX), min_size=1)
 
@@ -30,7 +31,7 @@ def test_a_range_includes_both_its_ends():
     assert read_seeds("seeds", " 1 - 3 ,7") == (1, 2, 3, 7)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "problem"),
     [
         ("", "expected at least one seed"),

@@ -7,6 +7,7 @@ from emulator.cli.main import app
 from emulator.run import run_scenario
 from emulator.spec import loads
 from emulator.spec.warnings.harmful_settings import check
+from support.every_case import each_case
 
 HEAD = """
 [scenario]
@@ -75,9 +76,7 @@ def besides_the_storm(text):
     return [found for found in check(loads(text, "x")) if found.name != STORM]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "where", "says"), [(name, *rest) for name, rest in IMPACT.items()], ids=IMPACT
-)
+@each_case(("name", "text", "where", "says"), [(name, *rest) for name, rest in IMPACT.items()], ids=IMPACT)
 def test_each_harmful_setting_is_warned_of_by_its_name_and_no_other_is(name, text, where, says):
     (found,) = besides_the_storm(HEAD + text)
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from emulator.base.commit import commit
 from emulator.cli.main import app
+from support.every_case import each_case
 from support.rmqemu_process import COMMAND, rmqemu
 
 COMMANDS = tuple(get_command(app).commands)
@@ -25,7 +26,7 @@ def test_the_help_lists_every_command_and_what_the_exit_status_means():
     assert "--show-completion" in done.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each_case("command", COMMANDS)
 def test_each_command_has_help(command):
     done = CliRunner().invoke(app, [command, "-h"])
 

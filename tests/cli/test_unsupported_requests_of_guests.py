@@ -10,6 +10,7 @@ from emulator.analysis.rendering.shown_report import as_text
 from emulator.guests.not_emulated import FOREIGN_PROTOCOLS, foreign_protocol, request_text
 from emulator.trace.run_directory import open_run, table_rows
 from emulator.trace.schema import RPC
+from support.every_case import each_case
 from support.live_cluster import BROKER_PORT, LiveCluster
 from support.remoting_program import Caller
 from support.rmqemu_process import rmqemu
@@ -116,7 +117,7 @@ def test_the_first_bytes_of_another_protocol_are_one_malformed_row_for_each_conn
     ]
 
 
-@pytest.mark.parametrize("protocol", FOREIGN_PROTOCOLS, ids=lambda item: item.begins.decode("latin-1").strip())
+@each_case("protocol", FOREIGN_PROTOCOLS, ids=lambda item: item.begins.decode("latin-1").strip())
 def test_a_protocol_is_known_by_its_first_bytes(protocol):
     assert foreign_protocol(protocol.begins + b"more") is protocol
     assert foreign_protocol(b"\x07" + protocol.begins) is None

@@ -14,6 +14,7 @@ from emulator.spec import from_dict, loads, to_dict
 from emulator.trace.run_directory import open_run
 from emulator.trace.schema import TraceLevel
 from emulator.why.candidates import MECHANISMS, RunTerms, candidate_options, candidates, reachable
+from support.every_case import each_case
 
 LAG = ("consumer lag", "shop orders")
 EVERY_ROLE = (
@@ -40,7 +41,7 @@ def repeated(tmp_path_factory):
     return repeated_run(judge_run(run), run, remedies=True)
 
 
-@pytest.mark.parametrize("harm", MECHANISMS)
+@each_case("harm", MECHANISMS)
 def test_every_candidate_of_every_harm_is_one_that_a_scenario_can_have(harm):
     tables = to_dict(loads(EVERY_ROLE, "two.toml"))
 

@@ -7,6 +7,7 @@ from analysis.random_traces import random_trace
 from analysis.trace_rows import killed_run, write_run
 from emulator.analysis.arrow_tables import RUNS, TABLES
 from emulator.dataset.judged_reports import judge_on_spark, judge_runs
+from support.every_case import each_case
 from support.findings import rows_of
 
 
@@ -37,7 +38,7 @@ def test_spark_finds_what_this_process_finds(spark, judged, runs):
     assert judge_on_spark(runs, spark) == judged
 
 
-@pytest.mark.parametrize("name", [RUNS, *TABLES])
+@each_case("name", [RUNS, *TABLES])
 def test_the_findings_of_many_runs_are_one_table(judged, name):
     table = judged.table(name)
     assert table.column_names[0] == "run"

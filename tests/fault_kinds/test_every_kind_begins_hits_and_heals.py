@@ -6,6 +6,7 @@ import pytest
 from fault_kinds.at_work import Outcome, busy_cluster, outcome_of
 from faults.catalogue import CHAOS_NAMES, FAULTS, WORDINGS, fault_of
 from faults.plan import Plan, TimedFault
+from support.every_case import each_case
 
 # The first line is the fault; further ones are what lets it be seen, begun 5 s later.
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -65,7 +66,7 @@ def test_no_kind_is_forgotten_anywhere():
     assert len(WORDINGS) == len(answer) + 1  # and `chaos`, which is other names for some
 
 
-@pytest.mark.parametrize("kind", list(FAULTS))
+@each_case("kind", list(FAULTS))
 def test_it_applies_and_hits_and_heals_without_a_trace(outcomes, kind):
     outcome = outcomes(kind)
     begin, end = outcome.trace.select("faults", fault_id="it")

@@ -4,11 +4,12 @@ import pytest
 
 from nodes.filter.sql_filter import compile_sql
 from nodes.filter.sql_tokens import SqlError
+from support.every_case import each_case
 
 MESSAGE = {"a": "3", "b": "three", "t": "true", "price": "9.5", "quote": "it's", "_x$1": "y"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "matches"),
     [
         ("a = 3", True),
@@ -54,7 +55,7 @@ def test_an_expression_says_of_a_message_whether_it_is_wanted(text: str, *, matc
     assert compile_sql(text).matches(MESSAGE) is matches
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "matches"),
     [
         ("no IS NULL", True),
@@ -95,7 +96,7 @@ def test_the_size_of_the_number_next_to_a_property_says_how_large_the_property_m
     assert compile_sql("a < b").matches({"a": "9", "b": "10"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reason"),
     [
         ("", "a value was expected, not the end"),

@@ -89,7 +89,7 @@ def built(cls):
     return st.fixed_dictionaries(strategy).map(single)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@each_case("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_value_that_becomes_a_message_and_comes_back_is_the_same(cls):
     translated = translation(cls)
 

@@ -14,6 +14,7 @@ from emulator.guests.grpc.translation import translation
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.enums import Code
 from support.dialed_proxy import live_proxy, plain_channel, telemetry
+from support.every_case import each_case
 
 SEND = message_class("SendMessageRequest")
 HEARTBEAT = message_class("HeartbeatRequest")
@@ -49,7 +50,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@each_case("name", BOMBS)
 def test_a_request_that_makes_too_many_values_is_refused(name):
     kind, content = BOMBS[name]
     message_class(kind).FromString(content)  # it is one

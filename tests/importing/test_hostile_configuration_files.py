@@ -8,6 +8,7 @@ from emulator.importing.files import ConfigurationFile, read_configuration
 from emulator.importing.scenario_text import scenario_text
 from emulator.importing.settings import ConfigurationError
 from emulator.spec import loads
+from support.every_case import each_case
 
 SOON_S = 20
 """Far more than a refusal takes on a busy machine."""
@@ -47,7 +48,7 @@ def imported(name, content):
     return read_configuration([ConfigurationFile(name, content)], None, lambda _source, _path: None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "content", "problem"),
     [
         ("a.conf", b"brokerName=\x00\n", "a.conf: expected a properties file, lines of name=value: byte 11 is 0x00"),

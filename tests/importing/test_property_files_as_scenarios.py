@@ -14,6 +14,7 @@ from emulator.importing.settings import ConfigurationError
 from emulator.importing.verdicts import Fate
 from emulator.spec import loads
 from emulator.spec.rocketmq.file_kinds import FileKind
+from support.every_case import each_case
 
 MASTER = """# a comment
 brokerClusterName=DefaultCluster
@@ -117,7 +118,7 @@ def test_a_master_has_id_0_whatever_its_file_has():
     assert cluster.nodes[0].notes == ("a master has id 0: RocketMQ ignores brokerId = 7",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "fate", "note"),
     [
         (

@@ -8,6 +8,7 @@ from emulator.importing.scenario_text import scenario_text
 from emulator.importing.settings import ConfigurationError
 from emulator.spec import loads
 from emulator.spec.rocketmq.file_kinds import FileKind
+from support.every_case import each_case
 
 BROKER, NAMESRV, PROXY, CONTROLLER = FileKind.BROKER, FileKind.NAMESRV, FileKind.PROXY, FileKind.CONTROLLER
 FILES = {
@@ -118,7 +119,7 @@ def test_a_published_port_at_which_nothing_listens_is_noted():
     assert noted.startswith("ports: 10921:10911 leads nowhere: nothing listens at 10911, for listenPort is 10931")
 
 
-@pytest.mark.parametrize("key", KEYS_OF_SERVICES)
+@each_case("key", KEYS_OF_SERVICES)
 def test_each_key_of_a_service_that_means_something_is_noted(key):
     found = notes(of_service(f"    command: mqbroker\n    {key}: x\n"))
 

@@ -3,9 +3,9 @@
 import random
 
 import pandas as pd
-import pytest
 
 from emulator.notebook.sharing import OF_THE_WHOLE, per_phase, shared
+from support.every_case import each_case
 
 END = 40
 QUEUE = {"run": "r", "variant": "v", "seed": 1, "group": "g", "topic": "t", "broker_name": "broker-a"}
@@ -35,7 +35,7 @@ def instants(intervals):
     return found
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_case("seed", range(30))
 def test_a_queue_is_shared_at_each_instant_at_which_several_hold_it_and_only_then(seed):
     holds = random_holds(seed)
     held = instants(holds)
@@ -85,7 +85,7 @@ PHASES = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each_case("seed", range(10))
 def test_pieces_lie_in_one_phase_each_and_lose_no_instant(seed):
     holds = random_holds(seed)
 

@@ -16,7 +16,7 @@ from analysis.random_traces import random_trace
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.arrow_tables import RUNS, TABLES, labelled, schema_of_runs
 from emulator.analysis.judge import judge_run
-from emulator.dataset.landed_runs import JudgedRuns, open_landed
+from emulator.dataset.landed_runs import JudgedRuns, open_landed, read_gold_table
 from emulator.lake.filesystems import located
 from emulator.lake.gold import commit_gold, read_gold
 from emulator.lake.landing import land
@@ -28,6 +28,7 @@ from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.spec.bundled import example
 from emulator.trace.run_directory import open_run
+from support.every_case import each_case
 
 RANDOM = 12
 EXAMPLES = ("acting_slave.toml", "transactions.toml", "users_and_policies.toml")
@@ -100,13 +101,7 @@ def rows(table):
     return sorted(map(repr, table.to_pylist()))
 
 
-def read(spark, gold_files, name):
-    from emulator.dataset.landed_runs import read_gold_table
-
-    return read_gold_table(spark, gold_files, name).toArrow()
-
-
-@pytest.mark.parametrize("name", [RUNS, *TABLES])
+@each_case("name", [RUNS, *TABLES])
 def test_a_gold_table_that_was_written_equals_the_judge(written, expected, name):
     assert rows(written[1].table(name)) == rows(expected[name])
 
@@ -126,8 +121,12 @@ def written_in_shares(landed, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", [RUNS, *TABLES])
-def test_a_table_equals_the_judge_where_runs_are_read_in_shares(spark, written_in_shares, expected, name):
-    assert rows(read(spark, written_in_shares, name)) == rows(expected[name])
+def test_a_table_equals_the_judge_where_runs_are_read_in_shares(written_in_shares, expected, name):
+    assert rows(written_in_shares.table(name)) == rows(expected[name])
+
+
+def test_spark_reads_what_was_written(spark, written_in_shares, expected):
+    assert rows(read_gold_table(spark, written_in_shares, "overlaps").toArrow()) == rows(expected["overlaps"])
 
 
 @pytest.mark.parametrize("reads", dict.fromkeys(READS.values()), ids=lambda reads: f"{reads.messages}-{reads.frames}")

@@ -11,6 +11,7 @@ import pytest
 
 from emulator.fidelity.ledger import Status, TrapMark, catalogue, ledger, recorded_marks, summary
 from emulator.fidelity.one_trap import lines_of
+from support.every_case import each_case
 from support.trap_marks import COLLECTED, MarkError, dump, read_mark
 
 TESTS = Path(__file__).parents[1]
@@ -46,7 +47,7 @@ WORDS = frozenset(
 )
 
 
-@pytest.mark.parametrize("row", ledger(), ids=lambda row: row.trap)
+@each_case("row", ledger(), ids=lambda row: row.trap)
 def test_a_trap_is_a_sentence_and_names_classes_of_rocketmq_that_ours_mirror(row):
     first, *others = lines_of(row)
 

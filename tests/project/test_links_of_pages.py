@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from support.every_case import each_case
+
 HOME = Path(__file__).parents[2]
 FOLDERS = ("emulator", "nodes", "faults", "tests", "examples", "notebooks")
 KINDS = (".md", ".ipynb")
@@ -57,7 +59,7 @@ def broken(page, text):
             yield link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
+@each_case("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_links_of_a_page_lead_to_files_and_to_headings(page):
     assert list(broken(page, content(page))) == []
 

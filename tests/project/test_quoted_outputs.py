@@ -10,6 +10,7 @@ from project.quote_blocks import LEFT_OUT, commands, quoted, renewed, untrue_lin
 from project.quote_runs import Workshop, demonstration, two_silent_members
 from project.quoted import output_of, problem_of_figure, problem_of_quote, read, table
 from project.quoted_pages import FIGURES, GENERATED, MEASURED, NO_OUTPUTS, QUOTES, RENEWS, ROOT
+from support.every_case import each_case
 
 PAGES = (
     "README.md",
@@ -106,7 +107,7 @@ def _blocks(page):
         before = line if line.strip() else before if before.startswith("    ") else ""
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each_case("page", PAGES)
 def test_no_page_quotes_an_output_that_is_not_in_the_table(page):
     content = read(page)
     places = [entry.place(content) for entry in QUOTES if entry.page == page]
@@ -129,7 +130,7 @@ LIVE = (
 """Pages and quoted commands that read what a live or a killed emulator left."""
 
 
-@pytest.mark.parametrize("entry", MEASURED, ids=lambda entry: f"{entry.page}:{entry.text}".replace(" ", "_"))
+@each_case("entry", MEASURED, ids=lambda entry: f"{entry.page}:{entry.text}".replace(" ", "_"))
 def test_a_measured_figure_of_the_table_still_stands_in_its_page(entry):
     assert entry.text in " ".join(read(entry.page).split())
 

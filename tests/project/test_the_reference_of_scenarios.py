@@ -10,6 +10,7 @@ from emulator.spec.reading.file import SCENARIO_TABLES
 from emulator.spec.reading.reference import ROLES, kinds_of_acts, kinds_of_faults, options_of, sections
 from nodes.config import options
 from project.reference import PAGE, page
+from support.every_case import each_case
 
 LISTED = {
     **sections(),
@@ -23,7 +24,7 @@ def test_the_page_is_generated_from_the_code_as_it_is():
     assert PAGE.read_text(encoding="utf-8") == page(), "make reference writes it again"
 
 
-@pytest.mark.parametrize("name", LISTED)
+@each_case("name", LISTED)
 def test_every_key_has_a_type_a_default_and_a_meaning_in_one_line(name):
     for entry in LISTED[name]:
         assert all((entry.name, entry.type, entry.default, entry.meaning)), entry
@@ -37,7 +38,7 @@ def test_every_table_of_a_scenario_file_has_a_section():
     assert list(dict.fromkeys(listed)) == list(SCENARIO_TABLES)
 
 
-@pytest.mark.parametrize("role", [role for role in ROLES if not role.endswith("pull-consumer")])
+@each_case("role", [role for role in ROLES if not role.endswith("pull-consumer")])
 def test_every_option_that_the_loader_reads_is_listed(role):
     listed = [entry.name for entry in options_of(role) if entry.name != "release"]
 

@@ -152,9 +152,7 @@ def test_no_number_of_a_header_exceeds_its_width():
     holds_for_each(check, [cls for cls in HEADERS if numbers_of(cls)], names)
 
 
-@pytest.mark.parametrize(
-    "cls", [cls for cls in BODIES if attrs.has(cls) and numbers_of(cls) and cls is not model.Message], ids=names
-)
+@each_case("cls", [cls for cls in BODIES if attrs.has(cls) and numbers_of(cls) and cls is not model.Message], ids=names)
 def test_no_number_of_a_body_exceeds_its_width(cls):
     @settings(max_examples=2)
     @given(values_of(cls))

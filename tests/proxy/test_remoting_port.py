@@ -10,6 +10,7 @@ from nodes.protocol.exchange import NodeRole
 from nodes.protocol.model import TopicRouteData
 from nodes.protocol.registry import codes_where, decode_body
 from nodes.rpc.errors import RemotingSendRequestError, RemotingTimeoutError
+from support.every_case import each_case
 from support.proxy_guest import BROKER, GROUP, PROXY, TOPIC, ProxyGuest, a_message, proxies
 from support.remoting_guest import (
     RemotingGuest,
@@ -182,7 +183,7 @@ REMOTING = sorted(
 )
 
 
-@pytest.mark.parametrize("code", REMOTING, ids=lambda code: RequestCode(code).name.lower())
+@each_case("code", REMOTING, ids=lambda code: RequestCode(code).name.lower())
 def test_each_request_of_the_port_is_known_even_without_a_header(code: int) -> None:
     async def script(_: Stage, guest: RemotingGuest) -> None:
         try:

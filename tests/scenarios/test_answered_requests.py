@@ -30,6 +30,7 @@ from nodes.proxy.proxy import Proxy
 from nodes.rpc.server import RpcServer
 from nodes.statefulset.kubernetes import Kubernetes
 from nodes.statefulset.scaler import Scaler
+from support.every_case import each_case
 from support.statefulsets import ORDINAL, a_statefulset
 
 ROLES = {
@@ -112,7 +113,7 @@ def handled() -> dict[NodeRole, dict[int, None]]:
     return found
 
 
-@pytest.mark.parametrize("role", dict.fromkeys(ROLES.values()), ids=lambda role: role.name.lower())
+@each_case("role", dict.fromkeys(ROLES.values()), ids=lambda role: role.name.lower())
 def test_a_node_has_handlers_for_the_requests_that_name_its_kind_and_for_no_others(
     role: NodeRole, handled: dict[NodeRole, dict[int, None]]
 ) -> None:

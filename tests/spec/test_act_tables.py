@@ -74,7 +74,7 @@ def test_an_act_in_words_is_an_act_and_its_line_is_the_same_act_again(kind):
     assert act_of(act.line()) == act
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ACTS if kind != "update_controller_config"])
+@each_case("kind", [kind for kind in ACTS if kind != "update_controller_config"])
 def test_a_scenario_with_an_act_is_the_same_after_it_was_written(kind):
     made = scenario(f"do = {ACT_LINES[kind]!r}{AT}" if "'" not in ACT_LINES[kind] else f'do = "{ACT_LINES[kind]}"{AT}')
     (timed,) = made.acts

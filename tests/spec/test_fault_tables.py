@@ -152,7 +152,7 @@ def test_words_say_the_same_as_keys(line):
     assert read(do=line) == read(**SENT[line]) == TimedFault("it", fault_of(line), 1_000, 5_000)
 
 
-@pytest.mark.parametrize("line", SENT)
+@each_case("line", SENT)
 def test_a_fault_that_is_written_is_read_again_as_it_was(line):
     scenario = loads(CLUSTER, "faults.toml")
     plan = Plan((TimedFault("it", fault_of(line), 1_000, 5_000), TimedFault("on and on", fault_of(line), 0)))

@@ -9,6 +9,7 @@ from emulator.spec import SpecError, loads
 from emulator.spec.refusals.start_checks import earliest_starts_ms
 from emulator.spec.warnings.harmful_settings import check
 from emulator.testing import a_scenario, broker_groups, execute
+from support.every_case import each_case
 
 COLD = """
 [scenario]
@@ -49,7 +50,7 @@ def refusal(fault: str) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fault", "start_ms", "first"),
     [
         ('do = "suspend b"\nat_s = 31', 32_000, "b"),

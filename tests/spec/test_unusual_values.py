@@ -73,7 +73,7 @@ def test_no_example_is_warned_of(path):
     assert list(unusual_values(load(path, allow_code=True))) == []  # one names a function with it
 
 
-@pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)
+@each_case("path", CAMPAIGNS, ids=lambda path: path.stem)
 def test_no_variant_of_an_example_is_warned_of(path):
     assert [
         unusual_value for variant in load_campaign(path).variants for unusual_value in unusual_values(variant.scenario)

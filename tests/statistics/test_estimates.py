@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.statistics import Figure, StatisticsError, estimate
+from support.every_case import each_case
 from support.frames_of_runs import runs
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda number: round(number, 6))
@@ -137,7 +138,7 @@ def test_a_figure_lies_in_its_interval(values):
     assert found.mean.is_known is (len(values) >= 10)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("frame", "problem"),
     [
         (pd.DataFrame({"variant": [], "seed": [], "overlap_s": []}), "the frame has no rows"),

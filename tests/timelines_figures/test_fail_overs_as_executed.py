@@ -13,6 +13,7 @@ from faults.process import Kill, Restart, Suspend
 from nodes.config import BrokerConfig, NameserverConfig
 from studies.timelines.__main__ import timelines
 from studies.timelines.seeds import execute_seed
+from support.every_case import each_case
 
 
 def executed(name, seed=1):
@@ -28,7 +29,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("path", sorted(example("rip32").glob("p*.toml")), ids=lambda path: path.stem)
+@each_case("path", sorted(example("rip32").glob("p*.toml")), ids=lambda path: path.stem)
 def test_a_file_holds_the_members_options_and_fault_of_the_real_run_it_is_named_after(path):
     setup, fault = path.stem.split("_")
     scenario = load(path)

@@ -7,6 +7,7 @@ import pytest
 from emulator.spec.bundled import example
 from studies.timelines.real import InstantMatch, RealRun, Span, beyond_by_chance, judge, real_runs
 from studies.timelines.seeds import FOLDERS, spans
+from support.every_case import each_case
 
 
 def real(event, seconds, *, calm=False, late_s=0.0):
@@ -84,7 +85,7 @@ def test_what_a_real_client_waits_for_is_named_and_excused_up_to_its_longest(cas
     assert bool(judged.reason) is (expected is not InstantMatch.OUTSIDE)
 
 
-@pytest.mark.parametrize(("scenario", "event", "seconds", "ours", "others", "is_explained"), [
+@each_case(("scenario", "event", "seconds", "ours", "others", "is_explained"), [
     ("c3_stop_master", "consumed_twice", 105.0, 0.0, {}, True),
     ("c3_stop_master", "consumed_twice", 301.0, 0.0, {}, False),
     ("c3_kill_master", "consumed_twice", 105.0, 0.0, {}, False),

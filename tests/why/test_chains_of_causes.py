@@ -6,6 +6,7 @@ from emulator.history.rows.lookup import TraceRows, UnreadableTraceError
 from emulator.why.answer import answer
 from emulator.why.question import WhyError
 from emulator.why.words import TIMERS, NodeNames
+from support.every_case import each_case
 from why.written_traces import IPS, TracedByHand, address, client_id
 
 HEART_BEAT, GET_CONSUMER_LIST, QUERY_OFFSET, NOTIFY, PULL = 34, 38, 14, 40, 11
@@ -247,7 +248,7 @@ def test_only_faults_of_the_time_and_of_the_nodes_are_blamed(traced):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("queue ordrs/broker-a/3", "there is no topic that was consumed ordrs; did you mean orders?"),
