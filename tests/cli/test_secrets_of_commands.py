@@ -228,7 +228,7 @@ def scenarios_with_mistakes(place):
     ):
         assert right in SCENARIO
         path = place.write(f"wrong-{number}.toml", SCENARIO.replace(right, wrong))
-        for command in ("check", "run"):
+        for command in ("check", "run") if number % 4 == 0 else ("check",):  # both read it with the same code
             place.do(command, path, status=2)
 
 
