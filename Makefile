@@ -48,8 +48,8 @@ pytest: setup
 quick-pytest: setup
 	$(PYTEST) -n 2 --quick
 
-# The steps of a target after the set-up go two at a time: lint alone would leave a core idle.
-steps = rm -f $(STEP_SECONDS); $(MAKE) --no-print-directory timed-setup && $(MAKE) --no-print-directory --jobs 2 $(1); \
+# The steps of a target after the set-up go two at a time: lint alone would leave a core idle, and so would pip.
+steps = rm -f $(STEP_SECONDS); $(MAKE) --no-print-directory --jobs 2 timed-setup && $(MAKE) --no-print-directory --jobs 2 $(1); \
 	status=$$?; printf '\nseconds of each step\n'; cat $(STEP_SECONDS); exit $$status
 
 # Makes a target, and writes down how long that took.
@@ -162,9 +162,11 @@ export LISTED
 # Python compiles what it imports when it does, which is a tenth of what is installed.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-$(VENV)/packages: pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("python3 is older than 3.11" if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/packages: pyproject.toml | $(BIN)/python
 	$(BIN)/python -c "$$LISTED" dependencies proxy spark build > $(VENV)/wanted.txt
 	@# Spark comes as 430 MB of source, of which pip makes a wheel to unpack it again: not to compress it halves that time.
 	printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/stored.cfg
@@ -177,8 +179,15 @@ $(VENV)/installed: $(VENV)/packages $(SOURCES) $(HEAD_LOG)
 	$(INSTALL) --no-deps --force-reinstall dist/*.whl
 	touch $@
 
+# To find and fetch what the tools need takes twice as long as to install it. It changes nothing in the environment, so
+# a second job of make does it while the packages are installed.
+$(VENV)/fetched: pyproject.toml | $(BIN)/python
+	$(BIN)/python -c "$$LISTED" test > $(VENV)/tools.txt
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(VENV)/wheels -r $(VENV)/tools.txt
+	touch $@
+
 # Behind the wheel, so that two jobs of make never install at the same time.
-$(VENV)/tools: pyproject.toml | $(VENV)/installed
-	$(BIN)/python -c "$$LISTED" test > $(VENV)/wanted.txt
-	$(INSTALL) --no-compile -r $(VENV)/wanted.txt
+$(VENV)/tools: $(VENV)/fetched | $(VENV)/installed
+	$(INSTALL) --no-compile --no-index --find-links $(VENV)/wheels -r $(VENV)/tools.txt
+	rm -rf $(VENV)/wheels
 	touch $@
