@@ -23,7 +23,7 @@ from emulator.analysis.inputs.holdings import ViewPart
 from emulator.base.errors import UserError
 from emulator.base.text import nearest
 from emulator.dataset.failures import raise_errors_only
-from emulator.dataset.workers import use_this_python
+from emulator.dataset.workers import fill_batches_by_rows, use_this_python
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, Gold, commit_gold, gold_of, gold_place, read_gold
 from emulator.lake.landing import land
@@ -137,6 +137,7 @@ class LandedRuns:
     def __init__(self, spark: SparkSession, dataset: Dataset) -> None:
         raise_errors_only()
         use_this_python(spark)
+        fill_batches_by_rows(spark)
         self.spark = spark
         self.dataset = dataset
 

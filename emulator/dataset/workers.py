@@ -21,6 +21,8 @@ _LOOK_EVERY_S = 0.2
 _PROBES = 4
 _ANSWER = "host string, version string"
 _MISSING = "not installed"
+_NO_LIMIT = (1 << 31) - 1
+"""Of the bytes of a batch; Spark looks at no size then."""
 
 
 class WorkersError(UserError):
@@ -38,6 +40,15 @@ def use_this_python(spark: SparkSession) -> None:
     context = spark.sparkContext
     if (context.master or "").startswith("local"):
         context.pythonExec = sys.executable
+
+
+def fill_batches_by_rows(spark: SparkSession) -> None:
+    """Have a session hand workers batches of so many rows, however large these are.
+
+    To limit their bytes, Spark adds up the sizes of all columns, nested ones included, for each row, which takes
+    three times as long as all else with packed rows. A row is small, and a batch has 10,000.
+    """
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_NO_LIMIT))
 
 
 def has_workers(spark: SparkSession) -> bool:

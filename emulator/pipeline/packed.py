@@ -1,14 +1,16 @@
 """Packed rows: the rows of several tables in one frame, so that a task reads a run, or a share, in order.
 
-The columns of a table go to slots: its integers to `n0`, `n1`, ... and its texts to `s0`, `s1`, ..., in the order of
-its row class. `part` says which part of the run a row is for: the share with this number, or `REST`, which is read once
-all shares have been read.
+A packed row has rows of one table, as an array of structs in the column of this table, and null in the columns of the
+others: of a struct that is null Spark hands a task each field, of an array nothing. `part` says which part of the run a
+row is for: the share with this number, or `REST`, which is read once all shares have been read.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from functools import partial
 from operator import itemgetter
-from typing import Any, get_type_hints
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -27,15 +29,12 @@ from nodes.beliefs import MessageEvent
 
 REST = -1
 """The part of a run that is read once all of its shares are."""
-HEAD, FRAMES, FOUND = 0, 1, 2
-"""Tags of what comes before the rows of a part: the head of the run, its counted frames, and what shares have found."""
-_TAGS: dict[TraceTable, int] = {table: tag for tag, table in enumerate(ROWS, 3)}
-_INTEGERS = tuple(f"n{number}" for number in range(4))
-_TEXTS = tuple(f"s{number}" for number in range(9))
+HEAD, FRAMES, FOUND = "head", "frames", "found"
+"""Columns of what comes before the rows of a part: the head of the run, its counted frames, what shares have found."""
 _BEFORE = (HEAD, FRAMES, FOUND)
-COLUMNS = ("run", "part", "shares", "tag", "seq", "t_ns", *_INTEGERS, *_TEXTS)
-"""Of packed rows; those of `REST` have `found`, too."""
-ORDER = ("run", "part", "seq", "tag")
+_CLASSES: dict[str, type[Any]] = {FRAMES: FrameCount, **{table.name: row_class for table, row_class in ROWS.items()}}
+"""Mapping column of arrays of structs -> class of their values."""
+ORDER = ("run", "part", "seq")
 """By what packed rows are sorted."""
 
 
@@ -70,24 +69,23 @@ def packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFram
         rows_per_share: a run with more messages is divided into shares of about so many; None: no run is.
 
     Returns:
-        A frame with `COLUMNS`, in any order.
+        run, part, shares (of the run), seq, `HEAD` (JSON), `FRAMES` and a column per table, as far as they are read; in
+        any order.
     """
     return bronze.derived((reads, rows_per_share), lambda: _packed(bronze, reads, rows_per_share))
 
 
 def _packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFrame:
-    every = _heads(bronze.runs)
-    if reads.frames:
-        every = every.unionAll(_frames(bronze))
-    for table in ROWS:
-        if table is not MESSAGES or reads.messages is not MessagesRead.NONE:
-            every = every.unionAll(_slots(_read(bronze, table, reads.messages), table))
+    kinds = [_heads(bronze.runs), *([_frames(bronze)] if reads.frames else ())]
+    tables = [table for table in ROWS if table is not MESSAGES or reads.messages is not MessagesRead.NONE]
+    kinds += [_rows_of(table.name, _read(bronze, table, reads.messages)) for table in tables]
+    every: DataFrame = functools.reduce(partial(DataFrame.unionByName, allowMissingColumns=True), kinds)
     if rows_per_share is None:
-        return every.withColumn("part", F.lit(0)).withColumn("shares", F.lit(1)).select(*COLUMNS)
+        return every.withColumn("part", F.lit(0)).withColumn("shares", F.lit(1))
     shares = F.greatest(F.ceil(F.col("rows_of")[MESSAGES.name] / rows_per_share), F.lit(1)).cast("int")
     numbers = bronze.runs.select("run", shares.alias("shares"))
     with_shares = every.join(F.broadcast(numbers), "run")
-    return with_shares.withColumn("part", F.explode(_parts())).select(*COLUMNS)
+    return with_shares.withColumn("part", F.explode(_parts()))
 
 
 def _read(bronze: Bronze, table: TraceTable, messages: MessagesRead) -> DataFrame:
@@ -104,29 +102,18 @@ def _read(bronze: Bronze, table: TraceTable, messages: MessagesRead) -> DataFram
     return rows
 
 
-def _slots(rows: DataFrame, table: TraceTable) -> DataFrame:
-    integers, texts = _places(ROWS[table])
-    return _in_slots(rows, _TAGS[table], F.col("seq"), F.col("t_ns"), integers, texts)
-
-
-def _in_slots(
-    rows: DataFrame, tag: int, seq: Column, t_ns: Column, integers: Sequence[str], texts: Sequence[str]
-) -> DataFrame:
-    numbers = [F.col(name) for name in integers] + [F.lit(None).cast("long")] * (len(_INTEGERS) - len(integers))
-    words = [F.col(name) for name in texts] + [F.lit(None).cast("string")] * (len(_TEXTS) - len(texts))
-    named = [item.alias(name) for item, name in zip((*numbers, *words), (*_INTEGERS, *_TEXTS), strict=True)]
-    return rows.select("run", F.lit(tag).alias("tag"), seq.alias("seq"), t_ns.alias("t_ns"), *named)
+def _rows_of(name: str, rows: DataFrame) -> DataFrame:
+    """Rows of the class of a column, packed one by one."""
+    return rows.select("run", "seq", F.array(F.struct(*_CLASSES[name]._fields)).alias(name))
 
 
 def _heads(runs: DataFrame) -> DataFrame:
-    head = runs.select("run", F.to_json(F.struct("*")).alias("head"))
-    return _in_slots(head, HEAD, F.lit(-2).cast("long"), F.lit(0).cast("long"), (), ("head",))
+    return runs.select("run", F.lit(-1).cast("long").alias("seq"), F.to_json(F.struct("*")).alias(HEAD))
 
 
 def _frames(bronze: Bronze) -> DataFrame:
-    integers, texts = ("code", "status", "frames"), ("event", "src", "dst", "kind")
     counted = rates(bronze.table(RPC), bronze.table(COUNTS))
-    return _in_slots(counted, FRAMES, F.lit(-1).cast("long"), F.col("second"), integers, texts)
+    return _rows_of(FRAMES, counted.withColumn("seq", F.lit(-1).cast("long")))
 
 
 # --- parts ----------------------------------------------------------------------------------
@@ -134,26 +121,21 @@ def _frames(bronze: Bronze) -> DataFrame:
 
 def _parts() -> Column:
     """The parts for which a row is, by the rules of `emulator.history.rows.shares`."""
-    integers, texts = _places(ROWS[MESSAGES])
-    slot = {name: F.col(_INTEGERS[number]) for number, name in enumerate(integers)}
-    slot |= {name: F.col(_TEXTS[number]) for number, name in enumerate(texts)}
+    message = F.get(MESSAGES.name, F.lit(0))
+    event, key = message["event"], message["key"]
     shares, rest = F.col("shares"), F.lit(REST)
     every = F.sequence(F.lit(0), shares - 1)
-    place = F.concat_ws("@", slot["topic"], slot["broker_name"], slot["queue_id"].cast("string"))
-    by_queue, by_key = (_modulo(F.crc32(text.cast("binary")), shares) for text in (place, slot["key"]))
-    is_partitioned, is_everywhere = slot["event"].isin(*PARTITIONED), slot["event"].isin(*EVERYWHERE)
-    has_key = slot["event"].isin(*WITH_KEYS) & (slot["key"] != "")
-    of_message = (
-        F.when(is_partitioned & has_key, F.array_distinct(F.array(by_queue, by_key)))
-        .when(is_partitioned, F.array(by_queue))
-        .when(is_everywhere, F.array_append(every, rest))
-        .otherwise(F.array(rest))
-    )
-    tag = F.col("tag")
+    place = F.concat_ws("@", message["topic"], message["broker_name"], message["queue_id"].cast("string"))
+    by_queue, by_key = (_modulo(F.crc32(text.cast("binary")), shares) for text in (place, key))
+    is_partitioned = event.isin(*PARTITIONED)
+    has_key = event.isin(*WITH_KEYS) & (key != "")
+    is_of_rest = F.col(FRAMES).isNotNull() | F.col(RPC.name).isNotNull()
     return (
-        F.when(tag.isin(FRAMES, _TAGS[RPC]), F.array(rest))
-        .when(tag == _TAGS[MESSAGES], of_message)
-        .otherwise(F.array_append(every, rest))
+        F.when(is_of_rest, F.array(rest))
+        .when(message.isNull() | event.isin(*EVERYWHERE), F.array_append(every, rest))
+        .when(is_partitioned & has_key, F.array_distinct(F.array(by_queue, by_key)))
+        .when(is_partitioned, F.array(by_queue))
+        .otherwise(F.array(rest))
     )
 
 
@@ -249,10 +231,9 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, int, int], list[
         key = piece["run"][0].as_py(), piece["part"][0].as_py(), piece["shares"][0].as_py()
         rows: list[Any] = []
         later: list[Any] = []
-        tags = pc.unique(piece["tag"]).to_pylist()
-        for tag in tags:
-            found = piece if len(tags) == 1 else piece.filter(pc.equal(piece["tag"], pa.scalar(tag, pa.int32())))
-            (rows if tag in _BEFORE else later).extend(_UNPACK[tag](found))
+        for name in piece.schema.names:
+            if name in _UNPACK and piece[name].null_count < len(piece):
+                (rows if name in _BEFORE else later).extend(_UNPACK[name](piece[name]))
         later.sort(key=itemgetter(0))
         yield key, rows + later
 
@@ -268,29 +249,14 @@ def _run_ends(runs: Any, numbers: Any) -> list[int]:
     return [place + 1 for place in pc.indices_nonzero(changed).to_pylist()] + [size]
 
 
-def _places(row_class: type[Any]) -> tuple[list[str], list[str]]:
-    """The names of the integers and of the texts of a row class, but seq and time."""
-    hints = get_type_hints(row_class)
-    names = [name for name in row_class._fields if name not in ("seq", "t_ns")]
-    return [name for name in names if hints[name] is int], [name for name in names if hints[name] is str]
+def _values(row_class: type[Any], arrays: Any) -> Iterable[Any]:
+    """The rows in a column of arrays of structs."""
+    return map(row_class._make, zip(*(field.to_pylist() for field in arrays.flatten().flatten()), strict=True))
 
 
-def _unpacker(row_class: type[Any]) -> Callable[[Any], Iterable[Any]]:
-    integers, texts = _places(row_class)
-    place = {name: _INTEGERS[number] for number, name in enumerate(integers)}
-    place |= {name: _TEXTS[number] for number, name in enumerate(texts)}
-    columns = [place.get(name, name) for name in row_class._fields]
-    return lambda found: map(row_class._make, zip(*(found[name].to_pylist() for name in columns), strict=True))
-
-
-def _unpack_frames(found: Any) -> Iterable[FrameCount]:
-    columns = ("t_ns", "s0", "s1", "s2", "s3", "n0", "n1", "n2")
-    return map(FrameCount._make, zip(*(found[name].to_pylist() for name in columns), strict=True))
-
-
-_UNPACK: dict[int, Callable[[Any], Iterable[Any]]] = {
-    HEAD: lambda found: found["s0"].to_pylist(),
-    FRAMES: _unpack_frames,
-    FOUND: lambda found: found["found"].to_pylist(),
-    **{tag: _unpacker(ROWS[table]) for table, tag in _TAGS.items()},
+_UNPACK: dict[str, Callable[[Any], Iterable[Any]]] = {
+    HEAD: lambda found: found.drop_null().to_pylist(),
+    FOUND: lambda found: found.drop_null().to_pylist(),
+    **{name: partial(_values, row_class) for name, row_class in _CLASSES.items()},
 }
+"""Mapping column -> what makes values of what is in it."""

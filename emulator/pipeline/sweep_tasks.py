@@ -33,7 +33,7 @@ Batches = Iterator[pa.RecordBatch]
 Each = Callable[[Iterator[Report]], Batches]
 ROWS_PER_SHARE = 250_000
 """Messages of a share: what a task holds at once stays below some hundred megabytes."""
-_FOUND = "run string, found binary"
+_FOUND = f"run string, {FOUND} binary"
 _LAG = "run string, `group` string, topic string, second long, waiting long"
 _FILES = "table string, file string, rows long, bytes long, checksum string, first_run string, last_run string"
 
@@ -59,8 +59,8 @@ def swept(
     if rows_per_share is None:
         return _sorted(rows).mapInArrow(_Whole(each), schema)
     found = _sorted(rows.where(F.col("part") != REST)).mapInArrow(_judge_shares, _FOUND)
-    rest = rows.where(F.col("part") == REST).withColumn("found", F.lit(None).cast("binary"))
-    return _sorted(rest.unionByName(_as_rows(found), allowMissingColumns=True)).mapInArrow(_Merged(each), schema)
+    rest = rows.where(F.col("part") == REST).unionByName(_as_rows(found), allowMissingColumns=True)
+    return _sorted(rest).mapInArrow(_Merged(each), schema)
 
 
 def _sorted(rows: DataFrame) -> DataFrame:
@@ -74,10 +74,8 @@ def _as_rows(found: DataFrame) -> DataFrame:
         "run",
         F.lit(REST).alias("part"),
         F.lit(1).alias("shares"),
-        F.lit(FOUND).alias("tag"),
         F.lit(-1).cast("long").alias("seq"),
-        F.lit(0).cast("long").alias("t_ns"),
-        "found",
+        FOUND,
     )
 
 
@@ -116,7 +114,7 @@ def _judge_shares(batches: Batches) -> Batches:
     for part in parts(batches):
         facts = head_from(json.loads(part.head)).facts
         found = pickle.dumps(judge_share(part, facts, RunShare(part.number, part.shares)))
-        yield pa.RecordBatch.from_pydict({"run": [part.run], "found": [found]})
+        yield pa.RecordBatch.from_pydict({"run": [part.run], FOUND: [found]})
 
 
 # --- what is wanted-----------------------------------------------------------------------------
