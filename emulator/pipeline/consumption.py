@@ -4,7 +4,9 @@ A message is known by its queue, its offset and its store time, since offsets ar
 a group that broadcasts, each consumer consumes every message for itself.
 """
 
-from pyspark.sql import Column, DataFrame, Window
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from emulator.analysis.measures.lag import LATE_NS
@@ -22,18 +24,65 @@ def broadcasting(beliefs: DataFrame) -> DataFrame:
     return of_group.groupBy("run", group).agg(F.min("seq").alias("since_seq"), F.min("t_ns").alias("since_ns"))
 
 
-def consumptions(messages: DataFrame, groups: DataFrame, *, acknowledged: bool = False) -> DataFrame:
+def consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
     """Each consumption of a message, and when the message was stored.
 
     Args:
         messages: the table.
         groups: as `broadcasting` returns them; there are few, so they are broadcast.
-        acknowledged: whether an acknowledgement counts, too, since listeners of guests are not seen.
 
     Returns:
         run, group, topic, broker_name, queue_id, offset, stored_ms, seq, t_ns, node, consumer (the node in a group that
         broadcasts, else empty), nth (1: the first time for the group, or for the consumer), stored_ns (when the message
         was stored; null: no row records it).
+    """
+    rows = _by_message(messages, groups, PLACE)
+    by_consumer = Window.partitionBy(*_MESSAGE, "group", "consumer").orderBy("seq")
+    rows = rows.withColumn("stored", _stored()).withColumn("nth", F.row_number().over(by_consumer))
+    # Spark moves this to the scan where `stored_ns` is not wanted; it cannot move a condition on another column.
+    rows = rows.where(F.col("group") != "")
+    return rows.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "consumer", "nth", _stored_ns())
+
+
+def first_consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
+    """The first consumption of each message that was stored, by each group, or by each consumer of one that broadcasts.
+
+    An acknowledgement counts, too, since listeners of guests are not seen.
+
+    Args:
+        messages: the table.
+        groups: as `broadcasting` returns them.
+
+    Returns:
+        run, group, topic, t_ns, stored_ns (when the message was stored).
+    """
+    # The rows of a topic stay together, so nothing is moved once more for what is asked of each topic.
+    rows = _by_message(messages, groups, ("run", "topic"), acknowledged=True)
+    whose = F.struct("group", "consumer")
+    rows = rows.withColumns({"stored": _stored(), "is_first": ~whose.eqNullSafe(F.lag(whose).over(_in_order()))})
+    found = rows.where((F.col("group") != "") & F.col("is_first")).select("run", "group", "topic", "t_ns", _stored_ns())
+    return found.where(F.col("stored_ns").isNotNull())
+
+
+_MESSAGE = ("message", *MESSAGE)
+"""A sort compares the hash of a message, and what it is the hash of only if two are equal."""
+
+
+def _in_order() -> WindowSpec:
+    """The rows of a message. That of its storing has no group, so it comes first; all windows read one order."""
+    return Window.partitionBy(*_MESSAGE).orderBy("group", "consumer", "seq")
+
+
+def _by_message(
+    messages: DataFrame, groups: DataFrame, together: Sequence[str], *, acknowledged: bool = False
+) -> DataFrame:
+    """The rows about storings and consumptions, with what windows over messages need.
+
+    Args:
+        messages: the table.
+        groups: as `broadcasting` returns them.
+        together: by what the rows are brought together, some of `MESSAGE`.
+        acknowledged: whether acknowledgements count as consumptions.
     """
     is_stored = F.col("event") == MessageEvent.STORED
     is_ack = F.col("event") == MessageEvent.ACKED
@@ -44,31 +93,31 @@ def consumptions(messages: DataFrame, groups: DataFrame, *, acknowledged: bool =
     rows = rows.join(F.broadcast(groups), ["run", "group"], "left")
     each_consumes = F.coalesce(F.col("since_seq") < F.col("seq"), F.lit(False))
     rows = rows.where(~(F.col("is_ack") & each_consumes))
-    rows = rows.withColumn("consumer", F.when(each_consumes, F.col("node")).otherwise("")).repartition(*PLACE)
-    # The row of the storing has no group, so it comes first: both windows read the rows in one order.
-    by_message = Window.partitionBy(*MESSAGE).orderBy("group", "consumer", "seq")
-    by_consumer = Window.partitionBy(*MESSAGE, "group", "consumer").orderBy("seq")
+    rows = rows.withColumn("consumer", F.when(each_consumes, F.col("node")).otherwise(""))
+    return rows.withColumn("message", F.xxhash64(*MESSAGE)).repartition(*together)
+
+
+def _stored() -> Column:
+    """The first row of the storing of a message."""
     stored = F.first(F.when(F.col("is_stored"), F.struct("seq", "t_ns")), ignorenulls=True)
-    stored = stored.over(by_message.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    rows = rows.withColumn("stored", stored).withColumn("nth", F.row_number().over(by_consumer))
-    stored_ns = F.when(F.col("stored.seq") < F.col("seq"), F.col("stored.t_ns")).alias("stored_ns")
-    # Spark moves this to the scan where `stored_ns` is not wanted; it cannot move a condition on another column.
-    rows = rows.where(F.col("group") != "")
-    return rows.select(*QUEUE, "offset", "stored_ms", "seq", "t_ns", "node", "consumer", "nth", stored_ns)
+    return stored.over(_in_order().rowsBetween(Window.unboundedPreceding, Window.currentRow))
 
 
-def latencies(consumed: DataFrame) -> DataFrame:
+def _stored_ns() -> Column:
+    return F.when(F.col("stored.seq") < F.col("seq"), F.col("stored.t_ns")).alias("stored_ns")
+
+
+def latencies(first: DataFrame) -> DataFrame:
     """Gold `latencies`: how long messages of a topic took to be consumed by a group for the first time.
 
     Args:
-        consumed: as `consumptions` returns it.
+        first: as `first_consumptions` returns it.
 
     Returns:
         run, group, topic, messages, p50_ms, p99_ms, max_ms, slowest_ns: when the slowest message was stored, late: how
         many took a second or longer, late_ns: what these took.
     """
-    first = consumed.where((F.col("nth") == 1) & F.col("stored_ns").isNotNull())
-    took = first.select("run", "group", "topic", "stored_ns", (F.col("t_ns") - F.col("stored_ns")).alias("took_ns"))
+    took = first.withColumn("took_ns", F.col("t_ns") - F.col("stored_ns")).drop("t_ns")
     key = ("run", "group", "topic")
     ranked = took.withColumn("rank", F.row_number().over(Window.partitionBy(*key).orderBy("took_ns")))
     ranked = ranked.withColumn("all", F.count("*").over(Window.partitionBy(*key)))

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from emulator.analysis.arrow_tables import schema_of_runs
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.consumption import broadcasting, consumptions, duplicates, latencies
+from emulator.pipeline.consumption import broadcasting, consumptions, duplicates, first_consumptions, latencies
 from emulator.pipeline.packed import EVERYTHING, MessagesRead, Reads
 from emulator.pipeline.processes import processes
 from emulator.pipeline.queue_holds import queue_holds
@@ -23,15 +23,14 @@ def _holds(bronze: Bronze) -> DataFrame:
     return ended.where(F.col("start_ns") < F.col("end_ns"))
 
 
-def _consumed(bronze: Bronze, *, acknowledged: bool = False) -> DataFrame:
-    groups = broadcasting(bronze.table(BELIEFS))
-    return consumptions(bronze.table(MESSAGES), groups, acknowledged=acknowledged)
+def _messages_and_groups(bronze: Bronze) -> tuple[DataFrame, DataFrame]:
+    return bronze.table(MESSAGES), broadcasting(bronze.table(BELIEFS))
 
 
 BY_WINDOWS: Mapping[str, Callable[[Bronze], DataFrame]] = {
     "holds": _holds,
-    "latencies": lambda bronze: latencies(_consumed(bronze, acknowledged=True)),
-    "duplicates": lambda bronze: duplicates(_consumed(bronze)),
+    "latencies": lambda bronze: latencies(first_consumptions(*_messages_and_groups(bronze))),
+    "duplicates": lambda bronze: duplicates(consumptions(*_messages_and_groups(bronze))),
 }
 """Mapping name -> gold table without its column `seed`; no Python runs in these."""
 

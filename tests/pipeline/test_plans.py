@@ -28,7 +28,7 @@ WITH_REPEATED = PlanCounts(exchanges=2, broadcasts=0, sorts=2, scans=9, python=1
 SWEEP_IN_SHARES = PlanCounts(exchanges=3, broadcasts=1, sorts=2, scans=21, python=2)
 WINDOWS = {
     "holds": PlanCounts(exchanges=2, broadcasts=3, sorts=1, scans=4, python=0),
-    "latencies": PlanCounts(exchanges=3, broadcasts=2, sorts=2, scans=3, python=0),
+    "latencies": PlanCounts(exchanges=2, broadcasts=2, sorts=2, scans=3, python=0),
     "duplicates": PlanCounts(exchanges=2, broadcasts=2, sorts=1, scans=3, python=0),
 }
 OF_SILVER = {
