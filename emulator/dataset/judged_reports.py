@@ -1,15 +1,17 @@
 """Many runs judged at once: by this process, or by the tasks of Spark, with the same sweeps either way."""
 
-import pickle
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 
-from emulator.analysis.arrow_tables import labelled, schema_of_runs
-from emulator.analysis.judge import judge_run
+from emulator.analysis.arrow_tables import RUNS, labelled, schema_of_runs
+from emulator.analysis.judge import judge_run, report_of
 from emulator.analysis.report import Report
+from emulator.analysis.run_head import head_from
+from emulator.analysis.whole_findings import findings_from
 from emulator.base.errors import UserError
 from emulator.trace.run_directory import NotARunError, open_run
 
@@ -94,5 +96,7 @@ def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged
 
 def reports_of(landed: "LandedRuns") -> list[Report]:
     """The reports about all runs of a dataset, in the order of their names."""
-    rows = sorted(landed.reports().collect(), key=lambda row: row.run)
-    return [pickle.loads(bytes(row.report)) for row in rows]  # noqa: S301 - written by our own tasks, a moment ago
+    rows = landed.dataset.table(RUNS).to_pylist(maps_as_pydicts="strict")
+    heads = {row["run"]: head_from(row) for row in rows}
+    found = sorted(landed.findings().toArrow().to_pylist(), key=itemgetter("run"))
+    return [report_of(findings_from(row), heads[row["run"]]) for row in found]

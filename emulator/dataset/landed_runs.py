@@ -43,7 +43,7 @@ from emulator.pipeline.offsets import offsets
 from emulator.pipeline.processes import of_living, processes
 from emulator.pipeline.queue_holds import queue_holds
 from emulator.pipeline.rates import rates
-from emulator.pipeline.sweep_tasks import ROWS_PER_SHARE, lag_series, reports, written
+from emulator.pipeline.sweep_tasks import ROWS_PER_SHARE, findings, lag_series, written
 from emulator.pipeline.typed import VALUE_TYPES, typed
 from emulator.trace.schema import ADMIN, BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC
 from emulator.trace.schema import TABLES as TRACED
@@ -362,9 +362,13 @@ class LandedRuns:
         """Judge all runs; nothing is computed before `write` or a table is asked for."""
         return JudgedRuns(self)
 
-    def reports(self) -> DataFrame:
-        """The reports about all runs for commands of this package: `run`, and `report`, which `pickle` reads."""
-        return reports(self.bronze, rows_per_share=self._rows_per_share)
+    def findings(self) -> DataFrame:
+        """What is found in all runs, a row per run: commands make their reports of it.
+
+        Returns:
+            run, agreed_ns, and a column per table of a report, with all fields of its rows.
+        """
+        return findings(self.bronze, rows_per_share=self._rows_per_share)
 
     # --- SQL and plans --------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from emulator.analysis.measures.lag import LAG_SERIES
 from emulator.analysis.oracles.catalogue import ORACLE_TABLES
 from emulator.analysis.report import Report
 from emulator.analysis.run_head import head_from
+from emulator.analysis.whole_findings import plain_findings, schema_of_findings
 from emulator.history.rows.shares import RunShare
 from emulator.lake.filesystems import Location
 from emulator.lake.gold import write_part
@@ -215,11 +216,11 @@ def _lag(reports: Iterator[Report]) -> Batches:
             yield pa.RecordBatch.from_pydict({**filled, "second": range(len(item.per_s)), "waiting": item.per_s})
 
 
-def reports(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:
-    """The reports about all runs, for commands that show them: `run`, and `report` as `report_from` reads it."""
-    return swept(bronze, _pickled, "run string, report binary", rows_per_share=rows_per_share)
+def findings(bronze: Bronze, *, rows_per_share: int | None = None) -> DataFrame:
+    """What was found in all runs, a row per run, with the columns of `schema_of_findings`."""
+    return swept(bronze, _whole, from_arrow_schema(schema_of_findings()), rows_per_share=rows_per_share)
 
 
-def _pickled(reports: Iterator[Report]) -> Batches:
+def _whole(reports: Iterator[Report]) -> Batches:
     for report in reports:
-        yield pa.RecordBatch.from_pydict({"run": [report.run_id], "report": [pickle.dumps(report)]})
+        yield pa.RecordBatch.from_pylist([plain_findings(report.run_id, report)], schema=schema_of_findings())

@@ -16,6 +16,7 @@ from analysis.random_traces import random_trace
 from analysis.trace_rows import HandMadeTrace, write_run
 from emulator.analysis.arrow_tables import RUNS, TABLES, labelled, schema_of_runs
 from emulator.analysis.judge import judge_run
+from emulator.dataset.judged_reports import reports_of
 from emulator.dataset.landed_runs import JudgedRuns, open_landed, read_gold_table
 from emulator.lake.filesystems import located
 from emulator.lake.gold import commit_gold, read_gold
@@ -104,6 +105,10 @@ def rows(table):
 @each_case("name", [RUNS, *TABLES])
 def test_a_gold_table_that_was_written_equals_the_judge(written, expected, name):
     assert rows(written[1].table(name)) == rows(expected[name])
+
+
+def test_reports_of_what_spark_has_found_equal_those_of_the_judge(landed, judged):
+    assert reports_of(landed) == sorted(judged, key=lambda report: report.run_id)
 
 
 def test_most_tables_have_rows(expected):

@@ -73,7 +73,6 @@ def test_pickles_are_read_where_a_task_of_the_same_query_has_made_them_and_else_
 
     assert reading == [
         "emulator/base/own_values.py",
-        "emulator/dataset/judged_reports.py",
         "emulator/pipeline/sweep_tasks.py",
     ]
 
