@@ -11,6 +11,7 @@ from itertools import chain
 
 import attrs
 import pytest
+from pyspark.sql import functions as F
 
 from analysis.busy_traces import BROKER_NAMES, busy_trace
 from analysis.random_traces import END_S, ENDS
@@ -20,11 +21,15 @@ from emulator.analysis.inputs.messages import TracedMessages
 from emulator.analysis.inputs.queue_owners import QueueOwners
 from emulator.analysis.measures.lag import Lags
 from emulator.comparison.beliefs import OWNERS, About, HeldNow
+from emulator.dataset.landed_runs import open_landed
 from emulator.history.presence import Presence
 from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import RowFeed
 from emulator.history.rows.lookup import TraceRows
+from emulator.history.rows.queues import GroupQueue
+from emulator.lake.landing import land
 from emulator.notebook.raw_frames import lag
+from emulator.pipeline.consumption import broadcasting
 from emulator.state.live import LiveState
 from emulator.testing import a_scenario
 from emulator.trace.run_directory import RunDirectory
@@ -121,11 +126,16 @@ def live_states(trace, instants_ns):
     return found
 
 
-def disagreements(seed, folder, instants):
-    """What surfaces say differently of a random run at random instants."""
-    trace = busy_trace(seed, trace_class=OneProcessPerNode)
+def trace_and_instants(seed, instants):
+    """A random trace, and random instants of it."""
     chance = random.Random(f"instants {seed}")
     instants_ns = sorted({chance.randrange(END_S * 10) * (SECOND // 10) for _ in range(instants)})
+    return busy_trace(seed, trace_class=OneProcessPerNode), instants_ns
+
+
+def disagreements(seed, folder, instants):
+    """What surfaces say differently of a random run at random instants."""
+    trace, instants_ns = trace_and_instants(seed, instants)
     run = write_run(trace, folder, END_S)
     rows = TraceRows(run)
     frame = lag(RunDirectory(run, {"virtual_s": float(END_S)}), SECOND // 10)
@@ -172,3 +182,47 @@ def test_surfaces_give_one_answer_at_any_instant(seed, tmp_path):
 @pytest.mark.parametrize("seed", range(6, 206))
 def test_surfaces_give_one_answer_at_any_instant_of_two_hundred_runs(seed, tmp_path):
     assert disagreements(seed, tmp_path, 20) == []
+
+
+def at_instant(rows, run, t_ns):
+    """The rows of silver whose interval has this instant of a run."""
+    return [
+        row for row in rows if row.run == run and row.start_ns <= t_ns and (row.end_ns is None or t_ns < row.end_ns)
+    ]
+
+
+def queue_of(row):
+    return GroupQueue(row.group, row.topic, row.broker_name, row.queue_id)
+
+
+@pytest.mark.slow
+def test_silver_says_what_the_judge_says_at_any_instant(spark, tmp_path):
+    seeds = range(20)
+    random_runs = {f"run-{seed}": trace_and_instants(seed, 20) for seed in seeds}
+    land(
+        [write_run(trace, tmp_path / "runs" / run, END_S) for run, (trace, _) in random_runs.items()], tmp_path / "lake"
+    )
+    landed = open_landed(spark, tmp_path / "lake")
+    holds, doubles = landed.queue_holds().collect(), landed.double_owners().collect()
+    held = landed.holdings().where(F.col("kind").isin(*KINDS)).collect()
+    broadcast = {(row.run, row.group): row.since_ns for row in broadcasting(landed.table(BELIEFS.name)).collect()}
+
+    for run, (trace, instants_ns) in random_runs.items():
+        for t_ns, expected in judged_at(trace, instants_ns).items():
+            owners, values = {}, {}
+            for row in at_instant(holds, run, t_ns):
+                owners.setdefault(queue_of(row), []).append(row.node)
+            for row in at_instant(held, run, t_ns):
+                values.setdefault((row.kind, row.role, row.subject), {})[row.node] = row.value
+            assert {queue: sorted(nodes) for queue, nodes in owners.items()} == {
+                queue: nodes for queue, nodes in expected.owners.items() if nodes
+            }, (run, t_ns)
+            assert values == {
+                (about.kind, about.role, about.subject): of for about, of in expected.values.items() if of
+            }, (run, t_ns)
+            several = {
+                queue
+                for queue, nodes in expected.owners.items()
+                if len(nodes) > 1 and t_ns < broadcast.get((run, queue.group), END_S * SECOND)
+            }
+            assert {queue_of(row) for row in at_instant(doubles, run, t_ns)} == several, (run, t_ns)
