@@ -58,8 +58,8 @@ def first_consumptions(messages: DataFrame, groups: DataFrame) -> DataFrame:
     """
     # The rows of a topic stay together, so nothing is moved once more for what is asked of each topic.
     rows = _by_message(messages, groups, ("run", "topic"), acknowledged=True)
-    whose = F.struct("group", "consumer")
-    rows = rows.withColumns({"stored": _stored(), "is_first": ~whose.eqNullSafe(F.lag(whose).over(_in_order()))})
+    is_again = [F.col(name).eqNullSafe(F.lag(name).over(_in_order())) for name in ("group", "consumer")]
+    rows = rows.withColumns({"stored": _stored(), "is_first": ~(is_again[0] & is_again[1])})
     found = rows.where((F.col("group") != "") & F.col("is_first")).select("run", "group", "topic", "t_ns", _stored_ns())
     return found.where(F.col("stored_ns").isNotNull())
 
@@ -117,13 +117,15 @@ def latencies(first: DataFrame) -> DataFrame:
         run, group, topic, messages, p50_ms, p99_ms, max_ms, slowest_ns: when the slowest message was stored, late: how
         many took a second or longer, late_ns: what these took.
     """
-    took = first.withColumn("took_ns", F.col("t_ns") - F.col("stored_ns")).drop("t_ns")
     key = ("run", "group", "topic")
-    ranked = took.withColumn("rank", F.row_number().over(Window.partitionBy(*key).orderBy("took_ns")))
-    ranked = ranked.withColumn("all", F.count("*").over(Window.partitionBy(*key)))
+    took = first.withColumns({"took_ns": F.col("t_ns") - F.col("stored_ns"), "hash": F.xxhash64(*key)}).drop("t_ns")
+    # One order for all, so Spark sorts the rows once: a sort compares hashes, and names only where two are equal.
+    in_order = Window.partitionBy("hash", *key).orderBy("took_ns")
+    of_all = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    ranked = took.withColumns({"rank": F.row_number().over(in_order), "all": F.count("*").over(of_all)})
     is_late = F.col("took_ns") >= LATE_NS
     slowest = F.max(F.struct("took_ns", (-F.col("stored_ns")).alias("earliest")))
-    found = ranked.groupBy(*key).agg(
+    found = ranked.groupBy("hash", *key).agg(
         F.count("*").alias("messages"),
         _at(50).alias("p50"),
         _at(99).alias("p99"),
