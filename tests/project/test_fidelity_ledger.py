@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,12 +40,11 @@ def test_a_trap_has_tests_or_a_reason_to_be_absent_and_never_both():
     assert [trap.id for trap in catalogue() if bool(trap.absent) == (trap.id in marked)] == []
 
 
-WORDS = frozenset(
-    word
-    for room in ("nodes", "emulator/guests")
-    for path in (TESTS.parent / room).rglob("*.py")
-    for word in re.findall(r"\w+", path.read_text("utf-8"))
-)
+@cache
+def documented_words():
+    """Not made while tests are collected, for which all others wait."""
+    files = [path for room in ("nodes", "emulator/guests") for path in (TESTS.parent / room).rglob("*.py")]
+    return frozenset(word for path in files for word in re.findall(r"\w+", path.read_text("utf-8")))
 
 
 @each_case("row", ledger(), ids=lambda row: row.trap)
@@ -56,7 +56,7 @@ def test_a_trap_is_a_sentence_and_names_classes_of_rocketmq_that_ours_mirror(row
     assert row.mirrors
     for name in row.mirrors:
         assert re.fullmatch(r"[A-Z]\w+(\.\w+)?", name)
-        assert name.partition(".")[0] in WORDS, "no docstring of nodes or of guests names this class"
+        assert name.partition(".")[0] in documented_words(), "no docstring of nodes or of guests names this class"
     assert others[-1].startswith("  see it" if row.tests else "  see it   no test shows it")
 
 
