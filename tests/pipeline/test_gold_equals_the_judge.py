@@ -125,7 +125,7 @@ def written_in_shares(landed, tmp_path_factory):
     return commit_gold(read_gold(location), [FileEntry(**row.asDict()) for row in files], entries)
 
 
-@pytest.mark.parametrize("name", [RUNS, *TABLES])
+@each_case("name", [RUNS, *TABLES])
 def test_a_table_equals_the_judge_where_runs_are_read_in_shares(written_in_shares, expected, name):
     assert rows(written_in_shares.table(name)) == rows(expected[name])
 
