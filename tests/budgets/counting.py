@@ -54,6 +54,13 @@ group = "tills"
 topic = "orders"
 rate_per_s = 100
 """
+_POPPED = 'mode = "pop"'
+_BEHIND_A_PROXY = """
+mode = "push5"
+endpoints = ["proxy"]
+[[proxy]]
+name = "proxy"
+"""
 
 
 @attrs.frozen
@@ -67,7 +74,7 @@ class Counted:
 
 def count_all() -> dict[str, Counted]:
     """All counts by name."""
-    return {**_per_message(), **_per_row(), **_bytes(), **_modules()}
+    return {**_per_message(), **_per_acknowledged_message(), **_per_row(), **_bytes(), **_modules()}
 
 
 def python() -> str:
@@ -75,8 +82,8 @@ def python() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
-def _scenario(seconds: int, consumers: int, producers: int) -> Scenario:
-    return loads(_HEAD.format(seconds=seconds, consumers=consumers) + _PRODUCER * producers, "budget")
+def _scenario(seconds: int, consumers: int, producers: int, more: str = "", producer: str = _PRODUCER) -> Scenario:
+    return loads(_HEAD.format(seconds=seconds, consumers=consumers) + more + producer * producers, "budget")
 
 
 def _per_message() -> dict[str, Counted]:
@@ -93,6 +100,23 @@ def _per_message() -> dict[str, Counted]:
     return {name: Counted(value) for name, value in found.items()} | {
         "calls_per_message": Counted(sum(of.values()), of)
     }
+
+
+def _per_acknowledged_message() -> dict[str, Counted]:
+    """What a message costs that is popped: by consumers of RocketMQ 4, and by a proxy, which sent it, too."""
+    through_proxy = _PRODUCER + 'endpoints = ["proxy"]\n'
+    return {
+        "calls_per_popped_message": _calls_per_acknowledged(_POPPED, _PRODUCER),
+        "calls_per_message_of_a_proxy": _calls_per_acknowledged(_BEHIND_A_PROXY, through_proxy),
+    }
+
+
+def _calls_per_acknowledged(consumers: str, producer: str) -> Counted:
+    quiet, busy = (_executed(_scenario(6, 4, count, consumers, producer), TraceLevel.FINDINGS) for count in (0, 1))
+    calls = Counter(busy.calls)
+    calls.subtract(quiet.calls)
+    of = {file: count / busy.events["acked"] for file, count in calls.items() if count}
+    return Counted(sum(of.values()), of)
 
 
 def _per_row() -> dict[str, Counted]:

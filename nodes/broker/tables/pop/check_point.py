@@ -111,7 +111,8 @@ class PopCheckPoint:
     @property
     def merge_key(self) -> str:
         """The key that its acknowledgements have, too."""
-        return merge_key(self.topic, self.cid, self.queue_id, self.start_offset, self.pop_time_ms, self.broker_name)
+        owner = "null" if self.broker_name is None else self.broker_name
+        return f"{self.topic}{self.cid}{self.queue_id}{self.start_offset}{self.pop_time_ms}{owner}"
 
     @property
     def unique_id(self) -> str:
