@@ -17,7 +17,7 @@ from emulator.trace.run_directory import NotARunError, open_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from emulator.dataset.landed_runs import LandedRuns
 
@@ -76,6 +76,8 @@ def _judged(path: Path) -> Report | RefusedRun:
 def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> JudgedReports:
     """Judge runs by tasks of Spark; a run that is still under way is judged in this process.
 
+    A few large runs are read where they lie, others are landed before.
+
     Args:
         paths: run directories with different names.
         spark: a session whose tasks see the files of this machine.
@@ -85,18 +87,40 @@ def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged
 
     every = [Path(path).absolute() for path in paths]
     by_name = {path.name: path for path in reversed(every)}
-    landed = land_for_now(spark, map(RunSource, by_name.values()))
-    reports = {by_name[item.run_id]: item for item in reports_of(landed)} if landed is not None else {}
-    found = [reports[path] if path in reports else _judged(path) for path in every]
+    found = _reports_in_place(tuple(by_name.values()), spark)
+    if found is None:
+        landed = land_for_now(spark, map(RunSource, by_name.values()))
+        found = reports_of(landed) if landed is not None else []
+    reports = {by_name[item.run_id]: item for item in found}
+    judged = [reports[path] if path in reports else _judged(path) for path in every]
     return JudgedReports(
-        tuple(item for item in found if isinstance(item, Report)),
-        tuple(item for item in found if isinstance(item, RefusedRun)),
+        tuple(item for item in judged if isinstance(item, Report)),
+        tuple(item for item in judged if isinstance(item, RefusedRun)),
     )
+
+
+def _reports_in_place(paths: Sequence[Path], spark: "SparkSession") -> list[Report] | None:
+    """The reports about a few large runs; None: they are others, or one cannot be read."""
+    from emulator.dataset.runs_in_place import are_read_in_place, findings_in_place, heads_of
+
+    try:
+        runs = [open_run(path) for path in paths]
+        if not are_read_in_place(runs):
+            return None
+        heads = heads_of(runs)
+        found = findings_in_place(spark, runs, heads)
+    except (NotARunError, UserError, OSError):
+        return None
+    return _reports(found, heads)
 
 
 def reports_of(landed: "LandedRuns") -> list[Report]:
     """The reports about all runs of a dataset, in the order of their names."""
-    rows = landed.dataset.table(RUNS).to_pylist(maps_as_pydicts="strict")
-    heads = {row["run"]: head_from(row) for row in rows}
-    found = sorted(landed.findings().toArrow().to_pylist(), key=itemgetter("run"))
-    return [report_of(findings_from(row), heads[row["run"]]) for row in found]
+    return _reports(landed.findings(), landed.dataset.table(RUNS))
+
+
+def _reports(findings: "DataFrame", heads: "pa.Table") -> list[Report]:
+    """Reports of what was found in runs, in the order of their names."""
+    of_runs = {row["run"]: head_from(row) for row in heads.to_pylist(maps_as_pydicts="strict")}
+    found = sorted(findings.toArrow().to_pylist(), key=itemgetter("run"))
+    return [report_of(findings_from(row), of_runs[row["run"]]) for row in found]

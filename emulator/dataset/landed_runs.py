@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -22,8 +20,7 @@ from emulator.analysis.arrow_tables import RUNS, TABLES
 from emulator.analysis.inputs.holdings import ViewPart
 from emulator.base.errors import UserError
 from emulator.base.text import nearest
-from emulator.dataset.failures import raise_errors_only
-from emulator.dataset.workers import fill_batches_by_rows, use_this_python
+from emulator.dataset.workers import prepare
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, Gold, commit_gold, gold_of, gold_place, read_gold
 from emulator.lake.landing import land
@@ -43,7 +40,7 @@ from emulator.pipeline.offsets import offsets
 from emulator.pipeline.processes import of_living, processes
 from emulator.pipeline.queue_holds import queue_holds
 from emulator.pipeline.rates import rates
-from emulator.pipeline.sweep_tasks import ROWS_PER_SHARE, findings, lag_series, written
+from emulator.pipeline.sweep_tasks import findings, lag_series, rows_per_share, written
 from emulator.pipeline.typed import VALUE_TYPES, typed
 from emulator.trace.schema import ADMIN, BELIEFS, COUNTS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, RPC
 from emulator.trace.schema import TABLES as TRACED
@@ -135,9 +132,7 @@ class LandedRuns:
     """
 
     def __init__(self, spark: SparkSession, dataset: Dataset) -> None:
-        raise_errors_only()
-        use_this_python(spark)
-        fill_batches_by_rows(spark)
+        prepare(spark)
         self.spark = spark
         self.dataset = dataset
 
@@ -431,9 +426,7 @@ class LandedRuns:
     @cached_property
     def _rows_per_share(self) -> int | None:
         """None: no run has so many messages that it is worth to divide it."""
-        rows_of = self.dataset.table(RUNS)["rows_of"]
-        maximum = pc.max(pc.map_lookup(rows_of, pa.scalar(MESSAGES.name), "first")).as_py()
-        return ROWS_PER_SHARE if (maximum or 0) > ROWS_PER_SHARE else None
+        return rows_per_share(self.dataset.table(RUNS))
 
 
 class JudgedRuns:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from emulator.base.errors import UserError
 from emulator.dataset.connect import is_connect
+from emulator.dataset.failures import raise_errors_only
 from emulator.trace.run_directory import versions
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ _NO_LIMIT = (1 << 31) - 1
 
 class WorkersError(UserError):
     """Workers are missing, or cannot do what they are for; the text says which, and what to do."""
+
+
+def prepare(spark: SparkSession) -> None:
+    """Fit any session, also one that somebody has made without us, to what tasks of this package do."""
+    raise_errors_only()
+    use_this_python(spark)
+    fill_batches_by_rows(spark)
 
 
 def use_this_python(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -29,6 +30,7 @@ from emulator.lake.filesystems import Location
 from emulator.lake.gold import write_part
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.packed import EVERYTHING, FOUND, ORDER, REST, PackedPart, Reads, packed, parts
+from emulator.trace.schema import MESSAGES
 
 Batches = Iterator[pa.RecordBatch]
 Each = Callable[[Iterator[Report]], Batches]
@@ -37,6 +39,16 @@ ROWS_PER_SHARE = 250_000
 _FOUND = f"run string, {FOUND} binary"
 _LAG = "run string, `group` string, topic string, second long, waiting long"
 _FILES = "table string, file string, rows long, bytes long, checksum string, first_run string, last_run string"
+
+
+def rows_per_share(runs: pa.Table) -> int | None:
+    """What `swept` takes for runs; None: no run has so many messages that it is worth to divide it.
+
+    Args:
+        runs: the landed table `runs`.
+    """
+    maximum = pc.max(pc.map_lookup(runs["rows_of"], pa.scalar(MESSAGES.name), "first")).as_py()
+    return ROWS_PER_SHARE if (maximum or 0) > ROWS_PER_SHARE else None
 
 
 def swept(
