@@ -11,8 +11,9 @@ from emulator.analysis.inputs.shared import SharedInputs
 from emulator.analysis.run_head import head_from
 from emulator.history.presence import Presence
 from emulator.history.rows.feed import watch
+from emulator.history.rows.reads import WITHOUT_MESSAGES
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.packed import ORDER, MessagesRead, PackedPart, Reads, packed, parts
+from emulator.pipeline.packed import ORDER, PackedPart, packed, parts
 
 _SCHEMA = pa.schema(
     [
@@ -44,7 +45,7 @@ def cause_windows(bronze: Bronze) -> DataFrame:
         outside), origin (id of the fault, the act or the process; empty: none). The window of the start of a run is not
         among them: its length follows from the first agreement.
     """
-    rows = packed(bronze, Reads(MessagesRead.NONE, frames=False), None)
+    rows = packed(bronze, WITHOUT_MESSAGES, None)
     return rows.repartition("run").sortWithinPartitions(*ORDER).mapInArrow(_opened, _COLUMNS)
 
 

@@ -6,9 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from emulator.analysis.arrow_tables import schema_of_runs
+from emulator.analysis.oracles.catalogue import ORACLES
+from emulator.history.rows.reads import EVERYTHING, WITHOUT_MESSAGES, MessagesRead, Reads
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.consumption import broadcasting, consumptions, duplicates, first_consumptions, latencies
-from emulator.pipeline.packed import EVERYTHING, MessagesRead, Reads
 from emulator.pipeline.processes import processes
 from emulator.pipeline.queue_holds import queue_holds
 from emulator.pipeline.sweep_tasks import found
@@ -35,23 +36,17 @@ BY_WINDOWS: Mapping[str, Callable[[Bronze], DataFrame]] = {
 """Mapping name -> gold table without its column `seed`; no Python runs in these."""
 
 
-_CONTROL = Reads(MessagesRead.NONE, frames=False)
 DIVERGENCES = ("views", "assigner_disagreements", "membership", "proxy_disagreements", "beliefs")
 """Tables of findings about values that nodes held; they have the same columns."""
 READS: Mapping[str, Reads] = {
-    **dict.fromkeys((*DIVERGENCES, "orphans", "budgets", "agreement", "faults", "marks"), _CONTROL),
-    **dict.fromkeys(("idle", "queue_balance", "stale_routes", "unwritable", "broker_states"), _CONTROL),
-    **dict.fromkeys(
-        (
-            *("special_services", "elections", "unsupported_requests", "not_measured"),
-            *("denied_requests", "failed_starts", "without_proxy"),
-        ),
-        _CONTROL,
-    ),
+    **{oracle.table.name: oracle.rows for oracle in ORACLES if oracle.rows != EVERYTHING},
+    **dict.fromkeys(("beliefs", "budgets", "agreement", "faults", "marks"), WITHOUT_MESSAGES),
+    **dict.fromkeys(("idle", "queue_balance", "stale_routes", "unwritable", "broker_states"), WITHOUT_MESSAGES),
+    **dict.fromkeys(("unsupported_requests", "not_measured", "denied_requests"), WITHOUT_MESSAGES),
+    **dict.fromkeys(("failed_starts", "without_proxy"), WITHOUT_MESSAGES),
     **dict.fromkeys(("storms", "requests", "attempts"), Reads(MessagesRead.NONE)),
-    "overlaps": Reads(MessagesRead.REPEATED, frames=False),
 }
-"""Mapping name -> the rows that a table needs; those that are missing need all."""
+"""Mapping name -> the rows that a table needs, of oracles as they declare it; those that are missing need all."""
 
 
 def gold(bronze: Bronze, *names: str, rows_per_share: int | None = None) -> DataFrame:

@@ -11,8 +11,9 @@ from emulator.analysis.run_head import head_from
 from emulator.history.presence import Presence
 from emulator.history.progress import GroupProgress
 from emulator.history.rows.feed import watch
+from emulator.history.rows.reads import Reads
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.packed import ORDER, PackedPart, Reads, packed, parts
+from emulator.pipeline.packed import ORDER, PackedPart, packed, parts
 from nodes.units import NS_PER_S
 
 _COLUMNS = (

@@ -7,18 +7,17 @@ row is for: the share with this number, or `REST`, which is read once all shares
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
-import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from emulator.history.rows.reader import OF_TOPICS, UNREAD_KINDS
+from emulator.history.rows.reads import MessagesRead, Reads
 from emulator.history.rows.row_classes import LOST_EVENTS, ROWS, FrameCount
 from emulator.history.rows.shares import EVERYWHERE, PARTITIONED, WITH_KEYS
 from emulator.pipeline.bronze import Bronze
@@ -36,28 +35,6 @@ _CLASSES: dict[str, type[Any]] = {FRAMES: FrameCount, **{table.name: row_class f
 """Mapping column of arrays of structs -> class of their values."""
 ORDER = ("run", "part", "seq")
 """By what packed rows are sorted."""
-
-
-class MessagesRead(Enum):
-    """Which messages are read: nearly all rows of a run are messages, and most tables need none."""
-
-    ALL = "all"
-    REPEATED = "repeated"
-    """Those that a group consumed more than once."""
-    NONE = "none"
-
-
-@attrs.frozen
-class Reads:
-    """What is read of a run, besides the rows that are always read."""
-
-    messages: MessagesRead = MessagesRead.ALL
-    frames: bool = True
-    """Whether the counted frames are."""
-
-
-EVERYTHING = Reads()
-"""All rows that any table needs."""
 
 
 def packed(bronze: Bronze, reads: Reads, rows_per_share: int | None) -> DataFrame:

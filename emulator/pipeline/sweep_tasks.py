@@ -25,11 +25,12 @@ from emulator.analysis.oracles.catalogue import ORACLE_TABLES
 from emulator.analysis.report import Report
 from emulator.analysis.run_head import head_from
 from emulator.analysis.whole_findings import plain_findings, schema_of_findings
+from emulator.history.rows.reads import EVERYTHING, Reads
 from emulator.history.rows.shares import RunShare
 from emulator.lake.filesystems import Location
 from emulator.lake.gold import write_part
 from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.packed import EVERYTHING, FOUND, ORDER, REST, PackedPart, Reads, packed, parts
+from emulator.pipeline.packed import FOUND, ORDER, REST, PackedPart, packed, parts
 from emulator.trace.schema import MESSAGES
 
 Batches = Iterator[pa.RecordBatch]

@@ -10,9 +10,9 @@ from analysis.random_traces import END_S as RANDOM_END_S
 from analysis.trace_rows import write_run
 from emulator.analysis.arrow_tables import RUNS, TABLES
 from emulator.dataset.landed_runs import SILVER, JudgedRuns, open_landed
+from emulator.history.rows.reads import EVERYTHING, MessagesRead
 from emulator.lake.landing import land
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
-from emulator.pipeline.packed import EVERYTHING, MessagesRead
 from lake.landed_runs import write
 from support.plans import PlanCounts, jobs, plan_counts
 

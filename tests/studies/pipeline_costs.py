@@ -27,12 +27,12 @@ from emulator.analysis.arrow_tables import RUNS
 from emulator.analysis.report import Report
 from emulator.dataset.landed_runs import LandedRuns, open_landed
 from emulator.dataset.sessions import open_session
+from emulator.history.rows.reads import WITHOUT_MESSAGES
 from emulator.lake.filesystems import located
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.gold import DIVERGENCES, gold
 from emulator.pipeline.holdings import changes_of_values, holdings
 from emulator.pipeline.offsets import offsets
-from emulator.pipeline.packed import MessagesRead, Reads
 from emulator.pipeline.processes import processes
 from emulator.pipeline.sweep_tasks import swept, written
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, TABLES
@@ -54,7 +54,7 @@ def _silver_holdings(bronze: Bronze) -> DataFrame:
 
 TABLES_OF_THE_PIPELINE: Mapping[str, Callable[[Bronze], DataFrame]] = {
     "divergences, overlaps and orphans, with causes": lambda bronze: swept(
-        bronze, _counts, "run string, found long", reads=Reads(MessagesRead.NONE, frames=False)
+        bronze, _counts, "run string, found long", reads=WITHOUT_MESSAGES
     ),
     "overlaps with duplicates": lambda bronze: gold(bronze, "overlaps"),
     "holds": lambda bronze: gold(bronze, "holds"),

@@ -10,6 +10,7 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.shared import Input
 from emulator.analysis.oracles.divergence_oracle import OfGroup, OracleOfKinds, values_held
+from emulator.history.rows.reads import WITHOUT_MESSAGES, Reads
 from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_MS
 
@@ -42,6 +43,7 @@ class Assigners(OracleOfKinds):
         "happened from outside explains."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
+    rows: ClassVar[Reads] = WITHOUT_MESSAGES
     table = FindingTable(
         "assigner_disagreements", Divergence, "members of a group differed about what allocates their queues"
     )

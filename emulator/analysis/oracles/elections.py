@@ -14,6 +14,7 @@ from emulator.analysis.findings.questions import Words, about_node, instant
 from emulator.analysis.findings.table import FindingTable
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
+from emulator.history.rows.reads import WITHOUT_MESSAGES, Reads
 from emulator.history.rows.row_classes import BeliefRow, Process
 from emulator.history.rows.sweeps import Sweeps
 from emulator.trace.schema import BELIEFS, TraceTable
@@ -131,6 +132,7 @@ class Elections(Oracle[FlawedElection, ElectionSweeps]):
         "has not heard of its successor serves on in an older epoch: that is V10, and its messages are V7."
     )
     reads: ClassVar[tuple[Input, ...]] = ()
+    rows: ClassVar[Reads] = WITHOUT_MESSAGES
     table = FindingTable("elections", FlawedElection, "a flaw of an election in controller mode")
 
     def watch(self, inputs: SharedInputs) -> ElectionSweeps:  # noqa: ARG002

@@ -10,6 +10,7 @@ from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.shared import MEMBERSHIP, Input, SharedInputs
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, WhileConnected
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.reads import WITHOUT_MESSAGES, Reads
 from emulator.history.steps import merged, uncovered_ns
 from nodes.units import NS_PER_MS
 
@@ -40,6 +41,7 @@ class Membership(DivergenceOracle):
         "longer than brokerNotActiveTimeoutMillis, a scan and a poll."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
+    rows: ClassVar[Reads] = WITHOUT_MESSAGES
     table = FindingTable("membership", Divergence, "brokers or nameservers differed about who lives")
     explanation = _WithinGroup()
 

@@ -15,6 +15,7 @@ from emulator.analysis.findings.words import count
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.reads import EVERYTHING, Reads
 from emulator.history.rows.row_classes import Span
 
 F = TypeVar("F")
@@ -124,6 +125,8 @@ class Oracle(Generic[F, W]):
     reads: ClassVar[tuple[Input, ...]]
     """The shared inputs that it reads: where its table alone is wanted, no others follow the rows of a run, but those
     of explanations."""
+    rows: ClassVar[Reads] = EVERYTHING
+    """The rows of a run that its table needs."""
     table: FindingTable[F]
     """Of its findings."""
     in_shares: ClassVar[bool] = False

@@ -12,6 +12,7 @@ from emulator.analysis.inputs.queue_owners import Orphan
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.reads import WITHOUT_MESSAGES, Reads
 from emulator.history.rows.row_classes import Span
 
 
@@ -38,6 +39,7 @@ class Orphans(Oracle[Orphan, Watcher]):
         "nowhere from where all members are."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.BLOCKED, Input.REFUSED)
+    rows: ClassVar[Reads] = WITHOUT_MESSAGES
     table = FindingTable("orphans", Orphan, "a readable queue had no owner although its group had a live member")
     explanation = _WithRefusals()
 

@@ -12,6 +12,7 @@ from emulator.analysis.inputs.queue_owners import Overlap
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Explanation, Oracle, queues_of
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.reads import MessagesRead, Reads
 from emulator.history.rows.row_classes import Span
 
 
@@ -35,6 +36,7 @@ class Overlaps(Oracle[Overlap, Watcher]):
         "pop, own no queue."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.OWNERS, Input.BLOCKED, Input.REFUSED)
+    rows: ClassVar[Reads] = Reads(MessagesRead.REPEATED, frames=False)
     table = FindingTable("overlaps", Overlap, "a queue had two or more owners")
     explanation = _WhileBothReachTheBroker()
 

@@ -11,6 +11,7 @@ from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.shared import Input
 from emulator.analysis.oracles.divergence_oracle import OracleOfKinds, WhileConnected, values_held
+from emulator.history.rows.reads import WITHOUT_MESSAGES, Reads
 from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_S
 
@@ -48,6 +49,7 @@ class Proxies(OracleOfKinds):
         "differ."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED)
+    rows: ClassVar[Reads] = WITHOUT_MESSAGES
     table = FindingTable(
         "proxy_disagreements", Divergence, "proxies held different members of a group, or settings of a client"
     )

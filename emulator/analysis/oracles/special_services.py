@@ -14,6 +14,7 @@ from emulator.analysis.inputs.services import Servers, ServiceSpan
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.oracle import Oracle
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.reads import WITHOUT_MESSAGES, Reads
 from emulator.history.steps import merged, uncovered_ns
 from nodes.beliefs import BeliefKind
 from nodes.units import NS_PER_MS
@@ -31,6 +32,7 @@ class ServiceOracle(Oracle[ServiceSpan, Watcher]):
         "them, if it lasts longer than it takes to notice a silent broker, or to elect another master."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.SERVICES, Input.BLOCKED)
+    rows: ClassVar[Reads] = WITHOUT_MESSAGES
     table = FindingTable("special_services", ServiceSpan, "members of a broker group that ran the special services")
 
     def find(self, inputs: SharedInputs, watched: Watcher) -> Iterable[ServiceSpan]:  # noqa: ARG002

@@ -9,6 +9,7 @@ from emulator.analysis.inputs.holdings import Divergence, ViewPart
 from emulator.analysis.inputs.shared import Input, SharedInputs
 from emulator.analysis.oracles.divergence_oracle import DivergenceOracle, OfGroup
 from emulator.history.rows.feed import Watcher
+from emulator.history.rows.reads import WITHOUT_MESSAGES, Reads
 from emulator.history.rows.row_classes import Span
 from nodes.beliefs import BeliefKind
 
@@ -33,6 +34,7 @@ class Views(DivergenceOracle):
         "this member, for as long as it does."
     )
     reads: ClassVar[tuple[Input, ...]] = (Input.HOLDINGS, Input.BLOCKED, Input.REFUSED)
+    rows: ClassVar[Reads] = WITHOUT_MESSAGES
     table = FindingTable("views", Divergence, "consumers held several views of a topic, or of a part of it")
     explanation = _ApartFromRefused()
 
