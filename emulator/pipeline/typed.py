@@ -44,7 +44,7 @@ VALUE_TYPES: Mapping[BeliefKind, str] = {
     BeliefKind.CLIENT_SETTINGS: "struct<group: string, topics: array<string>>",
     BeliefKind.PODS: "struct<replicas: bigint, pods: map<string, string>>",
 }
-"""Mapping kind -> type of its values; those of `HA_STATE` depend on the state, so they stay JSON."""
+"""Mapping kind -> type of its values; those of `HA_STATE`, `BUSY` and `DENIED` have several forms: they stay JSON."""
 
 
 def typed(beliefs: DataFrame, kind: BeliefKind) -> DataFrame:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.analysis.oracles.catalogue import HARM_ORDER
+from emulator.analysis.oracles.catalogue import ORACLES as ORACLES_BY_NUMBER
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("emulator", "faults", "nodes")
 ORACLES = "emulator/analysis/oracles"
@@ -28,6 +31,10 @@ PLANTED = {
     ),
 }
 """Mapping what is planted in an oracle -> (its lines, contracts that they break)."""
+
+
+def test_each_oracle_has_its_place_in_the_order_of_harm():
+    assert sorted(HARM_ORDER) == sorted(oracle.id for oracle in ORACLES_BY_NUMBER)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from inspect import isfunction
 from emulator.analysis.arrow_tables import RUNS, TABLES, schema_of
 from emulator.dataset.landed_runs import LandedRuns
 from emulator.notebook.traces import Traces
+from emulator.pipeline.typed import VALUE_TYPES
 from emulator.trace.schema import TABLES as TRACE_TABLES
 from nodes.beliefs import BeliefKind
 from project.tables import PAGE, page
@@ -31,6 +32,12 @@ def test_every_kind_of_belief_says_who_holds_it_its_subject_and_its_value():
 
     for kind in BeliefKind:
         assert re.match(r"\w+(, \w+)*: .*Subject: .*[Vv]alue: ", rows[kind.value]), kind
+
+
+def test_every_kind_of_belief_has_a_type_in_datasets_unless_its_values_have_several_forms():
+    untyped = [kind for kind in BeliefKind if kind not in VALUE_TYPES]
+
+    assert untyped == [BeliefKind.HA_STATE, BeliefKind.BUSY, BeliefKind.DENIED]
 
 
 def test_every_frame_is_listed():

@@ -17,7 +17,7 @@ from nodes.protocol.admin_request import CHANGES_GROUP, CHANGES_TOPIC, AdminRequ
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.exchange import AclNeed, AnswerDepth, Exchange, NodeRole
 
-OPERATOR_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
+ADMIN_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
     {
         RequestCode.UPDATE_AND_CREATE_TOPIC: Exchange(
             headers_admin.CreateTopicRequestHeader,
