@@ -30,10 +30,14 @@ from emulator.dataset.sessions import open_session
 from emulator.history.rows.reads import WITHOUT_MESSAGES
 from emulator.lake.filesystems import located
 from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.consumption import broadcasting
+from emulator.pipeline.disagreements import disagreements, double_owners
 from emulator.pipeline.gold import DIVERGENCES, gold
 from emulator.pipeline.holdings import changes_of_values, holdings
+from emulator.pipeline.missing_owners import missing_owners
 from emulator.pipeline.offsets import offsets
-from emulator.pipeline.processes import processes
+from emulator.pipeline.processes import of_living, processes
+from emulator.pipeline.queue_holds import queue_holds
 from emulator.pipeline.sweep_tasks import swept, written
 from emulator.trace.schema import BELIEFS, LIFECYCLE, MESSAGES, OWNERSHIP, PASSES, TABLES
 
@@ -52,6 +56,21 @@ def _silver_holdings(bronze: Bronze) -> DataFrame:
     return holdings(changes, processes(bronze.table(LIFECYCLE)))
 
 
+def _lives_and_holdings(bronze: Bronze) -> tuple[DataFrame, DataFrame]:
+    return processes(bronze.table(LIFECYCLE)), _silver_holdings(bronze)
+
+
+def _double_owners(bronze: Bronze) -> DataFrame:
+    lives = processes(bronze.table(LIFECYCLE))
+    groups = broadcasting(of_living(bronze.table(BELIEFS), lives))
+    return double_owners(queue_holds(bronze.table(OWNERSHIP), lives), groups, bronze.runs)
+
+
+def _missing_owners(bronze: Bronze) -> DataFrame:
+    lives, held = _lives_and_holdings(bronze)
+    return missing_owners(bronze, held, lives)
+
+
 TABLES_OF_THE_PIPELINE: Mapping[str, Callable[[Bronze], DataFrame]] = {
     "divergences, overlaps and orphans, with causes": lambda bronze: swept(
         bronze, _counts, "run string, found long", reads=WITHOUT_MESSAGES
@@ -59,6 +78,9 @@ TABLES_OF_THE_PIPELINE: Mapping[str, Callable[[Bronze], DataFrame]] = {
     "overlaps with duplicates": lambda bronze: gold(bronze, "overlaps"),
     "holds": lambda bronze: gold(bronze, "holds"),
     "silver holdings": _silver_holdings,
+    "silver disagreements": lambda bronze: disagreements(_silver_holdings(bronze), bronze.runs),
+    "silver double_owners": _double_owners,
+    "silver missing_owners": _missing_owners,
     "silver offsets": lambda bronze: offsets(bronze.table(MESSAGES), bronze.table(OWNERSHIP)),
     "latencies": lambda bronze: gold(bronze, "latencies"),
     "duplicates": lambda bronze: gold(bronze, "duplicates"),
