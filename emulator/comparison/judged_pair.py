@@ -5,11 +5,9 @@ from difflib import SequenceMatcher
 
 import attrs
 
-from emulator.analysis.judge import judge_run
 from emulator.analysis.measures.phases import PHASES, RunPhase
 from emulator.analysis.report import Report
 from emulator.analysis.run_measures import MEASURES, Measure
-from emulator.trace.run_directory import RunDirectory
 
 
 @attrs.frozen
@@ -44,11 +42,6 @@ class JudgedPair:
             pair = measure.of(self.first), measure.of(self.second)
             if any(pair):
                 yield measure, *pair
-
-
-def judge_both(first: RunDirectory, second: RunDirectory) -> JudgedPair:
-    """Judge two runs."""
-    return JudgedPair(judge_run(first), judge_run(second))
 
 
 def aligned(first: Sequence[RunPhase], second: Sequence[RunPhase]) -> tuple[PhasePair, ...]:

@@ -71,9 +71,3 @@ FORM_TABLE = (
 )
 FORMS = f"{', '.join(form.words for form in FORM_TABLE[:-1])}, or {FORM_TABLE[-1].words}"
 """All forms, on one line."""
-
-
-def form_table() -> str:
-    """The table for the README, in Markdown."""
-    rows = [f"| `{form.words}` | {form.answers} | `{form.example}` |" for form in FORM_TABLE]
-    return "\n".join(["| question | what it answers | for example |", "|---|---|---|", *rows])

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from emulator.analysis.inputs.offsets import OffsetAnomaly, OffsetFault
+from emulator.analysis.judge import judge_run
 from emulator.analysis.measures.traffic import STORMS, Storm
 from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS
 from emulator.analysis.oracles.stalls import STALLS, Stall
@@ -14,7 +15,7 @@ from emulator.analysis.report import RulesVerdict
 from emulator.cli.main import app
 from emulator.comparison import compare_runs
 from emulator.comparison.headline import headline
-from emulator.comparison.judged_pair import JudgedPair, judge_both
+from emulator.comparison.judged_pair import JudgedPair
 from emulator.history.rows.queues import GroupQueue
 from emulator.run import run_scenario
 from emulator.spec import loads
@@ -49,7 +50,7 @@ def found(runs):
 @pytest.fixture(scope="module")
 def report(runs):
     """Of the first run, without any finding."""
-    item = judge_both(*runs).first
+    item = JudgedPair(*map(judge_run, runs)).first
     return attrs.evolve(item, rows=dict.fromkeys(item.rows, ()), verdict=RulesVerdict.VALID, reasons=())
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.why.forms import FORM_TABLE, FORMS, form_table
+from emulator.why.forms import FORM_TABLE, FORMS
 from emulator.why.question import (
     BeliefQuestion,
     GroupQuestion,
@@ -123,6 +123,12 @@ def test_the_example_of_each_form_is_a_question(form):
 )
 def test_an_unknown_name_leads_to_the_nearest_question_that_has_an_answer(wrong, known, reported):
     assert str(no_question_about("group", wrong, known, "lag {}")) == reported
+
+
+def form_table():
+    """The table for the README, in Markdown."""
+    rows = [f"| `{form.words}` | {form.answers} | `{form.example}` |" for form in FORM_TABLE]
+    return "\n".join(["| question | what it answers | for example |", "|---|---|---|", *rows])
 
 
 def test_the_readme_has_the_table_of_all_questions():

@@ -81,9 +81,3 @@ def broken_invariants(found: Findings) -> Iterator[BrokenInvariant]:
         if violations:
             causes = merged_causes((getattr(row, "causes", ()), 1.0) for row in violations)
             yield BrokenInvariant(oracle, violations, causes)
-
-
-def oracle_table() -> str:
-    """The table for the README, in Markdown: id, invariant, and when it is violated."""
-    rows = [f"| {item.id} | {item.title} | {item.definition} |" for item in ORACLES]
-    return "\n".join(["| | invariant | what is found, and when it is a violation |", "|---|---|---|", *rows])
