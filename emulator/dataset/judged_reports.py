@@ -101,8 +101,10 @@ def judge_on_spark(paths: Sequence[Path | str], spark: "SparkSession") -> Judged
 
 def _reports_in_place(paths: Sequence[Path], spark: "SparkSession") -> list[Report] | None:
     """The reports about a few large runs; None: they are others, or one cannot be read."""
-    from emulator.dataset.runs_in_place import are_read_in_place, findings_in_place, heads_of
+    from emulator.dataset.runs_in_place import RUNS_MAX, are_read_in_place, findings_in_place, heads_of
 
+    if len(paths) > RUNS_MAX:  # before all of them are opened
+        return None
     try:
         runs = [open_run(path) for path in paths]
         if not are_read_in_place(runs):

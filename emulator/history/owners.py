@@ -25,6 +25,8 @@ POPPED = (OwnershipEvent.POP_ACQUIRED.value, OwnershipEvent.POP_DROPPED.value)
 """Events by which it shares one, or no longer."""
 GAINED = (OwnershipEvent.ACQUIRED.value, OwnershipEvent.POP_ACQUIRED.value)
 """Events from which on it receives messages of a queue."""
+LOST = (OwnershipEvent.DROPPED.value, OwnershipEvent.POP_DROPPED.value)
+"""Events from which on it no longer does."""
 
 
 @attrs.frozen

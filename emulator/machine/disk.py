@@ -63,10 +63,7 @@ class _MappedFiles:
         return self.synced
 
     def sync(self) -> None:
-        for key in reversed(self.contents):  # as `end`, without its call: there is a sync for each message
-            self.synced = key, len(self.contents[key])
-            break
-        self.cached = None
+        self.synced, self.cached = self.end(), None
 
     def lie(self) -> None:
         self.cached = self.end()

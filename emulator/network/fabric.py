@@ -1,7 +1,7 @@
 """The network fabric: links between all hosts, the fate of each frame, and its row in the trace."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from emulator.base.hits import Hits
 from emulator.network.endpoint import BODY_BYTES_MAX, CLOSED, Endpoint, Listener, Peer, is_short
@@ -14,7 +14,6 @@ from emulator.time.timeline import Timeline
 from emulator.trace.recorder import NodeIdentity
 from nodes.beliefs import Event
 from nodes.cause import NO_CAUSE, cause
-from nodes.protocol.body_codec import SharedBody
 from nodes.protocol.command import Command
 
 
@@ -124,9 +123,8 @@ class Fabric:
 
     def send_each(self, ends: Iterable[Endpoint], command: Command) -> None:
         """Send one frame over each of these connections, in order: one, or those of all members of a large group."""
-        body: Any = command.body
-        now_ns, backlogs = self.timeline.now_ns, self.backlogs
-        is_long = body is not None and not (body.is_short if body.__class__ is SharedBody else is_short(body))
+        now_ns, body, backlogs = self.timeline.now_ns, command.body, self.backlogs
+        is_long = body is not None and not is_short(body)
         arrivals: list[Arrival] = []
         arrive_ns = -1
         for end in ends:

@@ -26,7 +26,6 @@ from emulator.notebook.html import VerbOutput
 from emulator.notebook.owners import history_output, ownership_output
 from emulator.notebook.shown import SHOWN
 from emulator.spec import Scenario, load
-from emulator.spec.refusals.violations import fitting
 from emulator.time.mode import TimeMode
 from emulator.trace.schema import TraceLevel
 from nodes.fields import TIME_MAX_MS, quoted
@@ -382,7 +381,7 @@ def launch(
         RunError: the run directory cannot be written.
         ListenError: guests cannot be listened to there.
     """
-    scenario = fitting(spec) if isinstance(spec, Scenario) else load(spec, allow_code=allow_code)
+    scenario = spec if isinstance(spec, Scenario) else load(spec, allow_code=allow_code)
     if seed is not None:
         scenario = attrs.evolve(scenario, seed=seed)
     try:

@@ -80,10 +80,7 @@ class GrpcMessagingApplication:
         sent: Any = decode_body(exchange.request_body, request.body)
         try:
             context = await self._checked(channel, code, request, sent)
-            if self._pools.is_off:
-                response = await method(context, sent)
-            else:
-                response = await self._pools.run(code, partial(method, context, sent))
+            response = await self._pools.run(code, partial(method, context, sent))
         except CallError as error:
             response = exchange.response_body(error.status)
         return _answer(request, response)
@@ -108,8 +105,7 @@ class GrpcMessagingApplication:
         """
         metadata = decode_header(CallMetadataHeader, request.ext_fields)
         try:
-            if not self._pipeline.is_off:
-                await self._pipeline.check_call(channel, code, metadata, sent)
+            await self._pipeline.check_call(channel, code, metadata, sent)
         except AuthError as error:
             # The code is this one whichever check refuses a call.
             raise CallError(Code.UNAUTHORIZED, str(error)) from error

@@ -172,8 +172,7 @@ class RequestPipeline:
         self._host = host
         self._authenticates = config.authentication_enabled
         self._authorizes = config.authorization_enabled
-        self.is_off = not (self._authenticates or self._authorizes)
-        """Whether nothing is checked."""
+        self._is_off = not (self._authenticates or self._authorizes)
         self._cluster_name = config.rocket_m_q_cluster_name
         self._authentication = AuthenticationPipeline(host, config, metadata)
         self._authorization = AuthorizationPipeline(host, config, metadata)
@@ -186,7 +185,7 @@ class RequestPipeline:
             AuthError: it is refused.
             CallError: its settings are of no client.
         """
-        if self.is_off:
+        if self._is_off:
             return
         await self._check(
             CheckedCall(str(channel.id), _ip(channel), code, name_of_call(request)),
@@ -201,7 +200,7 @@ class RequestPipeline:
         Raises:
             AuthError: it is refused.
         """
-        if self.is_off:
+        if self._is_off:
             return
         ip = _ip(channel)
         sent = AuthRequest(str(channel.id), ip, request.code, request.ext_fields, request.body, request.version)

@@ -12,14 +12,13 @@ import attrs
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.command import NO_FIELDS, Command
-from nodes.protocol.registry import encode_body, encode_header
+from nodes.protocol.command import Command
 from nodes.protocol.v2.enums import Code
 from nodes.proxy.tables.errors import CallError, JavaExceptionError, client_exception_text
 from nodes.rpc.client import RpcClient, Sign
 from nodes.rpc.errors import RemotingConnectError, RemotingError, RemotingTimeoutError
 from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.typed import invoke_oneway
+from nodes.rpc.typed import invoke, invoke_oneway
 from nodes.units import NS_PER_MS
 
 DEFAULT_TIMEOUT_MS = 2_000
@@ -102,12 +101,9 @@ class MQClientAPIFactory:
             CallError: there was no answer; a time-out is noticed a second later, or two.
         """
         client = self._client()
-        fields = NO_FIELDS if header is None else encode_header(header)
-        content = None if body is None else encode_body(body)
         try:
             target = address or client.nameservers.choose()
-            until_ms = self._until_scan_ms(timeout_ms)
-            return await client.rpc.call(target, int(code), fields, content, timeout_ms=until_ms)
+            return await invoke(client.rpc, target, code, header, body, timeout_ms=self._until_scan_ms(timeout_ms))
         except RemotingError as error:
             raise _no_answer(error, address, timeout_ms) from error
 

@@ -38,8 +38,7 @@ class CallPools:
     def __init__(self, host: Host, config: ProxyRequestConfig) -> None:
         self._host = host
         self._times = config.times
-        self.is_off = not config.processing_times
-        """Whether there are none."""
+        self._is_off = not config.processing_times
         self._draw = host.rng("processingTimes").random
         self._pools = {name: ThreadPool[trio.Event](size) for name, size in config.call_pool_sizes().items()}
         self._beliefs = BusyBeliefs(host, self._head_wait_ms)
@@ -50,7 +49,7 @@ class CallPools:
         Raises:
             CallError: too many calls wait for a thread of the pool; or as `call`.
         """
-        if self.is_off:
+        if self._is_off:
             return await call()
         pool = call_pool(code)
         assert pool is not None

@@ -41,7 +41,6 @@ class LoadingCache(Generic[_Value]):
         self._cache: RefreshingCache[_Value] = RefreshingCache(
             refresh_seconds * ns_per_s, expire_seconds * ns_per_s, ENTRIES_MAX
         )
-        self._refresh_ns = refresh_seconds * ns_per_s
         self._load = load
         self._on_loaded = on_loaded
         self._loading: dict[str, trio.Lock] = {}
@@ -75,9 +74,7 @@ class LoadingCache(Generic[_Value]):
     def _use(self, key: str) -> CacheEntry[_Value] | None:
         now_ns = self._host.clock.monotonic_ns()
         entry = self._cache.use(key, now_ns)
-        if entry is None or now_ns - entry.written_ns < self._refresh_ns:
-            return entry
-        if self._cache.begin_reload(entry, now_ns):
+        if entry is not None and self._cache.begin_reload(entry, now_ns):
             self._host.start_soon(self._reload, key, entry.value, name=self._name)
         return entry
 

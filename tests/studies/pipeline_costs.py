@@ -56,10 +56,6 @@ def _silver_holdings(bronze: Bronze) -> DataFrame:
     return holdings(changes, processes(bronze.table(LIFECYCLE)))
 
 
-def _lives_and_holdings(bronze: Bronze) -> tuple[DataFrame, DataFrame]:
-    return processes(bronze.table(LIFECYCLE)), _silver_holdings(bronze)
-
-
 def _double_owners(bronze: Bronze) -> DataFrame:
     lives = processes(bronze.table(LIFECYCLE))
     groups = broadcasting(of_living(bronze.table(BELIEFS), lives))
@@ -67,8 +63,7 @@ def _double_owners(bronze: Bronze) -> DataFrame:
 
 
 def _missing_owners(bronze: Bronze) -> DataFrame:
-    lives, held = _lives_and_holdings(bronze)
-    return missing_owners(bronze, held, lives)
+    return missing_owners(bronze, _silver_holdings(bronze), processes(bronze.table(LIFECYCLE)))
 
 
 TABLES_OF_THE_PIPELINE: Mapping[str, Callable[[Bronze], DataFrame]] = {

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from emulator.analysis.findings.table import FindingTable
-from emulator.history.owners import GAINED, OWNED, POPPED
+from emulator.history.owners import GAINED, LOST
 from emulator.history.rows.feed import Watcher
 from emulator.history.rows.row_classes import FrameCount, OwnershipRow, Process
 from emulator.trace.schema import OWNERSHIP, TraceTable
@@ -193,7 +193,7 @@ class HeldQueues:
         if row.event in GAINED:
             held[queue] = None
             self._maximum[row.node] = max(len(held), self._maximum.get(row.node, 0))
-        elif row.event in (*OWNED, *POPPED):
+        elif row.event in LOST:
             held.pop(queue, None)
 
     def healthy_per_s(self, client: str) -> float:

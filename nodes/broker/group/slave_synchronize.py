@@ -17,7 +17,7 @@ from nodes.broker.files import (
 from nodes.broker.offset_records import record_offsets
 from nodes.broker.part import Part
 from nodes.broker.tables.clients.client_tables import ClientTables
-from nodes.broker.tables.group.member_group import MemberGroup, vip_address
+from nodes.broker.tables.group.member_group import MemberGroup
 from nodes.broker.tables.group.pre_online import AdoptMetadata, MetadataVersions
 from nodes.broker.tables.group.slave_sync import master_to_ask, sync_subscription_group_config, sync_topic_config
 from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint
@@ -34,6 +34,7 @@ from nodes.protocol.bodies import (
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.model import MASTER_ID
+from nodes.protocol.names import broker_vip_channel
 from nodes.protocol.registry import ProtocolError, decode_body
 from nodes.rpc.client import RpcClient
 from nodes.rpc.errors import BrokerError, RemotingError
@@ -188,7 +189,7 @@ class SlaveSynchronize(Part):
     async def _sync_topic_config(self) -> None:
         master = self._master()
         if master is not None:
-            address = vip_address(master)
+            address = broker_vip_channel(master, is_change=True)
             found = await self._ask(address, RequestCode.GET_ALL_TOPIC_CONFIG, TopicConfigSerializeWrapper)
             if sync_topic_config(self._broker.topics, found, now_ms=self._broker.host.clock.now_ms()):
                 persist_topics(self._broker)
@@ -240,7 +241,9 @@ class SlaveSynchronize(Part):
         return decode_body(shape, answer.body)
 
     async def _ask_timer_check_point(self, address: str) -> TimerCheckPoint:
-        return TimerCheckPoint.decode(await self._ask(vip_address(address), RequestCode.GET_TIMER_CHECK_POINT, bytes))
+        return TimerCheckPoint.decode(
+            await self._ask(broker_vip_channel(address, is_change=True), RequestCode.GET_TIMER_CHECK_POINT, bytes)
+        )
 
     def _adopt_consumer_offsets(self, found: ConsumerOffsetSerializeWrapper, source: str) -> None:
         changed = self._clients.offsets.put_all(found.offset_table, found.data_version)

@@ -338,14 +338,18 @@ class ConsumerManager:
 
     def compensate_basic_consumer_info(self, group: str, consume_type: ConsumeType, model: MessageModel) -> None:
         """Store what a pull or pop says about a group; it never becomes a member."""
-        info = self._compensation.get(group) or self._compensation.setdefault(group, ConsumerGroup(group))
+        info = self._compensated(group)
         info.consume_type = consume_type
         info.message_model = model
 
     def compensate_subscribe_data(self, group: str, subscription: SubscriptionData) -> None:
         """Store the subscription of a pull."""
-        info = self._compensation.get(group) or self._compensation.setdefault(group, ConsumerGroup(group))
+        info = self._compensated(group)
         info.subscriptions[subscription.topic] = subscription
+
+    def _compensated(self, group: str) -> ConsumerGroup:
+        info = self._compensation.get(group)
+        return self._compensation.setdefault(group, ConsumerGroup(group)) if info is None else info
 
     def _expire_compensation(self, now_ms: int) -> None:
         for group, info in list(self._compensation.items()):

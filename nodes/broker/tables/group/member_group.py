@@ -15,7 +15,7 @@ from nodes.protocol.headers import (
     RegisterBrokerResponseHeader,
 )
 from nodes.protocol.model import MASTER_ID
-from nodes.protocol.names import VIP_PORT_DISTANCE
+from nodes.protocol.names import broker_vip_channel
 from nodes.values import frozen
 
 """Distance from a broker's port down to its VIP port."""
@@ -212,7 +212,7 @@ class MemberGroup:
 
     def _on_master_offline(self, address: str) -> tuple[Effect, ...]:
         self.slave_sync_master_addr = None
-        return (CloseChannels((address, vip_address(address))), UpdateHaMasterAddress(None))
+        return (CloseChannels((address, broker_vip_channel(address, is_change=True))), UpdateHaMasterAddress(None))
 
     def _on_master_online(self, address: str, ha_address: str | None) -> tuple[Effect, ...]:
         """The address to copy metadata from is not set here: the next registration sets it."""
@@ -289,9 +289,3 @@ class MemberGroup:
         """Go offline without unregistering."""
         self.isolated = True
         return (ChangeSpecialService(running=False),)
-
-
-def vip_address(address: str) -> str:
-    """The VIP address of a broker: its port minus two."""
-    host, _, port = address.rpartition(":")
-    return f"{host}:{int(port) - VIP_PORT_DISTANCE}"

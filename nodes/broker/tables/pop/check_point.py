@@ -74,8 +74,7 @@ def merge_key(
 
     So queue 1 from offset 10 and queue 11 from offset 0 have the same key if they were popped at the same instant.
     """
-    owner = "null" if broker_name is None else broker_name
-    return f"{topic}{group}{queue_id}{start_offset}{pop_time_ms}{owner}"
+    return f"{topic}{group}{queue_id}{start_offset}{pop_time_ms}{_text(broker_name)}"
 
 
 @frozen
@@ -111,14 +110,13 @@ class PopCheckPoint:
     @property
     def merge_key(self) -> str:
         """The key that its acknowledgements have, too."""
-        owner = "null" if self.broker_name is None else self.broker_name
-        return f"{self.topic}{self.cid}{self.queue_id}{self.start_offset}{self.pop_time_ms}{owner}"
+        return merge_key(self.topic, self.cid, self.queue_id, self.start_offset, self.pop_time_ms, self.broker_name)
 
     @property
     def unique_id(self) -> str:
         """The key of the record."""
-        owner = "null" if self.broker_name is None else self.broker_name
-        return f"{self.topic}@{self.queue_id}@{self.start_offset}@{self.cid}@{self.pop_time_ms}@{owner}@{CK_TAG}"
+        popped = f"{self.topic}@{self.queue_id}@{self.start_offset}@{self.cid}@{self.pop_time_ms}"
+        return f"{popped}@{_text(self.broker_name)}@{CK_TAG}"
 
     def index_of_ack(self, ack_offset: int) -> int:
         """The place of an offset in the pop; -1 if it was not popped."""
@@ -216,9 +214,8 @@ class AckMsg:
     @property
     def unique_id(self) -> str:
         """The key of the record."""
-        owner = "null" if self.broker_name is None else self.broker_name
         named = f"{self.topic}@{self.queue_id}@{self.ack_offset}@{self.consumer_group}"
-        return f"{named}@{self.pop_time_ms}@{owner}@{ACK_TAG}"
+        return f"{named}@{self.pop_time_ms}@{_text(self.broker_name)}@{ACK_TAG}"
 
     @property
     def ack_offsets(self) -> tuple[int, ...]:
@@ -301,3 +298,7 @@ def _ack_fields(read: Mapping[str, Any]) -> dict[str, Any]:
         "pop_time_ms": get("pt", get("popTime", 0)),
         "broker_name": get("bn", get("brokerName")),
     }
+
+
+def _text(name: str | None) -> str:
+    return "null" if name is None else name
