@@ -130,14 +130,12 @@ class Hub:
 
     def turn(self) -> bool:
         """Do what is due; returns whether nothing is due any more (a chain of answers may take many turns)."""
-        quiet, timeline = False, self.timeline
-        heap = timeline.heap
+        quiet = False
         try:
             for _ in range(_ROUNDS_PER_TURN):
-                if heap and heap[0][0] <= timeline.now_ns:
-                    self._firing = True
-                    timeline.fire_due()
-                    self._firing = False
+                self._firing = True
+                self.timeline.fire_due()
+                self._firing = False
                 if not self.ready:
                     quiet = True
                     break

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sized
 import attrs
 import trio
 
-from emulator.time.determinism import look_outside_rarely, look_up_instruments_fast, runnable_tasks
+from emulator.time.determinism import PASSES_PER_LOOK, look_outside_rarely, look_up_instruments_fast, runnable_tasks
 from emulator.time.timeline import NEVER_NS, Timeline
 from nodes.parking import park, park_among, unpark
 from nodes.units import NS_PER_S
@@ -21,7 +21,6 @@ _BUSY_NS_MAX = 100_000_000
 """How long, of the wall's time, tasks wait for idleness while guests keep the cluster busy, in `live`."""
 _BUSY_NS_MIN = 1_000_000
 """How long the next ones wait if it has been as busy as that already."""
-_PASSES_PER_LOOK = 16
 _TURNS_PER_PASS = 64
 """Turns of the hub in a row before trio looks at the machine again, where Ctrl-C arrives."""
 
@@ -109,7 +108,7 @@ class EmulatedClock(trio.abc.Clock):
             self._follow_wall(self._rate)
             self._turn()
         self._passes += 1
-        if self._rate is not None or not self._passes % _PASSES_PER_LOOK:
+        if self._rate is not None or not self._passes % PASSES_PER_LOOK:
             self._keep_up()
         return self._timeline.now_ns / NS_PER_S
 
@@ -117,25 +116,18 @@ class EmulatedClock(trio.abc.Clock):
         """No task can run: do what is due, else wake a task that waits for idleness, else go to the next instant."""
         if self._stands:
             return min(self._stand_still(), self._keep_up())
-        timeline = self._timeline
-        heap = timeline.heap
         for _ in range(_TURNS_PER_PASS):
             if not self._turn() or self._runnable:
                 return 0
-            self._idle_ns = timeline.now_ns
+            self._idle_ns = self._timeline.now_ns
             if self._idle:
                 self._wake_from_idle(next(iter(self._idle)))
                 self._idle_woken = True
                 return 0
-            if heap and deadline == math.inf and self._rate is None:  # as nearly always in virtual time
-                due_ns, _, entry = heap[0]
-                if entry.callback is not None and due_ns < self._limit_ns:
-                    timeline.now_ns = max(timeline.now_ns, due_ns)
-                    continue
             sleep_s = self._go_to_next_instant(deadline)
             if sleep_s > 0:
                 return 0 if self._drive.lingers() else min(sleep_s, self._keep_up())
-            if self._runnable or timeline.now_ns / NS_PER_S >= deadline:
+            if self._runnable or self._timeline.now_ns / NS_PER_S >= deadline:
                 return sleep_s
         return 0
 

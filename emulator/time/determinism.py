@@ -25,7 +25,8 @@ class SchedulerHookMissingError(RuntimeError):
     """The installed trio does not have the hook; runs would not be reproducible."""
 
 
-_PASSES_PER_LOOK = 16
+PASSES_PER_LOOK = 16
+"""Passes of trio after which what is outside of virtual time is looked at: sockets, and what is to be written."""
 
 
 class _CreationOrder:
@@ -72,7 +73,7 @@ class _RareLooks:
         self.process_events = bool  # what was seen is processed at once, and no function of ours is called in each pass
 
     def get_events(self, timeout_s: float) -> Any:
-        if timeout_s <= 0 and self._skipped < _PASSES_PER_LOOK - 1:
+        if timeout_s <= 0 and self._skipped < PASSES_PER_LOOK - 1:
             self._skipped += 1
         else:
             self._skipped = 0

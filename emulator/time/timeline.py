@@ -71,13 +71,12 @@ class Timeline:
         epoch_ms: what wall clocks show at its beginning, milliseconds since 1970.
     """
 
-    __slots__ = ("_clean_at", "_created", "epoch_ms", "heap", "now_ns")
+    __slots__ = ("_clean_at", "_created", "_heap", "epoch_ms", "now_ns")
 
     def __init__(self, epoch_ms: int = EPOCH_MS) -> None:
         self.epoch_ms = epoch_ms
         self.now_ns = 0
-        self.heap: list[tuple[int, int, ScheduledCall]] = []
-        """Instant, order of creation and call; the next one first. Only to be looked at."""
+        self._heap: list[tuple[int, int, ScheduledCall]] = []
         self._created = 0
         self._clean_at = _CLEAN_EVERY_MIN
         """Number of calls scheduled by then when the cancelled ones are removed next."""
@@ -93,7 +92,7 @@ class Timeline:
     def add(self, due_ns: int, entry: ScheduledCall) -> None:
         """Schedule an entry at `due_ns`; at once if that is past."""
         self._created += 1
-        heappush(self.heap, (due_ns, self._created, entry))
+        heappush(self._heap, (due_ns, self._created, entry))
         if self._created >= self._clean_at:
             self._remove_cancelled()
 
@@ -102,20 +101,20 @@ class Timeline:
 
         So would the timers of a process that has ended, and with them all that it held.
         """
-        self.heap[:] = [scheduled for scheduled in self.heap if _may_fire(scheduled[2])]
-        heapify(self.heap)
-        self._clean_at = self._created + max(_CLEAN_EVERY_MIN, len(self.heap))
+        self._heap[:] = [scheduled for scheduled in self._heap if _may_fire(scheduled[2])]
+        heapify(self._heap)
+        self._clean_at = self._created + max(_CLEAN_EVERY_MIN, len(self._heap))
 
     def next_due_ns(self) -> int:
         """The instant of the next call; `NEVER_NS` if none is scheduled."""
-        heap = self.heap
+        heap = self._heap
         while heap and heap[0][2].callback is None:
             heappop(heap)
         return heap[0][0] if heap else NEVER_NS
 
     def fire_due(self) -> None:
         """Make every call that is due by now, including those that become due meanwhile."""
-        heap = self.heap
+        heap = self._heap
         while heap and heap[0][0] <= self.now_ns:
             entry = heappop(heap)[2]
             if entry.callback is None:

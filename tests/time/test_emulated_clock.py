@@ -196,7 +196,7 @@ def test_sleeps_that_are_ended_early_do_not_stay_in_the_timeline():
         timeline.call_at(number, lambda number=number: fired.append(number))
     for _ in range(50_000):
         timeline.call_at(NEVER_NS - 1, fired.clear).cancel()
-        assert len(timeline.heap) <= 2 * 3_000 + 1_024
+        assert len(timeline._heap) <= 2 * 3_000 + 1_024
     timeline.now_ns = 3_000
     timeline.fire_due()
 
