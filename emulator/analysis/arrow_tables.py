@@ -94,7 +94,7 @@ def schema_of_runs(name: str) -> "pa.Schema":
 
 def labelled(report: Report, name: str) -> "pa.Table":
     """One table of one run with the columns of `schema_of_runs`."""
-    return _labelled(table_of(report, name), report.run_id, None if name == RUNS else report.seed)
+    return with_run(name, table_of(report, name), report.run_id, report.seed)
 
 
 def labelled_rows(name: str, rows: Sequence[Any], head: RunHead) -> "pa.Table":
@@ -105,13 +105,14 @@ def labelled_rows(name: str, rows: Sequence[Any], head: RunHead) -> "pa.Table":
         rows: its rows.
         head: of the run.
     """
-    return _labelled(TABLES[name].arrow(rows, head.names), head.run, head.seed)
+    return with_run(name, TABLES[name].arrow(rows, head.names), head.run, head.seed)
 
 
-def _labelled(table: "pa.Table", run: str, seed: int | None) -> "pa.Table":
+def with_run(name: str, table: "pa.Table", run: str, seed: int) -> "pa.Table":
+    """A table of `tables_of` with the columns of `schema_of_runs`."""
     import pyarrow as pa
 
     count = table.num_rows
-    if seed is not None:
+    if name != RUNS:
         table = table.add_column(0, "seed", pa.array([seed] * count, pa.int64()))
     return table.add_column(0, "run", pa.array([run] * count, pa.string()))

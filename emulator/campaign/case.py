@@ -1,18 +1,16 @@
-"""One case, in a process of its own: its run, the judgement of it if it is judged here, and what stays of its trace."""
+"""One case, in a process of its own: its run, the judgement of it, and what stays of its trace."""
 
 import traceback
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import attrs
-import pyarrow as pa
 
 from emulator.analysis.arrow_tables import tables_of
 from emulator.analysis.judge import judge_run
-from emulator.analysis.report import RulesVerdict, Service
+from emulator.analysis.report import RulesVerdict
 from emulator.base.errors import one_line
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, remove
@@ -50,26 +48,8 @@ class DiskError(Exception):
     """A file could not be written, so no case can be run; the text says which and why."""
 
 
-@attrs.frozen
-class CaseJudgement:
-    """What the oracles say of a run that came to its end."""
-
-    verdict: RulesVerdict
-    """Rules."""
-    service: Service
-    reasons: tuple[str, ...]
-    findings: Mapping[str, pa.Table]
-    """Tidy tables, by name; their columns are numbers, booleans, texts, or lists of these."""
-
-
-def judged(run: RunDirectory) -> CaseJudgement:
-    """Judge a run."""
-    report = judge_run(run)
-    return CaseJudgement(report.verdict, report.service, report.reasons, tables_of(report))
-
-
 def execute_case(
-    case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False, judges: bool = True
+    case: Case, directory: CampaignDirectory, keep: Keep, scratch: Path, *, lands: bool = False
 ) -> CaseResult:
     """Run a case, judge it, and keep its trace or remove it.
 
@@ -79,7 +59,6 @@ def execute_case(
         keep: which traces stay.
         scratch: folder for the run, on the file system of the campaign.
         lands: whether a trace that does not stay is needed until it has been landed.
-        judges: whether it is judged here; else when it has landed, and which trace stays is decided then.
 
     Returns:
         The case without what it has cost.
@@ -88,9 +67,7 @@ def execute_case(
         DiskError: the trace could not be written.
         OSError: it could not be retained.
     """
-    case_result = execute_scenario(
-        case, directory.scenario(case), scratch, directory.level, judges=judges, campaign=directory.digest
-    )
+    case_result = execute_scenario(case, directory.scenario(case), scratch, directory.level, campaign=directory.digest)
     return stays(case_result, directory, keep, scratch, lands=lands)
 
 
@@ -100,17 +77,15 @@ def execute_scenario(
     scratch: Path,
     level: TraceLevel = TraceLevel.FULL,
     *,
-    judges: bool = True,
     campaign: str = "",
 ) -> CaseResult:
-    """Run a scenario as a case, and judge it if `judges`; its run stays in `scratch`.
+    """Run a scenario as a case, and judge it; its run stays in `scratch`.
 
     Args:
         case: by which the answer names it.
         scenario: with its seed.
         scratch: folder for the run.
         level: which rows the trace has.
-        judges: whether the run is judged.
         campaign: digest of the campaign to which the run belongs; empty: to none.
 
     Raises:
@@ -118,8 +93,7 @@ def execute_scenario(
     """
     try:
         run = open_run(run_scenario(scenario, level=level, runs=scratch, files=_FILES, campaign=campaign).path)
-        executed = _executed(case, run)
-        return _with_judgement(executed, judged(run)) if judges else executed
+        return _judged(case, run)
     except RunError as error:
         if isinstance(error.__cause__, OSError):
             raise DiskError(str(error)) from error
@@ -145,8 +119,7 @@ def stays(
     trace = f"{RUNS}/{case_result.case.name}"
     # What an error says of the run must hold where it will be.
     named = attrs.evolve(case_result, reasons=tuple(reason.replace(str(run), trace) for reason in case_result.reasons))
-    is_no_failure = case_result.verdict is RulesVerdict.VALID or case_result.outcome is Outcome.EXECUTED
-    if keep is Keep.NONE or (keep is Keep.FAILURES and is_no_failure):
+    if keep is Keep.NONE or (keep is Keep.FAILURES and case_result.verdict is RulesVerdict.VALID):
         if lands and case_result.ended:
             _move(run, directory.path / UNLANDED / case_result.case.name)
         return named
@@ -165,27 +138,21 @@ def warm_up() -> None:
     """Run a tiny run, once in a process, so that children need not import and prepare again what every run needs."""
     # What goes wrong here goes wrong in each case, and is reported there.
     with TemporaryDirectory(prefix="rmqemu-warm-up-") as folder, suppress(Exception):
-        judged(open_run(run_scenario(loads(_WARM_UP, "warm-up"), runs=Path(folder)).path))
+        tables_of(judge_run(open_run(run_scenario(loads(_WARM_UP, "warm-up"), runs=Path(folder)).path)))
 
 
-def _executed(case: Case, run: RunDirectory) -> CaseResult:
+def _judged(case: Case, run: RunDirectory) -> CaseResult:
+    report = judge_run(run)
     return CaseResult(
         case=case,
-        outcome=Outcome.EXECUTED,
+        outcome=Outcome.COMPLETE,
+        verdict=report.verdict,
+        service=report.service,
+        reasons=report.reasons,
         digest=str(run.manifest["digest"]),
         rows=sum(run.manifest["rows"].values()),
         virtual_s=float(run.manifest["virtual_s"]),
-    )
-
-
-def _with_judgement(executed: CaseResult, judgement: CaseJudgement) -> CaseResult:
-    return attrs.evolve(
-        executed,
-        outcome=Outcome.COMPLETE,
-        verdict=judgement.verdict,
-        service=judgement.service,
-        reasons=judgement.reasons,
-        findings=judgement.findings,
+        findings=tables_of(report),
     )
 
 

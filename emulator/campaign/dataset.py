@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 from emulator.base.files import require_own_folder
 from emulator.campaign.bindings import entry_problem, require_own, run_problem
 from emulator.campaign.campaign import Case
-from emulator.campaign.directory import RUNS, TABLES, CampaignDirectory, CampaignError, first_lines, opened
+from emulator.campaign.directory import TABLES, CampaignDirectory, CampaignError, first_lines, opened
 from emulator.campaign.results import CaseResult, Outcome
 from emulator.campaign.variant_runs import GoldRuns
 from emulator.lake.filesystems import located
@@ -90,16 +89,7 @@ class CampaignResults:
         if self._gold is None:
             return lines
         gold = GoldRuns(self._gold)
-        return {
-            case: self._with_trace(gold.judged(line)) if line.outcome is Outcome.EXECUTED else line
-            for case, line in lines.items()
-        }
-
-    def _with_trace(self, case_result: CaseResult) -> CaseResult:
-        """A run whose line was written before it was decided whether its trace stays."""
-        trace = f"{RUNS}/{case_result.case.name}"
-        is_there = not case_result.trace and case_result.is_judged and (self.directory.path / trace).is_dir()
-        return attrs.evolve(case_result, trace=trace) if is_there else case_result
+        return {case: gold.judged(line) if line.outcome is Outcome.EXECUTED else line for case, line in lines.items()}
 
     @cached_property
     def _gold(self) -> Gold | None:

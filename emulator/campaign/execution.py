@@ -1,4 +1,4 @@
-"""Runs a campaign: what has no line yet, on an engine, until every case has one; judges what the engine did not."""
+"""Runs a campaign: what has no line yet, on an engine, until every case has one; judges what was left unjudged."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -61,8 +61,9 @@ def execute_campaign(
         retry: run the cases that crashed or hung once more.
         to: URI of the dataset in which each run is landed. A run that was executed before is executed again, with the
             same trace, if neither the dataset nor the directory has it.
-        judge: judges the runs of a dataset; then runs are landed in any case, without `to` in the dataset of before or
-            in one in the directory. None: each run is judged where it is executed.
+        judge: judges the runs of a dataset that gold lacks, such as those of a worker that died; then runs are landed
+            in any case, without `to` in the dataset of before or in one in the directory, and judgements are in its
+            gold. None: they are in the lines of the runs.
 
     Raises:
         DatasetError: the dataset cannot be read or written, and no run has been executed.
@@ -83,15 +84,14 @@ def execute_campaign(
         left = sum(item.outcome is Outcome.EXECUTED and item.case not in again for item in requested)
         report_case = watch(requested)
         uri = None if landings is None else landings.landing.uri
-        terms = Terms(campaign.keep, campaign.timeout_ms, uri, judges=judge is None)
+        terms = Terms(campaign.keep, campaign.timeout_ms, uri, in_gold=judge is not None)
         try:
             for case_result in engine(directory, cases, terms):
                 report_case(case_result)
             if landings is not None:
-                _land_the_rest(directory, landings, terms)
+                _land_the_rest(directory, landings)
             if judge is not None and landings is not None:
                 _judge_the_rest(judge, landings.landing.uri, left)
-                landings.landing.settle(CampaignResults(directory.path).case_results(), campaign.keep)
             return _finished(directory)
         except KeyboardInterrupt:
             raise CampaignInterrupted(directory.path, _retained(directory, campaign, uri)) from None
@@ -174,9 +174,9 @@ def exit_status(every: Sequence[CaseResult], *, service: bool = False) -> int:
     return EXIT_STATUS[found]
 
 
-def _land_the_rest(directory: CampaignDirectory, landings: _Landings, terms: Terms) -> None:
+def _land_the_rest(directory: CampaignDirectory, landings: _Landings) -> None:
     """Land what an interrupted campaign, or a worker that died, has left."""
-    landing = CampaignLanding(directory, landings.landing.uri, retains=terms.decides_later)
+    landing = CampaignLanding(directory, landings.landing.uri)
     dataset = CampaignResults(directory.path)
     executed = {case_result.case: case_result for case_result in dataset.executed()}
     for case_result in dataset.case_results():

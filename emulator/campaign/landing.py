@@ -1,20 +1,25 @@
 """The traces of a campaign in a dataset: each run lands with its variant and its condition, while others still run.
 
 A run whose trace the campaign does not retain waits in the folder `unlanded` until a snapshot of the dataset lists it.
-If only traces of failures stay, and runs are judged when they have landed, they wait there until they are judged.
+On Spark, what was found in the runs that land together becomes a part of gold. Should a worker die in between, gold
+lacks these runs, and they are judged by the pipeline at the end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from emulator.analysis.report import RulesVerdict
+import attrs
+import pyarrow as pa
+
+from emulator.analysis.arrow_tables import with_run
 from emulator.campaign.bindings import entry_problem, run_problem
-from emulator.campaign.campaign import Case, Keep
+from emulator.campaign.campaign import Case
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, CampaignError, is_campaign, opened, remove
 from emulator.campaign.results import CaseResult
 from emulator.lake.errors import DatasetError
 from emulator.lake.filesystems import located
+from emulator.lake.gold import JudgedMeanwhileError, commit_gold, gold_place, write_part
 from emulator.lake.landing import ParquetLanding, land
 from emulator.lake.snapshot import Snapshot, read_snapshot
 from emulator.lake.sources import RunSource, is_run, sources_of
@@ -23,24 +28,39 @@ RUNS_PER_PART = 50
 """Runs that are landed together: more make larger files, fewer are visible sooner."""
 
 
+@attrs.frozen
+class _Waiting:
+    """A run that is to be landed."""
+
+    source: RunSource
+    seed: int
+    findings: Mapping[str, pa.Table] | None
+    """What becomes gold; None: its judgement is in its line, or has not been made."""
+
+    @property
+    def judged(self) -> tuple[str, Mapping[str, pa.Table]]:
+        """Its name, and its tables of gold."""
+        run = self.source.run
+        tables = (self.findings or {}).items()
+        return run, {name: with_run(name, rows, run, self.seed) for name, rows in tables}
+
+
 class CampaignLanding:
     """Lands the runs of a campaign.
 
     Args:
         directory: of the campaign.
         uri: of the dataset.
-        retains: whether runs that wait stay when they have landed, since it is not decided yet which traces stay.
 
     Raises:
         DatasetError: the dataset cannot be read.
     """
 
-    def __init__(self, directory: CampaignDirectory, uri: str, *, retains: bool = False) -> None:
+    def __init__(self, directory: CampaignDirectory, uri: str) -> None:
         self._directory = directory
-        self._retains = retains
         self._location = located(uri)
         self._landed = (read_snapshot(self._location) or Snapshot()).runs
-        self._waiting: dict[Case, RunSource] = {}
+        self._waiting: dict[Case, _Waiting] = {}
 
     def require_rights(self) -> None:
         """Refuse a dataset that cannot be written, before runs are executed for it.
@@ -64,8 +84,12 @@ class CampaignLanding:
         """
         return case_result.ended and not self._has(case_result) and _source(self._directory, case_result.case) is None
 
-    def add(self, case_result: CaseResult) -> None:
+    def add(self, case_result: CaseResult, findings: Mapping[str, pa.Table] | None = None) -> None:
         """Land the run of a case together with others, now or later; one that has not come to its end is left out.
+
+        Args:
+            case_result: of the case.
+            findings: all tables that gold gets of the run, as `tables_of` makes them; None: it gets none.
 
         Raises:
             DatasetError: the dataset has another run of the same name, or see `land`.
@@ -76,12 +100,12 @@ class CampaignLanding:
         if self._has(case_result):
             self._discard(source)
         else:
-            self._waiting[case_result.case] = source
+            self._waiting[case_result.case] = _Waiting(source, case_result.case.seed, findings)
         if len(self._waiting) >= RUNS_PER_PART:
             self.land()
 
     def land(self) -> None:
-        """Land the runs that wait, and remove those whose traces the campaign does not retain.
+        """Land the runs that wait, write their gold, and remove those whose traces the campaign does not retain.
 
         Raises:
             DatasetError: the dataset cannot be written, or a run was refused: the dataset has another one of its name,
@@ -89,39 +113,29 @@ class CampaignLanding:
         """
         if not self._waiting:
             return
-        for refused in land(self._waiting.values(), self._location.uri).refused:
+        waiting = sorted(self._waiting.values(), key=lambda item: item.source.run)
+        for refused in land([item.source for item in waiting], self._location.uri).refused:
             raise DatasetError(refused.problem)
-        for source in self._waiting.values():
-            self._discard(source)
+        self._write_gold([item for item in waiting if item.findings is not None])
+        for item in waiting:
+            self._discard(item.source)
         self._waiting.clear()
+
+    def _write_gold(self, judged: Sequence[_Waiting]) -> None:
+        """Add what was found in runs that have landed to gold, unless another program has judged them meanwhile."""
+        if not judged:
+            return
+        place = gold_place(self._location)
+        with place.explained():
+            files = write_part(place, (item.judged for item in judged))
+        landed = (read_snapshot(self._location) or Snapshot()).runs
+        with suppress(JudgedMeanwhileError):
+            commit_gold(place, files, [landed[item.source.run] for item in judged])
 
     def _discard(self, source: RunSource) -> None:
         """Remove a run that the dataset has, unless the campaign retains it."""
-        if source.path.parent.name == UNLANDED and not self._retains:
+        if source.path.parent.name == UNLANDED:
             remove(source.path)
-
-    def settle(self, every: Sequence[CaseResult], keep: Keep) -> None:
-        """Retain or remove the traces of judged runs that have waited for that.
-
-        Args:
-            every: runs.
-            keep: which traces stay.
-
-        Raises:
-            OSError: a trace cannot be moved.
-        """
-        for case_result in every:
-            waiting = self._directory.path / UNLANDED / case_result.case.name
-            if not case_result.is_judged or not waiting.is_dir():
-                continue
-            if keep is Keep.FAILURES and case_result.verdict is not RulesVerdict.VALID:
-                place = self._directory.path / RUNS / case_result.case.name
-                remove(place)
-                waiting.rename(place)
-            else:
-                remove(waiting)
-        with suppress(OSError):  # there is none, or a run waits there that was not judged
-            (self._directory.path / UNLANDED).rmdir()
 
     def words(self, every: Sequence[CaseResult]) -> str:
         """How many runs the dataset has, of those that were executed."""

@@ -38,13 +38,8 @@ class Terms:
     timeout_ms: int
     to: str | None = None
     """URI of the dataset in which each run is landed."""
-    judges: bool = True
-    """Whether each run is judged where it is executed; else it is judged when it has landed."""
-
-    @property
-    def decides_later(self) -> bool:
-        """Whether which traces stay is decided when the runs have been judged."""
-        return self.keep is Keep.FAILURES and not self.judges
+    in_gold: bool = False
+    """Whether judgements are written into the gold of this dataset, and not into the lines of the runs."""
 
 
 def execute_here(
@@ -70,7 +65,7 @@ def execute_here(
         return
     warm_up()
     part = directory.part(files)
-    landing = None if terms.to is None else CampaignLanding(directory, terms.to, retains=terms.decides_later)
+    landing = None if terms.to is None else CampaignLanding(directory, terms.to)
     waiting = iter(cases)
     try:
         work = partial(_work, directory, terms)
@@ -86,11 +81,12 @@ def execute_here(
                 if not children:
                     break
                 for ended in children.wait(TICK_S):
-                    case_result = _case_result(ended, directory, terms)
+                    judged = _case_result(ended, directory, terms)
+                    case_result = judged.without_judgement() if terms.in_gold else judged
                     part.append(case_result)
                     rmtree(ended.item.scratch, ignore_errors=True)
                     if landing is not None:
-                        landing.add(case_result)
+                        landing.add(case_result, judged.findings if terms.in_gold else None)
                     yield case_result
                 yield None
         if landing is not None:
@@ -100,8 +96,8 @@ def execute_here(
 
 
 def _work(directory: CampaignDirectory, terms: Terms, seat: _LocalCase) -> bytes:
-    how = {"lands": terms.to is not None, "judges": terms.judges}
-    return answer_of(lambda: execute_case(seat.case, directory, terms.keep, seat.scratch, **how))
+    lands = terms.to is not None
+    return answer_of(lambda: execute_case(seat.case, directory, terms.keep, seat.scratch, lands=lands))
 
 
 def _case_result(ended: EndedChild[_LocalCase], directory: CampaignDirectory, terms: Terms) -> CaseResult:

@@ -19,7 +19,7 @@ class Outcome(StrEnum):
     COMPLETE = "complete"
     """The run reached its end and was judged."""
     EXECUTED = "executed"
-    """The run reached its end, and has not been judged yet."""
+    """The run reached its end, and its judgement is not in its line: it is in gold, or has not been made yet."""
     CRASHED = "crashed"
     """A node or the emulator raised, or the process was killed."""
     HUNG = "hung"
@@ -55,7 +55,7 @@ class CaseResult:
     """CPU time of its process."""
     wall_s: float = 0.0
     findings: Mapping[str, pa.Table] = attrs.field(factory=dict, eq=False)
-    """Tidy tables of what the judgement found, by name."""
+    """Tidy tables of what the judgement found, by name; columns are numbers, booleans, texts, or lists of these."""
 
     @property
     def ended(self) -> bool:
@@ -66,6 +66,14 @@ class CaseResult:
     def is_judged(self) -> bool:
         """Whether the run came to its end and was judged."""
         return self.outcome is Outcome.COMPLETE
+
+    def without_judgement(self) -> "CaseResult":
+        """A run that came to its end, as its line has it whose judgement gold has; another one is unchanged."""
+        if not self.is_judged:
+            return self
+        return attrs.evolve(
+            self, outcome=Outcome.EXECUTED, verdict=RulesVerdict.UNKNOWN, service=None, reasons=(), findings={}
+        )
 
     @property
     def word(self) -> str:

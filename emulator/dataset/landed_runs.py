@@ -461,7 +461,7 @@ class JudgedRuns:
         bronze = _only(landed.bronze, new, judged)
         rows = written(bronze, location, rows_per_share=landed._rows_per_share).collect()  # noqa: SLF001 - its own
         entries = landed.dataset.snapshot.runs
-        after = commit_gold(before, [FileEntry(**row.asDict()) for row in rows], [entries[run] for run in new])
+        after = commit_gold(location, [FileEntry(**row.asDict()) for row in rows], [entries[run] for run in new])
         landed.__dict__.pop("_written", None)
         return after
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from emulator.analysis.arrow_tables import RUNS, TABLES, labelled, schema_of_runs
-from emulator.analysis.report import Report
+from emulator.analysis.arrow_tables import RUNS, TABLES, schema_of_runs
 from emulator.lake.errors import DamagedDatasetError, DatasetError
+from emulator.lake.exclusive import held
 from emulator.lake.files import PartFiles
 from emulator.lake.filesystems import Location, located
 from emulator.lake.footers import footer_problem
@@ -34,6 +34,10 @@ GOLD_FOLDER = "gold"
 """Where gold lies in a dataset unless another place is named."""
 GOLD_TABLES: Mapping[str, Stored] = {name: Stored(name, name, schema_of_runs(name)) for name in (RUNS, *TABLES)}
 """Mapping name -> how a gold table is stored."""
+
+
+class JudgedMeanwhileError(DatasetError):
+    """Gold has a run that was about to be added, since another program was faster; nothing was added."""
 
 
 @attrs.frozen(repr=False)
@@ -89,16 +93,20 @@ class Gold:
         return [entry for entry in self.files if entry.table == table]
 
 
-def write_part(location: Location, reports: Iterable[Report]) -> tuple[FileEntry, ...]:
-    """Write the gold tables of some runs, sorted by name; a task calls it.
+def write_part(location: Location, judged: Iterable[tuple[str, Mapping[str, pa.Table]]]) -> tuple[FileEntry, ...]:
+    """Write the gold tables of some runs; a task calls it.
+
+    Args:
+        location: where gold lies.
+        judged: names of runs, in their order, each with its gold tables (`schema_of_runs`).
 
     Raises:
         OSError: a file cannot be written.
     """
     files = PartFiles(location, f"part-{uuid.uuid4().hex}", GOLD_TABLES)
-    for report in reports:
+    for run, tables in judged:
         for name in GOLD_TABLES:
-            files.add(name, report.run_id, labelled(report, name))
+            files.add(name, run, tables[name])
     return files.close()
 
 
@@ -151,28 +159,28 @@ def gold_place(dataset: Location) -> Location:
     return located(dataset.uri_of(GOLD_FOLDER))
 
 
-def commit_gold(before: Gold, files: Sequence[FileEntry], runs: Iterable[RunEntry]) -> Gold:
-    """Add files and runs to gold.
+def commit_gold(location: Location, files: Sequence[FileEntry], runs: Sequence[RunEntry]) -> Gold:
+    """Add files and runs to gold, which other programs may do at the same time.
 
     Args:
-        before: what gold had.
-        files: that tasks have written.
-        runs: that were judged.
+        location: where gold lies.
+        files: that `write_part` has written there.
+        runs: that they are about.
 
     Raises:
-        DatasetError: the snapshot cannot be written, or another judgement was faster.
+        JudgedMeanwhileError: gold has one of the runs; the files are removed.
+        DatasetError: the snapshot cannot be read or written.
     """
-    now = read_gold(before.location)
-    if now != before:
-        raise DatasetError(f"{before.location.uri} was judged by another program meanwhile: judge once more")
-    judged = {**before.runs, **{entry.run: entry.content for entry in runs}}
-    after = attrs.evolve(before, files=(*before.files, *files), runs=dict(sorted(judged.items())))
-    plain: dict[str, Any] = {"format_version": FORMAT_VERSION, "schema_version": SCHEMA_VERSION}
-    plain |= {"files": [attrs.asdict(entry) for entry in after.files], "runs": after.runs}
-    location = before.location
-    with location.explained():
-        if location.local is not None:
-            location.filesystem.create_dir(location.path, recursive=True)
+    with location.explained(), held(location):
+        before = read_gold(location)
+        if any(entry.run in before.runs for entry in runs):
+            for file in files:
+                location.remove(file.file)
+            raise JudgedMeanwhileError(f"{location.uri} was judged by another program meanwhile: judge once more")
+        judged = {**before.runs, **{entry.run: entry.content for entry in runs}}
+        after = attrs.evolve(before, files=(*before.files, *files), runs=dict(sorted(judged.items())))
+        plain: dict[str, Any] = {"format_version": FORMAT_VERSION, "schema_version": SCHEMA_VERSION}
+        plain |= {"files": [attrs.asdict(entry) for entry in after.files], "runs": after.runs}
         location.put(GOLD, f"{sealed(plain)}\n".encode())
     return after
 

@@ -28,7 +28,7 @@ from emulator.analysis.whole_findings import plain_findings, schema_of_findings
 from emulator.history.rows.reads import EVERYTHING, Reads
 from emulator.history.rows.shares import RunShare
 from emulator.lake.filesystems import Location
-from emulator.lake.gold import write_part
+from emulator.lake.gold import GOLD_TABLES, write_part
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.packed import FOUND, ORDER, REST, PackedPart, packed, parts
 from emulator.trace.schema import MESSAGES
@@ -211,7 +211,8 @@ class _Written:
         self._location = location
 
     def __call__(self, reports: Iterator[Report]) -> Batches:
-        rows = [attrs.asdict(entry) for entry in write_part(self._location, reports)]
+        judged = ((report.run_id, {name: labelled(report, name) for name in GOLD_TABLES}) for report in reports)
+        rows = [attrs.asdict(entry) for entry in write_part(self._location, judged)]
         if rows:
             yield pa.RecordBatch.from_pylist(rows)
 

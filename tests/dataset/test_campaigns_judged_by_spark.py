@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import emulator
 from emulator.analysis.arrow_tables import RUNS, TABLES
 from emulator.campaign import case as case_module
+from emulator.campaign import landing as landing_module
 from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.digest import campaign_digest
 from emulator.campaign.directory import CampaignError
@@ -59,8 +60,36 @@ def no_judge(uri, _left):
     pytest.fail(f"{uri} is judged")
 
 
-def interrupted(_uri, _left):
-    raise KeyboardInterrupt
+def interrupted_after(runs):
+    """What watches a campaign and ends it when so many runs have lines, none of which has landed."""
+    seen = []
+
+    def watch(case_result):
+        if case_result is not None:
+            seen.append(case_result)
+        if len(seen) == runs:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def interrupt_before_landing(folder):
+    """Execute all runs of the campaign, and leave them unjudged."""
+    with pytest.raises(CampaignInterrupted) as stopped:
+        execute(folder, HERE, no_judge, watch=interrupted_after(4))
+    return str(stopped.value)
+
+
+def land_without_gold(folder, monkeypatch):
+    """Execute and land all runs of the campaign, as a worker does that dies before it writes gold."""
+
+    def died(*_):
+        raise OSError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(landing_module, "write_part", died)
+        with pytest.raises(CampaignError):
+            execute(folder, HERE, no_judge)
 
 
 def executions(dataset):
@@ -92,7 +121,7 @@ def results_of_here(here):
 def on_spark(spark, tmp_path_factory):
     """The campaign, executed, landed and judged by tasks of Spark."""
     engine = partial(execute_on_spark, connect=lambda: spark)
-    return execute(tmp_path_factory.mktemp("spark"), engine, judging(spark))
+    return execute(tmp_path_factory.mktemp("spark"), engine, no_judge)
 
 
 def test_spark_gives_what_one_process_gives_in_all_tables(here, results_of_here, on_spark):
@@ -110,6 +139,48 @@ def test_spark_gives_what_one_process_gives_in_all_tables(here, results_of_here,
     assert junit == of_here[4]
     assert len(ET.fromstring(junit).findall(".//failure")) == 2
     assert exit_status(on_spark.case_results()) == exit_status(here.case_results()) == 1
+
+
+def test_the_gold_that_the_tasks_have_written_is_that_of_the_pipeline(spark, on_spark, tmp_path):
+    of_tasks = gold_of(located(on_spark.directory.dataset_uri))
+    of_pipeline = LandedRuns(spark, open_dataset(on_spark.directory.dataset_uri)).judge().write(tmp_path / "gold")
+
+    assert of_tasks.runs == of_pipeline.runs
+    for name in (RUNS, *TABLES):
+        assert _sorted(of_tasks.table(name)) == _sorted(of_pipeline.table(name)), name
+
+
+def _sorted(table):
+    return sorted(map(repr, table.to_pylist()))
+
+
+def test_what_another_program_has_judged_meanwhile_is_in_gold_once(spark, results_of_here, tmp_path, monkeypatch):
+    write_part = landing_module.write_part
+
+    def slowly(place, judged):
+        files = write_part(place, judged)
+        dataset = open_dataset(tmp_path / "campaigns" / NAME / "dataset")
+        if not gold_of(dataset.location).runs:
+            LandedRuns(spark, dataset).judge().write()
+        return files
+
+    monkeypatch.setattr(landing_module, "write_part", slowly)
+    both = execute(tmp_path, HERE, no_judge)
+
+    assert results(both)[:4] == results_of_here[:4]
+    listed = {entry.file for entry in gold_of(located(both.directory.dataset_uri)).files}
+    there = {f"{path.parent.name}/{path.name}" for path in (both.directory.path / "dataset/gold").glob("*/*.parquet")}
+    assert there == listed, "the part of the slower one is removed"
+
+
+def test_runs_that_landed_without_gold_are_judged_by_the_pipeline(spark, results_of_here, tmp_path, monkeypatch):
+    land_without_gold(tmp_path, monkeypatch)
+    calls = []
+    judged = execute(tmp_path, HERE, judging(spark, calls))
+
+    assert calls == [4]
+    assert executions(judged) == 4
+    assert results(judged)[:4] == results_of_here[:4]
 
 
 def test_lines_have_no_judgement_and_gold_has_each_run_once(on_spark):
@@ -150,15 +221,16 @@ def test_a_campaign_that_moves_takes_its_dataset_along(on_spark, tmp_path):
     assert costless(CampaignResults(moved).outcomes()) == costless(on_spark.outcomes())
 
 
-def test_a_campaign_whose_judging_was_interrupted_is_judged_by_the_same_command(spark, results_of_here, tmp_path):
-    with pytest.raises(CampaignInterrupted) as stopped:
-        execute(tmp_path, HERE, interrupted)
+def test_runs_that_were_executed_and_not_landed_are_landed_and_judged_by_the_same_command(
+    spark, results_of_here, tmp_path
+):
+    text = interrupt_before_landing(tmp_path)
     path = tmp_path / "campaigns" / NAME
-    assert str(stopped.value) == (
-        f"interrupted; 4 of 4 runs are in {path}, 4 of 4 runs are in file://{path}/dataset, 4 have not been "
+    assert text == (
+        f"interrupted; 4 of 4 runs are in {path}, 0 of 4 runs are in file://{path}/dataset, 4 have not been "
         "judged; the same command goes on from there"
     )
-    assert len(list((path / "unlanded").iterdir())) == 4, "which traces stay is not known yet"
+    assert len(list((path / "unlanded").iterdir())) == 2, "the traces of the others stay"
     left = CampaignResults(path)
     assert {row["outcome"] for row in left.outcomes().to_pylist()} == {"executed"}
     assert exit_status(left.case_results()) == 2
@@ -174,12 +246,8 @@ def test_a_campaign_whose_judging_was_interrupted_is_judged_by_the_same_command(
 
 
 def test_an_interrupted_campaign_goes_on_and_each_run_lands_once(spark, results_of_here, tmp_path):
-    def stop(case_result):
-        if case_result is not None:
-            raise KeyboardInterrupt
-
     with pytest.raises(CampaignInterrupted):
-        execute(tmp_path, HERE, no_judge, watch=stop)
+        execute(tmp_path, HERE, no_judge, watch=interrupted_after(1))
     calls = []
     resumed = execute(tmp_path, HERE, judging(spark, calls))
 
@@ -211,8 +279,7 @@ def test_a_campaign_that_one_process_has_judged_goes_on_with_spark(spark, result
 
 
 def test_one_process_executes_again_what_spark_has_not_judged(results_of_here, tmp_path):
-    with pytest.raises(CampaignInterrupted):
-        execute(tmp_path, HERE, interrupted)
+    interrupt_before_landing(tmp_path)
     judged = execute(tmp_path, HERE)
 
     assert executions(judged) == 8
@@ -242,8 +309,7 @@ def test_the_outcome_of_a_run_that_crashed_comes_from_its_line(spark, here, tmp_
 
 
 def test_compare_judges_first_what_an_interrupted_campaign_has_left(spark, here, tmp_path, monkeypatch):
-    with pytest.raises(CampaignInterrupted):
-        execute(tmp_path, HERE, interrupted)
+    land_without_gold(tmp_path, monkeypatch)
     path = tmp_path / "campaigns" / NAME
     monkeypatch.setattr(Judging, "write_gold", lambda _, uri: judging(spark)(uri, 0))
     done = CliRunner().invoke(app, ["compare", str(path), "--json"])

@@ -23,7 +23,7 @@ import sys
 from emulator.dataset import landed_runs
 from emulator.dataset.sessions import open_session
 
-def blocked(before, files, runs):
+def blocked(location, files, runs):
     print(len(files), flush=True)
     sys.stdin.read()
 

@@ -19,7 +19,7 @@ from emulator.analysis.judge import judge_run
 from emulator.dataset.judged_reports import reports_of
 from emulator.dataset.landed_runs import JudgedRuns, open_landed, read_gold_table
 from emulator.lake.filesystems import located
-from emulator.lake.gold import commit_gold, read_gold
+from emulator.lake.gold import commit_gold
 from emulator.lake.landing import land
 from emulator.lake.snapshot_entries import FileEntry
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
@@ -122,7 +122,7 @@ def written_in_shares(landed, tmp_path_factory):
     location = located(tmp_path_factory.mktemp("shares") / "gold")
     files = written_by_tasks(landed.bronze, location, rows_per_share=40).collect()
     entries = landed.dataset.snapshot.runs.values()
-    return commit_gold(read_gold(location), [FileEntry(**row.asDict()) for row in files], entries)
+    return commit_gold(location, [FileEntry(**row.asDict()) for row in files], entries)
 
 
 @each_case("name", [RUNS, *TABLES])
