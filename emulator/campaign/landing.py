@@ -29,7 +29,7 @@ RUNS_PER_PART = 50
 
 
 @attrs.frozen
-class _Waiting:
+class _RunToLand:
     """A run that is to be landed."""
 
     source: RunSource
@@ -60,7 +60,7 @@ class CampaignLanding:
         self._directory = directory
         self._location = located(uri)
         self._landed = (read_snapshot(self._location) or Snapshot()).runs
-        self._waiting: dict[Case, _Waiting] = {}
+        self._waiting: dict[Case, _RunToLand] = {}
 
     def require_rights(self) -> None:
         """Refuse a dataset that cannot be written, before runs are executed for it.
@@ -100,7 +100,7 @@ class CampaignLanding:
         if self._has(case_result):
             self._discard(source)
         else:
-            self._waiting[case_result.case] = _Waiting(source, case_result.case.seed, findings)
+            self._waiting[case_result.case] = _RunToLand(source, case_result.case.seed, findings)
         if len(self._waiting) >= RUNS_PER_PART:
             self.land()
 
@@ -121,7 +121,7 @@ class CampaignLanding:
             self._discard(item.source)
         self._waiting.clear()
 
-    def _write_gold(self, judged: Sequence[_Waiting]) -> None:
+    def _write_gold(self, judged: Sequence[_RunToLand]) -> None:
         """Add what was found in runs that have landed to gold, unless another program has judged them meanwhile."""
         if not judged:
             return
