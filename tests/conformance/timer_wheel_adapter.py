@@ -18,9 +18,6 @@ class TimerWheels(Adapter):
     def get_num(self, time_ms):
         return {"num": self.wheel.get_num(time_ms), "allNum": self.wheel.get_all_num(time_ms)}
 
-    def revise_slot(self, time_ms, first_pos, last_pos, force):
-        self.wheel.revise_slot(time_ms, first_pos, last_pos, force=force)
-
 
 def shown(slot):
     return {
