@@ -128,10 +128,6 @@ class BrokerHeartbeats:
             del self._live[broker]
         return silent
 
-    def forget(self, broker: BrokerIdentity) -> None:
-        """Evict a broker whose channel was closed elsewhere."""
-        self._live.pop(broker, None)
-
     def on_channel_close(self, channel: Hashable) -> BrokerIdentity | None:
         """Evict the first broker that used a channel; others that share it stay.
 
