@@ -45,10 +45,6 @@ class TimerWheel:
         self._times: list[int] = []
         """The beginnings of all slots, ascending."""
 
-    def get_slot_index(self, time_ms: int) -> int:
-        """Where the slot of an instant stands."""
-        return time_ms // self.precision_ms % (self.slots_total * 2)
-
     def get_slot(self, time_ms: int) -> Slot:
         """The slot of an instant; an empty one if the place belongs to another round."""
         unit = time_ms // self.precision_ms
